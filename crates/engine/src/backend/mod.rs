@@ -1,0 +1,75 @@
+//! How I/O is done: the seam between the worker's loop and the kernel (or a model of it).
+//!
+//! Knows what an I/O is and how it is handed over. Knows no pattern, no pace and no
+//! statistics. Every backend is one file; the worker is compiled once for each, so no
+//! call through this seam is dynamic.
+
+/// Kind of operation; the discriminant is the `op` column of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Read.
+    Read = 0,
+    /// Write.
+    Write = 1,
+    /// Trim (discard).
+    Trim = 2,
+    /// Flush of a whole file: `fsync`, or `fdatasync` when [`Io::len`] is 1.
+    Sync = 3,
+}
+
+/// Number of kinds of operation.
+pub const OPS: usize = 4;
+
+/// One I/O to do. `Copy` and small: it lives on the stack of the worker's loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Io {
+    /// The worker's slot, given back in [`Done`].
+    pub slot: u32,
+    /// What to do.
+    pub op: Op,
+    /// Index into the worker's table of open targets (not into the Plan's).
+    pub file: u32,
+    /// Byte offset in the target.
+    pub offset: u64,
+    /// Bytes; for [`Op::Sync`] 1 asks for `fdatasync`, 0 for `fsync`.
+    pub len: u32,
+    /// Start of the slot's buffer.
+    pub buffer: *mut u8,
+}
+
+/// One completed I/O.
+#[derive(Debug, Clone, Copy)]
+pub struct Done {
+    /// Slot of the I/O.
+    pub slot: u32,
+    /// Bytes moved, or a negative error number (as a completion queue entry has it).
+    pub result: i32,
+}
+
+/// A way to do I/O.
+///
+/// The worker pushes I/Os, then calls [`Backend::flush`], then [`Backend::reap`]. It never
+/// has more in flight than the depth the backend was made for.
+pub trait Backend {
+    /// Time in nanoseconds since an origin shared by all workers of the run:
+    /// `CLOCK_MONOTONIC` for real backends, virtual for the simulation.
+    fn now_ns(&mut self) -> u64;
+
+    /// Accepts one I/O. It may start at once (synchronous backends) or at the next
+    /// [`Backend::flush`].
+    fn push(&mut self, io: Io);
+
+    /// Hands over everything pushed, then waits until at least `wait_for` completions
+    /// can be reaped or the clock reaches `until_ns`, whichever is first. With
+    /// `wait_for` 0 and nothing in flight it sleeps until `until_ns` when that is in the
+    /// future.
+    ///
+    /// # Errors
+    /// The error of the system call when the backend itself is broken; errors of single
+    /// I/Os come back in [`Done::result`].
+    fn flush(&mut self, wait_for: u32, until_ns: u64) -> std::io::Result<()>;
+
+    /// Gives up to `max` completions to `take`, oldest first; returns how many.
+    fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32;
+}

@@ -1,0 +1,615 @@
+//! The Plan: the orders the engine runs, every field explicit.
+//!
+//! Knows the shape of a Plan and what makes one well-formed. Deliberately knows no
+//! defaults (nothing below the Plan has one), no job-file language and no device.
+//! Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per second.
+//! `contract/plan.schema.json` is generated from these types (`loadstone-engine schema`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The Plan version this engine reads.
+pub const PLAN_VERSION: u32 = 1;
+
+/// One run, completely resolved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Must equal [`PLAN_VERSION`].
+    pub version: u32,
+    /// Length of one sample interval.
+    pub interval_ns: u64,
+    /// After a stream's time is over, how long to wait for I/O still in flight before
+    /// it is reported as hung and abandoned.
+    pub grace_ns: u64,
+    /// The most memory the engine may hold; it refuses a Plan that needs more.
+    pub memory_limit_bytes: u64,
+    /// Files and devices, each opened once.
+    pub targets: Vec<Target>,
+    /// Who is reported: a job section, or one clone of it.
+    pub units: Vec<Unit>,
+    /// What results are kept for: one unit on one target (or on many targets, when
+    /// there are too many to keep apart).
+    pub cells: Vec<Cell>,
+    /// Threads. Those of stage 0 run first, then stage 1, and so on.
+    pub workers: Vec<Worker>,
+    /// Sources of I/O; each belongs to exactly one worker.
+    pub streams: Vec<Stream>,
+}
+
+/// A file or device and how to open and prepare it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Path as given to `open(2)`.
+    pub path: String,
+    /// What the planner found or will have created there.
+    pub kind: TargetKind,
+    /// Addressable bytes from offset 0 (for `null` and `sim` any value).
+    pub size_bytes: u64,
+    /// Open with `O_DIRECT`.
+    pub direct: bool,
+    /// Open read-only.
+    pub read_only: bool,
+    /// Create when missing, before the run.
+    pub create: bool,
+    /// `O_SYNC`, `O_DSYNC` or neither.
+    pub sync: OpenSync,
+    /// For a device that will be written: open with `O_EXCL`, so the kernel refuses one
+    /// that is mounted or held.
+    pub exclusive: bool,
+    /// Identity the safety check saw; the engine refuses to open anything else.
+    pub identity: Option<Identity>,
+    /// What must be written there before the run starts.
+    pub layout: Option<Layout>,
+    /// Drop its cached pages before the run (`POSIX_FADV_DONTNEED`).
+    pub invalidate: bool,
+    /// Advice given to the kernel before the run.
+    pub advice: Option<Advice>,
+    /// Remove the file after the run.
+    pub unlink: bool,
+}
+
+/// Kind of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// Regular file.
+    File,
+    /// Block device.
+    Block,
+    /// Character device such as `/dev/null`.
+    Char,
+    /// Nothing is opened (`null` and `sim` backends).
+    Virtual,
+}
+
+/// Durability asked for at `open(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenSync {
+    /// Neither flag.
+    None,
+    /// `O_SYNC`.
+    Sync,
+    /// `O_DSYNC`.
+    Dsync,
+}
+
+/// `stat(2)` identity of a target at the time of the safety check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// `st_dev`.
+    pub device: u64,
+    /// `st_ino`.
+    pub inode: u64,
+    /// `st_rdev`; 0 for regular files.
+    pub special: u64,
+}
+
+/// How a file is prepared: allocated, then really written, because an unwritten
+/// extent reads many times faster than data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// The file must have at least this many bytes; existing bytes are kept.
+    pub size_bytes: u64,
+    /// Cut a longer file down to `size_bytes`.
+    pub truncate: bool,
+    /// Space allocation before the data.
+    pub fallocate: Fallocate,
+    /// Write data into the part that did not exist (false: only allocate or extend).
+    pub write: bool,
+    /// `fsync` when done.
+    pub fsync: bool,
+    /// Seed of the bytes written.
+    pub seed: u64,
+}
+
+/// Space allocation of a prepared file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallocate {
+    /// No allocation; extend only by writing.
+    None,
+    /// `fallocate(2)` with mode 0, ignored where the file system lacks it.
+    Native,
+    /// `posix_fallocate(3)`.
+    Posix,
+    /// `fallocate(2)` with `FALLOC_FL_KEEP_SIZE`.
+    Keep,
+    /// `ftruncate(2)`: a sparse file.
+    Truncate,
+}
+
+/// Access advice, as in `posix_fadvise(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// `POSIX_FADV_RANDOM`.
+    Random,
+    /// `POSIX_FADV_SEQUENTIAL`.
+    Sequential,
+    /// `POSIX_FADV_NOREUSE`.
+    Noreuse,
+}
+
+/// A line of the result: a job section, or one clone of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// Name of the job section.
+    pub name: String,
+    /// Reporting group the unit is in (fio's `groupid`).
+    pub group: u32,
+    /// Clone number from 0, or none when all clones are in this unit.
+    pub clone: Option<u32>,
+}
+
+/// What one histogram is kept for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Index into [`Plan::units`].
+    pub unit: u32,
+    /// Index into [`Plan::targets`]; none when the targets are too many to keep apart.
+    pub target: Option<u32>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Worker {
+    /// Stages run one after the other; all workers of a stage start together.
+    pub stage: u32,
+    /// How this thread does I/O.
+    pub backend: Backend,
+    /// CPUs the thread may run on; empty: any.
+    pub cpus: Vec<u32>,
+    /// Nice value, −20 to 19.
+    pub nice: i32,
+}
+
+/// How a worker does I/O.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Backend {
+    /// io_uring, one ring.
+    IoUring {
+        /// Register files and address them by index.
+        registered_files: bool,
+        /// Register the buffers and use the fixed operations where they win.
+        fixed_buffers: bool,
+        /// Poll for completions (`IORING_SETUP_IOPOLL`); needs `direct` everywhere.
+        iopoll: bool,
+        /// Kernel submission thread (`IORING_SETUP_SQPOLL`).
+        sqpoll: bool,
+    },
+    /// Linux native AIO (`io_submit(2)`).
+    Libaio {},
+    /// `pread(2)`/`pwrite(2)`, one I/O at a time.
+    Psync {},
+    /// Copies through a shared mapping, one I/O at a time.
+    Mmap {},
+    /// No I/O: completes at once. Measures the engine itself.
+    Null {},
+    /// Virtual clock and a seeded device model.
+    Sim {
+        /// The modelled device.
+        device: SimDevice,
+    },
+}
+
+/// A seeded model of a device on a virtual clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimDevice {
+    /// Seed of every random choice below.
+    pub seed: u64,
+    /// I/Os in service at the same time; the rest wait in order.
+    pub servers: u32,
+    /// Mean service time of a read.
+    pub read_ns: u64,
+    /// Mean service time of a write, trim or sync.
+    pub write_ns: u64,
+    /// Distribution of service times around the mean.
+    pub service: ServiceTime,
+    /// The device stands still for `stall_ns` every `stall_every_ns` (0: never).
+    pub stall_every_ns: u64,
+    /// Length of a stall.
+    pub stall_ns: u64,
+    /// Share of I/Os that fail with `EIO`, in parts per million.
+    pub error_ppm: u32,
+    /// Share of I/Os that complete short (half the bytes), in parts per million.
+    pub short_ppm: u32,
+    /// Share of I/Os that never complete, in parts per million.
+    pub hang_ppm: u32,
+}
+
+/// Distribution of simulated service times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceTime {
+    /// Always the mean.
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// Uniform from 0 to twice the mean.
+    Uniform,
+}
+
+/// One source of I/O: a clone of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Name for messages, as `job.clone`.
+    pub name: String,
+    /// Index into [`Plan::workers`]; its stage is the stream's stage.
+    pub worker: u32,
+    /// Where it does I/O: at least one file.
+    pub files: Vec<FileUse>,
+    /// How the next file is chosen.
+    pub file_choice: FileChoice,
+    /// Seed of every random choice of this stream.
+    pub seed: u64,
+    /// Most I/Os in flight.
+    pub iodepth: u32,
+    /// How many to hand over and to wait for at a time; none: the engine chooses.
+    pub batch: Option<Batch>,
+    /// Read, write and trim shares, and the order of addresses.
+    pub pattern: Pattern,
+    /// When I/Os should start.
+    pub pace: Pace,
+    /// Flushes within and after the stream.
+    pub flush: Flush,
+    /// Bytes written.
+    pub payload: Payload,
+    /// When it starts and ends.
+    pub limits: Limits,
+    /// What happens on an error.
+    pub errors: ErrorPolicy,
+    /// Keep a record of every I/O in `ios.arrows`.
+    pub log_ios: bool,
+}
+
+/// A stream's use of one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileUse {
+    /// Index into [`Plan::targets`].
+    pub target: u32,
+    /// Index into [`Plan::cells`].
+    pub cell: u32,
+    /// First byte used.
+    pub offset_bytes: u64,
+    /// Bytes used from there.
+    pub length_bytes: u64,
+}
+
+/// How a stream with several files picks the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FileChoice {
+    /// Each in turn, `every` I/Os on each.
+    RoundRobin {
+        /// I/Os before moving on, at least 1.
+        every: u32,
+    },
+    /// A random one, kept for `every` I/Os.
+    Random {
+        /// I/Os before choosing again, at least 1.
+        every: u32,
+    },
+    /// Finish one file before the next.
+    Sequential {},
+}
+
+/// Fixed batch sizes, as fio's `iodepth_batch*` and `iodepth_low`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// Hand over to the kernel this many at a time.
+    pub submit: u32,
+    /// Wait for at least this many completions (0: only poll).
+    pub complete_min: u32,
+    /// Take at most this many completions at a time.
+    pub complete_max: u32,
+    /// When full, drain to this depth before refilling.
+    pub low: u32,
+}
+
+/// What an I/O is and where it goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pattern {
+    /// Shares of the operations; they add up to 100.
+    pub read_percent: u32,
+    /// See `read_percent`.
+    pub write_percent: u32,
+    /// See `read_percent`.
+    pub trim_percent: u32,
+    /// A trim of a block is followed by a write of it (fio's `trimwrite`).
+    pub trim_then_write: bool,
+    /// Order of addresses for reads, writes and trims.
+    pub read: OpPattern,
+    /// See `read`.
+    pub write: OpPattern,
+    /// See `read`.
+    pub trim: OpPattern,
+}
+
+/// Addresses and sizes of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpPattern {
+    /// Share of I/Os at random addresses, 0 (sequential) to 100.
+    pub random_percent: u32,
+    /// Random addresses.
+    pub random: RandomOrder,
+    /// Sequential addresses: bytes added after each I/O besides its own size;
+    /// negative walks backwards.
+    pub stride_bytes: i64,
+    /// Sequential I/Os in a row before a jump to a new random address (fio's
+    /// `rw=randread:8`), or before the stride is added (`rw=read:8`); at least 1.
+    pub run_length: u32,
+    /// `identical`: repeat the same address `run_length` times (fio's `rw_sequencer`).
+    pub run_identical: bool,
+    /// Sizes.
+    pub sizes: Sizes,
+    /// Random addresses are multiples of this.
+    pub align_bytes: u64,
+}
+
+/// Order of random addresses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RandomOrder {
+    /// Uniform; with `repeat` false every block is touched once before any is
+    /// touched again (fio's random map), in bounded memory.
+    Uniform {
+        /// Addresses may come again before all were touched.
+        repeat: bool,
+    },
+    /// Zipf with exponent `theta` over the blocks; ranks scattered over the range.
+    Zipf {
+        /// Exponent, above 0 and not 1.
+        theta: f64,
+        /// Where the hottest block is, as a share of the range; none: scattered.
+        center: Option<f64>,
+    },
+    /// Pareto with parameter `h`, 0 to 1.
+    Pareto {
+        /// Shape.
+        h: f64,
+        /// As for Zipf.
+        center: Option<f64>,
+    },
+    /// Normal around the middle.
+    Normal {
+        /// Standard deviation in percent of the range.
+        deviation_percent: f64,
+        /// As for Zipf.
+        center: Option<f64>,
+    },
+    /// Zones with their own share of the accesses.
+    Zoned {
+        /// Zones in address order; access shares add up to 100.
+        zones: Vec<Zone>,
+    },
+}
+
+/// One zone of [`RandomOrder::Zoned`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Share of the accesses, percent.
+    pub access_percent: f64,
+    /// Length of the zone in bytes.
+    pub length_bytes: u64,
+}
+
+/// Sizes of I/Os.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Sizes {
+    /// Always the same.
+    Fixed {
+        /// Bytes, above 0.
+        bytes: u32,
+    },
+    /// Uniform between two sizes, in multiples of `step_bytes`.
+    Range {
+        /// Smallest.
+        min_bytes: u32,
+        /// Largest.
+        max_bytes: u32,
+        /// Granularity, above 0.
+        step_bytes: u32,
+    },
+    /// A table of sizes with weights.
+    Split {
+        /// Entries; weights need not add up to anything.
+        table: Vec<SizeWeight>,
+    },
+}
+
+/// Entry of a [`Sizes::Split`] table.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeWeight {
+    /// Bytes, above 0.
+    pub bytes: u32,
+    /// Relative frequency, above 0.
+    pub weight: f64,
+}
+
+/// When I/Os should start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pace {
+    /// Arrival rate of reads, writes, trims; none: closed loop.
+    pub read: Option<Rate>,
+    /// See `read`.
+    pub write: Option<Rate>,
+    /// See `read`.
+    pub trim: Option<Rate>,
+    /// Pause after so many I/Os.
+    pub think: Option<Think>,
+}
+
+/// An arrival rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// How much.
+    pub amount: RateAmount,
+    /// Spacing of arrivals.
+    pub process: RateProcess,
+    /// Fail the stream when over a `min_window_ns` it achieves less than this share
+    /// of a unit per second (0: never); same unit as `amount`.
+    pub minimum: f64,
+    /// Window of `minimum`.
+    pub min_window_ns: u64,
+}
+
+/// Rate in operations or in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "unit", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RateAmount {
+    /// Operations per second.
+    Ops {
+        /// Above 0.
+        per_second: f64,
+    },
+    /// Bytes per second.
+    Bytes {
+        /// Above 0.
+        per_second: f64,
+    },
+}
+
+/// Spacing of arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateProcess {
+    /// Evenly spaced.
+    Linear,
+    /// Poisson: exponential gaps.
+    Poisson,
+}
+
+/// Think time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Think {
+    /// Length of the pause.
+    pub pause_ns: u64,
+    /// The first part of the pause is spent spinning, not sleeping.
+    pub spin_ns: u64,
+    /// Pause after this many I/Os, at least 1.
+    pub every_ios: u32,
+    /// Count I/Os when they are issued (false: when they complete).
+    pub count_issued: bool,
+}
+
+/// Flushes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flush {
+    /// `fsync(2)` after so many writes (0: never).
+    pub fsync_every: u32,
+    /// `fdatasync(2)` after so many writes (0: never).
+    pub fdatasync_every: u32,
+    /// `fsync(2)` when the stream's I/O is done, inside its time.
+    pub at_end: bool,
+    /// `fsync(2)` when its files are closed.
+    pub on_close: bool,
+}
+
+/// Bytes written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Payload {
+    /// Base content of the buffers.
+    pub fill: Fill,
+    /// Make all of the content new for every write (false: only the stamps change).
+    pub refill: bool,
+    /// Change a few bytes of every 512 for each write, so that no two blocks are equal.
+    pub stamp: bool,
+    /// Percent of each chunk that compresses away, 0 to 100.
+    pub compress_percent: u32,
+    /// Chunk of `compress_percent`; 0: the block.
+    pub compress_chunk_bytes: u32,
+    /// Percent of writes that repeat earlier content.
+    pub dedupe_percent: u32,
+}
+
+/// Base content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fill {
+    /// Pseudo-random bytes.
+    Random {},
+    /// Zeros.
+    Zero {},
+    /// A repeated pattern of 1 to 512 bytes.
+    Pattern {
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
+/// When a stream starts and ends; it ends at the first limit it meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Wait after the start of the stage.
+    pub start_delay_ns: u64,
+    /// Run this long before results count.
+    pub ramp_ns: u64,
+    /// Time of the stream after the ramp; 0: no limit.
+    pub runtime_ns: u64,
+    /// Keep going to the end of `runtime_ns` however much was done.
+    pub time_based: bool,
+    /// Bytes to move; 0: no limit. Counted over all loops.
+    pub bytes: u64,
+    /// I/Os to do; 0: no limit.
+    pub ops: u64,
+    /// Stop every stream of the stage when this one ends.
+    pub ends_stage: bool,
+}
+
+/// What happens on an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorPolicy {
+    /// Continue after a failed read.
+    pub continue_read: bool,
+    /// Continue after a failed write, trim or flush.
+    pub continue_write: bool,
+    /// Error numbers that do not count as failures of reads.
+    pub ignore_read: Vec<i32>,
+    /// The same for writes.
+    pub ignore_write: Vec<i32>,
+}

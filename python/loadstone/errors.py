@@ -1,0 +1,64 @@
+"""Every error a person can meet, as a tree.
+
+Knows what an error says and which exit code it ends with. Knows nothing of how it is
+shown: `cli` prints them, everything else raises them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadstone import exitcodes
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where in what the user gave: a file (or "command line"), a line from 1, an option."""
+
+    file: str
+    line: int | None = None
+    option: str | None = None
+
+    def __str__(self) -> str:
+        text = self.file if self.line is None else f"{self.file}:{self.line}"
+        return text if self.option is None else f"{text}: {self.option}"
+
+
+class LoadstoneError(Exception):
+    """Root of the tree. `hint` names the remedy and is shown on a line of its own."""
+
+    exit_code: int = exitcodes.FAILED
+
+    def __init__(self, message: str, *, where: Where | None = None, hint: str | None = None) -> None:
+        super().__init__(message if where is None else f"{where}: {message}")
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+
+class InputError(LoadstoneError):
+    """What the user gave cannot be read or means nothing."""
+
+    exit_code = exitcodes.USAGE
+
+
+class RefusedError(LoadstoneError):
+    """It is understood and will not be done: it could destroy data or have no effect."""
+
+    exit_code = exitcodes.USAGE
+
+
+class RunError(LoadstoneError):
+    """The run started and failed."""
+
+    exit_code = exitcodes.FAILED
+
+
+class EngineError(RunError):
+    """The engine could not be started, ended by itself, or broke the contract."""
+
+
+class BundleError(LoadstoneError):
+    """A bundle cannot be read or written."""
+
+    exit_code = exitcodes.USAGE
