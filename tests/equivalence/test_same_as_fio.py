@@ -1,0 +1,130 @@
+"""The same job file issues the same I/O under Loadstone as under fio.
+
+Each file in `jobs/` is run by the installed fio and by `loadstone fio` in directories of
+their own, both with a log line per I/O. What must agree: the log files there are, how many
+I/Os of each direction and size, how many bytes, which range of offsets, how much of it was
+touched, and how much of it in sequence. Where chance decides (mixes, tables, distributions)
+the shares must agree within what two samples of that size differ by.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+JOBS = Path(__file__).parent / "jobs"
+LOG_EVERY_IO = "[global]\nwrite_lat_log=log\nlog_offset=1\n"
+ENVIRONMENT = {**os.environ, "LS_NAME": "data", "LS_BS": "4k"}
+EXISTING_BYTES = 8 << 20
+SIGMAS = 5.0
+"""How far two samples of the same chance may lie apart."""
+
+RANDOM_SIZES = {"07-bs-triplet", "09-bsrange", "10-bssplit", "11-bssplit-two"}
+"""Sizes are drawn, so counts differ and bytes agree to a block."""
+
+CLOCKED = {"36-rate-iops", "37-rate-bandwidth", "41-time-based-wraps"}
+"""The clock ends these, not the bytes."""
+
+ANY_COVERAGE = {"29-rw-sequencer-identical", "36-rate-iops", "37-rate-bandwidth"}
+"""How much is touched depends on a handful of draws, or on the clock."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """One per-I/O log: the lines of one job, in the order they completed."""
+
+    direction: tuple[int, ...]
+    size: tuple[int, ...]
+    offset: tuple[int, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Log:
+        rows = [[int(x, 0) for x in line.split(",")[:5]] for line in path.read_text().splitlines()]
+        return cls(tuple(r[2] for r in rows), tuple(r[3] for r in rows), tuple(r[4] for r in rows))
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.size)
+
+    @property
+    def end(self) -> int:
+        return max(o + s for o, s in zip(self.offset, self.size, strict=True))
+
+    def share_in_sequence(self) -> float:
+        """Share of I/Os that start where the one before them in the log ended."""
+        ends = [o + s for o, s in zip(self.offset, self.size, strict=True)]
+        return sum(o == e for o, e in zip(self.offset[1:], ends, strict=False)) / max(1, len(self) - 1)
+
+
+def run(command: list[str], job: Path, directory: Path) -> dict[str, Log]:
+    """Run one tool on a job file with a log line per I/O; return its logs by file name."""
+    directory.mkdir()
+    shutil.copy(JOBS / "common.inc", directory)
+    (directory / "existing").write_bytes(os.urandom(EXISTING_BYTES))
+    (directory / "job.fio").write_text(LOG_EVERY_IO + job.read_text())
+    done = subprocess.run(
+        [*command, "--output=out.txt", "job.fio"],
+        cwd=directory,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
+    return {p.name: Log.read(p) for p in sorted(directory.glob("log_lat.*.log"))}
+
+
+def assert_shares_agree(what: str, theirs: Counter[int], ours: Counter[int]) -> None:
+    """Each value's share must agree within the error of the difference of two shares."""
+    n, m = theirs.total(), ours.total()
+    for value in theirs.keys() | ours.keys():
+        a, b = theirs[value] / n, ours[value] / m
+        pooled = (theirs[value] + ours[value]) / (n + m)
+        error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+        assert abs(a - b) <= SIGMAS * error + 2 / min(n, m), f"{what} {value}: fio {a:.4f}, Loadstone {b:.4f}"
+
+
+def assert_same(name: str, theirs: Log, ours: Log) -> None:
+    """Compare the logs of one job."""
+    if name in CLOCKED:
+        assert ours.bytes == pytest.approx(theirs.bytes, rel=0.03)
+    elif name in RANDOM_SIZES:
+        assert abs(ours.bytes - theirs.bytes) <= 2 * max(theirs.size)
+    else:
+        assert ours.bytes == theirs.bytes
+    assert set(ours.size) == set(theirs.size)
+    assert_shares_agree("direction", Counter(theirs.direction), Counter(ours.direction))
+    assert_shares_agree("size", Counter(theirs.size), Counter(ours.size))
+    span = theirs.end - min(theirs.offset)
+    slack = span * 0.05 if min(theirs.offset) != min(ours.offset) or theirs.end != ours.end else 0.0
+    assert abs(ours.end - theirs.end) <= slack
+    assert abs(min(ours.offset) - min(theirs.offset)) <= slack
+    if name not in ANY_COVERAGE:
+        a, b = len(set(theirs.offset)), len(set(ours.offset))
+        tolerance = 0 if a == len(theirs) else 0.08 * a
+        assert abs(a - b) <= tolerance, f"offsets touched: fio {a}, Loadstone {b}"
+    assert ours.share_in_sequence() == pytest.approx(theirs.share_in_sequence(), abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed: nothing to compare with")
+@pytest.mark.parametrize("job", sorted(JOBS.glob("*.fio")), ids=lambda p: p.stem)
+def test_the_same_job_file_issues_the_same_io(job: Path, tmp_path: Path) -> None:
+    theirs = run(["fio"], job, tmp_path / "fio")
+    ours = run([sys.executable, "-m", "loadstone", "fio"], job, tmp_path / "loadstone")
+    assert theirs.keys() == ours.keys()
+    assert theirs
+    for log in theirs:
+        assert_same(job.stem, theirs[log], ours[log])
