@@ -1,0 +1,169 @@
+"""Fuzz the engine's Plan reader: no crash, no hang, and a reason for every refusal.
+
+Starts from Plans that are valid, changes a few places in each (values at their limits, other
+types, missing and unknown fields, damaged bytes) and gives the result to
+`loadstone-engine check`. A Plan it accepts whose I/O is all virtual is also run for a moment.
+
+    python tests/fuzz/fuzz_plan.py --minutes 10 --seed 1 [--engine PATH]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+LIMITS: list[Any] = [
+    0, 1, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1, 2**64,
+    0.0, -0.0, 0.5, 1e-308, 1e308, -1e308, 100, 101, True, False, None, "", "/dev/null", "\u0000", [],
+    {}, [0], {"type": "x"},
+]  # fmt: skip
+CHECK_SECONDS = 10.0
+RUN_SECONDS = 20.0
+ACCEPTABLE = {0, 2}
+"""Done, or the Plan is not acceptable."""
+RUN_ACCEPTABLE = {0, 2, 3}
+"""The same, or a target could not be prepared."""
+
+
+class FindingError(Exception):
+    """The engine did what it must not do."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every path into a JSON value."""
+    out = [path] if path else []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        out += places(inner, (*path, key))
+    return out
+
+
+def mutate(plan: dict[str, Any], rng: random.Random) -> bytes:
+    """A damaged copy of a Plan, as the bytes given to the engine."""
+    plan = copy.deepcopy(plan)
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
+        change_one(plan, rng)
+    data = json.dumps(plan).encode()
+    if rng.random() < 0.1:
+        damaged = bytearray(data)
+        for _ in range(rng.randint(1, 8)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        data = bytes(damaged)
+    return data[: rng.randrange(len(data))] if rng.random() < 0.03 else data
+
+
+def change_one(plan: dict[str, Any], rng: random.Random) -> None:
+    """Change one place of a Plan in one way."""
+    path = rng.choice(places(plan))
+    holder: Any = plan
+    for key in path[:-1]:
+        holder = holder[key]
+    key = path[-1]
+    match rng.randrange(6):
+        case 0:
+            del holder[key]
+        case 1 if isinstance(holder, dict):
+            holder[f"{key}x"] = rng.choice(LIMITS)
+        case 2 if isinstance(holder, list):
+            holder.insert(key, copy.deepcopy(rng.choice(holder)))
+        case 3 if isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
+            holder[key] = holder[key] * rng.choice([-1, 2, 1000]) + rng.choice([-1, 0, 1])
+        case _:
+            holder[key] = copy.deepcopy(rng.choice(LIMITS))
+
+
+def is_virtual(data: bytes) -> bool:
+    """Whether running the Plan touches nothing: only then may a damaged one be run."""
+    try:
+        plan = json.loads(data)
+        backends = {w["backend"]["type"] for w in plan["workers"]}
+        kinds = {t["kind"] for t in plan["targets"]}
+    except (ValueError, KeyError, TypeError):
+        return False
+    return backends <= {"null", "sim"} and kinds == {"virtual"}
+
+
+def check(engine: str, file: Path) -> int:
+    """Give a Plan to `check`; return its exit code, or raise what is wrong with it."""
+    try:
+        done = subprocess.run(
+            [engine, "check", str(file)], capture_output=True, timeout=CHECK_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        raise FindingError(f"check takes longer than {CHECK_SECONDS} s") from late
+    if done.returncode not in ACCEPTABLE:
+        raise FindingError(f"check ended with {done.returncode}: {done.stderr[-400:]!r}")
+    if done.returncode and not (done.stdout or done.stderr).strip():
+        raise FindingError("check refused without a reason")
+    if b"panicked" in done.stderr:
+        raise FindingError(f"check panicked: {done.stderr[-400:]!r}")
+    return done.returncode
+
+
+def run(engine: str, file: Path, rng: random.Random) -> None:
+    """Run an accepted, wholly virtual Plan for a moment, then stop it."""
+    with tempfile.TemporaryDirectory() as out:
+        engine_run = subprocess.Popen(
+            [engine, "run", str(file), "--out", out],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                engine_run.wait(timeout=rng.choice([0.05, 0.2]))
+            _, err = engine_run.communicate(timeout=RUN_SECONDS)  # closes its standard input: it must end
+        except subprocess.TimeoutExpired as late:
+            raise FindingError("run goes on after its standard input was closed") from late
+        finally:
+            engine_run.kill()
+    if engine_run.returncode not in RUN_ACCEPTABLE or b"panicked" in err:
+        raise FindingError(f"run ended with {engine_run.returncode}: {err[-400:]!r}")
+
+
+def main() -> int:
+    """Fuzz until the time is over; print one line and return 1 at the first finding."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", default="target/release/loadstone-engine")
+    parser.add_argument(
+        "--plans", type=Path, default=Path(__file__).parent / "plans", help="folder of valid Plans"
+    )
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    plans = [json.loads(f.read_text()) for f in sorted(options.plans.glob("*.json"))]
+    if not plans:
+        parser.error(f"no Plan in {options.plans}")
+    counts = {"tried": 0, "accepted": 0, "run": 0}
+    end = time.monotonic() + 60 * options.minutes
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "plan.json"
+        while time.monotonic() < end:
+            data = mutate(rng.choice(plans), rng)
+            file.write_bytes(data)
+            try:
+                counts["tried"] += 1
+                if check(options.engine, file) == 0:
+                    counts["accepted"] += 1
+                    if is_virtual(data):
+                        counts["run"] += 1
+                        run(options.engine, file, rng)
+            except FindingError as finding:
+                kept = Path(f"fuzz-plan-{options.seed}-{counts['tried']}.json")
+                kept.write_bytes(data)
+                print(f"{finding}\nkept in {kept} after {counts}", file=sys.stderr)
+                return 1
+    print(f"fuzz_plan: nothing found; {counts}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
