@@ -1,0 +1,498 @@
+"""The Plan: the orders the engine runs, as Python values.
+
+Mirrors `crates/engine/src/plan.rs` field by field, so that `Plan.model_dump_json()` is
+what `loadstone-engine run` reads and `Plan.model_validate_json()` reads it back. Knows
+the shape only: no defaults, no job-file language, no device. A tagged union of the Rust
+side is one class per variant here, named by the union and the variant (`SizesFixed`).
+Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PLAN_VERSION: Final = 1
+"""The Plan version written here and read by the engine."""
+
+U8 = Annotated[int, Field(ge=0, le=2**8 - 1)]
+U32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
+U64 = Annotated[int, Field(ge=0, le=2**64 - 1)]
+I32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+I64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+F64 = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Model(BaseModel):
+    """Immutable, and refuses fields the engine does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TargetKind(StrEnum):
+    """Kind of a target."""
+
+    FILE = "file"
+    BLOCK = "block"
+    CHAR = "char"
+    VIRTUAL = "virtual"
+    """Nothing is opened (`null` and `sim` backends)."""
+
+
+class OpenSync(StrEnum):
+    """Durability asked for at `open(2)`."""
+
+    NONE = "none"
+    SYNC = "sync"
+    DSYNC = "dsync"
+
+
+class Identity(_Model):
+    """`stat(2)` identity of a target at the time of the safety check."""
+
+    device: U64
+    inode: U64
+    special: U64
+    """`st_rdev`; 0 for regular files."""
+
+
+class Fallocate(StrEnum):
+    """Space allocation of a prepared file."""
+
+    NONE = "none"
+    NATIVE = "native"
+    POSIX = "posix"
+    KEEP = "keep"
+    TRUNCATE = "truncate"
+
+
+class Layout(_Model):
+    """How a file is prepared: allocated, then really written."""
+
+    size_bytes: U64
+    truncate: bool
+    fallocate: Fallocate
+    write: bool
+    fsync: bool
+    seed: U64
+
+
+class Advice(StrEnum):
+    """Access advice, as in `posix_fadvise(2)`."""
+
+    RANDOM = "random"
+    SEQUENTIAL = "sequential"
+    NOREUSE = "noreuse"
+
+
+class Target(_Model):
+    """A file or device and how to open and prepare it."""
+
+    path: str
+    kind: TargetKind
+    size_bytes: U64
+    direct: bool
+    read_only: bool
+    create: bool
+    sync: OpenSync
+    exclusive: bool
+    identity: Identity | None
+    layout: Layout | None
+    invalidate: bool
+    advice: Advice | None
+    unlink: bool
+
+
+class Unit(_Model):
+    """A line of the result: a job section, or one clone of it."""
+
+    name: str
+    group: U32
+    clone: U32 | None
+
+
+class Cell(_Model):
+    """What one histogram is kept for: indexes into `Plan.units` and `Plan.targets`."""
+
+    unit: U32
+    target: U32 | None
+
+
+class BackendIoUring(_Model):
+    """io_uring, one ring."""
+
+    type: Literal["io_uring"] = "io_uring"
+    registered_files: bool
+    fixed_buffers: bool
+    iopoll: bool
+    sqpoll: bool
+
+
+class BackendLibaio(_Model):
+    """Linux native AIO."""
+
+    type: Literal["libaio"] = "libaio"
+
+
+class BackendPsync(_Model):
+    """`pread(2)`/`pwrite(2)`, one I/O at a time."""
+
+    type: Literal["psync"] = "psync"
+
+
+class BackendMmap(_Model):
+    """Copies through a shared mapping, one I/O at a time."""
+
+    type: Literal["mmap"] = "mmap"
+
+
+class BackendNull(_Model):
+    """No I/O: completes at once."""
+
+    type: Literal["null"] = "null"
+
+
+class ServiceTime(StrEnum):
+    """Distribution of simulated service times."""
+
+    CONSTANT = "constant"
+    EXPONENTIAL = "exponential"
+    UNIFORM = "uniform"
+
+
+class SimDevice(_Model):
+    """A seeded model of a device on a virtual clock."""
+
+    seed: U64
+    servers: U32
+    read_ns: U64
+    write_ns: U64
+    service: ServiceTime
+    stall_every_ns: U64
+    stall_ns: U64
+    error_ppm: U32
+    short_ppm: U32
+    hang_ppm: U32
+
+
+class BackendSim(_Model):
+    """Virtual clock and a seeded device model."""
+
+    type: Literal["sim"] = "sim"
+    device: SimDevice
+
+
+Backend = Annotated[
+    BackendIoUring | BackendLibaio | BackendPsync | BackendMmap | BackendNull | BackendSim,
+    Field(discriminator="type"),
+]
+
+
+class Worker(_Model):
+    """One thread."""
+
+    stage: U32
+    backend: Backend
+    cpus: tuple[U32, ...]
+    nice: I32
+
+
+class FileUse(_Model):
+    """A stream's use of one target."""
+
+    target: U32
+    cell: U32
+    offset_bytes: U64
+    length_bytes: U64
+
+
+class FileChoiceRoundRobin(_Model):
+    """Each in turn, `every` I/Os on each."""
+
+    type: Literal["round_robin"] = "round_robin"
+    every: U32
+
+
+class FileChoiceRandom(_Model):
+    """A random one, kept for `every` I/Os."""
+
+    type: Literal["random"] = "random"
+    every: U32
+
+
+class FileChoiceSequential(_Model):
+    """Finish one file before the next."""
+
+    type: Literal["sequential"] = "sequential"
+
+
+FileChoice = Annotated[
+    FileChoiceRoundRobin | FileChoiceRandom | FileChoiceSequential, Field(discriminator="type")
+]
+
+
+class Batch(_Model):
+    """Fixed batch sizes, as fio's `iodepth_batch*` and `iodepth_low`."""
+
+    submit: U32
+    complete_min: U32
+    complete_max: U32
+    low: U32
+
+
+class Zone(_Model):
+    """One zone of `RandomOrderZoned`."""
+
+    access_percent: F64
+    length_bytes: U64
+
+
+class RandomOrderUniform(_Model):
+    """Uniform; with `repeat` false every block once before any comes again."""
+
+    type: Literal["uniform"] = "uniform"
+    repeat: bool
+
+
+class RandomOrderZipf(_Model):
+    """Zipf with exponent `theta` over the blocks."""
+
+    type: Literal["zipf"] = "zipf"
+    theta: F64
+    center: F64 | None
+
+
+class RandomOrderPareto(_Model):
+    """Pareto with parameter `h`, 0 to 1."""
+
+    type: Literal["pareto"] = "pareto"
+    h: F64
+    center: F64 | None
+
+
+class RandomOrderNormal(_Model):
+    """Normal around the middle."""
+
+    type: Literal["normal"] = "normal"
+    deviation_percent: F64
+    center: F64 | None
+
+
+class RandomOrderZoned(_Model):
+    """Zones in address order with their own share of the accesses."""
+
+    type: Literal["zoned"] = "zoned"
+    zones: tuple[Zone, ...]
+
+
+RandomOrder = Annotated[
+    RandomOrderUniform | RandomOrderZipf | RandomOrderPareto | RandomOrderNormal | RandomOrderZoned,
+    Field(discriminator="type"),
+]
+
+
+class SizeWeight(_Model):
+    """Entry of a `SizesSplit` table."""
+
+    bytes: U32
+    weight: F64
+
+
+class SizesFixed(_Model):
+    """Always the same."""
+
+    type: Literal["fixed"] = "fixed"
+    bytes: U32
+
+
+class SizesRange(_Model):
+    """Uniform between two sizes, in multiples of `step_bytes`."""
+
+    type: Literal["range"] = "range"
+    min_bytes: U32
+    max_bytes: U32
+    step_bytes: U32
+
+
+class SizesSplit(_Model):
+    """A table of sizes with weights."""
+
+    type: Literal["split"] = "split"
+    table: tuple[SizeWeight, ...]
+
+
+Sizes = Annotated[SizesFixed | SizesRange | SizesSplit, Field(discriminator="type")]
+
+
+class OpPattern(_Model):
+    """Addresses and sizes of one operation."""
+
+    random_percent: U32
+    random: RandomOrder
+    stride_bytes: I64
+    run_length: U32
+    run_identical: bool
+    sizes: Sizes
+    align_bytes: U64
+
+
+class Pattern(_Model):
+    """What an I/O is and where it goes."""
+
+    read_percent: U32
+    write_percent: U32
+    trim_percent: U32
+    trim_then_write: bool
+    read: OpPattern
+    write: OpPattern
+    trim: OpPattern
+
+
+class RateAmountOps(_Model):
+    """Operations per second."""
+
+    unit: Literal["ops"] = "ops"
+    per_second: F64
+
+
+class RateAmountBytes(_Model):
+    """Bytes per second."""
+
+    unit: Literal["bytes"] = "bytes"
+    per_second: F64
+
+
+RateAmount = Annotated[RateAmountOps | RateAmountBytes, Field(discriminator="unit")]
+
+
+class RateProcess(StrEnum):
+    """Spacing of arrivals."""
+
+    LINEAR = "linear"
+    POISSON = "poisson"
+
+
+class Rate(_Model):
+    """An arrival rate."""
+
+    amount: RateAmount
+    process: RateProcess
+    minimum: F64
+    """Same unit as `amount`; 0: never checked."""
+    min_window_ns: U64
+
+
+class Think(_Model):
+    """Think time."""
+
+    pause_ns: U64
+    spin_ns: U64
+    every_ios: U32
+    count_issued: bool
+
+
+class Pace(_Model):
+    """When I/Os should start."""
+
+    read: Rate | None
+    write: Rate | None
+    trim: Rate | None
+    think: Think | None
+
+
+class Flush(_Model):
+    """Flushes within and after the stream."""
+
+    fsync_every: U32
+    fdatasync_every: U32
+    at_end: bool
+    on_close: bool
+
+
+class FillRandom(_Model):
+    """Pseudo-random bytes."""
+
+    type: Literal["random"] = "random"
+
+
+class FillZero(_Model):
+    """Zeros."""
+
+    type: Literal["zero"] = "zero"
+
+
+class FillPattern(_Model):
+    """A repeated pattern of 1 to 512 bytes."""
+
+    type: Literal["pattern"] = "pattern"
+    bytes: tuple[U8, ...]
+
+
+Fill = Annotated[FillRandom | FillZero | FillPattern, Field(discriminator="type")]
+
+
+class Payload(_Model):
+    """Bytes written."""
+
+    fill: Fill
+    refill: bool
+    stamp: bool
+    compress_percent: U32
+    compress_chunk_bytes: U32
+    dedupe_percent: U32
+
+
+class Limits(_Model):
+    """When a stream starts and ends; it ends at the first limit it meets."""
+
+    start_delay_ns: U64
+    ramp_ns: U64
+    runtime_ns: U64
+    time_based: bool
+    bytes: U64
+    ops: U64
+    ends_stage: bool
+
+
+class ErrorPolicy(_Model):
+    """What happens on an error."""
+
+    continue_read: bool
+    continue_write: bool
+    ignore_read: tuple[I32, ...]
+    ignore_write: tuple[I32, ...]
+
+
+class Stream(_Model):
+    """One source of I/O: a clone of a job."""
+
+    name: str
+    worker: U32
+    files: tuple[FileUse, ...]
+    file_choice: FileChoice
+    seed: U64
+    iodepth: U32
+    batch: Batch | None
+    pattern: Pattern
+    pace: Pace
+    flush: Flush
+    payload: Payload
+    limits: Limits
+    errors: ErrorPolicy
+    log_ios: bool
+
+
+class Plan(_Model):
+    """One run, completely resolved."""
+
+    version: Literal[1] = PLAN_VERSION
+    interval_ns: U64
+    grace_ns: U64
+    memory_limit_bytes: U64
+    targets: tuple[Target, ...]
+    units: tuple[Unit, ...]
+    cells: tuple[Cell, ...]
+    workers: tuple[Worker, ...]
+    streams: tuple[Stream, ...]
