@@ -1,0 +1,158 @@
+"""Block devices and how they stand on each other.
+
+Knows /sys/dev/block, /sys/block and loop devices; reads only. Does not know mounts, file
+systems or what is on a device. Reference: Linux Documentation/ABI/stable/sysfs-block.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+SYS = Path("/sys")
+SECTOR_BYTES = 512
+"""Sizes in sysfs are in units of 512 bytes whatever the device's block size."""
+
+
+@dataclass(frozen=True, order=True)
+class BlockDevice:
+    """A disk, partition or virtual block device; `sys` is its directory in sysfs."""
+
+    name: str
+    sys: Path
+
+    @classmethod
+    def of_number(cls, number: int, sys: Path = SYS) -> BlockDevice | None:
+        """Return the device with this `st_rdev` or `st_dev`, `None` when it is no block device."""
+        link = sys / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
+        return cls._at(link)
+
+    @classmethod
+    def of_name(cls, name: str, sys: Path = SYS) -> BlockDevice | None:
+        """Return the device with this kernel name (`sda1`, `dm-0`)."""
+        return cls._at(sys / "class" / "block" / name)
+
+    @classmethod
+    def _at(cls, link: Path) -> BlockDevice | None:
+        try:
+            real = link.resolve(strict=True)
+        except OSError:
+            return None
+        return cls(real.name, real)
+
+    @property
+    def number(self) -> int:
+        """Device number, as `st_rdev`."""
+        major, minor = (self.sys / "dev").read_text().strip().split(":")
+        return os.makedev(int(major), int(minor))
+
+    @property
+    def size_bytes(self) -> int:
+        """Size in bytes."""
+        return int(self.attribute("size") or 0) * SECTOR_BYTES
+
+    def attribute(self, name: str) -> str | None:
+        """Return a file of its sysfs directory without the line end, `None` when there is none."""
+        try:
+            return (self.sys / name).read_text(errors="replace").strip()
+        except OSError:
+            return None
+
+    def disk(self) -> BlockDevice:
+        """Return the whole disk of a partition, itself for anything else."""
+        if (self.sys / "partition").exists():
+            return BlockDevice(self.sys.parent.name, self.sys.parent)
+        return self
+
+    def partitions(self) -> list[BlockDevice]:
+        """Partitions of a disk."""
+        try:
+            entries = sorted(self.sys.iterdir())
+        except OSError:
+            return []
+        return [BlockDevice(entry.name, entry) for entry in entries if (entry / "partition").exists()]
+
+    def holders(self) -> list[BlockDevice]:
+        """Devices built on this one: device mapper, md, bcache."""
+        return self._linked("holders")
+
+    def slaves(self) -> list[BlockDevice]:
+        """Devices this one is built on."""
+        return self._linked("slaves")
+
+    def backing_file(self) -> str | None:
+        """Path of a loop device's backing file, as the kernel knows it."""
+        return self.attribute("loop/backing_file")
+
+    def _linked(self, name: str) -> list[BlockDevice]:
+        try:
+            links = sorted((self.sys / name).iterdir())
+        except OSError:
+            return []
+        return [device for device in (self._at(link) for link in links) if device is not None]
+
+
+def loops(sys: Path = SYS) -> list[BlockDevice]:
+    """Loop devices that are set up."""
+    found = [BlockDevice.of_name(entry.name, sys) for entry in sorted((sys / "block").glob("loop*"))]
+    return [device for device in found if device is not None and device.backing_file() is not None]
+
+
+def above(device: BlockDevice) -> list[BlockDevice]:
+    """Everything that stands on `device`: its partitions and holders, and theirs."""
+    found: dict[str, BlockDevice] = {}
+    waiting = [*device.partitions(), *device.holders()]
+    while waiting:
+        one = waiting.pop(0)
+        if one.name not in found:
+            found[one.name] = one
+            waiting += [*one.partitions(), *one.holders()]
+    return list(found.values())
+
+
+def below(device: BlockDevice) -> list[BlockDevice]:
+    """Everything `device` stands on: its disk, its slaves, a loop's backing device, and theirs."""
+    found: dict[str, BlockDevice] = {}
+    waiting = [device]
+    while waiting:
+        one = waiting.pop(0)
+        under = [*one.slaves(), *([one.disk()] if one.disk() != one else [])]
+        backing = one.backing_file()
+        if backing is not None and (host := _host_of(Path(backing))) is not None:
+            under.append(host)
+        for next_one in under:
+            if next_one.name not in found and next_one.name != device.name:
+                found[next_one.name] = next_one
+                waiting.append(next_one)
+    return list(found.values())
+
+
+def under_path(path: Path) -> list[BlockDevice]:
+    """Devices that carry `path` (a device or a file), nearest first; empty when none are known."""
+    host = _host_of(path)
+    return [] if host is None else [host, *below(host)]
+
+
+def _host_of(path: Path) -> BlockDevice | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    if status.st_rdev and path.is_block_device():
+        return BlockDevice.of_number(status.st_rdev)
+    found = BlockDevice.of_number(status.st_dev)
+    return found if found is not None else _source_of_mount(status.st_dev)
+
+
+def _source_of_mount(number: int) -> BlockDevice | None:
+    """Find the device of a file system with an anonymous device number, as btrfs has."""
+    from loadstone.path.mounts import mounts  # noqa: PLC0415 - the two need each other
+
+    for mount in mounts():
+        if mount.device == number and mount.source.startswith("/dev/"):
+            try:
+                return BlockDevice.of_number(Path(mount.source).stat().st_rdev)
+            except OSError:
+                return None
+    return None

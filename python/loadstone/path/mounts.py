@@ -1,0 +1,81 @@
+"""What is mounted, and what is swapped to.
+
+Knows /proc/self/mountinfo and /proc/swaps (formats: proc(5)). Does not follow devices.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A line of mountinfo."""
+
+    device: int
+    """`st_dev` of the files in it."""
+    root: str
+    point: str
+    kind: str
+    source: str
+    options: str
+    super_options: str
+
+
+def mounts(proc: Path = PROC) -> list[Mount]:
+    """Mounts of this mount namespace, in the order they were made."""
+    lines = (proc / "self" / "mountinfo").read_text(errors="surrogateescape").splitlines()
+    return [_mount(line) for line in lines]
+
+
+def mount_of(path: Path, proc: Path = PROC) -> Mount | None:
+    """Return the mount that `path`, or its nearest existing parent, is on."""
+    real = path.resolve()
+    while not real.exists() and real != real.parent:
+        real = real.parent
+    try:
+        number = real.stat().st_dev
+    except OSError:
+        return None
+    best: Mount | None = None
+    for mount in mounts(proc):
+        on_it = real == Path(mount.point) or Path(mount.point) in real.parents
+        if on_it and (best is None or len(mount.point) >= len(best.point)):
+            best = mount
+    if best is not None:
+        return best
+    return next((mount for mount in mounts(proc) if mount.device == number), None)
+
+
+def swaps(proc: Path = PROC) -> list[str]:
+    """Paths of the swap devices and files in use."""
+    try:
+        lines = (proc / "swaps").read_text(errors="surrogateescape").splitlines()[1:]
+    except OSError:
+        return []
+    return [_unescape(line.split()[0]) for line in lines if line.strip()]
+
+
+def _mount(line: str) -> Mount:
+    left, _, right = line.partition(" - ")
+    fields, after = left.split(" "), right.split(" ")
+    major, minor = fields[2].split(":")
+    return Mount(
+        device=os.makedev(int(major), int(minor)),
+        root=_unescape(fields[3]),
+        point=_unescape(fields[4]),
+        kind=after[0],
+        source=_unescape(after[1]),
+        options=fields[5],
+        super_options=after[2] if len(after) > 2 else "",
+    )
+
+
+def _unescape(text: str) -> str:
+    """Undo the kernel's octal escapes of space, tab, line end and backslash."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
