@@ -1,0 +1,215 @@
+"""The safety check: may this Plan write what it wants to write.
+
+Knows the rules: what is in use is refused, whatever the user says; what carries a signature
+or somebody's content needs that target's path typed out; what is empty, new or made by
+Loadstone needs nothing. Knows no command line: consent comes as a value. `claim` is the only
+function here that changes anything: it creates the files the Plan wants created.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError, RunError, Where
+from loadstone.plan import in_use, signatures
+from loadstone.plan.model import Identity, Plan, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MARKER: Final = "user.loadstone"
+"""Extended attribute of files that Loadstone created: they may be written again without consent."""
+
+HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
+"""/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """Which targets the user agreed to lose, path by path.
+
+    `ask` is called with a path and the evidence when the path was not given beforehand, and
+    returns what the user typed; it stands only if it is exactly that path.
+    """
+
+    paths: frozenset[str] = frozenset()
+    ask: Callable[[str, list[str]], str] | None = None
+
+    def given(self, path: str, evidence: list[str]) -> bool:
+        """Tell whether the content of `path` may be lost."""
+        real = os.path.realpath(path)
+        if any(os.path.realpath(one) == real for one in self.paths):
+            return True
+        return self.ask is not None and self.ask(path, evidence).strip() == path
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the check of one written target found: both lists empty means go ahead."""
+
+    path: str
+    in_use: list[str] = field(default_factory=list)
+    needs_consent: list[str] = field(default_factory=list)
+
+
+def written(plan: Plan) -> set[int]:
+    """Return the indices of targets whose content the Plan may change, by I/O or by preparing them."""
+    changed = {
+        index
+        for index, target in enumerate(plan.targets)
+        if target.unlink or (target.layout is not None and _layout_changes(target))
+    }
+    for stream in plan.streams:
+        if stream.pattern.write_percent or stream.pattern.trim_percent or stream.pattern.trim_then_write:
+            changed |= {use.target for use in stream.files}
+    return {index for index in changed if plan.targets[index].kind is not TargetKind.VIRTUAL}
+
+
+def examine(target: Target) -> Finding:
+    """Look at one target that would be written. Changes nothing."""
+    path = Path(target.path)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return Finding(target.path)
+    except OSError as error:
+        return Finding(target.path, needs_consent=[f"it cannot be looked at: {error.strerror}"])
+    if stat.S_ISBLK(status.st_mode):
+        return Finding(target.path, in_use.device_uses(path), _signatures(path))
+    if stat.S_ISCHR(status.st_mode):
+        number = (os.major(status.st_rdev), os.minor(status.st_rdev))
+        known = number in HARMLESS_CHARS
+        return Finding(target.path, needs_consent=[] if known else ["it is a character device"])
+    if stat.S_ISREG(status.st_mode):
+        return _examine_file(target, path, status)
+    return Finding(target.path, in_use=["it is neither a file nor a device"])
+
+
+def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
+    """Check every written target and return the Plan with identities filled in.
+
+    Raises `RefusedError` listing every target that may not be written, with the evidence.
+    `files=False` leaves regular files unchecked. Devices that will be written are opened
+    exclusively, so that the kernel refuses one that came into use since.
+    """
+    to_write = written(plan)
+    refused: dict[str, list[str]] = {}
+    unconsented: dict[str, list[str]] = {}
+    for index in sorted(to_write):
+        target = plan.targets[index]
+        if not files and target.kind is TargetKind.FILE:
+            continue
+        finding = examine(target)
+        if finding.in_use:
+            refused[finding.path] = finding.in_use
+        elif finding.needs_consent and not consent.given(finding.path, finding.needs_consent):
+            unconsented[finding.path] = finding.needs_consent
+    _refuse_used(refused)
+    _refuse_unconsented(unconsented)
+    targets = [_identified(target, written=index in to_write) for index, target in enumerate(plan.targets)]
+    return plan.model_copy(update={"targets": targets})
+
+
+def claim(plan: Plan) -> Plan:
+    """Create the missing files the Plan wants created, mark them as Loadstone's, note their identity.
+
+    Raises `RunError` when one cannot be created.
+    """
+    targets = [_created(target) if target.create else target for target in plan.targets]
+    return plan.model_copy(update={"targets": targets})
+
+
+def _layout_changes(target: Target) -> bool:
+    """Tell whether preparing the file writes into it or changes its length."""
+    assert target.layout is not None  # noqa: S101 - asked for by the caller
+    try:
+        size_bytes = Path(target.path).stat().st_size
+    except OSError:
+        return True
+    return target.layout.size_bytes > size_bytes or (
+        target.layout.truncate and size_bytes > target.layout.size_bytes
+    )
+
+
+def _examine_file(target: Target, path: Path, status: os.stat_result) -> Finding:
+    used = in_use.file_uses(path)
+    if used or status.st_size == 0 or _marked(path):
+        return Finding(target.path, used)
+    content = [f"it exists, holds {status.st_size} bytes and was not created by Loadstone"]
+    return Finding(target.path, needs_consent=[*content, *_signatures(path)])
+
+
+def _signatures(path: Path) -> list[str]:
+    try:
+        return [f"it carries {signature}" for signature in signatures.read(path)]
+    except OSError as error:
+        return [f"it cannot be read to look for signatures: {error.strerror}"]
+
+
+def _marked(path: Path) -> bool:
+    try:
+        os.getxattr(path, MARKER)
+    except OSError:
+        return False
+    return True
+
+
+def _identified(target: Target, *, written: bool) -> Target:
+    if target.kind is TargetKind.VIRTUAL:
+        return target
+    try:
+        status = Path(target.path).stat()
+    except OSError:
+        return target
+    device = stat.S_ISBLK(status.st_mode)
+    special = status.st_rdev if device or stat.S_ISCHR(status.st_mode) else 0
+    identity = Identity(device=status.st_dev, inode=status.st_ino, special=special)
+    exclusive = target.exclusive or (written and device)
+    return target.model_copy(update={"identity": identity, "exclusive": exclusive})
+
+
+def _created(target: Target) -> Target:
+    try:
+        descriptor = os.open(target.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        return target
+    except OSError as error:
+        remedy = {errno.ENOENT: "create the directory first", errno.EACCES: "choose a writable directory"}
+        raise RunError(
+            f"{target.path} cannot be created: {error.strerror}", hint=remedy.get(error.errno or 0)
+        ) from error
+    try:
+        # Not every file system has user attributes; there the file needs consent next time.
+        with contextlib.suppress(OSError):
+            os.setxattr(descriptor, MARKER, b"1")
+    finally:
+        os.close(descriptor)
+    return _identified(target, written=True)
+
+
+def _refuse_used(refused: Mapping[str, list[str]]) -> None:
+    if refused:
+        raise RefusedError(
+            "writing to what is in use is refused" + _listing(refused),
+            hint="unmount it, stop what uses it, or choose another target; consent does not lift this",
+        )
+
+
+def _refuse_unconsented(unconsented: Mapping[str, list[str]]) -> None:
+    if unconsented:
+        options = " ".join(f"--i-accept-data-loss {path}" for path in unconsented)
+        raise RefusedError(
+            "the run would destroy what is there" + _listing(unconsented),
+            where=Where("command line"),
+            hint=f"if all of that may be lost, add: {options}",
+        )
+
+
+def _listing(evidence: Mapping[str, list[str]]) -> str:
+    return "".join(f"\n  {path}: {reason}" for path, reasons in evidence.items() for reason in reasons)

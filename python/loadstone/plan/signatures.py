@@ -1,0 +1,156 @@
+"""What is written on a device or in an image: partition tables, file systems, RAID, LVM, LUKS.
+
+Knows the magic numbers of the formats an administrator would miss, each from its on-disk
+format's documentation, and asks `wipefs` (util-linux) as well when it is installed, which
+knows many more. Reads only. Judges nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WIPEFS_TIMEOUT_S = 10.0
+HEAD_BYTES = 1 << 20
+KIB = 1024
+
+
+@dataclass(frozen=True, order=True)
+class Signature:
+    """A recognised structure: `name` (`ext4`, `gpt`) at `offset_bytes`."""
+
+    offset_bytes: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} at offset {self.offset_bytes}"
+
+
+FIXED: tuple[tuple[str, int, bytes], ...] = (
+    ("ext2/ext3/ext4", 1080, b"\x53\xef"),
+    ("xfs", 0, b"XFSB"),
+    ("btrfs", 64 * KIB + 64, b"_BHRfS_M"),
+    ("f2fs", 1024, b"\x10\x20\xf5\xf2"),
+    ("bcachefs", 4096 + 24, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
+    ("bcache", 4096 + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
+    ("erofs", 1024, b"\xe2\xe1\xf5\xe0"),
+    ("squashfs", 0, b"hsqs"),
+    ("jfs", 32 * KIB, b"JFS1"),
+    ("iso9660", 32 * KIB + 1, b"CD001"),
+    ("ntfs", 3, b"NTFS    "),
+    ("exfat", 3, b"EXFAT   "),
+    ("fat", 54, b"FAT1"),
+    ("fat32", 82, b"FAT32   "),
+    ("LUKS", 0, b"LUKS\xba\xbe"),
+    ("LUKS (second header)", 16 * KIB, b"SKUL\xba\xbe"),
+    ("Linux RAID (md 1.1)", 0, b"\xfc\x4e\x2b\xa9"),
+    ("Linux RAID (md 1.2)", 4096, b"\xfc\x4e\x2b\xa9"),
+    ("Ceph BlueStore", 0, b"bluestore block device"),
+    ("Oracle ASM", 32, b"ORCLDISK"),
+    ("qcow2 image", 0, b"QFI\xfb"),
+    ("VMDK image", 0, b"KDMV"),
+    ("VHDX image", 0, b"vhdxfile"),
+    ("gpt", 512, b"EFI PART"),
+    ("gpt", 4096, b"EFI PART"),
+)
+SWAP_PAGES = (4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB)
+ZFS_LABEL_BYTES = 256 * KIB
+ZFS_MAGIC = 0x00BAB10C
+MD_MAGIC = b"\xfc\x4e\x2b\xa9"
+
+
+def read(path: Path) -> list[Signature]:
+    """Return every signature on `path`, by offset. Raises `OSError` when it cannot be read."""
+    with path.open("rb", buffering=0) as device:
+        size_bytes = device.seek(0, os.SEEK_END)
+        found = _own(device.fileno(), size_bytes)
+    places = {signature.offset_bytes for signature in found}
+    # Where both know one, the tool's word is finer ("ext4" for "ext2/ext3/ext4").
+    told = _wipefs(path)
+    finer = {signature.offset_bytes for signature in told}
+    kept = [signature for signature in found if signature.offset_bytes not in finer & places]
+    return sorted({*kept, *told})
+
+
+def _own(descriptor: int, size_bytes: int) -> list[Signature]:
+    head = os.pread(descriptor, HEAD_BYTES, 0)
+    found = [
+        Signature(offset, name)
+        for name, offset, magic in FIXED
+        if head[offset : offset + len(magic)] == magic
+    ]
+    found += [*_mbr(head), *_swap(head), *_lvm(head), *_zfs(descriptor, size_bytes)]
+    found += _tail(descriptor, size_bytes)
+    return found
+
+
+def _mbr(head: bytes) -> list[Signature]:
+    """Find an MBR: its mark and a partition with a type (a file system's boot sector has only the mark)."""
+    if head[510:512] != b"\x55\xaa":
+        return []
+    entries = [head[446 + 16 * i : 462 + 16 * i] for i in range(4)]
+    plausible = all(entry[0] in {0x00, 0x80} for entry in entries)
+    return [Signature(510, "dos partition table")] if plausible and any(e[4] for e in entries) else []
+
+
+def _swap(head: bytes) -> list[Signature]:
+    marks = (b"SWAPSPACE2", b"SWAP-SPACE")
+    return [Signature(page - 10, "swap") for page in SWAP_PAGES if head[page - 10 : page] in marks]
+
+
+def _lvm(head: bytes) -> list[Signature]:
+    """Find an LVM2 label, which may stand in any of the first four sectors."""
+    starts = (0, 512, 1024, 1536)
+    return [Signature(at, "LVM2 member") for at in starts if head[at : at + 8] == b"LABELONE"]
+
+
+def _zfs(descriptor: int, size_bytes: int) -> list[Signature]:
+    """Look for an uberblock in any of the four labels: two at the start, two at the end."""
+    end = size_bytes - size_bytes % ZFS_LABEL_BYTES
+    labels = [0, ZFS_LABEL_BYTES, end - 2 * ZFS_LABEL_BYTES, end - ZFS_LABEL_BYTES]
+    for label in labels:
+        if label < 0:
+            continue
+        ring = os.pread(descriptor, 128 * KIB, label + 128 * KIB)
+        for at in range(0, len(ring) - 8, KIB):
+            word = ring[at : at + 8]
+            if ZFS_MAGIC in (struct.unpack("<Q", word)[0], struct.unpack(">Q", word)[0]):
+                return [Signature(label + 128 * KIB + at, "ZFS member")]
+    return []
+
+
+def _tail(descriptor: int, size_bytes: int) -> list[Signature]:
+    """Structures that stand at the end: the backup GPT and the older md superblocks."""
+    found = []
+    for sector in (512, 4096):
+        at = size_bytes - sector
+        if at > 0 and os.pread(descriptor, 8, at) == b"EFI PART":
+            found.append(Signature(at, "gpt (backup)"))
+    md_1_0 = ((size_bytes // 512 - 16) & ~7) * 512
+    md_0_90 = (size_bytes & ~(64 * KIB - 1)) - 64 * KIB
+    for at, name in ((md_1_0, "Linux RAID (md 1.0)"), (md_0_90, "Linux RAID (md 0.90)")):
+        if at > 0 and os.pread(descriptor, 4, at) == MD_MAGIC:
+            found.append(Signature(at, name))
+    return found
+
+
+def _wipefs(path: Path) -> list[Signature]:
+    """Ask wipefs, which changes nothing with --no-act; nothing when it is missing or fails."""
+    program = shutil.which("wipefs", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if program is None:
+        return []
+    argv = [program, "--no-act", "--json", str(path)]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=WIPEFS_TIMEOUT_S, check=False)
+        listed = json.loads(done.stdout or b"{}").get("signatures", [])
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return []
+    return [Signature(int(entry["offset"], 16), entry["type"]) for entry in listed]
