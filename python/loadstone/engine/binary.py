@@ -1,0 +1,63 @@
+"""Where the engine's program is.
+
+Knows the places an installation may have put it. Does not start it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+
+from loadstone.errors import EngineError
+
+NAME = "loadstone-engine"
+OVERRIDE = "LOADSTONE_ENGINE"
+
+
+def find() -> Path:
+    """Return the engine's program.
+
+    `LOADSTONE_ENGINE` wins and must then name an executable file. Otherwise the first of:
+    the scripts directory of this Python (where `pip install` puts it), the build directory
+    of a source tree, `PATH`. Raises `EngineError` naming every place looked at.
+    """
+    override = os.environ.get(OVERRIDE)
+    if override:
+        if _runs(Path(override)):
+            return Path(override)
+        message = f"{OVERRIDE}={override} is not an executable file"
+        raise EngineError(message, hint=f"unset {OVERRIDE}, or set it to a built {NAME}")
+    places = _places()
+    for place in places:
+        if _runs(place):
+            return place
+    on_path = shutil.which(NAME)
+    if on_path:
+        return Path(on_path)
+    looked = ", ".join(str(place) for place in places)
+    message = f"{NAME} is not installed (looked at {looked} and PATH)"
+    raise EngineError(message, hint="install the package with `pip install .`, or run `make build`")
+
+
+def _places() -> list[Path]:
+    """Newest first when both exist: a source tree's own build beats an older installed copy."""
+    installed = Path(sysconfig.get_path("scripts")) / NAME
+    root = Path(__file__).resolve().parents[3]
+    built = root / "target" / "release" / NAME
+    places = [installed]
+    if (root / "Cargo.toml").is_file():
+        places.append(built)
+    return sorted(places, key=_modified, reverse=True)
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)

@@ -1,0 +1,48 @@
+"""Signals that ask a run to end: the first asks, the second insists.
+
+Knows which signals mean that. Does not know what stopping takes: it calls back.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """While entered, calls `on_first` for the first of the signals and `on_second` for the next.
+
+    Outside the main thread Python cannot handle signals, and nothing is installed. A signal
+    that was ignored before (as `nohup` does with SIGHUP) stays ignored.
+    """
+
+    def __init__(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> None:
+        self.count = 0
+        self._on_first = on_first
+        self._on_second = on_second
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in ASKING:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._caught)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _caught(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count == 1:
+            self._on_first()
+        else:
+            self._on_second()

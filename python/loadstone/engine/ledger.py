@@ -1,0 +1,136 @@
+"""What the events of one run add up to.
+
+Pure: events in, a verdict out. Knows the meaning of the engine's events and exit codes.
+Does not know rates or latencies; those come from the samples.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from loadstone import exitcodes
+from loadstone.engine.process import how_it_ended
+from loadstone.errors import EngineError, InputError, LoadstoneError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Status = Literal["complete", "interrupted", "failed"]
+
+OPS: Final = ("read", "write", "trim", "sync")
+PLAN_REFUSED: Final = 2
+TARGET_FAILED: Final = 3
+MAX_PROBLEMS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a run ended. `error` is what to tell the user when it did not go well."""
+
+    status: Status
+    exit_code: int
+    error: LoadstoneError | None = None
+
+
+@dataclass
+class Ledger:
+    """Adds up events; `targets` are the Plan's paths, for messages."""
+
+    targets: Sequence[str]
+    failed_ios: int = 0
+    stopped: bool = False
+    ended: str | None = None
+    fatal: dict[str, Any] | None = None
+    talk: list[str] = field(default_factory=list)
+    _problems: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def heard(self, event: dict[str, Any]) -> None:
+        """Take note of one event; types that say nothing about success are passed over."""
+        match event.get("type"):
+            case "io_error":
+                self._io_error(event)
+            case "hung":
+                self._hung(event)
+            case "stream_end":
+                self._stream_end(event)
+            case "end":
+                self.ended = str(event.get("reason"))
+            case "fatal":
+                self.fatal = event
+            case "talk":
+                self.talk = [*self.talk[-9:], str(event.get("text"))]
+
+    def verdict(self, code: int | None, *, killed: str | None = None) -> Verdict:
+        """Judge, given the engine's exit code (`None`: it never ended).
+
+        `killed` says why the coordinator killed it, if it did. An interrupt asked for by the
+        user wins over failed I/Os: the run is `interrupted`, and the problems are still told.
+        """
+        error = self._error(code, killed)
+        if self.stopped:
+            return Verdict("interrupted", exitcodes.INTERRUPTED, error)
+        if error is None:
+            return Verdict("complete", exitcodes.DONE)
+        ran = self.ended is not None and killed is None and not self.fatal
+        return Verdict("complete" if ran else "failed", error.exit_code, error)
+
+    @property
+    def problems(self) -> list[str]:
+        """One line per kind of failure, in the order they were met."""
+        lines = list(self._problems.values())
+        if len(lines) > MAX_PROBLEMS:
+            lines = [*lines[:MAX_PROBLEMS], f"and {len(lines) - MAX_PROBLEMS} more; see events.jsonl"]
+        return lines
+
+    def _error(self, code: int | None, killed: str | None) -> LoadstoneError | None:
+        if self.fatal is not None:
+            kind = InputError if self.fatal.get("code") == PLAN_REFUSED else RunError
+            return kind(str(self.fatal.get("message")), hint=self.fatal.get("hint") or None)
+        if killed is not None:
+            return EngineError(self._listing(killed))
+        if self.ended is None:
+            how = "did not end" if code is None else how_it_ended(code)
+            heard = "".join(f"\n  it said: {line}" for line in self.talk)
+            message = f"the engine {how} before the run was over; what it had measured is kept{heard}"
+            return EngineError(self._listing(message))
+        if self.failed_ios or self._problems:
+            count = f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run did not go as asked"
+            return RunError(self._listing(count))
+        if self.ended == "failed":
+            return RunError("the engine reports that the run failed")
+        return None
+
+    def _listing(self, headline: str) -> str:
+        return "\n  ".join([headline, *self.problems])
+
+    def _io_error(self, event: dict[str, Any]) -> None:
+        number = int(event.get("errno") or 0)
+        key = ("io", event.get("target"), event.get("op"), number)
+        if key in self._problems:
+            return
+        if number:
+            what = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
+        else:
+            what = f"only {event.get('moved')} bytes were moved"
+        self._problems[key] = f"{self._place(event)}: {what}"
+
+    def _hung(self, event: dict[str, Any]) -> None:
+        seconds = int(event.get("age_ns") or 0) / 1e9
+        key = ("hung", event.get("target"), event.get("op"))
+        self._problems.setdefault(key, f"{self._place(event)}: did not come back within {seconds:.1f} s")
+
+    def _stream_end(self, event: dict[str, Any]) -> None:
+        self.failed_ios += sum(event.get("failed") or [])
+        if event.get("reason") == "rate_minimum":
+            key = ("rate", event.get("stream"))
+            self._problems[key] = f"stream {event.get('stream')}: fell below the rate it must keep"
+
+    def _place(self, event: dict[str, Any]) -> str:
+        target, op = event.get("target"), event.get("op")
+        known = isinstance(target, int) and target < len(self.targets)
+        name = self.targets[target] if known else f"target {target}"  # type: ignore[index] # `known` is the check
+        verb = OPS[op] if isinstance(op, int) and op < len(OPS) else op
+        return f"{name}: {verb} of {event.get('bytes')} bytes at offset {event.get('offset')}"

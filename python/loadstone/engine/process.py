@@ -1,0 +1,169 @@
+"""One engine process: its pipes, its events, its end.
+
+Knows how to start the program, read what it says without waking more often than it speaks,
+ask it to stop, kill it, and describe how it died. Knows no meaning of an event beyond its
+`type`; what silence means is in `engine.watch`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from loadstone.engine.binary import find
+from loadstone.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Event = dict[str, Any]
+"""One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
+
+READ_BYTES = 1 << 20
+
+
+class EngineProcess:
+    """A running engine. Use as a context manager: leaving it leaves no process behind."""
+
+    def __init__(self, plan: Path, out: Path, *, program: Path | None = None) -> None:
+        """Start `loadstone-engine run PLAN --out OUT`; raise `EngineError` if it cannot start."""
+        argv = [str(program or find()), "run", str(plan), "--out", str(out)]
+        try:
+            # A group of its own: a Ctrl-C of the terminal reaches us, and we decide.
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+            )
+        except OSError as error:
+            message = f"the engine {argv[0]} cannot be started: {error.strerror}"
+            raise EngineError(message, hint="reinstall the package or run `make build`") from error
+        self._killed = False
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def events(self, tick_s: float) -> Iterator[Event | None]:
+        """Yield events as they come, `None` after each `tick_s` seconds of silence.
+
+        Ends when the engine closed its output. A line of standard error comes as an event
+        `talk` with `text`. Raises `EngineError` for output that is not a JSON object.
+        """
+        assert self._process.stdout is not None  # noqa: S101 - opened above, for the type checker
+        assert self._process.stderr is not None  # noqa: S101 - the same
+        waiting = {self._process.stdout.fileno(): b"", self._process.stderr.fileno(): b""}
+        talk = self._process.stderr.fileno()
+        with selectors.DefaultSelector() as selector:
+            for descriptor in waiting:
+                selector.register(descriptor, selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(tick_s)
+                if not ready:
+                    yield None
+                for key, _ in ready:
+                    data = os.read(key.fd, READ_BYTES)
+                    if not data:
+                        selector.unregister(key.fd)
+                        continue
+                    *lines, waiting[key.fd] = (waiting[key.fd] + data).split(b"\n")
+                    for line in filter(None, lines):
+                        yield _talk(line) if key.fd == talk else _event(line)
+        # A last line without its end is what a killed engine leaves: half an object, dropped.
+        if waiting[talk]:
+            yield _talk(waiting[talk])
+
+    def stop(self) -> None:
+        """Ask for a clean end: stop issuing, drain, report."""
+        self._tell(b"stop\n")
+
+    def kill(self) -> None:
+        """End it at once. What it has written stays."""
+        self._killed = True
+        self._process.kill()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Exit code as `subprocess` gives it, or `None` when it is still there after the time."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def state(self) -> str | None:
+        """State letter of /proc/PID/stat (`D`: waits in the kernel), `None` when it is gone."""
+        try:
+            with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as stat:  # noqa: PTH123 - /proc
+                return stat.read().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return None
+
+    def __enter__(self) -> EngineProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self.kill()
+            self.wait(1.0)
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    continue
+
+    def _tell(self, line: bytes) -> None:
+        if self._process.stdin is None:
+            return
+        try:
+            # Unbuffered, because a signal handler may do this.
+            os.write(self._process.stdin.fileno(), line)
+        except (BrokenPipeError, ValueError):
+            # It ended between our decision and the write; its end is reported elsewhere.
+            return
+
+
+def how_it_ended(code: int) -> str:
+    """Describe an exit code as `subprocess` gives it: negative for a signal."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}"
+
+
+def probe(*, program: Path | None = None, timeout_s: float = 20.0) -> dict[str, Any]:
+    """Return what the engine finds possible here: the document of `loadstone-engine probe`."""
+    argv = [str(program or find()), "probe"]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineError(f"{argv[0]} probe did not work: {error}") from error
+    if done.returncode != 0:
+        text = done.stderr.decode(errors="replace").strip()
+        raise EngineError(f"{argv[0]} probe {how_it_ended(done.returncode)}: {text}")
+    return _event(done.stdout)
+
+
+def _event(line: bytes) -> Event:
+    try:
+        event = json.loads(line)
+    except ValueError as error:
+        shown = line[:200].decode(errors="replace")
+        raise EngineError(f"the engine broke the contract: {shown!r} is not JSON") from error
+    if not isinstance(event, dict):
+        raise EngineError(f"the engine broke the contract: {event!r} is not a JSON object")
+    return event
+
+
+def _talk(line: bytes) -> Event:
+    return {"type": "talk", "text": line.decode(errors="replace")}

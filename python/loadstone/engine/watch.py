@@ -1,0 +1,77 @@
+"""Is the engine alive? Times of its events in, what to do out.
+
+Pure: it is told the time and never reads a clock, so every rule is tested without waiting.
+Knows how often an engine speaks in each phase. Does not talk to the engine.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Act(enum.Enum):
+    """What the coordinator should do now."""
+
+    NOTHING = "nothing"
+    WARN = "warn"
+    """Say once that the engine is silent."""
+    KILL = "kill"
+    """It was silent for too long, or did not end: kill it."""
+    LEAVE = "leave"
+    """Even killing did not end it: it waits in the kernel; go on without it."""
+
+
+SILENT_INTERVALS = 10
+SILENT_FLOOR_S = 10.0
+PREPARE_WARN_S = 60.0
+EXIT_S = 5.0
+REAP_S = 3.0
+
+
+@dataclass
+class Watch:
+    """Silence and slow ends. All times are seconds of one clock that never goes back.
+
+    While I/O runs a `tick` comes every interval; ten missing intervals (and at least ten
+    seconds) are worth a warning, and `grace_s` more are worth a kill. While files are laid
+    out one `fsync` may rightly take many minutes, so there is only the warning. After `end`
+    or a kill the process has a few seconds to be gone: a thread that waits in the kernel for
+    a dead device cannot be killed, and the results must not wait for it.
+    """
+
+    interval_s: float
+    grace_s: float
+    heard_s: float
+    running: bool = False
+    ended_s: float | None = None
+    killed_s: float | None = None
+    warned: bool = False
+
+    def heard(self, kind: str, now_s: float) -> None:
+        """Take note of an event of this type."""
+        self.heard_s = now_s
+        self.warned = False
+        if kind == "start":
+            self.running = True
+        elif kind in {"end", "fatal"}:
+            self.ended_s = now_s
+
+    def killed(self, now_s: float) -> None:
+        """Take note that the engine was killed."""
+        self.killed_s = self.killed_s if self.killed_s is not None else now_s
+
+    def look(self, now_s: float) -> Act:
+        """Decide. `WARN` and `KILL` come once per silence."""
+        if self.killed_s is not None:
+            return Act.LEAVE if now_s - self.killed_s >= REAP_S else Act.NOTHING
+        if self.ended_s is not None:
+            return Act.KILL if now_s - self.ended_s >= EXIT_S else Act.NOTHING
+        silent_s = now_s - self.heard_s
+        limit_s = max(SILENT_FLOOR_S, SILENT_INTERVALS * self.interval_s)
+        if self.running and silent_s >= limit_s + self.grace_s + SILENT_FLOOR_S:
+            return Act.KILL
+        if not self.warned and silent_s >= (limit_s if self.running else PREPARE_WARN_S):
+            self.warned = True
+            return Act.WARN
+        return Act.NOTHING
