@@ -1,0 +1,107 @@
+"""The clockwork of the monitors: one thread, one row a second.
+
+Knows which collectors there are and what they cost. Does not know where rows go.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loadstone.monitor.block import Block
+from loadstone.monitor.counters import Counters, increase
+from loadstone.monitor.cpu import Cpu
+from loadstone.monitor.engine import Engine
+from loadstone.monitor.memory import Memory
+from loadstone.monitor.net import Net
+from loadstone.monitor.pressure import Pressure
+from loadstone.path.block import BlockDevice, under_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from loadstone.plan.model import Plan
+
+PERIOD_NS = 1_000_000_000
+
+
+class Collector(Protocol):
+    """A source of counters."""
+
+    def read(self) -> Counters:
+        """Read now."""
+
+
+class Sampler:
+    """Reads every collector once a second from the run's origin on, and once at the end."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        pid: int,
+        origin_ns: int,
+        write: Callable[[dict[str, Any]], None],
+        *,
+        collectors: Sequence[Collector] | None = None,
+    ) -> None:
+        """`origin_ns`: CLOCK_MONOTONIC of the run's origin; `write` takes one row."""
+        self._collectors = list(collectors) if collectors is not None else _collectors(plan, pid)
+        self._origin_ns = origin_ns
+        self._write = write
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="monitors", daemon=True)
+        self._cpu_ns = 0
+        self._rows = 0
+        self._before: Counters | None = None
+        self._before_ns = 0
+
+    def start(self) -> None:
+        """Begin; the first reading is taken at once and is where counters count from."""
+        self._sample()
+        self._thread.start()
+
+    def stop(self) -> dict[str, int]:
+        """End with a last row, and return what watching cost: `cpu_ns`, `rows`."""
+        self._done.set()
+        self._thread.join()
+        self._sample()
+        return {"cpu_ns": self._cpu_ns, "rows": self._rows}
+
+    def _loop(self) -> None:
+        begin_ns = time.thread_time_ns()
+        while True:
+            passed_ns = time.monotonic_ns() - self._origin_ns
+            wait_ns = PERIOD_NS - passed_ns % PERIOD_NS
+            if self._done.wait(wait_ns / 1e9):
+                break
+            self._sample()
+        self._cpu_ns += time.thread_time_ns() - begin_ns
+
+    def _sample(self) -> None:
+        now = Counters()
+        for collector in self._collectors:
+            one = collector.read()
+            now.growing |= one.growing
+            now.levels |= one.levels
+        now_ns = time.monotonic_ns()
+        if self._before is not None and now_ns > self._before_ns:
+            row: dict[str, Any] = {"t_ns": now_ns - self._origin_ns, "dt_ns": now_ns - self._before_ns}
+            self._write(row | increase(self._before, now))
+            self._rows += 1
+        self._before, self._before_ns = now, now_ns
+
+
+def devices_under(paths: Iterable[str]) -> list[BlockDevice]:
+    """Block devices under any of the paths, each once, nearest first."""
+    found: dict[str, BlockDevice] = {}
+    for path in paths:
+        for device in under_path(Path(path)):
+            found.setdefault(device.name, device)
+    return list(found.values())
+
+
+def _collectors(plan: Plan, pid: int) -> list[Collector]:
+    devices = devices_under(target.path for target in plan.targets)
+    return [Cpu(), Memory(), Block(devices), Net(), Pressure(), Engine(pid)]
