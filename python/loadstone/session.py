@@ -1,0 +1,187 @@
+"""One run: a Plan in, a sealed bundle and an outcome out.
+
+Knows the order of things: safety check, environment, bundle, engine, monitors, end. `run`,
+`rerun` and `fio` all come through here. Knows no job file and no report, and judges no
+number. Prints nothing: what happens goes to the bundle and to a `Progress`.
+
+Besides the engine's events, `events.jsonl` holds the coordinator's own: `talk` (a line of
+the engine's standard error), `stop` (the user asked to stop), `kill` (with `why`), `silent`
+(with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
+reaped) and `monitor_cost` (with `cpu_ns`, `rows`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loadstone import environment, exitcodes
+from loadstone.bundle.write import BundleWriter
+from loadstone.engine.interrupts import Interrupts
+from loadstone.engine.ledger import Ledger, Status, Verdict
+from loadstone.engine.process import EngineProcess
+from loadstone.engine.watch import Act, Watch
+from loadstone.errors import EngineError, LoadstoneError
+from loadstone.monitor.sampler import Sampler
+from loadstone.plan import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from loadstone.plan.model import Plan
+
+LOOK_S = 1.0
+"""How often a silent engine is looked at; one that speaks wakes us by itself."""
+
+
+class Progress(Protocol):
+    """Who wants to see a run while it runs. Called from the running thread, so be quick."""
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Say that the engine is about to start."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Tell one event, the engine's or the coordinator's, after it went into the bundle."""
+
+    def finish(self) -> None:
+        """Say that no more events will come; always called once after `begin`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user gave, for the bundle."""
+
+    request: dict[str, Any]
+    """argv, working directory, front end, every option."""
+    inputs: dict[str, bytes]
+    """Name to content of every file read, byte for byte."""
+    workload_json: str
+    notes: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `status` is the bundle's; `partial` when it was left at once."""
+
+    bundle_path: Path
+    status: Status | str
+    exit_code: int
+    error: LoadstoneError | None
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    asked: Asked,
+    out_dir: Path,
+    progress: Progress | None = None,
+    consent: guard.Consent | None = None,
+    guard_files: bool = True,
+) -> Outcome:
+    """Run a Plan into a new bundle at `out_dir`.
+
+    Raises `RefusedError` from the safety check and `EngineError` when the engine cannot be
+    started; everything after that is an `Outcome`. `guard_files=False` checks devices only
+    (what `loadstone fio` does). The first SIGINT, SIGTERM or SIGHUP asks the engine to stop
+    and keeps what was measured; the second kills it and returns at once.
+    """
+    plan = guard.claim(guard.secure(plan, consent or guard.Consent(), files=guard_files))
+    writer = BundleWriter.create(
+        out_dir,
+        request=asked.request,
+        inputs=asked.inputs,
+        workload_json=asked.workload_json,
+        plan_json=plan.model_dump_json(),
+        notes=asked.notes,
+        environment=environment.describe(plan),
+    )
+    run = _Run(plan, writer, out_dir, progress)
+    try:
+        verdict = run.go()
+    except EngineError as error:
+        writer.seal("failed")
+        return Outcome(out_dir, "failed", error.exit_code, error)
+    if verdict is None:
+        return Outcome(out_dir, "partial", exitcodes.INTERRUPTED, None)
+    writer.seal(verdict.status)
+    return Outcome(out_dir, verdict.status, verdict.exit_code, verdict.error)
+
+
+class _Run:
+    """The part between the first event and the last."""
+
+    def __init__(self, plan: Plan, writer: BundleWriter, bundle: Path, progress: Progress | None) -> None:
+        self._plan = plan
+        self._writer = writer
+        self._bundle = bundle
+        self._progress = progress
+        self._ledger = Ledger([target.path for target in plan.targets])
+        self._watch = Watch(plan.interval_ns / 1e9, plan.grace_ns / 1e9, time.monotonic())
+        self._killed: str | None = None
+        self._sampler: Sampler | None = None
+
+    def go(self) -> Verdict | None:
+        """Run the engine to its end; `None` when the user insisted on leaving at once."""
+        plan_file = self._bundle / "plan.json"
+        with EngineProcess(plan_file, self._writer.engine_dir) as engine:
+            with Interrupts(engine.stop, engine.kill) as interrupts:
+                if self._progress is not None:
+                    self._progress.begin(self._plan, self._bundle)
+                try:
+                    self._listen(engine, interrupts)
+                finally:
+                    self._end_monitors()
+                    if self._progress is not None:
+                        self._progress.finish()
+                if interrupts.count > 1:
+                    return None
+            code = engine.wait(0.0 if self._watch.look(time.monotonic()) is Act.LEAVE else 5.0)
+        self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
+        return self._ledger.verdict(code, killed=self._killed)
+
+    def _listen(self, engine: EngineProcess, interrupts: Interrupts) -> None:
+        for event in engine.events(LOOK_S):
+            if interrupts.count and not self._ledger.stopped:
+                # Not told by the signal handler: it may run in the middle of another write.
+                self._ledger.stopped = True
+                self._tell({"type": "stop"})
+            if event is not None:
+                self._watch.heard(str(event.get("type")), time.monotonic())
+                self._ledger.heard(event)
+                self._tell(event)
+                if event.get("type") == "start":
+                    self._begin_monitors(engine.pid, int(event["unix_ns"]))
+            act = self._watch.look(time.monotonic())
+            if act is Act.LEAVE:
+                return
+            if act is not Act.NOTHING:
+                self._act(act, engine)
+
+    def _act(self, act: Act, engine: EngineProcess) -> None:
+        waits = " (it waits in the kernel for I/O that does not come back)" if engine.state() == "D" else ""
+        if act is Act.WARN:
+            self._tell({"type": "silent", "text": f"the engine has not been heard of for a while{waits}"})
+            return
+        # After `end` a slow exit is the kernel's business and not a failure of the run.
+        why = f"the engine fell silent and was killed; what it had measured is kept{waits}"
+        if self._watch.ended_s is None:
+            self._killed = why
+        self._tell({"type": "kill", "why": why})
+        engine.kill()
+        self._watch.killed(time.monotonic())
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        self._writer.event(event)
+        if self._progress is not None:
+            self._progress.event(event)
+
+    def _begin_monitors(self, pid: int, origin_unix_ns: int) -> None:
+        origin_ns = time.monotonic_ns() - (time.time_ns() - origin_unix_ns)
+        self._sampler = Sampler(self._plan, pid, origin_ns, self._writer.host)
+        self._sampler.start()
+
+    def _end_monitors(self) -> None:
+        if self._sampler is not None:
+            self._writer.event({"type": "monitor_cost", **self._sampler.stop()})
