@@ -1,0 +1,1 @@
+"""What fio writes: JSON, human and terse output, and log files."""

@@ -1,0 +1,298 @@
+"""From a run's samples and events to fio's figures.
+
+Knows which columns of `samples.arrows` and which events make which of fio's fields.
+Deliberately knows no output format. What differs from fio in meaning is written down in
+docs/drop-in.md, because a field that keeps fio's name must say when it is not fio's
+measurement.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members
+from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latency, Report, Windows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Workload
+
+WINDOW_NS: Final = 500_000_000
+"""fio samples bandwidth and IOPS over half a second (bwavgtime, iopsavgtime)."""
+KINDS: Final = ("slat", "clat", "lat")
+
+
+@dataclass(slots=True)
+class Source:
+    """What a result is made of. `samples` has the columns of ARCHITECTURE.md."""
+
+    plan: Plan
+    workload: Workload
+    samples: pl.DataFrame
+    events: Sequence[Mapping[str, Any]]
+    notes: Sequence[str] = ()
+    disks: Sequence[DiskUse] = ()
+    everyone: list[Member] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.everyone:
+            self.everyone = members(self.plan, self.workload)
+
+    def event(self, kind: str) -> Mapping[str, Any]:
+        """Return the last event of a type, empty when there was none."""
+        return next((e for e in reversed(self.events) if e.get("type") == kind), {})
+
+    def stream_ends(self) -> dict[int, Mapping[str, Any]]:
+        """Return the `stream_end` event of each stream that has one."""
+        return {int(e["stream"]): e for e in self.events if e.get("type") == "stream_end"}
+
+
+@dataclass(slots=True)
+class Span:
+    """When a stream was measured, in nanoseconds since the run's origin."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def ms(self) -> int:
+        """Length in milliseconds, at least 1, as fio counts run times."""
+        return max(1, round((self.end_ns - self.start_ns) / 1e6))
+
+
+def report(source: Source) -> Report:
+    """Everything fio reports about the run."""
+    spans = measured_spans(source)
+    lines: list[JobLine] = []
+    line_of_unit: dict[int, int] = {}
+    grouped = group_members(source.plan, source.everyone)
+    for index, together in enumerate(grouped):
+        lines.append(empty_line(source.plan, together))
+        line_of_unit.update({member.unit: index for member in together})
+    rows = _measured(source, line_of_unit)
+    _fill_totals(lines, rows)
+    for kind in KINDS:
+        _fill_histograms(lines, rows, kind)
+    _fill_windows(lines, rows, source.plan.interval_ns)
+    for line, together in zip(lines, grouped, strict=True):
+        _fill_times(line, together, spans, source)
+        _fill_depths(line, together, source)
+        _fill_errors(line, together, source)
+        if not any(member.has_slat for member in together):
+            for direction in line.directions:
+                direction.slat = Latency()
+    _share_cpu(lines, source)
+    start_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
+    length_ns = _end_ns(source)
+    return Report(
+        lines=lines,
+        global_options=source.workload.global_options,
+        disks=source.disks,
+        notes=source.notes,
+        headers=headers(source.plan, source.everyone),
+        unix_ms=start_ms + length_ns // 1_000_000,
+        elapsed_s=math.ceil(length_ns / 1e9) or 1,
+    )
+
+
+def measured_spans(source: Source) -> dict[int, Span]:
+    """Start (after the ramp) and end of each stream; of one still running, up to now."""
+    ends = source.stream_ends()
+    now_ns = _end_ns(source)
+    spans: dict[int, Span] = {}
+    for index, stream in enumerate(source.plan.streams):
+        end = ends.get(index)
+        if end is None:
+            start_ns = _first_sample_ns(source, index)
+            spans[index] = Span(start_ns + stream.limits.ramp_ns, max(now_ns, start_ns))
+        else:
+            start_ns = max(int(end["started_ns"]), int(end.get("ramp_end_ns") or 0))
+            spans[index] = Span(start_ns, max(start_ns, int(end["ended_ns"])))
+    return spans
+
+
+def _first_sample_ns(source: Source, stream: int) -> int:
+    cells = [use.cell for use in source.plan.streams[stream].files]
+    first = source.samples.filter(pl.col("cell").is_in(cells))["start_ns"].min()
+    return int(first) if isinstance(first, int) else 0
+
+
+def _end_ns(source: Source) -> int:
+    ended = source.event("end").get("t_ns")
+    if ended is not None:
+        return int(ended)
+    last = source.samples["end_ns"].max() if source.samples.height else 0
+    return int(last) if isinstance(last, int) else 0
+
+
+def _measured(source: Source, line_of_unit: Mapping[int, int]) -> pl.DataFrame:
+    """Rows that count for the result, with the line they belong to."""
+    lines = pl.DataFrame(
+        {
+            "cell": list(range(len(source.plan.cells))),
+            "line": [line_of_unit[cell.unit] for cell in source.plan.cells],
+        },
+        schema={"cell": pl.UInt32, "line": pl.Int64},
+    )
+    return source.samples.filter(~pl.col("ramp")).join(lines, on="cell", how="inner")
+
+
+def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
+    done = pl.col("ops") > 0
+    aggregates = [pl.col("ops").sum(), pl.col("bytes").sum(), pl.col("errors").sum(), pl.col("shorts").sum()]
+    for kind in KINDS:
+        aggregates += [
+            pl.col(f"{kind}_sum_ns").sum(),
+            pl.col(f"{kind}_sumsq_ns2").sum(),
+            pl.col(f"{kind}_min_ns").filter(done).min(),
+            pl.col(f"{kind}_max_ns").max(),
+        ]
+    for row in rows.group_by("line", "op").agg(aggregates).iter_rows(named=True):
+        line = lines[row["line"]]
+        latencies = {
+            kind: Latency(
+                int(row["ops"]),
+                int(row[f"{kind}_min_ns"] or 0),
+                int(row[f"{kind}_max_ns"] or 0),
+                float(row[f"{kind}_sum_ns"]),
+                float(row[f"{kind}_sumsq_ns2"]),
+            )
+            for kind in KINDS
+        }
+        if row["op"] == SYNC:
+            line.sync_ios = int(row["ops"])
+            line.sync = latencies["clat"]
+            continue
+        line.directions[row["op"]] = Direction(
+            bytes=int(row["bytes"]),
+            ios=int(row["ops"]) + int(row["errors"]),
+            shorts=int(row["shorts"]),
+            errors=int(row["errors"]),
+            slat=latencies["slat"],
+            clat=latencies["clat"],
+            lat=latencies["lat"],
+        )
+
+
+def _fill_histograms(lines: Sequence[JobLine], rows: pl.DataFrame, kind: str) -> None:
+    bins = (
+        rows.select("line", "op", f"{kind}_bucket", f"{kind}_count")
+        .filter(pl.col(f"{kind}_bucket").list.len() > 0)
+        .explode(f"{kind}_bucket", f"{kind}_count")
+        .group_by("line", "op", f"{kind}_bucket")
+        .agg(pl.col(f"{kind}_count").cast(pl.Int64).sum())
+        .sort("line", "op", f"{kind}_bucket")
+    )
+    for index, op, bucket, count in bins.iter_rows():
+        line = lines[index]
+        if op != SYNC:
+            latency: Latency = getattr(line.directions[op], kind)
+            latency.counts[bucket] = count
+        elif kind == "clat":
+            line.sync.counts[bucket] = count
+
+
+def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int) -> None:
+    """Bandwidth (KiB/s) and IOPS over windows of whole intervals of about half a second.
+
+    The last window is left out when it is shorter than half of the others: a rate over a
+    few microseconds says nothing.
+    """
+    per_window = max(1, round(WINDOW_NS / interval_ns))
+    windows = (
+        rows.filter(pl.col("op") != SYNC)
+        .with_columns((pl.col("interval") // per_window).alias("window"))
+        .group_by("line", "op", "window", "interval")
+        .agg(
+            pl.col("bytes").sum(),
+            pl.col("ops").sum(),
+            (pl.col("end_ns").max() - pl.col("start_ns").min()).alias("length_ns"),
+        )
+        .group_by("line", "op", "window")
+        .agg(pl.col("bytes").sum(), pl.col("ops").sum(), pl.col("length_ns").sum())
+        .filter(pl.col("length_ns") > per_window * interval_ns // 2)
+        .sort("line", "op", "window")
+    )
+    for (index, op), part in windows.group_by("line", "op", maintain_order=True):
+        direction = lines[int(str(index))].directions[int(str(op))]
+        if not direction.ios:
+            continue
+        seconds = [ns / 1e9 for ns in part["length_ns"]]
+        direction.bandwidth = Windows.of([b / s / 1024 for b, s in zip(part["bytes"], seconds, strict=True)])
+        direction.iops_windows = Windows.of([n / s for n, s in zip(part["ops"], seconds, strict=True)])
+
+
+def _fill_times(line: JobLine, together: Iterable[Member], spans: Mapping[int, Span], source: Source) -> None:
+    mine = [spans[stream] for member in together for stream in member.streams]
+    line.runtime_ms = sum(span.ms for span in mine)
+    longest_ms = max(span.ms for span in mine)
+    for direction in line.directions:
+        direction.runtime_ms = longest_ms if direction.ios else 0
+    origin_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
+    line.start_unix_ms = origin_ms + min(span.start_ns for span in mine) // 1_000_000
+    line.pid = int(source.event("hello").get("pid", 0))
+
+
+def _fill_depths(line: JobLine, together: Iterable[Member], source: Source) -> None:
+    ends = source.stream_ends()
+    for member in together:
+        for stream in member.streams:
+            end = ends.get(stream)
+            if end is None:
+                continue
+            for counts, name in (
+                (line.depth, "depth"),
+                (line.submit, "submit_batches"),
+                (line.complete, "complete_batches"),
+            ):
+                for i, count in enumerate(end.get(name, ())):
+                    counts[i] += int(count)
+
+
+def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> None:
+    streams = {stream for member in together for stream in member.streams}
+    line.total_errors = sum(direction.errors for direction in line.directions)
+    first = next(
+        (e for e in source.events if e.get("type") in {"io_error", "hung"} and e.get("stream") in streams),
+        None,
+    )
+    ends = source.stream_ends()
+    reasons = {str(ends[stream].get("reason")) for stream in streams if stream in ends}
+    failed = bool(reasons & {"error", "hung", "rate_minimum"})
+    if first is not None:
+        line.first_error = int(first.get("errno") or 0) or _EIO
+    if not failed and not (line.continue_on_error and line.first_error):
+        return
+    if line.first_error:
+        line.error = line.first_error
+    else:
+        line.error = _ETIMEDOUT if "rate_minimum" in reasons else _EIO
+    function = "check_min_rate" if "rate_minimum" in reasons else "io_u error"
+    line.error_text = f"file:engine, func={function}, error={os.strerror(line.error)}"
+
+
+_EIO: Final = 5
+_ETIMEDOUT: Final = 110
+
+
+def _share_cpu(lines: Sequence[JobLine], source: Source) -> None:
+    """Spread the whole process's CPU, kernel workers included, over the lines by their I/Os."""
+    end = source.event("end") or source.event("tick")
+    total = sum(line.ios + line.sync_ios for line in lines)
+    if not total:
+        return
+    for line in lines:
+        share = (line.ios + line.sync_ios) / total
+        line.user_ns = share * float(end.get("cpu_user_ns", 0))
+        line.system_ns = share * float(end.get("cpu_system_ns", 0))
+        switches = int(end.get("voluntary_switches", 0)) + int(end.get("involuntary_switches", 0))
+        line.context_switches = round(share * switches)
+        line.major_faults = round(share * int(end.get("major_faults", 0)))
+        line.minor_faults = round(share * int(end.get("minor_faults", 0)))

@@ -1,0 +1,153 @@
+"""Which lines fio would report for a run, and what each job asked to be shown.
+
+Knows how a Plan's units and streams come from the Workload's jobs, fio's thread numbers
+and what `group_reporting` puts on one line. Knows no measurement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
+from loadstone.report.fio.units import scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loadstone.plan.model import OpPattern, Plan
+    from loadstone.workload.model import Job, Workload
+
+SYNCHRONOUS_ENGINES: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"})
+"""Engines that complete an I/O in the call that submits it: fio keeps no `slat` for them."""
+DEFAULT_ENGINE: Final = "psync"
+DEFAULT_IODEPTH: Final = 1
+
+
+@dataclass(slots=True)
+class Member:
+    """A unit of the Plan, with the job it comes from and the streams that feed it."""
+
+    unit: int
+    job: Job
+    streams: list[int] = field(default_factory=list)
+    number: int = 1
+    """fio's thread number of its first stream, from 1."""
+
+    @property
+    def has_slat(self) -> bool:
+        """Whether fio measures a submission latency for this job."""
+        engine = self.job.ioengine or DEFAULT_ENGINE
+        if engine == "null":
+            return (self.job.iodepth or DEFAULT_IODEPTH) > 1
+        return engine not in SYNCHRONOUS_ENGINES
+
+
+def members(plan: Plan, workload: Workload) -> list[Member]:
+    """Every unit with its job and streams, in the Plan's order.
+
+    The planner writes units job by job, clones in order; a unit that is no later clone
+    starts the next job.
+    """
+    jobs = iter(workload.jobs)
+    found: list[Member] = []
+    for index, unit in enumerate(plan.units):
+        later_clone = bool(unit.clone) and bool(found) and found[-1].job.name == unit.name
+        job = found[-1].job if later_clone else _job_named(jobs, unit.name)
+        found.append(Member(index, job))
+    for index, stream in enumerate(plan.streams):
+        member = found[plan.cells[stream.files[0].cell].unit]
+        if not member.streams:
+            member.number = index + 1
+        member.streams.append(index)
+    return found
+
+
+def _job_named(jobs: Iterator[Job], name: str) -> Job:
+    for job in jobs:
+        if job.name == name:
+            return job
+    raise ValueError(f"the Plan has a unit {name!r} that no job of the Workload stands for")
+
+
+def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:
+    """Members by line of the result: with `group_reporting` a group's jobs share a line."""
+    found: list[list[Member]] = []
+    last_group: int | None = None
+    for member in everyone:
+        group = plan.units[member.unit].group
+        if member.job.group_reporting and last_group == group:
+            found[-1].append(member)
+        else:
+            found.append([member])
+        last_group = group
+    return found
+
+
+def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
+    """Make a line with everything the first job asked for and no figures yet."""
+    first = together[0]
+    job = first.job
+    stats = job.stats
+    return JobLine(
+        name=job.name,
+        group=plan.units[first.unit].group,
+        members=sum(len(member.streams) for member in together),
+        number=first.number,
+        description=job.description or "",
+        options=job.own_options,
+        continue_on_error=(job.continue_on_error or "none") != "none",
+        percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
+        slat_percentiles=bool(stats.slat_percentiles),
+        clat_percentiles=_clat_percentiles(job),
+        lat_percentiles=bool(stats.lat_percentiles),
+        unified=stats.unified_rw or "none",
+        significant_figures=stats.significant_figures or 4,
+        bits=stats.unit_base == 1,
+        iodepth=job.iodepth or DEFAULT_IODEPTH,
+    )
+
+
+def _clat_percentiles(job: Job) -> bool:
+    asked = job.stats.clat_percentiles
+    return True if asked is None else asked
+
+
+def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
+    """Write the lines fio prints about each section before the run; `...` stands for its clones."""
+    rows: list[str] = []
+    described: set[int] = set()
+    for member in everyone:
+        if id(member.job) in described:
+            continue
+        described.add(id(member.job))
+        rows.append(_header(plan, member))
+        if (member.job.numjobs or 1) > 1:
+            rows.append("...")
+    return rows
+
+
+def _header(plan: Plan, member: Member) -> str:
+    job = member.job
+    pattern = plan.streams[member.streams[0]].pattern
+    digits = job.stats.significant_figures or 4
+    sizes = [_span(pattern.read, digits), _span(pattern.write, digits), _span(pattern.trim, digits)]
+    sizes_text = f"(R) {sizes[READ]}, (W) {sizes[WRITE]}, " + (
+        "bs_is_seq_rand" if job.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
+    )
+    return (
+        f"{job.name}: (g={plan.units[member.unit].group}): rw={job.rw or 'read'}, bs={sizes_text},"
+        f" ioengine={job.ioengine or DEFAULT_ENGINE}, iodepth={job.iodepth or DEFAULT_IODEPTH}"
+    )
+
+
+def _span(pattern: OpPattern, digits: int) -> str:
+    sizes = pattern.sizes
+    if sizes.type == "fixed":
+        low = high = sizes.bytes
+    elif sizes.type == "range":
+        low, high = sizes.min_bytes, sizes.max_bytes
+    else:
+        low = min(entry.bytes for entry in sizes.table)
+        high = max(entry.bytes for entry in sizes.table)
+    return "-".join(scaled(size, digits, binary=True, unit="B") for size in (low, high))

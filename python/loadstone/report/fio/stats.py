@@ -1,0 +1,383 @@
+"""The figures fio reports of one line of its result, and how they add up.
+
+Knows latency statistics with their histogram, window statistics of bandwidth and IOPS,
+and what one job line and one group line hold. Knows neither bundles nor text.
+
+A histogram maps a bucket number to a count; the buckets are those of ARCHITECTURE.md
+(64 per power of two), which are also fio's, so bins are exchanged without loss.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+READ, WRITE, TRIM, SYNC = range(4)
+DIRECTION_NAMES: Final = ("read", "write", "trim", "sync")
+
+_SUB_BITS: Final = 6
+LAST_FIO_BUCKET: Final = 29 * 64 - 1
+"""fio's own histogram ends here (17.1 s); its histogram logs have this many columns."""
+
+DEFAULT_PERCENTILES: Final = (
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
+)  # fmt: skip
+
+NS_LIMITS: Final = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+US_LIMITS: Final = NS_LIMITS
+MS_LIMITS: Final = (*NS_LIMITS, 2000)
+
+
+def bucket_value_ns(bucket: int) -> int:
+    """Middle of a bucket, in nanoseconds: what is reported for everything in it."""
+    if bucket < 2 << _SUB_BITS:
+        return bucket
+    shift = (bucket >> _SUB_BITS) - 1
+    return (((bucket & 63) + 64) << shift) + (1 << shift) // 2
+
+
+@dataclass(slots=True)
+class Latency:
+    """Exact count, extremes and moments of a latency, with its histogram."""
+
+    samples: int = 0
+    min_ns: int = 0
+    max_ns: int = 0
+    sum_ns: float = 0.0
+    sumsq_ns2: float = 0.0
+    counts: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean from the exact sum, not from buckets; 0 without samples, as fio prints."""
+        return self.sum_ns / self.samples if self.samples else 0.0
+
+    @property
+    def stddev_ns(self) -> float:
+        """Sample standard deviation (n - 1)."""
+        if self.samples < 2:
+            return 0.0
+        squares = self.sumsq_ns2 - self.sum_ns * self.sum_ns / self.samples
+        return math.sqrt(max(0.0, squares) / (self.samples - 1))
+
+    def add(self, other: Latency) -> None:
+        """Merge another latency into this one."""
+        if not other.samples:
+            return
+        self.min_ns = min(self.min_ns, other.min_ns) if self.samples else other.min_ns
+        self.max_ns = max(self.max_ns, other.max_ns)
+        self.samples += other.samples
+        self.sum_ns += other.sum_ns
+        self.sumsq_ns2 += other.sumsq_ns2
+        for bucket, count in other.counts.items():
+            self.counts[bucket] = self.counts.get(bucket, 0) + count
+
+    def percentiles(self, wanted: Sequence[float]) -> list[tuple[float, int]]:
+        """`(percentile, value in ns)` for each wanted one, ascending; nothing without samples.
+
+        The value is that of the bucket holding the sample of rank ceil(p/100 * n), as
+        fio's; it is known to 0.79 %.
+        """
+        total = sum(self.counts.values())
+        if not total:
+            return []
+        found: list[tuple[float, int]] = []
+        remaining = iter(sorted(wanted))
+        p = next(remaining, None)
+        seen = 0
+        for bucket in sorted(self.counts):
+            seen += self.counts[bucket]
+            while p is not None and seen >= p / 100.0 * total:
+                found.append((p, bucket_value_ns(bucket)))
+                p = next(remaining, None)
+        last = bucket_value_ns(max(self.counts))
+        while p is not None:  # rounding of p/100*n past n
+            found.append((p, last))
+            p = next(remaining, None)
+        return found
+
+
+@dataclass(slots=True)
+class Windows:
+    """Statistics of a rate over equal windows (fio's `bw_*` and `iops_*` fields)."""
+
+    samples: int = 0
+    min: int = 0
+    max: int = 0
+    mean: float = 0.0
+    stddev: float = 0.0
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Windows:
+        """Statistics of `values`, all zero when there are none."""
+        if not values:
+            return cls()
+        mean = math.fsum(values) / len(values)
+        squares = math.fsum((v - mean) ** 2 for v in values)
+        deviation = math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else 0.0
+        return cls(len(values), int(min(values)), int(max(values)), mean, deviation)
+
+
+@dataclass(slots=True)
+class Direction:
+    """Reads, writes or trims of one job line. `bandwidth` is in KiB/s."""
+
+    bytes: int = 0
+    ios: int = 0
+    shorts: int = 0
+    errors: int = 0
+    runtime_ms: int = 0
+    slat: Latency = field(default_factory=Latency)
+    clat: Latency = field(default_factory=Latency)
+    lat: Latency = field(default_factory=Latency)
+    bandwidth: Windows = field(default_factory=Windows)
+    iops_windows: Windows = field(default_factory=Windows)
+
+    @property
+    def bytes_per_s(self) -> int:
+        """Bytes per second over the runtime, rounded down; 0 without a runtime."""
+        return 1000 * self.bytes // self.runtime_ms if self.runtime_ms else 0
+
+    @property
+    def iops(self) -> float:
+        """I/Os per second over the runtime."""
+        return 1000.0 * self.ios / self.runtime_ms if self.runtime_ms else 0.0
+
+    def add(self, other: Direction) -> None:
+        """Merge the totals and latencies of another direction (not the windows)."""
+        self.bytes += other.bytes
+        self.ios += other.ios
+        self.shorts += other.shorts
+        self.errors += other.errors
+        self.runtime_ms = max(self.runtime_ms, other.runtime_ms)
+        self.slat.add(other.slat)
+        self.clat.add(other.clat)
+        self.lat.add(other.lat)
+
+
+@dataclass(slots=True)
+class JobLine:
+    """One entry of fio's `jobs`: a clone, or a whole group under its first section's name."""
+
+    name: str
+    group: int
+    members: int = 1
+    number: int = 1
+    """fio's thread number of the first member, from 1: the N of its log names."""
+    pid: int = 0
+    error: int = 0
+    error_text: str = ""
+    total_errors: int = 0
+    first_error: int = 0
+    continue_on_error: bool = False
+    description: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    percentiles: Sequence[float] = DEFAULT_PERCENTILES
+    slat_percentiles: bool = False
+    clat_percentiles: bool = True
+    lat_percentiles: bool = False
+    unified: str = "none"
+    """`none`, `mixed` or `both` (unified_rw_reporting)."""
+    significant_figures: int = 4
+    kb_base: int = 1024
+    bits: bool = False
+    iodepth: int = 1
+    start_unix_ms: int = 0
+    directions: list[Direction] = field(default_factory=lambda: [Direction(), Direction(), Direction()])
+    sync_ios: int = 0
+    sync: Latency = field(default_factory=Latency)
+    runtime_ms: int = 0
+    """Sum over the members."""
+    user_ns: float = 0.0
+    system_ns: float = 0.0
+    context_switches: int = 0
+    major_faults: int = 0
+    minor_faults: int = 0
+    depth: list[int] = field(default_factory=lambda: [0] * 7)
+    submit: list[int] = field(default_factory=lambda: [0] * 7)
+    complete: list[int] = field(default_factory=lambda: [0] * 7)
+
+    @property
+    def ios(self) -> int:
+        """Reads, writes and trims together."""
+        return sum(d.ios for d in self.directions)
+
+    @property
+    def user_percent(self) -> float:
+        """CPU in user space against the members' summed run time, in percent."""
+        return self.user_ns / 1e4 / self.runtime_ms if self.runtime_ms else 0.0
+
+    @property
+    def system_percent(self) -> float:
+        """CPU in the kernel against the members' summed run time, in percent."""
+        return self.system_ns / 1e4 / self.runtime_ms if self.runtime_ms else 0.0
+
+    def mixed(self) -> Direction:
+        """Add reads, writes and trims up to one direction; its windows are sums, as fio's."""
+        total = Direction()
+        for direction in self.directions:
+            total.add(direction)
+        total.bandwidth = _summed(d.bandwidth for d in self.directions)
+        total.iops_windows = _summed(d.iops_windows for d in self.directions)
+        return total
+
+    def shown(self) -> list[tuple[str, int, Direction]]:
+        """`(name, direction number, figures)` of what is reported, as unified_rw_reporting asks."""
+        if self.unified == "mixed":
+            return [("mixed", READ, self.mixed())]
+        apart = [(DIRECTION_NAMES[i], i, d) for i, d in enumerate(self.directions)]
+        return [*apart, ("mixed", READ, self.mixed())] if self.unified == "both" else apart
+
+
+def _summed(windows: Iterable[Windows]) -> Windows:
+    total = Windows()
+    variance = 0.0
+    for w in windows:
+        total.samples += w.samples
+        total.min += w.min
+        total.max += w.max
+        total.mean += w.mean
+        variance += w.stddev**2
+    total.stddev = math.sqrt(variance)
+    return total
+
+
+@dataclass(slots=True)
+class GroupLine:
+    """One direction of `Run status group`: totals and the slowest and fastest job."""
+
+    bytes: int
+    bytes_per_s: int
+    min_bytes_per_s: int
+    max_bytes_per_s: int
+    min_runtime_ms: int
+    max_runtime_ms: int
+
+
+@dataclass(slots=True)
+class DiskUse:
+    """What the kernel counted for one block device during the run (`/proc/diskstats`)."""
+
+    name: str
+    read_ios: int
+    write_ios: int
+    read_merges: int
+    write_merges: int
+    read_sectors: int
+    write_sectors: int
+    read_ticks_ms: int
+    write_ticks_ms: int
+    in_queue_ms: int
+    busy_ms: int
+    elapsed_ms: int
+    parts: Sequence[DiskUse] = ()
+    """The devices a stacked device is made of."""
+
+    @property
+    def utilisation_percent(self) -> float:
+        """Share of the run in which the device had I/O under way, at most 100."""
+        return min(100.0, 100.0 * self.busy_ms / self.elapsed_ms) if self.elapsed_ms else 0.0
+
+
+@dataclass(slots=True)
+class Report:
+    """All a run says in fio's terms."""
+
+    lines: list[JobLine]
+    global_options: Mapping[str, str] = field(default_factory=dict)
+    disks: Sequence[DiskUse] = ()
+    notes: Sequence[str] = ()
+    headers: Sequence[str] = ()
+    """The lines fio prints about each section before the run starts."""
+    unix_ms: int = 0
+    elapsed_s: int = 0
+
+    def group_lines(self, group: int) -> list[GroupLine | None]:
+        """Totals of a group per direction; none where nothing ran."""
+        return [self._group_line(group, i) for i in range(3)]
+
+    def group_total(self, group: int) -> GroupLine | None:
+        """All directions of a group in one line (unified_rw_reporting=both)."""
+        return _widest([g for g in self.group_lines(group) if g is not None])
+
+    def unified_group(self, group: int) -> str:
+        """How the group reports directions: `none`, `mixed` or `both`."""
+        kinds = {line.unified for line in self.lines if line.group == group}
+        return next((k for k in ("both", "mixed") if k in kinds), "none")
+
+    def groups(self) -> list[int]:
+        """Group numbers in order."""
+        return sorted({line.group for line in self.lines})
+
+    def _group_line(self, group: int, direction: int) -> GroupLine | None:
+        parts = [
+            d
+            for line in self.lines
+            if line.group == group
+            for _, i, d in line.shown()[:3]
+            if i == direction and d.runtime_ms
+        ]
+        if not parts:
+            return None
+        total = sum(d.bytes for d in parts)
+        longest = max(d.runtime_ms for d in parts)
+        return GroupLine(
+            total,
+            total * 1000 // longest,
+            min(d.bytes_per_s for d in parts),
+            max(d.bytes_per_s for d in parts),
+            min(d.runtime_ms for d in parts),
+            longest,
+        )
+
+
+def _widest(parts: list[GroupLine]) -> GroupLine | None:
+    if not parts:
+        return None
+    return GroupLine(
+        sum(p.bytes for p in parts),
+        sum(p.bytes_per_s for p in parts),
+        min(p.min_bytes_per_s for p in parts),
+        max(p.max_bytes_per_s for p in parts),
+        min(p.min_runtime_ms for p in parts),
+        max(p.max_runtime_ms for p in parts),
+    )
+
+
+def depth_shares(counts: Sequence[int], total: int) -> list[float]:
+    """Percent of each; what happened at all is shown as at least 0.1, as fio does."""
+    return [_share(c, total, 0.1) for c in counts]
+
+
+def latency_shares(line: JobLine) -> tuple[list[float], list[float], list[float]]:
+    """Percent of I/Os by latency: the ranges of fio's `latency_ns`, `latency_us`, `latency_ms`.
+
+    Each range goes to the next limit below it. They are filled from the completion
+    latency's histogram where there is one, as in fio; a bucket counts by its middle.
+    """
+    counts = ([0] * 10, [0] * 10, [0] * 12)
+    for direction in line.directions:
+        source = direction.clat if direction.clat.samples else direction.lat
+        for bucket, count in source.counts.items():
+            table, index = _range_of(bucket_value_ns(bucket))
+            counts[table][index] += count
+    ns, us, ms = ([_share(c, line.ios, 0.01) for c in table] for table in counts)
+    return ns, us, ms
+
+
+def _range_of(value_ns: int) -> tuple[int, int]:
+    for table, (limits, unit) in enumerate(((NS_LIMITS, 1), (US_LIMITS, 1000), (MS_LIMITS, 1_000_000))):
+        for index, limit in enumerate(limits):
+            if value_ns < limit * unit:
+                return table, index
+    return 2, 11
+
+
+def _share(count: int, total: int, least: float) -> float:
+    if not count or not total:
+        return 0.0
+    return max(least, 100.0 * count / total)
