@@ -1,0 +1,74 @@
+"""The verbs, as one table, and how a command line that cannot be read is answered.
+
+Knows names and where each verb is; a verb is imported when it is used. Adding a verb is one
+file and one line of `VERBS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from cyclopts import App, CycloptsError
+
+from loadstone import __version__, exitcodes
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS: Final = {
+    "run": ("loadstone.cli.run:run", "Run a job file or a named workload, and report."),
+    "plan": ("loadstone.cli.plan:plan", "Print what would run, as JSON; touch nothing."),
+    "rerun": ("loadstone.cli.rerun:rerun", "Run the Plan of a bundle again."),
+    "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
+    "export": ("loadstone.cli.export:export", "Write a bundle's results in another format."),
+    "workloads": ("loadstone.cli.workloads:workloads", "List the named workloads, or show one."),
+    "doctor": ("loadstone.cli.doctor:doctor", "Tell whether this host is fit to generate load."),
+    "fio": ("loadstone.cli.app:fio", "Take fio's command line and write what fio writes."),
+    "completion": ("loadstone.cli.completion:completion", "Print the completion script of a shell."),
+}
+
+HELP = "Storage load testing that can be believed."
+EPILOGUE = (
+    "Exit codes: 0 done, 1 the run failed, 2 bad input or refused, 130 interrupted. See docs/exit-codes.md."
+)
+
+
+def build() -> App:
+    """Return the application."""
+    app = App(
+        name="loadstone",
+        help=HELP,
+        help_epilogue=EPILOGUE,
+        help_format="plaintext",
+        version=f"loadstone {__version__}",
+        exit_on_error=False,
+        print_error=False,
+        help_on_error=False,
+        result_action="return_value",
+    )
+    for name, (where, meaning) in VERBS.items():
+        app.command(where, name=name, help=meaning)
+    return app
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line and return its exit code; raise `InputError` when it makes no sense."""
+    app = build()
+    if not words:
+        app.help_print([])
+        return exitcodes.USAGE
+    try:
+        result = app(list(words))
+    except CycloptsError as error:
+        verb = words[0] if words and words[0] in VERBS else ""
+        hint = f"see `loadstone {verb} --help`" if verb else "see `loadstone --help`"
+        raise InputError(str(error), where=Where("command line"), hint=hint) from error
+    return result if isinstance(result, int) else exitcodes.DONE
+
+
+def fio(*arguments: str) -> int:
+    """Take fio's command line and write what fio writes; every word after `fio` is fio's."""
+    from loadstone.cli import fio as drop_in
+
+    return drop_in.main(list(arguments))

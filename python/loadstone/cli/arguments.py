@@ -1,0 +1,62 @@
+"""Arguments that `run` and `plan` share.
+
+Knows names, help texts and what makes no sense together. Reads no file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from loadstone.errors import InputError, Where
+
+COMMAND_LINE = "command line"
+Repeat = Parameter(negative="", show_default=False)
+Flag = Parameter(negative="", show_default=False)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Load:
+    """What to run, and what to change about it."""
+
+    target: Annotated[list[str], Repeat] = field(default_factory=list)
+    """File or device to use instead of those named (repeat for several)."""
+    map: Annotated[list[str], Repeat] = field(default_factory=list)
+    """Replace one target by another, as OLD=NEW (repeat for several)."""
+    runtime: str | None = None
+    """How long each job runs, as 30s or 5m; jobs then run for time, not for bytes."""
+    size: str | None = None
+    """Bytes each job works on, as 1G or 20%%."""
+    set: Annotated[list[str], Repeat] = field(default_factory=list)
+    """Set a parameter of a named workload, as NAME=VALUE (repeat for several)."""
+    section: Annotated[list[str], Repeat] = field(default_factory=list)
+    """Run only this section of the job file (repeat for several)."""
+    keep_ioengine: Annotated[bool, Flag] = False
+    """Run on the job file's I/O engine, not on io_uring in its place."""
+    allow_exec: Annotated[bool, Flag] = False
+    """Permit the commands in the job file (exec_prerun, exec_postrun) to run."""
+
+    def mapping(self) -> dict[str, str]:
+        """`--map` as a dictionary."""
+        return pairs(self.map, "--map", "OLD=NEW")
+
+    def parameters(self) -> dict[str, str]:
+        """`--set` as a dictionary."""
+        return pairs(self.set, "--set", "NAME=VALUE")
+
+
+def pairs(words: list[str], option: str, shape: str) -> dict[str, str]:
+    """Split words at their first `=`; raise `InputError` for one without, or a name given twice."""
+    found: dict[str, str] = {}
+    where = Where(COMMAND_LINE, option=option)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name or not value:
+            raise InputError(f"{word!r} is not {shape}", where=where, hint=f"write {option} {shape}")
+        if name in found:
+            raise InputError(f"{name} is given twice", where=where, hint="keep one of the two")
+        found[name] = value
+    return found

@@ -1,0 +1,60 @@
+"""The program `loadstone`: from argv to an exit code.
+
+Knows which words never reach the argument parser (`fio`, `--version`) so that they start
+fast, and that an error ends as a message, a hint and a code, never as a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from loadstone import __version__, exitcodes
+from loadstone.errors import LoadstoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line (without the program's name) and return the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except LoadstoneError as error:
+        show(error)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `| head` does. Nothing more can be written,
+        # and the interpreter must not try again when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exitcodes.FAILED
+    except KeyboardInterrupt:
+        return exitcodes.INTERRUPTED
+
+
+def show(error: LoadstoneError) -> None:
+    """Print an error to standard error: what, and on a line of its own what to do."""
+    # Not through rich: a message must come out as it is, brackets and all, and fast.
+    sys.stderr.write(f"loadstone: {error}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {error.hint}\n")
+    sys.stderr.flush()
+
+
+def _dispatch(words: list[str]) -> int:
+    if words[:1] == ["fio"]:
+        from loadstone.cli import fio
+
+        return fio.main(words[1:])
+    if words == ["--version"]:
+        sys.stdout.write(f"loadstone {__version__}\n")
+        return exitcodes.DONE
+    from loadstone.cli import app
+
+    return app.run(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

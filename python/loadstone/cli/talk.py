@@ -1,0 +1,44 @@
+"""Talk: what goes to standard error while a verb works.
+
+Knows the terminal's habits (colour, width, NO_COLOR). Data never comes through here.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from loadstone.errors import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loadstone.workload.model import Note
+
+
+def console() -> Console:
+    """Return a console on standard error."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Print one line of talk."""
+    console().print(text, markup=False)
+
+
+def notes(found: Iterable[Note]) -> None:
+    """Print notes, what changes the meaning first."""
+    rank = {"changed": 0, "trap": 1, "info": 2, "harmless": 3}
+    out = console()
+    for note in sorted(found, key=lambda note: rank[note.kind]):
+        place = f"{note.where}: " if isinstance(note.where, Where) else ""
+        out.print(
+            f"{note.kind}: {place}{note.text}", markup=False, style="dim" if rank[note.kind] > 1 else None
+        )
+
+
+def on_terminal() -> bool:
+    """Whether somebody can be asked: both ends of the talk are a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

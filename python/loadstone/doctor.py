@@ -1,0 +1,216 @@
+"""Is this host fit to generate load: one check per function, each with its remedy.
+
+Knows what on a host spoils a measurement or stops a run. Measures nothing and changes
+nothing. What cannot be found out is `unknown`, never `ok`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from loadstone import environment
+from loadstone.engine import binary, process
+from loadstone.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+State = Literal["ok", "warn", "fail", "unknown"]
+
+MEMLOCK_WANTED_BYTES: Final = 64 << 20
+FILES_WANTED: Final = 4096
+DISK_WANTED_BYTES: Final = 1 << 30
+MEMORY_WANTED_BYTES: Final = 512 << 20
+CAP_IPC_LOCK: Final = 14
+GOOD_CLOCKS: Final = frozenset({"tsc", "arch_sys_counter"})
+GUEST_CLOCKS: Final = frozenset({"kvm-clock", "hyperv_clocksource_tsc_page", "xen"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding. `remedy` is empty when there is nothing to do."""
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+    def document(self) -> dict[str, str]:
+        """As a JSON object."""
+        return {"name": self.name, "state": self.state, "found": self.found, "remedy": self.remedy}
+
+
+def examine(directory: Path) -> list[Check]:
+    """Run every check; `directory` is where bundles will be written."""
+    host = environment.host()
+    checks: list[Callable[[], list[Check]]] = [
+        _engine,
+        _io_uring_switch,
+        _permissions,
+        _memlock,
+        _open_files,
+        _kernel_aio,
+        lambda: _governor(host["cpu"]),
+        lambda: _clock(host.get("clock", {})),
+        lambda: _load(host),
+        lambda: _swap(host["memory"]),
+        lambda: _memory(host["memory"]),
+        lambda: _throttles(host.get("cgroup", {})),
+        lambda: _guest(host["virtualisation"]),
+        lambda: _disk(directory),
+    ]
+    return [finding for check in checks for finding in check()]
+
+
+def _engine() -> list[Check]:
+    try:
+        program = binary.find()
+        told = process.probe(program=program)
+    except EngineError as error:
+        return [Check("engine", "fail", error.message, error.hint or "run `make build`")]
+    return [Check("engine", "ok", f"{program} {told.get('engine_version', '')}".strip()), *_io_uring(told)]
+
+
+def _io_uring(told: Mapping[str, Any]) -> list[Check]:
+    """Tell what the engine found when it set up a ring of its own."""
+    ring = told.get("io_uring")
+    if not isinstance(ring, dict):
+        return [Check("io_uring", "unknown", "the engine did not say")]
+    if ring.get("available"):
+        return [Check("io_uring", "ok", "a ring can be set up")]
+    why = str(ring.get("error") or "a ring cannot be set up")
+    remedy = "use a kernel from 5.10 on, allow io_uring in the container's seccomp profile, or use psync"
+    return [Check("io_uring", "fail", why, remedy)]
+
+
+def _io_uring_switch() -> list[Check]:
+    state = environment.text("/proc/sys/kernel/io_uring_disabled")
+    if state in {None, "0"}:
+        return []
+    who = "everyone" if state == "2" else "everyone but CAP_SYS_ADMIN and the group of io_uring_group"
+    return [Check("io_uring switch", "warn", f"off for {who}", "sysctl kernel.io_uring_disabled=0")]
+
+
+def _permissions() -> list[Check]:
+    if os.geteuid() == 0:
+        return [Check("permissions", "ok", "root: block devices can be opened")]
+    found = "not root: block devices may refuse to open, files work"
+    remedy = "run as root, or add your user to the group of the devices"
+    return [Check("permissions", "warn", found, remedy)]
+
+
+def _memlock() -> list[Check]:
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if soft == resource.RLIM_INFINITY or _capable(CAP_IPC_LOCK):
+        return [Check("locked memory", "ok", "not limited for this process")]
+    if soft >= MEMLOCK_WANTED_BYTES:
+        return [Check("locked memory", "ok", f"{soft >> 20} MiB")]
+    found = f"{soft >> 10} KiB: registered buffers are given up beyond that"
+    return [Check("locked memory", "warn", found, "ulimit -l unlimited, or memlock in limits.conf")]
+
+
+def _open_files() -> list[Check]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= FILES_WANTED:
+        return [Check("open files", "ok", str(soft))]
+    if hard >= FILES_WANTED:
+        return [Check("open files", "warn", f"{soft}, could be {hard}", f"ulimit -n {hard}")]
+    return [Check("open files", "warn", f"{soft}", "raise nofile in limits.conf for jobs with many files")]
+
+
+def _kernel_aio() -> list[Check]:
+    used, limit = environment.text("/proc/sys/fs/aio-nr"), environment.text("/proc/sys/fs/aio-max-nr")
+    if used is None or limit is None:
+        return [Check("kernel AIO", "unknown", "the kernel has none: libaio jobs need io_uring")]
+    left = int(limit) - int(used)
+    if left >= 16384:
+        return [Check("kernel AIO", "ok", f"{left} of {limit} requests free")]
+    return [Check("kernel AIO", "warn", f"{left} of {limit} requests free", "sysctl fs.aio-max-nr=1048576")]
+
+
+def _governor(cpu: Mapping[str, Any]) -> list[Check]:
+    governors = cpu.get("governors")
+    if not governors:
+        return [Check("CPU governor", "unknown", "this host does not let it be seen (often so in a guest)")]
+    if governors == ["performance"]:
+        return [Check("CPU governor", "ok", "performance")]
+    found = ", ".join(governors) + ": latency at low load measures the clock ramping up"
+    return [Check("CPU governor", "warn", found, "cpupower frequency-set -g performance")]
+
+
+def _clock(clock: Mapping[str, Any]) -> list[Check]:
+    source = clock.get("source")
+    if source is None:
+        return [Check("clock", "unknown", "no clock source in sysfs")]
+    if source in GOOD_CLOCKS:
+        return [Check("clock", "ok", source)]
+    if source in GUEST_CLOCKS:
+        return [Check("clock", "ok", f"{source} (a guest's clock, read without a system call)")]
+    found = f"{source}: reading the time is slow, and every I/O reads it"
+    return [Check("clock", "fail", found, "boot with tsc=reliable if the machine's TSC is, or another host")]
+
+
+def _load(host: Mapping[str, Any]) -> list[Check]:
+    average = host.get("load_average")
+    if not average:
+        return [Check("other load", "unknown", "no load average")]
+    one, cpus = float(average.split()[0]), host["cpu"]["usable"]
+    if one < cpus / 2:
+        return [Check("other load", "ok", f"load average {one} on {cpus} CPUs")]
+    found = f"load average {one} on {cpus} CPUs: something else is running"
+    return [Check("other load", "warn", found, "wait for it to end, or stop it")]
+
+
+def _swap(memory: Mapping[str, Any]) -> list[Check]:
+    swap_bytes = memory.get("swap_bytes")
+    if swap_bytes is None:
+        return [Check("swap", "unknown", "no figure in /proc/meminfo")]
+    if swap_bytes == 0:
+        return [Check("swap", "ok", "none")]
+    return [Check("swap", "warn", "on: paging would look like storage latency", "swapoff -a during the test")]
+
+
+def _memory(memory: Mapping[str, Any]) -> list[Check]:
+    available = memory.get("available_bytes")
+    if available is None:
+        return [Check("memory", "unknown", "no figure in /proc/meminfo")]
+    if available >= MEMORY_WANTED_BYTES:
+        return [Check("memory", "ok", f"{available >> 20} MiB available")]
+    return [Check("memory", "warn", f"{available >> 20} MiB available", "free some memory")]
+
+
+def _throttles(cgroup: Mapping[str, str]) -> list[Check]:
+    """Find quotas on CPU or I/O: they are the device you then measure; sets and periods are not."""
+    watched = ("cpu.max", "cfs_quota_us", "io.max", "throttle", "memory.max", "memory.high", "limit_in_bytes")
+    limits = [f"{name} = {value}" for name, value in cgroup.items() if any(key in name for key in watched)]
+    if not limits:
+        return [Check("cgroup limits", "ok", "none on CPU, memory or I/O")]
+    return [Check("cgroup limits", "warn", "; ".join(limits), "run in a control group without them")]
+
+
+def _guest(virtualisation: Mapping[str, Any]) -> list[Check]:
+    if not virtualisation.get("hypervisor"):
+        return [Check("virtualisation", "ok", "none seen")]
+    found = "a virtual machine: other guests and the host's caches are part of what is measured"
+    return [Check("virtualisation", "warn", found, "watch steal time in the report; measure on bare metal")]
+
+
+def _disk(directory: Path) -> list[Check]:
+    free = shutil.disk_usage(directory).free
+    if free >= DISK_WANTED_BYTES:
+        return [Check("space for bundles", "ok", f"{free >> 20} MiB free in {directory}")]
+    found = f"{free >> 20} MiB free in {directory}"
+    return [Check("space for bundles", "warn", found, "free some space, or use --out")]
+
+
+def _capable(number: int) -> bool:
+    status = environment.text("/proc/self/status") or ""
+    for line in status.splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> number & 1)
+    return False
