@@ -1,0 +1,69 @@
+# Everything here works from a fresh clone: what is missing is set up first.
+# `make V=1 TARGET` shows what pip and cargo say.
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV := .venv
+BIN := $(VENV)/bin
+ENGINE := target/release/loadstone-engine
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+QUIET := $(if $(V),,--quiet)
+
+.PHONY: help build demo test lint bench fuzz docs format clean
+
+help:
+	@echo "make demo    run four corners on a temporary file and say where the report is"
+	@echo "make test    all tests"
+	@echo "make lint    formatters, linters, types and the import rules"
+	@echo "make build   both programs, in $(VENV)/bin"
+	@echo "make bench   the engine beside fio"
+	@echo "make fuzz    MINUTES=10 of fuzzing for each reader"
+	@echo "make docs    write the generated documents anew"
+	@echo "make format  format all code"
+
+$(VENV)/.python: pyproject.toml python/loadstone/__init__.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# pip builds the engine once for $(VENV)/bin; from then on cargo alone keeps it fresh,
+# and `loadstone` takes the newer of the two.
+$(ENGINE): $(RUST) | $(VENV)/.python
+	$(CARGO) build $(QUIET) --locked --release
+	@touch $@
+
+build: $(VENV)/.python $(ENGINE)
+
+demo: build
+	@examples/demo.sh $(BIN)/loadstone
+
+test: build
+	$(CARGO) test $(QUIET) --locked --workspace
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: $(VENV)/.python
+	$(CARGO) fmt --check
+	$(CARGO) clippy $(QUIET) --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: build
+	$(BIN)/python bench/compare.py
+
+MINUTES ?= 10
+fuzz: build
+	$(BIN)/python tests/fuzz/fuzz_jobfile.py --minutes $(MINUTES)
+	$(BIN)/python tests/fuzz/fuzz_plan.py --minutes $(MINUTES)
+
+docs: build
+	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet -m '' -k fresh
+
+format:
+	$(CARGO) fmt
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix-only
+
+clean:
+	rm -rf $(VENV) target build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
