@@ -6,12 +6,16 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.report.fio import document, normal, terse
+
 from . import fio_reading
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FIO = shutil.which("fio")
 pytestmark = pytest.mark.skipif(FIO is None, reason="fio is not installed")
@@ -96,7 +100,7 @@ def test_the_terse_line_of_the_same_figures_is_fios(case: str, version: int, tmp
         my_fields, his_fields = mine.split(";"), his.split(";")
         assert len(my_fields) == len(his_fields)
         for i, (a, b) in enumerate(zip(my_fields, his_fields, strict=True)):
-            if a.startswith("fio-") or b.endswith("%") and "=" not in b:
+            if a.startswith("fio-") or (b.endswith("%") and "=" not in b):
                 continue  # shares: fio counts ranges exactly, here they come from buckets
             assert close(a, b), f"field {i}: {a} is not {b}"
 

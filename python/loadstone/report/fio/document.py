@@ -80,7 +80,10 @@ def _job(line: JobLine, report: Report, *, plus: bool) -> dict[str, Any]:
         job[name] = _direction(line, report, number, direction, plus=plus)
     if line.unified != "mixed":  # fio leaves it out then
         percentiles = line.clat_percentiles or line.lat_percentiles
-        job["sync"] = {"total_ios": line.sync_ios, "lat_ns": _latency(line, line.sync, percentiles, plus=plus)}
+        job["sync"] = {
+            "total_ios": line.sync_ios,
+            "lat_ns": _latency(line, line.sync, percentiles, plus=plus),
+        }
     if line.unified == "both":
         name, number, direction = shown[3]
         job[name] = _direction(line, report, number, direction, plus=plus)

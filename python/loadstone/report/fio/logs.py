@@ -1,0 +1,322 @@
+"""fio's log files: bandwidth, IOPS, latencies and latency histograms over time.
+
+Knows their names, columns and clocks: the time is milliseconds since the job was measured
+(its start, or the end of its ramp). Deliberately knows no bundle's layout: samples and
+I/Os come as frames. Averages come from the run's intervals, so a window that had no
+completion still has a bandwidth and an IOPS line, of 0 (fio leaves it out).
+
+Columns: `time, value, direction, size[, offset], priority`; value is KiB/s, IOPS or
+nanoseconds; direction 0 read, 1 write, 2 trim. Windows have size and offset 0.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final
+
+import polars as pl
+
+from loadstone.report.fio.collect import Source, Span, measured_spans
+from loadstone.report.fio.histlog import histogram_rows
+from loadstone.report.fio.stats import SYNC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from loadstone.report.fio.lines import Member
+    from loadstone.workload.model import LogRequests
+
+CHUNK_ROWS: Final = 2_000_000
+"""I/Os turned into text at a time."""
+SUFFIX: Final = "log"
+SUFFIX_COMPRESSED: Final = "log.fz"
+AGGREGATE_WINDOW_MS: Final = 500
+_AVERAGE, _MAXIMUM, _BOTH = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One log file that was asked for, or one thread's part of it."""
+
+    kind: str
+    """`bw`, `iops`, `slat`, `clat`, `lat` or `clat_hist`."""
+    path: Path
+    member: Member
+    stream: int
+    window_ms: int
+    """0: a line per I/O."""
+
+    @property
+    def asked(self) -> LogRequests:
+        """The job's log options."""
+        return self.member.job.logs
+
+
+def requested(source: Source, directory: Path) -> list[LogFile]:
+    """Find all log files the jobs ask for, under `directory` unless their prefix is absolute."""
+    found: list[LogFile] = []
+    for member in source.everyone:
+        logs, stats = member.job.logs, member.job.stats
+        average = logs.avg_msec or 0
+        windows = {
+            "bw": average if stats.bw_window_msec is None else min(average, stats.bw_window_msec),
+            "iops": average if stats.iops_window_msec is None else min(average, stats.iops_window_msec),
+        }
+        wanted = [(kind, getattr(logs, kind), windows[kind]) for kind in ("bw", "iops")]
+        wanted += [(kind, logs.lat, average) for kind in ("lat", "slat", "clat")]
+        wanted.append(("clat_hist", logs.hist, logs.hist_msec or 0))
+        for kind, prefix, window_ms in wanted:
+            if prefix is None:
+                continue
+            by_stream = kind != "clat_hist" and not window_ms
+            for stream in member.streams if by_stream else member.streams[:1]:
+                path = directory / _name(logs, prefix, kind, stream + 1)
+                found.append(LogFile(kind, path, member, stream, window_ms))
+    return found
+
+
+def _name(logs: LogRequests, prefix: str, kind: str, number: int) -> str:
+    suffix = SUFFIX_COMPRESSED if logs.store_compressed else SUFFIX
+    per_job = "" if logs.per_job is False else f".{number}"
+    return f"{prefix}_{kind}{per_job}.{suffix}"
+
+
+def write(source: Source, ios: pl.LazyFrame | None, directory: Path) -> list[Path]:
+    """Write every log file asked for; return the paths, each once.
+
+    `ios` has the columns of `ios.arrows`; it is needed when a log without averaging was
+    asked for. Files of that name are replaced; jobs that share a name follow one another.
+    """
+    files = requested(source, directory)
+    with _Outputs(files) as outputs:
+        spans = measured_spans(source)
+        per_io = [f for f in files if f.kind != "clat_hist" and not f.window_ms]
+        for file in files:
+            if file.kind == "clat_hist":
+                if file.window_ms:
+                    outputs.text(file, _histograms(source, file, spans[file.stream]))
+            elif file.window_ms:
+                outputs.text(file, _averages(source, file, spans[file.stream]))
+        if per_io and ios is not None:
+            _each_io(ios, per_io, spans, source, outputs)
+    return outputs.paths
+
+
+class _Outputs:
+    """The open files, compressed where asked for."""
+
+    def __init__(self, files: list[LogFile]) -> None:
+        self.paths = list(dict.fromkeys(file.path for file in files))
+        self._open: dict[Path, IO[bytes]] = {}
+        self._packers = {f.path: zlib.compressobj() for f in files if f.path.name.endswith(SUFFIX_COMPRESSED)}
+
+    def __enter__(self) -> _Outputs:
+        for path in self.paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._open[path] = path.open("wb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path, file in self._open.items():
+            if path in self._packers:
+                file.write(self._packers[path].flush())
+            file.close()
+
+    def text(self, log: LogFile, rows: list[str]) -> None:
+        if rows:
+            self.data(log.path, ("\n".join(rows) + "\n").encode())
+
+    def frame(self, log: LogFile, rows: pl.DataFrame) -> None:
+        if rows.height:
+            text = rows.write_csv(include_header=False, quote_style="never")
+            self.data(log.path, text.encode())
+
+    def data(self, path: Path, content: bytes) -> None:
+        packer = self._packers.get(path)
+        self._open[path].write(content if packer is None else packer.compress(content))
+
+
+def inflate(path: Path) -> Iterator[bytes]:
+    """Unpack a compressed log, piece by piece. Raises `zlib.error` for anything else."""
+    unpacker = zlib.decompressobj()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 16):
+            yield unpacker.decompress(piece)
+    yield unpacker.flush()
+    if not unpacker.eof:
+        raise zlib.error("the file ends early")
+
+
+def _epoch_ms(source: Source, log: LogFile, span: Span) -> int:
+    """Give what is added to every time: 0, or when the job began on the clock asked for."""
+    if not (log.asked.unix_epoch or log.asked.alternate_epoch):
+        return 0
+    unix_ns = int(source.event("start").get("unix_ns", 0)) + span.start_ns
+    clock = log.asked.alternate_epoch_clock_id or time.CLOCK_REALTIME
+    if clock != time.CLOCK_REALTIME:
+        unix_ns += time.clock_gettime_ns(clock) - time.time_ns()
+    return unix_ns // 1_000_000
+
+
+def _each_io(
+    ios: pl.LazyFrame, files: list[LogFile], spans: Mapping[int, Span], source: Source, outputs: _Outputs
+) -> None:
+    epochs = {id(file): _epoch_ms(source, file, spans[file.stream]) for file in files}
+    rows = int(ios.select(pl.len()).collect().item())
+    for start in range(0, rows, CHUNK_ROWS):
+        part = (
+            ios.slice(start, CHUNK_ROWS)
+            .filter(~pl.col("ramp") & (pl.col("error") == 0) & (pl.col("op") != SYNC))
+            .collect()
+        )
+        for file in files:
+            mine = part.filter(pl.col("stream") == file.stream)
+            if file.kind == "slat" and not file.member.has_slat:
+                continue  # fio's file is empty then
+            outputs.frame(file, _lines(mine, file, spans[file.stream].start_ns, epochs[id(file)]))
+
+
+def _lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.DataFrame:
+    values = {
+        # as fio: the rate of this one I/O, in 1,000 bytes per second
+        "bw": (pl.col("bytes").cast(pl.UInt64) * 1_000_000)
+        // pl.max_horizontal(pl.col("clat_ns"), pl.lit(1, pl.UInt64)),
+        "iops": pl.lit(1),
+    }
+    value = values[log.kind] if log.kind in values else pl.col(f"{log.kind}_ns")
+    begun_ms = (pl.col("t_ns").cast(pl.Int64) - start_ns).clip(lower_bound=0) // 1_000_000
+    columns = [begun_ms + epoch_ms, value]
+    if log.asked.max_value == _BOTH:
+        columns.append(value)
+    columns += [pl.col("op"), pl.col("bytes")]
+    if log.asked.offset:
+        columns.append(pl.col("offset"))
+    columns.append(pl.lit(_priority(log)))
+    texts = [column.cast(pl.String) for column in columns]
+    return ios.select(pl.concat_str(texts, separator=", ").alias("line"))
+
+
+def _priority(log: LogFile) -> str:
+    return "0x0000" if log.asked.prio else "0"
+
+
+def _of_member(source: Source, log: LogFile) -> pl.DataFrame:
+    cells = [i for i, cell in enumerate(source.plan.cells) if cell.unit == log.member.unit]
+    return source.samples.filter(~pl.col("ramp") & pl.col("cell").is_in(cells) & (pl.col("op") != SYNC))
+
+
+def in_windows(rows: pl.DataFrame, start_ns: int, window_ms: int) -> pl.DataFrame:
+    """Add the column `window`: where the middle of each interval falls.
+
+    A last window of less than a tenth of the length goes to the one before.
+    """
+    window_ns = window_ms * 1_000_000
+    middle_ns = (pl.col("start_ns").cast(pl.Int64) + pl.col("end_ns").cast(pl.Int64)) // 2 - start_ns
+    placed = rows.with_columns((middle_ns.clip(lower_bound=0) // window_ns).alias("window"))
+    if not placed.height:
+        return placed
+    last = placed.select(pl.col("window").max()).item()
+    tail = placed.filter(pl.col("window") == last)
+    length_ns = int(tail.select(pl.col("end_ns").max() - pl.col("start_ns").min()).item())
+    if last and length_ns < window_ns // 10:
+        placed = placed.with_columns(pl.col("window").clip(upper_bound=last - 1))
+    return placed
+
+
+def _averages(source: Source, log: LogFile, span: Span) -> list[str]:
+    latency = log.kind not in {"bw", "iops"}
+    if log.kind == "slat" and not log.member.has_slat:
+        return []
+    rows = in_windows(_of_member(source, log), span.start_ns, log.window_ms)
+    last = rows["window"].max() if rows.height else 0
+    kind = log.kind if latency else "lat"
+    seconds = (pl.col("end_ns").max() - pl.col("start_ns").min()) / 1e9
+    per_interval = rows.group_by("window", "op", "interval").agg(
+        pl.col("ops").sum(),
+        (pl.col("bytes").sum() / 1024).alias("kib"),
+        pl.col(f"{kind}_sum_ns").sum().alias("sum_ns"),
+        pl.col(f"{kind}_max_ns").max().alias("max_ns"),
+        seconds.alias("seconds"),
+    )
+    if latency:
+        average = pl.col("sum_ns").sum() / pl.col("ops").sum()
+        maximum = pl.col("max_ns").max().cast(pl.Float64)
+    else:
+        amount = pl.col("kib" if log.kind == "bw" else "ops")
+        average = amount.sum() / pl.col("seconds").sum()
+        maximum = (amount / pl.col("seconds")).max()
+    windows = (
+        per_interval.group_by("window", "op")
+        .agg(pl.col("ops").sum().alias("done"), average.alias("average"), maximum.alias("maximum"))
+        .filter((pl.col("done") > 0) | (not latency))
+        .sort("window", "op")
+    )
+    epoch_ms = _epoch_ms(source, log, span)
+    return [
+        _window_line(log, epoch_ms + _window_end_ms(log, window, last, span), op, mean, most)
+        for window, op, _, mean, most in windows.iter_rows()
+    ]
+
+
+def _window_end_ms(log: LogFile, window: int, last: object, span: Span) -> int:
+    end_ms = (window + 1) * log.window_ms
+    return (
+        span.ms if window == last and (span.ms < end_ms or span.ms - end_ms < log.window_ms // 10) else end_ms
+    )
+
+
+def _window_line(log: LogFile, end_ms: int, op: int, mean: float, most: float) -> str:
+    style = log.asked.max_value or _AVERAGE
+    values = [round(most if style == _MAXIMUM else mean)]
+    if style == _BOTH:
+        values.append(round(most))
+    offset = ["0"] if log.asked.offset else []
+    return ", ".join([str(end_ms), *map(str, values), str(op), "0", *offset, _priority(log)])
+
+
+def _histograms(source: Source, log: LogFile, span: Span) -> list[str]:
+    rows = in_windows(_of_member(source, log), span.start_ns, log.window_ms)
+    last = rows["window"].max() if rows.height else 0
+    pattern = source.plan.streams[log.stream].pattern
+    epoch_ms = _epoch_ms(source, log, span)
+    return [
+        f"{epoch_ms + _window_end_ms(log, window, last, span)}, {op}, {_largest(pattern, op)}, {columns}"
+        for window, op, columns in histogram_rows(rows, log.asked.hist_coarseness or 0)
+    ]
+
+
+def _largest(pattern: object, op: int) -> int:
+    sizes = getattr(pattern, ("read", "write", "trim")[op]).sizes
+    if sizes.type == "fixed":
+        return int(sizes.bytes)
+    if sizes.type == "range":
+        return int(sizes.max_bytes)
+    return max(int(entry.bytes) for entry in sizes.table)
+
+
+def write_aggregate(source: Source, directory: Path) -> list[Path]:
+    """Write fio's `--bandwidth-log`: all jobs' bandwidth, one file per direction."""
+    rows = source.samples.filter(~pl.col("ramp") & (pl.col("op") != SYNC))
+    windows = (
+        in_windows(rows, 0, AGGREGATE_WINDOW_MS)
+        .group_by("window", "op")
+        .agg(
+            pl.col("bytes").sum(),
+            ((pl.col("end_ns").max() - pl.col("start_ns").min()) / 1e9).alias("seconds"),
+        )
+        .sort("window", "op")
+    )
+    written = []
+    for op, name in enumerate(("read", "write", "trim")):
+        lines = [
+            f"{(window + 1) * AGGREGATE_WINDOW_MS}, {round(count / 1024 / seconds)}, {op}, 0, 0"
+            for window, kind, count, seconds in windows.iter_rows()
+            if kind == op and seconds
+        ]
+        path = directory / f"agg-{name}_bw.log"
+        path.write_text("".join(line + "\n" for line in lines))
+        written.append(path)
+    return written
