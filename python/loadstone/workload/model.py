@@ -1,0 +1,309 @@
+"""The Workload: what was asked, before anything is resolved against a host.
+
+Knows jobs in the field's words, where each value was written and what was said about it
+on the way. A value that was not asked for is None: no default is filled in here. Knows
+no job-file syntax, no device and no file on disk.
+Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per second.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loadstone.errors import Where  # noqa: TC001 - pydantic needs the type when the class is made
+
+Direction = Literal["read", "write", "trim"]
+DIRECTIONS: Final[tuple[Direction, ...]] = ("read", "write", "trim")
+
+ReadWrite = Literal[
+    "read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "randrw", "trimwrite", "randtrimwrite"
+]
+NoteKind = Literal["harmless", "trap", "changed", "info"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Note(_Model):
+    """Something the user should know that is not an error.
+
+    `harmless`: an option that changes nothing here. `trap`: another tool would have read
+    it differently. `changed`: done another way than written. `info`: the rest.
+    """
+
+    where: Where | None
+    text: str
+    kind: NoteKind
+
+
+class Amount(_Model):
+    """Bytes, or a percentage of what is there: exactly one of the two."""
+
+    bytes: int | None = None
+    percent: float | None = None
+
+    def of(self, whole_bytes: int) -> int:
+        """Return the bytes meant when the whole has `whole_bytes`."""
+        if self.bytes is not None:
+            return self.bytes
+        return int(whole_bytes * (self.percent or 0) // 100)
+
+
+class FixedSize(_Model):
+    """Every I/O has this size."""
+
+    type: Literal["fixed"] = "fixed"
+    bytes: int
+
+
+class SizeRange(_Model):
+    """Sizes between two, both included."""
+
+    type: Literal["range"] = "range"
+    min_bytes: int
+    max_bytes: int
+
+
+class SizeShare(NamedTuple):
+    """One size and its share of the I/Os; None: an equal part of what the others leave."""
+
+    bytes: int
+    percent: float | None
+
+
+class SizeTable(_Model):
+    """Sizes with shares."""
+
+    type: Literal["table"] = "table"
+    entries: tuple[SizeShare, ...]
+
+
+BlockSizes = Annotated[FixedSize | SizeRange | SizeTable, Field(discriminator="type")]
+
+SizesByDirection = tuple[BlockSizes | None, BlockSizes | None, BlockSizes | None]
+"""For reads, writes and trims; None: not asked for."""
+NumbersByDirection = tuple[float | None, float | None, float | None]
+
+
+class Distribution(_Model):
+    """How random addresses are spread; `parameter` is theta, h or a percentage."""
+
+    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"]
+    parameter: float | None = None
+    center: float | None = None
+    zones: tuple[tuple[float, float], ...] = ()
+    """(access percent, size) in order; size is percent (`zoned`) or bytes (`zoned_abs`)."""
+
+
+class FileService(_Model):
+    """How a job with several files takes the next one, and after how many I/Os."""
+
+    kind: Literal["roundrobin", "random", "sequential"]
+    every: int | None = None
+
+
+class LogRequests(_Model):
+    """Log files asked for, by the prefix of their names; None: not asked for."""
+
+    bw: str | None = None
+    iops: str | None = None
+    lat: str | None = None
+    hist: str | None = None
+    avg_msec: int | None = None
+    max_value: int | None = None
+    """0 average, 1 the largest of a window, 2 both."""
+    per_job: bool | None = None
+    offset: bool | None = None
+    prio: bool | None = None
+    entries: int | None = None
+    hist_msec: int | None = None
+    hist_coarseness: int | None = None
+    unix_epoch: bool | None = None
+    alternate_epoch: bool | None = None
+    alternate_epoch_clock_id: int | None = None
+    store_compressed: bool | None = None
+    compression_bytes: int | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any log file is asked for."""
+        return any((self.bw, self.iops, self.lat, self.hist))
+
+    @property
+    def every_io(self) -> bool:
+        """Whether a log with a line per I/O is asked for."""
+        return any((self.bw, self.iops, self.lat)) and not self.avg_msec
+
+
+class StatRequests(_Model):
+    """What to show of the statistics and how."""
+
+    clat_percentiles: bool | None = None
+    lat_percentiles: bool | None = None
+    slat_percentiles: bool | None = None
+    percentile_list: tuple[float, ...] | None = None
+    significant_figures: int | None = None
+    unified_rw: Literal["none", "mixed", "both"] | None = None
+    bw_window_msec: int | None = None
+    iops_window_msec: int | None = None
+    unit_base: int | None = None
+    disk_util: bool | None = None
+    show_slat: bool | None = None
+    show_clat: bool | None = None
+    show_lat: bool | None = None
+    show_bw: bool | None = None
+
+
+class TargetName(_Model):
+    """A file or device by name; `written` is what the user wrote when it was mapped."""
+
+    path: str
+    written: str
+
+
+class Job(_Model):
+    """One job section: every field None (or empty) when it was not asked for."""
+
+    name: str
+    where: Where
+    set_at: dict[str, Where] = {}
+    """Field name (`logs.bw` for nested ones) to where its value was written."""
+    own_options: dict[str, str] = {}
+    """The options of the job's own section, as text, by their canonical names."""
+
+    # Which I/O
+    rw: ReadWrite | None = None
+    rw_number: int | None = None
+    """The number after `rw=randread:` (I/Os per address) or `rw=read:` (bytes skipped)."""
+    rw_sequencer: Literal["sequential", "identical"] | None = None
+    rwmix_read_percent: int | None = None
+    bs: SizesByDirection = (None, None, None)
+    bsrange: SizesByDirection = (None, None, None)
+    bssplit: SizesByDirection = (None, None, None)
+    bs_unaligned: bool | None = None
+    bs_is_seq_rand: bool | None = None
+    blockalign_bytes: tuple[int | None, int | None, int | None] = (None, None, None)
+    random_distribution: tuple[Distribution | None, Distribution | None, Distribution | None] = (
+        None,
+        None,
+        None,
+    )
+    percentage_random: NumbersByDirection = (None, None, None)
+    norandommap: bool | None = None
+    softrandommap: bool | None = None
+    randrepeat: bool | None = None
+    allrandrepeat: bool | None = None
+    randseed: int | None = None
+
+    # Where and how much
+    targets: tuple[TargetName, ...] = ()
+    directories: tuple[str, ...] = ()
+    filename_format: str | None = None
+    nrfiles: int | None = None
+    openfiles: int | None = None
+    file_service: FileService | None = None
+    size: Amount | None = None
+    io_size: Amount | None = None
+    filesize_bytes: tuple[int, int] | None = None
+    """Smallest and largest."""
+    offset: Amount | None = None
+    offset_increment: Amount | None = None
+    offset_align_bytes: int | None = None
+    number_ios: int | None = None
+    fill_device: bool | None = None
+    loops: int | None = None
+    allow_file_create: bool | None = None
+    create_fsync: bool | None = None
+    overwrite: bool | None = None
+    fallocate: Literal["none", "native", "posix", "keep", "truncate"] | None = None
+    fadvise: Literal["none", "pattern", "random", "sequential"] | None = None
+    invalidate: bool | None = None
+    unlink: bool | None = None
+
+    # How
+    ioengine: str | None = None
+    iodepth: int | None = None
+    iodepth_batch: int | None = None
+    iodepth_batch_complete_min: int | None = None
+    iodepth_batch_complete_max: int | None = None
+    iodepth_low: int | None = None
+    direct: bool | None = None
+    sync: Literal["none", "sync", "dsync"] | None = None
+    hipri: bool | None = None
+    registerfiles: bool | None = None
+    fixedbufs: bool | None = None
+    sqthread_poll: bool | None = None
+    thread: bool | None = None
+    fsync_every: int | None = None
+    fdatasync_every: int | None = None
+    end_fsync: bool | None = None
+    fsync_on_close: bool | None = None
+
+    # When
+    numjobs: int | None = None
+    stonewall: bool | None = None
+    new_group: bool | None = None
+    group_reporting: bool | None = None
+    exitall: bool | None = None
+    exit_what: Literal["group", "stonewall", "all"] | None = None
+    start_delay_ns: tuple[int, int] | None = None
+    """Smallest and largest: one of them is drawn."""
+    ramp_ns: int | None = None
+    runtime_ns: int | None = None
+    time_based: bool | None = None
+    rate_bytes: NumbersByDirection = (None, None, None)
+    rate_min_bytes: NumbersByDirection = (None, None, None)
+    rate_iops: NumbersByDirection = (None, None, None)
+    rate_iops_min: NumbersByDirection = (None, None, None)
+    rate_process: Literal["linear", "poisson"] | None = None
+    rate_cycle_ns: int | None = None
+    thinktime_ns: int | None = None
+    thinktime_spin_ns: int | None = None
+    thinktime_blocks: int | None = None
+    thinktime_blocks_type: Literal["complete", "issue"] | None = None
+
+    # Payload
+    zero_buffers: bool | None = None
+    refill_buffers: bool | None = None
+    scramble_buffers: bool | None = None
+    buffer_pattern: tuple[int, ...] | None = None
+    """Bytes 0 to 255."""
+    compress_percent: int | None = None
+    compress_chunk_bytes: int | None = None
+    dedupe_percent: int | None = None
+
+    # The process
+    cpus_allowed: tuple[int, ...] | None = None
+    cpus_policy: Literal["shared", "split"] | None = None
+    nice: int | None = None
+    exec_prerun: str | None = None
+    exec_postrun: str | None = None
+    description: str | None = None
+
+    # Errors and results
+    continue_on_error: Literal["none", "read", "write", "io", "all"] | None = None
+    ignore_read_errors: tuple[int, ...] = ()
+    ignore_write_errors: tuple[int, ...] = ()
+    logs: LogRequests = LogRequests()
+    stats: StatRequests = StatRequests()
+
+    def at(self, field: str) -> Where:
+        """Where a field was written, or the job's section when it was not."""
+        return self.set_at.get(field, self.where)
+
+
+class Workload(_Model):
+    """Everything asked for in one run."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    notes: tuple[Note, ...] = ()
+    strict_fio_reading: bool = False
+    """Read exactly as fio does, traps included: refusals that fio does not know are off."""
+    global_options: dict[str, str] = {}
+    """Options of the default sections, as text; where they differ the last."""
+    sources: dict[str, bytes] = Field(default={}, exclude=True)
+    """Path (or `<command line>`) to what was read there, byte for byte."""
