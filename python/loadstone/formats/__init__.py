@@ -1,0 +1,1 @@
+"""Other people's languages, one package each."""

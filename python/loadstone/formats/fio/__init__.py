@@ -1,0 +1,14 @@
+"""fio's job language."""
+
+from __future__ import annotations
+
+from loadstone.formats.fio.read import (
+    FileSource,
+    ReadOptions,
+    Source,
+    TextSource,
+    TokenSource,
+    read_jobfiles,
+)
+
+__all__ = ["FileSource", "ReadOptions", "Source", "TextSource", "TokenSource", "read_jobfiles"]

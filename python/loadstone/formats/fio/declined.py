@@ -1,0 +1,250 @@
+"""The options of fio that change nothing here, and those that are refused, and why.
+
+Knows the reason of each. A refused option is an error wherever it stands, unless its
+value asks for nothing (`off`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from loadstone.formats.fio.option import Option, harmless, refused
+
+ZERO = ("0",)
+_VERIFY = "Verification is not supported yet: remove it, or run this job with fio."
+_ZONES = "Zoned access is not supported: use random_distribution=zoned for hot zones on ordinary devices."
+_TRACE = "Trace replay is not supported yet."
+_LATENCY = "The search for a latency target is not supported yet: run several iodepths instead."
+_STEADY = "Steady-state detection is not supported yet: give runtime and ramp_time."
+_PRIO = "I/O priorities are not supported."
+_CGROUP = "Start loadstone inside the control group instead."
+_FLOW = "Ratios between jobs are not supported: use rate or rate_iops for each."
+_USER = "Start loadstone as that user instead."
+
+HARMLESS: Final = (
+    harmless("kb_base", "Read before all others: it decides what k and ki mean."),
+    harmless("name", "Names the job; only on a command line."),
+    harmless(
+        "random_generator",
+        "Loadstone has its own generator; no address comes twice in a pass.",
+    ),
+    harmless("clocksource", "The engine picks its own clock and checks it."),
+    harmless("gtod_cpu", "Time stamps are cheap enough to take where they are needed."),
+    harmless("mem", "Buffers are mapped anonymously by the engine.", "iomem"),
+    harmless("iomem_align", "Buffers are aligned to pages.", "mem_align"),
+    harmless("lockmem", "Nothing is swapped in by measuring: memory is touched before the start."),
+    harmless("create_serialize", "Files are prepared one after the other before the run."),
+    harmless("stats", "Statistics are always kept."),
+    harmless("error_dump", "Every error is kept with its target and offset."),
+    harmless("allow_mounted_write", "Loadstone refuses to write to what is mounted, whatever this says."),
+    harmless("unique_filename", "There are no clients."),
+    harmless("log_compression_cpus", "Logs are written after the run."),
+    harmless("block_error_percentiles", "Errors of every block are in the events."),
+    harmless(
+        "verify_dump",
+        "Nothing is verified.",
+    ),
+    harmless("verify_fatal", "Nothing is verified."),
+    harmless("verify_state_save", "Nothing is verified."),
+    harmless("verify_state_load", "Nothing is verified."),
+    harmless("ss_interval", "Without ss there is no steady-state detection."),
+    harmless("hugepage-size", "The engine asks for huge pages by itself.", "hugepage_size"),
+    harmless("nonvectored", "Reads and writes are never vectored.", engine="io_uring"),
+    harmless("userspace_reap", "Completions are read from the ring anyway.", flag=True, engine="libaio"),
+    harmless("write_barrier", "Deprecated in fio and done by no engine."),
+)
+
+_REFUSED_VERIFY: Final = tuple(
+    refused(name, _VERIFY, off=off, flag=name == "verify_only")
+    for name, off in {
+        "verify": ("0", "none"),
+        "do_verify": ZERO,
+        "verify_only": ZERO,
+        "verify_interval": ZERO,
+        "verifysort": ("0", "1"),
+        "verifysort_nr": ZERO,
+        "verify_offset": ZERO,
+        "verify_pattern": (),
+        "verify_pattern_interval": ZERO,
+        "verify_async": ZERO,
+        "verify_async_cpus": (),
+        "verify_backlog": ZERO,
+        "verify_backlog_batch": ZERO,
+        "experimental_verify": ZERO,
+        "verify_write_sequence": (),
+        "verify_header_seed": (),
+        "trim_percentage": ZERO,
+        "trim_verify_zero": ZERO,
+        "trim_backlog": ZERO,
+        "trim_backlog_batch": ZERO,
+    }.items()
+)
+
+_REFUSED_REST: Final = (
+    refused("wait_for", "Waiting for one named job is not supported: use stonewall."),
+    refused("lockfile", "Locking files against each other is not supported.", off=("none",)),
+    refused("opendir", "Taking all files of a directory is not supported: list them in filename."),
+    refused("serialize_overlap", "Overlapping I/O is never held back.", off=ZERO),
+    refused(
+        "io_submit_mode",
+        "Submission from another thread is not supported: paced streams already measure "
+        "from the intended start.",
+        off=("inline",),
+    ),
+    refused("file_append", "Appending is not supported: give offset.", off=ZERO),
+    refused("sync_file_range", "Not supported: use fsync or fdatasync."),
+    refused("atomic", "Atomic writes are not supported.", off=ZERO),
+    refused("end_syncfs", "Not supported: use end_fsync.", off=ZERO),
+    refused("unlink_each_loop", "All loops use the same files: use unlink.", off=ZERO),
+    refused(
+        "create_on_open",
+        "Files are prepared before the run, so that creating them is not measured.",
+        off=ZERO,
+    ),
+    refused("create_only", "Every job here does I/O.", off=ZERO),
+    refused("pre_read", "Not supported: run a read job before with invalidate=0 after it.", off=ZERO),
+    refused("thinktime_iotime", "Not supported: use thinktime_blocks.", off=ZERO),
+    refused("rate_ignore_thinktime", "Not supported.", off=ZERO),
+    refused("max_latency", "Not supported: read the latency from the result.", off=ZERO),
+    refused("latency_target", _LATENCY, off=ZERO),
+    refused("latency_window", _LATENCY, off=ZERO),
+    refused("latency_percentile", _LATENCY, off=("100", "100.0")),
+    refused("latency_run", _LATENCY, off=ZERO),
+    refused("write_iolog", _TRACE),
+    refused("read_iolog", _TRACE),
+    refused("read_iolog_chunked", _TRACE, off=ZERO),
+    refused("replay_no_stall", _TRACE, off=ZERO),
+    refused("replay_redirect", _TRACE),
+    refused("replay_scale", _TRACE),
+    refused("replay_align", _TRACE),
+    refused("replay_time_scale", _TRACE),
+    refused("replay_skip", _TRACE),
+    refused("merge_blktrace_file", _TRACE),
+    refused("merge_blktrace_scalars", _TRACE),
+    refused("merge_blktrace_iters", _TRACE),
+    refused("ioscheduler", "Loadstone does not change the host: set it in /sys/block/*/queue/scheduler."),
+    refused("zonemode", _ZONES, off=("none",)),
+    refused("zonesize", _ZONES, off=ZERO),
+    refused("zonecapacity", _ZONES, off=ZERO),
+    refused("zonerange", _ZONES, off=ZERO),
+    refused("zoneskip", _ZONES, off=ZERO),
+    refused("read_beyond_wp", _ZONES, off=ZERO),
+    refused("max_open_zones", _ZONES, off=ZERO),
+    refused("job_max_open_zones", _ZONES, off=ZERO),
+    refused("ignore_zone_limits", _ZONES, off=ZERO),
+    refused("zone_reset_threshold", _ZONES, off=ZERO),
+    refused("zone_reset_frequency", _ZONES, off=ZERO),
+    refused("recover_zbd_write_error", _ZONES, off=ZERO),
+    refused("prio", _PRIO, off=ZERO),
+    refused("prioclass", _PRIO, off=ZERO),
+    refused("priohint", _PRIO, off=ZERO),
+    refused("write_hint", "Write hints are not supported.", off=("none", "0")),
+    refused("numa_cpu_nodes", "Not supported: use cpus_allowed."),
+    refused("numa_mem_policy", "Not supported: start loadstone under numactl.", off=("default", "local")),
+    refused(
+        "exitall_on_error",
+        "A job that fails ends alone: the rest is still worth measuring.",
+        off=ZERO,
+        flag=True,
+    ),
+    refused("dedupe_mode", "Only repeating earlier blocks is supported.", off=("repeat",)),
+    refused("dedupe_working_set_percentage", "Only repeating earlier blocks is supported."),
+    refused("dedupe_global", "Only blocks of the same clone are repeated.", off=ZERO),
+    refused("profile", "Built-in profiles are not supported: see `loadstone workloads`."),
+    refused("cgroup", _CGROUP),
+    refused("cgroup_nodelete", _CGROUP, off=ZERO),
+    refused("cgroup_weight", _CGROUP),
+    refused("uid", _USER),
+    refused("gid", _USER),
+    refused("flow_id", _FLOW),
+    refused("flow", _FLOW, off=ZERO),
+    refused("flow_watermark", _FLOW),
+    refused("flow_sleep", _FLOW, off=ZERO),
+    refused("steadystate", _STEADY, "ss"),
+    refused("steadystate_duration", _STEADY, "ss_dur", off=ZERO),
+    refused("steadystate_ramp_time", _STEADY, "ss_ramp", off=ZERO),
+    refused("log_issue_time", "Not supported: ios.parquet has every time stamp.", off=ZERO),
+    refused("random_sequence_stride", "random_distribution=sequence is not supported."),
+    refused("fdp", "Data placement is not supported.", off=ZERO),
+    refused("fdp_pli", "Data placement is not supported."),
+    refused("fdp_pli_select", "Data placement is not supported."),
+    refused("dataplacement", "Data placement is not supported.", off=("none",)),
+    refused("plid_select", "Data placement is not supported."),
+    refused("plids", "Data placement is not supported."),
+    refused("dp_scheme", "Data placement is not supported."),
+    refused("verify_policy", _VERIFY),
+    refused("sprandom", "Not supported.", off=ZERO),
+)
+
+_ENGINE_OPTIONS: Final = {
+    "io_uring": (
+        "sqthread_poll_cpu",
+        "uncached",
+        "nowait",
+        "force_async",
+        "cmd_type",
+        "cmdprio_percentage",
+        "cmdprio_class",
+        "cmdprio",
+        "cmdprio_bssplit",
+        "md_per_io_size",
+        "pi_act",
+        "pi_chk",
+        "writefua",
+        "readfua",
+        "write_mode",
+        "verify_mode",
+        "apptag",
+        "apptag_mask",
+        "deterministic",
+    ),
+    "mmap": ("thp",),
+    "pvsync2": ("hipri_percentage",),
+    "cpuio": ("cpuload", "cpuchunks", "cpumode", "exit_on_io_done"),
+    "net": (
+        "hostname",
+        "port",
+        "protocol",
+        "nodelay",
+        "listen",
+        "pingpong",
+        "interface",
+        "ttl",
+        "window_size",
+        "mss",
+    ),
+    "filestat": ("stat_type",),
+    "exec": ("program", "arguments", "grace_time", "std_redirect"),
+    "e4defrag": ("donorname", "inplace"),
+    "gfapi": ("volume", "brick", "single-instance"),
+    "mtd": ("skip_bad",),
+    "sg": ("sg_write_mode", "stream_id"),
+    "nbd": ("uri",),
+    "rdma": ("bindname", "verb"),
+    "rados": ("clustername", "pool", "clientname", "conf", "busy_poll", "touch_objects"),
+    "rbd": ("rbdname",),
+}
+
+_OFF_WHEN_ZERO: Final = frozenset(
+    ("uncached", "nowait", "force_async", "cmdprio_percentage", "cmdprio", "thp", "hipri_percentage")
+)
+
+
+def _of_engines() -> tuple[Option, ...]:
+    done = ("io_uring", "mmap", "pvsync2")
+    return tuple(
+        refused(
+            name,
+            f"Not supported ({engine})."
+            if engine in done
+            else f"Belongs to the engine {engine!r}, not supported.",
+            off=ZERO if name in _OFF_WHEN_ZERO else (),
+            flag=engine in done,
+            engine=engine,
+        )
+        for engine, names in _ENGINE_OPTIONS.items()
+        for name in names
+    )
+
+
+REFUSED: Final = (*_REFUSED_VERIFY, *_REFUSED_REST, *_of_engines())

@@ -1,0 +1,212 @@
+"""The shape of a job file: lines, comments, sections, includes, environment.
+
+Knows how text becomes sections of `name=value` entries, each with its place. Knows no
+option and reads no value. What is read from disk is kept byte for byte.
+Grammar: fio's HOWTO, "Job file format".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio.numbers import Reading, evaluate
+from loadstone.workload.model import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+MAX_FILE_BYTES: Final = 16 << 20
+MAX_INCLUDE_DEPTH: Final = 10
+COMMAND_LINE: Final = "<command line>"
+_SECTION = re.compile(r"\[(?P<name>[^\]]*)\]")
+_COMMENT = re.compile(r"[;#]")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_KEYWORD = re.compile(r"\$(pagesize|mb_memory|ncpus)\b")
+_ARITHMETIC = re.compile(r"[\d\s.+\-*/%^()]*\d[\d\s.+\-*/%^()]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `name=value` (value None: only the name)."""
+
+    name: str
+    value: str | None
+    where: Where
+    blank_before: bool = False
+
+
+@dataclass(slots=True)
+class Section:
+    """A job, or defaults for the jobs after it."""
+
+    name: str
+    where: Where
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def is_default(self) -> bool:
+        """Any name that begins with `global` is a section of defaults."""
+        return self.name.startswith("global")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a job file may ask about its surroundings."""
+
+    variables: Mapping[str, str]
+    pagesize_bytes: int
+    memory_mb: int
+    cpus: int
+
+
+@dataclass(slots=True)
+class Parser:
+    """Turns sources into sections, collecting notes and what was read."""
+
+    environment: Environment
+    strict: bool
+    notes: list[Note] = field(default_factory=list)
+    sources: dict[str, bytes] = field(default_factory=dict)
+
+    def file(self, path: Path) -> list[Section]:
+        """Read a job file and what it includes."""
+        return self.text(self._load(path, None), str(path), path.parent)
+
+    def text(self, text: str, name: str, directory: Path) -> list[Section]:
+        """Read the text of a job file; includes are relative to `directory`."""
+        sections: list[Section] = []
+        self._lines(text, name, directory, sections, 0)
+        return sections
+
+    def _load(self, path: Path, where: Where | None) -> str:
+        try:
+            if path.stat().st_size > MAX_FILE_BYTES:
+                raise InputError(
+                    f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB: not a job file", where=where
+                )
+            raw = path.read_bytes()
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise InputError(
+                f"cannot read the job file {path}: {reason}", where=where, hint="check the path"
+            ) from None
+        self.sources[str(path)] = raw
+        return decode(raw, str(path))
+
+    def _lines(self, text: str, name: str, directory: Path, sections: list[Section], depth: int) -> None:
+        for line_number, raw in enumerate(text.split("\n"), start=1):
+            where = Where(name, line_number)
+            line = self._uncommented(raw, where).strip()
+            if not line:
+                continue
+            if line.startswith("["):
+                if depth:
+                    raise InputError("an included file must not have sections", where=where)
+                sections.append(self._section(line, where))
+            elif re.match(r"include\s*[=\s]", line):
+                target = re.sub(r"\Ainclude\s*=?\s*", "", line)
+                self._include(self._substitute(target, where), where, directory, sections, depth)
+            elif not sections:
+                raise InputError(
+                    f"{line[:40]!r} stands before any section", where=where, hint="put [global] above it"
+                )
+            else:
+                sections[-1].entries.append(self.entry(line, where))
+
+    def _uncommented(self, raw: str, where: Where) -> str:
+        match = _COMMENT.search(raw)
+        if match is None:
+            return raw
+        kept = raw[: match.start()]
+        if kept.strip() and not kept[-1].isspace():
+            rest = raw[match.start() :].strip()
+            self._note(where, f"everything from {rest[:20]!r} on is a comment, as in fio")
+        return kept
+
+    def _section(self, line: str, where: Where) -> Section:
+        match = _SECTION.match(line)
+        if match is None:
+            raise InputError(f"found {line[:40]!r}, expected a section such as [job]", where=where)
+        name = match["name"]
+        if not name.strip():
+            raise InputError("the section has no name", where=where, hint="write [job1]")
+        rest = line[match.end() :].strip()
+        if rest:
+            raise InputError(
+                f"found {rest[:40]!r} after the section", where=where, hint="put it on its own line"
+            )
+        if len(name) > 255:
+            raise InputError("the name of the section is longer than 255 characters", where=where)
+        return Section(name, where)
+
+    def _include(
+        self, target: str, where: Where, directory: Path, sections: list[Section], depth: int
+    ) -> None:
+        if depth >= MAX_INCLUDE_DEPTH:
+            raise InputError(f"includes are nested more than {MAX_INCLUDE_DEPTH} deep", where=where)
+        if not target or "\0" in target:
+            raise InputError("include names no file", where=where)
+        path = directory / target
+        self._lines(self._load(path, where), str(path), path.parent, sections, depth + 1)
+
+    def entry(self, line: str, where: Where) -> Entry:
+        """Read `name=value` or `name`."""
+        name, equals, value = line.partition("=")
+        name = name.strip()
+        where = Where(where.file, where.line, name[:64])
+        if not equals:
+            return Entry(name, None, where)
+        blank = value[:1].isspace()
+        return Entry(name, self._substitute(value.strip(), where), where, blank)
+
+    def _substitute(self, value: str, where: Where) -> str:
+        """Put in `${VARIABLE}`, then `$ncpus` and its like with their arithmetic."""
+
+        def variable(match: re.Match[str]) -> str:
+            name = match[1]
+            if name in self.environment.variables:
+                return self.environment.variables[name]
+            if not self.strict:
+                raise InputError(
+                    f"the environment has no {name!r} (fio would have put nothing there)",
+                    where=where,
+                    hint=f"set it: {name}=... loadstone ...",
+                )
+            self._note(where, f"the environment has no {name!r}: nothing is put there, as fio does")
+            return ""
+
+        value = _VARIABLE.sub(variable, value)
+        if "\0" in value:
+            raise InputError("found a NUL character", where=where)
+        replaced = _KEYWORD.sub(self._keyword, value)
+        if replaced != value and _ARITHMETIC.match(replaced) and not replaced.strip().isdigit():
+            return str(evaluate(replaced, Reading(where)))
+        return replaced
+
+    def _keyword(self, match: re.Match[str]) -> str:
+        known = {
+            "pagesize": self.environment.pagesize_bytes,
+            "mb_memory": self.environment.memory_mb,
+            "ncpus": self.environment.cpus,
+        }
+        return str(known[match[1]])
+
+    def _note(self, where: Where, text: str) -> None:
+        self.notes.append(Note(where=where, text=text, kind="trap"))
+
+
+def decode(raw: bytes, name: str) -> str:
+    """Return the text of a job file, which must be UTF-8 without NUL."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as problem:
+        line = raw[: problem.start].count(b"\n") + 1
+        raise InputError("is not UTF-8 text", where=Where(name, line), hint="is this a job file?") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise InputError("found a NUL character", where=Where(name, line), hint="is this a job file?")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")

@@ -1,0 +1,373 @@
+"""The options of fio that are done, one row each.
+
+Knows for every row which field of a job it sets. Knows nothing of the options that are
+not done (`declined`), nor how jobs inherit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.formats.fio import numbers, values
+from loadstone.formats.fio.option import (
+    INT63,
+    Fields,
+    Option,
+    amount,
+    boolean,
+    choice,
+    flag,
+    honoured,
+    microseconds,
+    number,
+    parsed,
+    seconds,
+    size,
+    text,
+    triplet,
+    truth,
+)
+from loadstone.formats.fio.suggest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.formats.fio.numbers import Reading
+
+READ_WRITE: Final = {
+    name: name
+    for name in (
+        "read",
+        "write",
+        "trim",
+        "randread",
+        "randwrite",
+        "randtrim",
+        "rw",
+        "randrw",
+        "trimwrite",
+        "randtrimwrite",
+    )
+} | {"readwrite": "rw"}
+ENGINES: Final = (
+    "io_uring",
+    "libaio",
+    "posixaio",
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "null",
+)
+FOREIGN_ENGINES: Final = (
+    "cpuio",
+    "net",
+    "netsplice",
+    "ftruncate",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+    "exec",
+    "page_fault",
+    "falloc",
+    "e4defrag",
+    "splice",
+    "gfapi",
+    "gfapi_async",
+    "mtd",
+    "sg",
+    "io_uring_cmd",
+    "nbd",
+    "rdma",
+    "rados",
+    "rbd",
+    "pmemblk",
+    "dev-dax",
+    "libpmem",
+    "nfs",
+    "http",
+    "libhdfs",
+    "libiscsi",
+    "libzbc",
+    "windowsaio",
+    "solarisaio",
+    "guasi",
+    "xnvme",
+    "libblkio",
+    "ime_psync",
+    "dfs",
+    "filexattr",
+    "libcufile",
+    "spdk",
+    "spdk_bdev",
+)
+
+
+def _rw(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    kind, colon, rest = (value or "").strip().partition(":")
+    if kind not in READ_WRITE:
+        raise reading.error(f"found {kind!r}, expected a direction", nearest(kind, READ_WRITE))
+    number_ = None
+    if colon:
+        signed = kind.startswith("rand")
+        number_ = numbers.size(rest, reading, signed=True)
+        if signed and not 1 <= number_ < 2**31:
+            raise reading.error(f"found {rest!r} after {kind}:, expected a number of I/Os from 1")
+    return {"rw": READ_WRITE[kind], "rw_number": number_}
+
+
+def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    name = (value or "").strip()
+    name = {"linuxaio": "libaio"}.get(name, name)
+    if name in ENGINES:
+        return {"ioengine": name}
+    if name in FOREIGN_ENGINES or name.startswith("external:"):
+        raise reading.error(f"the engine {name!r} is not supported", "supported are: " + ", ".join(ENGINES))
+    raise reading.error(f"unknown engine {name!r}", nearest(name, ENGINES))
+
+
+def _mix(name: str, *, reads: bool) -> Option:
+    def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+        percent = numbers.integer(value or "", reading, 0, 100)
+        return {"rwmix_read_percent": percent if reads else 100 - percent}
+
+    return honoured(name, read)
+
+
+def _distribution(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    return {"random_distribution": values.distribution(value or "", reading)}
+
+
+def _targets(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    if not (value or "").strip():
+        if reading.strict:
+            return {"targets": ()}
+        raise reading.error("names no file", "give a path, or remove the line for a file named after the job")
+    names = values.name_list(value or "", reading)
+    if "-" in names:
+        raise reading.error("'-' is standard input or output", "load tests need a file or a device")
+    return {"targets": tuple({"path": name, "written": name} for name in names)}
+
+
+def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    parts = (value or "").split(",")
+    found = [values.error_numbers(part, reading) for part in parts[:2]]
+    if len(parts) > 2 and parts[2].strip():
+        raise reading.error("lists errors of verification", "verification is not supported yet")
+    return {"ignore_read_errors": found[0], "ignore_write_errors": found[1] if len(found) > 1 else ()}
+
+
+def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    if not truth(value, reading):
+        return {}
+    reading.note("harmless", "gtod_reduce: latencies are measured anyway; only the output leaves them out")
+    return {
+        "stats.show_slat": False,
+        "stats.show_clat": False,
+        "stats.show_lat": False,
+        "stats.show_bw": False,
+    }
+
+
+def _hidden(name: str, field: str, what: str, *aliases: str) -> Option:
+    def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+        if not truth(value, reading):
+            return {field: True}
+        reading.note("harmless", f"{name}: {what} is measured anyway; only the output leaves it out")
+        return {field: False}
+
+    return honoured(name, read, *aliases, why="Measured anyway; fio-style output leaves it out.")
+
+
+def _negated(name: str, field: str) -> Option:
+    return honoured(name, lambda value, reading, _: {field: not truth(value, reading)})
+
+
+_FALLOCATE = {
+    "none": "none",
+    "0": "none",
+    "native": "native",
+    "posix": "posix",
+    "1": "posix",
+    "keep": "keep",
+    "truncate": "truncate",
+}
+_ADVICE = {"0": "none", "none": "none", "1": "pattern", "random": "random", "sequential": "sequential"}
+_SYNC = {"none": "none", "0": "none", "sync": "sync", "1": "sync", "dsync": "dsync"}
+_CONTINUE = {
+    "none": "none",
+    "0": "none",
+    "read": "read",
+    "write": "write",
+    "io": "io",
+    "all": "all",
+    "1": "all",
+}
+_UNIFIED = {"none": "none", "0": "none", "mixed": "mixed", "1": "mixed", "both": "both", "2": "both"}
+_ON_RUN = "Run only with --allow-exec."
+
+WHICH: Final = (
+    honoured("rw", _rw, "readwrite", why="With `:N` as in fio: holes, backwards, random runs."),
+    _mix("rwmixread", reads=True),
+    _mix("rwmixwrite", reads=False),
+    choice("rw_sequencer", "rw_sequencer", {"sequential": "sequential", "identical": "identical"}),
+    triplet("bs", "bs", values.block_fixed, "blocksize"),
+    triplet("bsrange", "bsrange", values.block_range, "blocksize_range"),
+    triplet("bssplit", "bssplit", values.block_split),
+    flag("bs_unaligned", "bs_unaligned", "blocksize_unaligned"),
+    boolean("bs_is_seq_rand", "bs_is_seq_rand"),
+    triplet("ba", "blockalign_bytes", values.block_bytes, "blockalign"),
+    honoured(
+        "random_distribution",
+        _distribution,
+        why="zipf, pareto and normal are exact; fio's zipf generator is known to be skewed.",
+    ),
+    triplet("percentage_random", "percentage_random", values.bounded(0, 100)),
+    flag("norandommap", "norandommap"),
+    boolean("softrandommap", "softrandommap", why="There is no map to allocate, so it never falls back."),
+    boolean("randrepeat", "randrepeat"),
+    boolean("allrandrepeat", "allrandrepeat"),
+    number("randseed", "randseed", high=INT63, why="Repeats Loadstone's own sequence, not fio's."),
+)
+
+WHERE: Final = (
+    honoured("filename", _targets),
+    parsed("directory", "directories", values.name_list),
+    text("filename_format", "filename_format"),
+    number("nrfiles", "nrfiles", "nr_files", low=1, high=100_000),
+    number("openfiles", "openfiles", low=1, why="Must be at least nrfiles: all files stay open."),
+    parsed("file_service_type", "file_service", values.file_service),
+    amount("size", "size"),
+    amount("io_size", "io_size", "io_limit"),
+    parsed("filesize", "filesize_bytes", values.size_pair),
+    amount("offset", "offset", "fileoffset"),
+    amount("offset_increment", "offset_increment"),
+    size("offset_align", "offset_align_bytes"),
+    number("number_ios", "number_ios", high=INT63),
+    boolean("fill_device", "fill_device", "fill_fs", why="On devices; for files give size."),
+    number("loops", "loops", low=1),
+    boolean("allow_file_create", "allow_file_create"),
+    boolean("create_fsync", "create_fsync"),
+    boolean("overwrite", "overwrite"),
+    choice("fallocate", "fallocate", _FALLOCATE),
+    choice("fadvise_hint", "fadvise", _ADVICE, "fadvise"),
+    boolean("invalidate", "invalidate"),
+    boolean("unlink", "unlink"),
+)
+
+HOW: Final = (
+    honoured("ioengine", _engine, why="libaio and posixaio run on io_uring unless told otherwise."),
+    number("iodepth", "iodepth", low=1, high=65_536),
+    number("iodepth_batch", "iodepth_batch", "iodepth_batch_submit", low=1),
+    number("iodepth_batch_complete_min", "iodepth_batch_complete_min", "iodepth_batch_complete"),
+    number("iodepth_batch_complete_max", "iodepth_batch_complete_max"),
+    number("iodepth_low", "iodepth_low"),
+    boolean("direct", "direct"),
+    _negated("buffered", "direct"),
+    choice("sync", "sync", _SYNC),
+    flag("hipri", "hipri", engine="io_uring"),
+    flag("registerfiles", "registerfiles", engine="io_uring"),
+    flag("fixedbufs", "fixedbufs", engine="io_uring"),
+    flag("sqthread_poll", "sqthread_poll", engine="io_uring"),
+    number("fsync", "fsync_every"),
+    number("fdatasync", "fdatasync_every"),
+    flag("end_fsync", "end_fsync"),
+    boolean("fsync_on_close", "fsync_on_close"),
+    flag("thread", "thread", why="Clones are always threads; it only changes a word in fio-style output."),
+)
+
+WHEN: Final = (
+    number("numjobs", "numjobs", low=1, high=65_536),
+    flag("stonewall", "stonewall", "wait_for_previous"),
+    flag("new_group", "new_group"),
+    flag("group_reporting", "group_reporting"),
+    flag("exitall", "exitall"),
+    choice("exit_what", "exit_what", {word: word for word in ("group", "stonewall", "all")}),
+    parsed("startdelay", "start_delay_ns", values.delay, "start_delay"),
+    seconds("ramp_time", "ramp_ns"),
+    seconds("runtime", "runtime_ns", "timeout"),
+    flag("time_based", "time_based"),
+    triplet("rate", "rate_bytes", values.rate),
+    triplet("rate_min", "rate_min_bytes", values.rate, "ratemin"),
+    triplet("rate_iops", "rate_iops", values.rate),
+    triplet("rate_iops_min", "rate_iops_min", values.rate),
+    choice("rate_process", "rate_process", {"linear": "linear", "poisson": "poisson"}),
+    honoured(
+        "rate_cycle",
+        lambda value, reading, _: {
+            "rate_cycle_ns": numbers.integer(value or "", reading, 1, 2**31) * 1_000_000
+        },
+        "ratecycle",
+    ),
+    microseconds("thinktime", "thinktime_ns"),
+    microseconds("thinktime_spin", "thinktime_spin_ns"),
+    number("thinktime_blocks", "thinktime_blocks", low=1),
+    choice("thinktime_blocks_type", "thinktime_blocks_type", {"complete": "complete", "issue": "issue"}),
+)
+
+PAYLOAD: Final = (
+    flag("zero_buffers", "zero_buffers"),
+    flag("refill_buffers", "refill_buffers"),
+    boolean("scramble_buffers", "scramble_buffers"),
+    parsed("buffer_pattern", "buffer_pattern", values.pattern),
+    number("buffer_compress_percentage", "compress_percent", high=100),
+    size("buffer_compress_chunk", "compress_chunk_bytes"),
+    number("dedupe_percentage", "dedupe_percent", high=100),
+)
+
+PROCESS: Final = (
+    parsed("cpus_allowed", "cpus_allowed", values.cpu_list),
+    parsed("cpumask", "cpus_allowed", values.cpu_mask),
+    choice("cpus_allowed_policy", "cpus_policy", {"shared": "shared", "split": "split"}),
+    number("nice", "nice", low=-20, high=19),
+    text("exec_prerun", "exec_prerun", why=_ON_RUN),
+    text("exec_postrun", "exec_postrun", why=_ON_RUN),
+    text("description", "description"),
+    choice("continue_on_error", "continue_on_error", _CONTINUE),
+    honoured("ignore_error", _ignored_errors),
+)
+
+RESULTS: Final = (
+    text("write_bw_log", "logs.bw"),
+    text("write_iops_log", "logs.iops"),
+    text("write_lat_log", "logs.lat"),
+    text("write_hist_log", "logs.hist"),
+    number("log_avg_msec", "logs.avg_msec"),
+    choice(
+        "log_max_value",
+        "logs.max_value",
+        {"0": 0, "1": 1, "average": 0, "max": 1, "both": 2},
+        "log_window_value",
+    ),
+    boolean("per_job_logs", "logs.per_job"),
+    boolean("log_offset", "logs.offset"),
+    boolean("log_prio", "logs.prio", why="The priority is always the default one."),
+    number("log_entries", "logs.entries"),
+    number("log_hist_msec", "logs.hist_msec"),
+    number("log_hist_coarseness", "logs.hist_coarseness", high=6),
+    boolean("log_unix_epoch", "logs.unix_epoch"),
+    boolean("log_alternate_epoch", "logs.alternate_epoch"),
+    number("log_alternate_epoch_clock_id", "logs.alternate_epoch_clock_id"),
+    boolean("log_store_compressed", "logs.store_compressed"),
+    size("log_compression", "logs.compression_bytes"),
+    number("bwavgtime", "stats.bw_window_msec", low=1),
+    number("iopsavgtime", "stats.iops_window_msec", low=1),
+    boolean("clat_percentiles", "stats.clat_percentiles"),
+    boolean("lat_percentiles", "stats.lat_percentiles"),
+    boolean("slat_percentiles", "stats.slat_percentiles"),
+    parsed("percentile_list", "stats.percentile_list", values.percentiles),
+    number("significant_figures", "stats.significant_figures", low=1, high=10),
+    choice("unified_rw_reporting", "stats.unified_rw", _UNIFIED),
+    boolean("disk_util", "stats.disk_util"),
+    choice("unit_base", "stats.unit_base", {"0": 0, "1": 1, "8": 8}),
+    honoured("gtod_reduce", _reduce, why="Latencies are measured anyway; fio-style output leaves them out."),
+    _hidden("disable_lat", "stats.show_lat", "total latency"),
+    _hidden("disable_clat", "stats.show_clat", "completion latency"),
+    _hidden("disable_slat", "stats.show_slat", "submission latency"),
+    _hidden("disable_bw_measurement", "stats.show_bw", "bandwidth", "disable_bw"),
+)

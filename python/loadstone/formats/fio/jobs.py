@@ -1,0 +1,150 @@
+"""Sections of a job file into jobs of a Workload.
+
+Knows how jobs inherit from the defaults before them, which options conflict, and what
+the table says about each. Knows neither the file's grammar nor the host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats.fio.numbers import Reading
+from loadstone.formats.fio.suggest import nearest
+from loadstone.formats.fio.table import BY_NAME
+from loadstone.workload.model import Job, LogRequests, Note, StatRequests
+
+if TYPE_CHECKING:
+    from loadstone.formats.fio.grammar import Entry, Section
+    from loadstone.formats.fio.option import Option
+
+_NESTED = {"logs": LogRequests, "stats": StatRequests}
+
+
+@dataclass(slots=True)
+class JobReader:
+    """Reads sections in order, carrying the defaults along."""
+
+    strict: bool
+    allow_exec: bool
+    wanted: frozenset[str] = frozenset()
+    """Names of the sections to keep; empty: all."""
+    defaults: list[Entry] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    global_options: dict[str, str] = field(default_factory=dict)
+    _noted: set[tuple[str, str]] = field(default_factory=set)
+
+    def read(self, sections: list[Section], *, wall_before: bool = False) -> None:
+        """Add the jobs of one source; `wall_before` puts a stonewall before the first."""
+        for section in sections:
+            self.seen.add(section.name)
+            if section.is_default:
+                self._check(section.entries)
+                self.defaults += section.entries
+                self.global_options |= _as_text(section.entries)
+            elif not self.wanted or section.name in self.wanted:
+                self.jobs.append(self._job(section, wall_before=wall_before))
+                wall_before = False
+
+    def _check(self, entries: list[Entry]) -> None:
+        """Read defaults for their errors even when no job follows."""
+        self._fields(entries)
+
+    def _job(self, section: Section, *, wall_before: bool) -> Job:
+        fields, set_at = self._fields([*self.defaults, *section.entries])
+        if wall_before:
+            fields["stonewall"] = True
+        if not self.allow_exec:
+            for name in ("exec_prerun", "exec_postrun"):
+                if fields.get(name):
+                    raise RefusedError(
+                        f"would run {fields[name]!r}",
+                        where=set_at[name],
+                        hint="add --allow-exec to permit it, or remove the line",
+                    )
+        nested: dict[str, dict[str, Any]] = {"logs": {}, "stats": {}}
+        for name in [name for name in fields if "." in name]:
+            room, _, inner = name.partition(".")
+            nested[room][inner] = fields.pop(name)
+        for room, model in _NESTED.items():
+            fields[room] = model(**nested[room])
+        return Job(
+            name=section.name,
+            where=section.where,
+            set_at=set_at,
+            own_options=_as_text(section.entries),
+            **fields,
+        )
+
+    def _fields(self, entries: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
+        """Read entries in order (a later one replaces an earlier one)."""
+        fields: dict[str, Any] = {}
+        set_at: dict[str, Where] = {}
+        kb_base = self._kb_base(entries)
+        for entry in entries:
+            option = self._option(entry)
+            reading = Reading(entry.where, kb_base, strict=self.strict, blank_before=entry.blank_before)
+            for name, value in self._values(option, entry, reading, fields).items():
+                fields[name] = value
+                set_at[name] = entry.where
+            self._keep(reading.notes)
+        return fields, set_at
+
+    def _values(
+        self, option: Option, entry: Entry, reading: Reading, fields: dict[str, Any]
+    ) -> dict[str, Any]:
+        if option.verdict == "honoured" and option.read is not None:
+            if entry.value is None and not option.flag:
+                raise InputError("needs a value", where=entry.where, hint=f"write {option.name}=...")
+            return option.read(entry.value, reading, fields)
+        if option.verdict == "harmless":
+            if option.name != "kb_base":
+                reading.note("harmless", f"{entry.name} changes nothing: {option.why}")
+            return {}
+        if (entry.value or "1").strip() in option.off:
+            return {}
+        written = entry.name if entry.value is None else f"{entry.name}={entry.value}"
+        raise RefusedError(
+            f"{written[:80]} is an option of fio that Loadstone does not do",
+            where=entry.where,
+            hint=option.why,
+        )
+
+    def _option(self, entry: Entry) -> Option:
+        option = BY_NAME.get(entry.name)
+        if option is not None:
+            return option
+        if entry.name.lower() in BY_NAME:
+            hint: str | None = f"names are in lower case: {entry.name.lower()!r}"
+        else:
+            hint = nearest(entry.name, BY_NAME)
+        raise InputError(f"{entry.name[:64]!r} is not an option of fio", where=entry.where, hint=hint)
+
+    def _kb_base(self, entries: list[Entry]) -> int:
+        base = 1024
+        for entry in entries:
+            if entry.name == "kb_base":
+                if (entry.value or "").strip() not in ("1000", "1024"):
+                    raise InputError(f"found {entry.value!r}, expected 1000 or 1024", where=entry.where)
+                base = int(entry.value or "0")
+        return base
+
+    def _keep(self, notes: list[Note]) -> None:
+        """Keep notes, each place and text once however many jobs inherit it."""
+        for note in notes:
+            key = (str(note.where), note.text)
+            if key not in self._noted:
+                self._noted.add(key)
+                self.notes.append(note)
+
+
+def _as_text(entries: list[Entry]) -> dict[str, str]:
+    """Return options by their canonical names, flags with an empty text."""
+    result: dict[str, str] = {}
+    for entry in entries:
+        option = BY_NAME.get(entry.name)
+        result[option.name if option else entry.name] = entry.value or ""
+    return result

@@ -1,0 +1,267 @@
+"""Numbers as fio writes them: sizes, times, percentages, arithmetic.
+
+Knows the suffixes, the two readings of `k` and `ki`, and where fio's own reading of a
+number differs from what its author must have meant: there the meaning is taken and a
+note says what fio would have done (`strict` keeps fio's value). Knows no option.
+Grammar: fio's HOWTO, sections "Parameter types" and "Time".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError
+from loadstone.workload.model import Amount, Note, NoteKind
+
+if TYPE_CHECKING:
+    from loadstone.errors import Where
+
+MAX_NUMBER: Final = 2**63 - 1
+_NUMBER = re.compile(
+    r"(?P<sign>[-+]?)(?P<digits>0[xX][0-9a-fA-F]+|\d+(?:\.\d*)?|\.\d+)(?P<suffix>[a-zA-Z%]*)\Z"
+)
+_POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_TIME_NS: Final = {
+    "d": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "m": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "msec": 1_000_000,
+    "us": 1_000,
+    "usec": 1_000,
+    "ns": 1,
+    "nsec": 1,
+}
+SECOND_NS: Final = 1_000_000_000
+MICROSECOND_NS: Final = 1_000
+
+
+@dataclass(slots=True)
+class Reading:
+    """What it takes to read one value, and the notes taken on the way."""
+
+    where: Where
+    kb_base: int = 1024
+    strict: bool = False
+    blank_before: bool = False
+    """There was a blank between `=` and the value: fio then reads no suffix."""
+    notes: list[Note] = field(default_factory=list)
+
+    def note(self, kind: NoteKind, text: str) -> None:
+        """Keep a note about this value."""
+        self.notes.append(Note(where=self.where, text=text, kind=kind))
+
+    def error(self, message: str, hint: str | None = None) -> InputError:
+        """Return (not raise) an error at this value."""
+        return InputError(message, where=self.where, hint=hint)
+
+
+def _split(text: str, reading: Reading, expected: str) -> tuple[Fraction, str]:
+    """Return the number and its suffix in lower case."""
+    match = _NUMBER.match(text.strip())
+    if match is None:
+        raise reading.error(f"found {text!r}, expected {expected}")
+    digits = match["digits"]
+    number = Fraction(int(digits, 16)) if digits[:2].lower() == "0x" else Fraction(digits.rstrip(".") or "0")
+    if "." in digits:
+        reading.note("trap", f"{text.strip()!r} has a fraction; fio would have read only its integer part")
+    return (-number if match["sign"] == "-" else number), match["suffix"].lower()
+
+
+def _bounded(number: Fraction, text: str, reading: Reading) -> int:
+    if abs(number) > MAX_NUMBER:
+        raise reading.error(f"{text.strip()!r} is too large", "numbers end at 2^63-1")
+    return int(number)
+
+
+def multiplier(suffix: str, kb_base: int, *, strict: bool) -> int | None:
+    """Bytes per unit of a size suffix in lower case, or None when there is no such suffix.
+
+    With `kb_base` 1024, fio reads `k` and `kb` as 1024 and `kib` as 1000: kept when
+    `strict`, else `kib` is 1024. With `kb_base` 1000 both agree with the SI standard.
+    """
+    match = re.fullmatch(r"([kmgtp]?)(i?)(b?)", suffix)
+    if match is None or (match[2] and not match[1]):
+        return None
+    swapped = kb_base == 1024 and not strict and bool(match[2])
+    base = 1024 if swapped or (kb_base == 1024) != bool(match[2]) else 1000
+    return int(base ** _POWERS[match[1]])
+
+
+def size(text: str, reading: Reading, *, signed: bool = False) -> int:
+    """Read a number with an optional size suffix, such as `4k`; arithmetic in parentheses."""
+    if text.lstrip().startswith("("):
+        return evaluate(text, reading)
+    expected = "a number such as 4096, 4k, 1m or (2*4k)"
+    number, suffix = _split(text, reading, expected)
+    if suffix == "z":
+        raise reading.error(f"{text.strip()!r} counts zones", "zoned devices are not supported; give bytes")
+    unit = multiplier(suffix, reading.kb_base, strict=reading.strict)
+    if unit is None:
+        raise reading.error(f"{text.strip()!r} has the unknown suffix {suffix!r}", "use k, m, g, t or p")
+    if number < 0 and not signed:
+        raise reading.error(f"{text.strip()!r} is negative, expected {expected}")
+    if "i" in suffix and reading.kb_base == 1024:
+        fio = number * (multiplier(suffix, 1024, strict=True) or 1)
+        kept = "kept" if reading.strict else f"read as {int(number * unit)}"
+        reading.note("trap", f"{text.strip()!r}: fio reads this as {int(fio)} (with kb_base=1024); {kept}")
+    if reading.blank_before and unit != 1:
+        unit = _after_blank(text, number, unit, reading)
+    return _bounded(number * unit, text, reading)
+
+
+def _after_blank(text: str, number: Fraction, unit: int, reading: Reading) -> int:
+    """Decide the unit of a value with a blank before it, where fio drops the suffix."""
+    taken = 1 if reading.strict else unit
+    reading.note(
+        "trap",
+        f"blank before {text.strip()!r}: fio drops the suffix then and uses {int(number)}; "
+        f"{'kept' if reading.strict else f'read as {int(number * taken)}'}",
+    )
+    return taken
+
+
+def integer(text: str, reading: Reading, low: int, high: int) -> int:
+    """Read a plain number (fio allows size suffixes here, too) and check its bounds."""
+    value = size(text, reading, signed=True)
+    if not low <= value <= high:
+        raise reading.error(f"{text.strip()} is out of range, expected {low} to {high}")
+    return value
+
+
+def amount(text: str, reading: Reading) -> Amount:
+    """Read bytes or a percentage."""
+    if not text.rstrip().endswith("%"):
+        return Amount(bytes=size(text, reading))
+    number, _ = _split(text.rstrip()[:-1], reading, "a percentage such as 80%")
+    if not 0 <= number <= 100:
+        raise reading.error(f"found {text.strip()!r}, expected 0% to 100%")
+    return Amount(percent=float(number))
+
+
+def time_ns(text: str, reading: Reading, default_unit_ns: int) -> int:
+    """Read a time; a number without suffix counts `default_unit_ns`. Nanoseconds."""
+    if text.lstrip().startswith("("):
+        return evaluate(text, reading) * default_unit_ns
+    number, suffix = _split(text, reading, "a time such as 30, 30s, 5m, 1h, 250ms or 10us")
+    if suffix and suffix not in _TIME_NS:
+        raise reading.error(
+            f"{text.strip()!r} has the unknown suffix {suffix!r}", "use d, h, m (minutes), s, ms or us"
+        )
+    if number < 0:
+        raise reading.error(f"{text.strip()!r} is a negative time")
+    unit = _TIME_NS.get(suffix, default_unit_ns)
+    if reading.blank_before and suffix and unit != default_unit_ns:
+        taken = default_unit_ns if reading.strict else unit
+        reading.note(
+            "trap",
+            f"blank before {text.strip()!r}: fio drops the suffix then; "
+            f"{'kept' if reading.strict else 'the suffix is used'}",
+        )
+        unit = taken
+    return _bounded(number * unit, text, reading)
+
+
+_TOKEN = re.compile(r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?|\.\d+)([a-zA-Z]*)|([-+*/%^()]))")
+_MAX_DEPTH: Final = 50
+
+
+def evaluate(text: str, reading: Reading) -> int:
+    """Work out `+ - * / % ^` and parentheses over numbers with units, e.g. `(4*1k+2k)`.
+
+    Division keeps fractions until the end, where the result is cut to an integer.
+    """
+    value = _Arithmetic(text, reading).value()
+    return _bounded(value, text, reading)
+
+
+class _Arithmetic:
+    """Recursive descent over the tokens of one expression."""
+
+    def __init__(self, text: str, reading: Reading) -> None:
+        self.text = text
+        self.reading = reading
+        self.tokens: list[Fraction | str] = []
+        self.depth = 0
+        position = 0
+        body = text.rstrip()
+        while position < len(body):
+            match = _TOKEN.match(body, position)
+            if match is None:
+                raise self.error()
+            self.tokens.append(match[3] or self._number(match[1], match[2]))
+            position = match.end()
+
+    def error(self) -> InputError:
+        return self.reading.error(
+            f"found {self.text.strip()!r}, expected arithmetic such as (4*1k+2k)",
+            "numbers with units, + - * / % ^ and parentheses",
+        )
+
+    def _number(self, digits: str, suffix: str) -> Fraction:
+        number = Fraction(int(digits, 16)) if digits[:2].lower() == "0x" else Fraction(digits)
+        unit = multiplier(suffix.lower(), self.reading.kb_base, strict=self.reading.strict)
+        if unit is None:
+            raise self.error()
+        return number * unit
+
+    def value(self) -> Fraction:
+        result = self._sum()
+        if self.tokens:
+            raise self.error()
+        return result
+
+    def _take(self, *wanted: str) -> str | None:
+        if self.tokens and isinstance(self.tokens[0], str) and self.tokens[0] in wanted:
+            return str(self.tokens.pop(0))
+        return None
+
+    def _sum(self) -> Fraction:
+        left = self._product()
+        while operator := self._take("+", "-"):
+            right = self._product()
+            left = left + right if operator == "+" else left - right
+        return left
+
+    def _product(self) -> Fraction:
+        left = self._power()
+        while operator := self._take("*", "/", "%"):
+            right = self._power()
+            if operator == "*":
+                left *= right
+            elif right == 0:
+                raise self.error()
+            else:
+                left = left / right if operator == "/" else left % right
+        return left
+
+    def _power(self) -> Fraction:
+        base = self._atom()
+        if not self._take("^"):
+            return base
+        exponent = self._power()
+        if exponent.denominator != 1 or not 0 <= exponent <= 63 or abs(base) > MAX_NUMBER:
+            raise self.error()
+        return Fraction(base**exponent)
+
+    def _atom(self) -> Fraction:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH or not self.tokens:
+            raise self.error()
+        if self._take("-"):
+            value = -self._atom()
+        elif self._take("("):
+            value = self._sum()
+            if not self._take(")"):
+                raise self.error()
+        else:
+            token = self.tokens.pop(0)
+            if isinstance(token, str):
+                raise self.error()
+            value = token
+        self.depth -= 1
+        return value

@@ -1,0 +1,136 @@
+"""fio's job language in: sources to a Workload.
+
+Knows the order of sources and what carries from one to the next. Knows no option.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio import tokens
+from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
+from loadstone.formats.fio.jobs import JobReader
+from loadstone.formats.fio.suggest import nearest
+from loadstone.workload.model import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A job file on disk."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """The bytes of a job file, e.g. from standard input; includes are relative to `directory`."""
+
+    text: str | bytes
+    name: str = "<text>"
+    directory: Path = field(default_factory=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSource:
+    """Job options of a command line, `--name=job --rw=read ...`."""
+
+    tokens: tuple[str, ...]
+
+
+Source = FileSource | TextSource | TokenSource
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read.
+
+    `strict_fio_reading` keeps fio's reading of the traps in its grammar. `environment` is
+    what `${NAME}` sees (None: this process's).
+    """
+
+    strict_fio_reading: bool = False
+    allow_exec: bool = False
+    environment: Mapping[str, str] | None = None
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    page_size_bytes: int | None = None
+
+
+def read_jobfiles(
+    sources: Sequence[Source], *, sections: Sequence[str] = (), options: ReadOptions | None = None
+) -> Workload:
+    """Read fio job files into a Workload.
+
+    A source that is a file is separated from the file before it by a stonewall and starts
+    without its defaults; the defaults of a command line carry into the file after it, as
+    in fio. `sections` keeps only the jobs of these names. Raises InputError for what
+    cannot be read and RefusedError for what is understood and not done, each with file,
+    line, option and a hint.
+    """
+    options = options or ReadOptions()
+    parser = Parser(_environment(options), options.strict_fio_reading)
+    reader = JobReader(options.strict_fio_reading, options.allow_exec, frozenset(sections))
+    files = 0
+    for source in sources:
+        if isinstance(source, TokenSource):
+            parser.sources[COMMAND_LINE] = "\n".join(source.tokens).encode("utf-8", "surrogateescape")
+            reader.read(tokens.sections(_clean(source.tokens), parser))
+            continue
+        if files:
+            reader.defaults.clear()
+        if isinstance(source, FileSource):
+            found = parser.file(Path(source.path))
+        else:
+            raw = source.text.encode() if isinstance(source.text, str) else source.text
+            parser.sources[source.name] = raw
+            found = parser.text(decode(raw, source.name), source.name, source.directory)
+        reader.read(found, wall_before=files > 0)
+        files += 1
+    _check_sections(reader, sections)
+    return Workload(
+        name=_name(sources, reader),
+        jobs=tuple(reader.jobs),
+        notes=(*parser.notes, *reader.notes),
+        strict_fio_reading=options.strict_fio_reading,
+        global_options=reader.global_options,
+        sources=parser.sources,
+    )
+
+
+def _environment(options: ReadOptions) -> Environment:
+    page = options.page_size_bytes or os.sysconf("SC_PAGE_SIZE")
+    memory = options.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    variables = os.environ if options.environment is None else options.environment
+    return Environment(variables, page, memory >> 20, options.cpus or os.cpu_count() or 1)
+
+
+def _clean(words: Sequence[str]) -> Sequence[str]:
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise InputError("is not UTF-8 text", where=Where(COMMAND_LINE)) from None
+    return words
+
+
+def _check_sections(reader: JobReader, sections: Sequence[str]) -> None:
+    jobs = {name for name in reader.seen if not name.startswith("global")}
+    for name in sections:
+        if name not in jobs:
+            raise InputError(f"there is no section [{name}]", hint=nearest(name, jobs))
+    if not reader.jobs:
+        raise InputError("there is no job", hint="add a section such as [job1]")
+
+
+def _name(sources: Sequence[Source], reader: JobReader) -> str:
+    for source in sources:
+        if isinstance(source, FileSource):
+            return Path(source.path).stem
+    return reader.jobs[0].name

@@ -1,0 +1,42 @@
+"""The one table of fio's options: nothing outside it is accepted.
+
+Knows every option by its name and aliases. `docs/fio-options.md` is written from it
+(`python -m loadstone.formats.fio.document`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.formats.fio import declined, honoured
+
+if TYPE_CHECKING:
+    from loadstone.formats.fio.option import Option
+
+GROUPS: Final[dict[str, tuple[Option, ...]]] = {
+    "Which I/O": honoured.WHICH,
+    "Where and how much": honoured.WHERE,
+    "How": honoured.HOW,
+    "When": honoured.WHEN,
+    "Bytes written": honoured.PAYLOAD,
+    "Process and errors": honoured.PROCESS,
+    "Results": honoured.RESULTS,
+    "Harmless": declined.HARMLESS,
+    "Refused": declined.REFUSED,
+}
+
+OPTIONS: Final[tuple[Option, ...]] = tuple(option for group in GROUPS.values() for option in group)
+
+
+def _by_name() -> dict[str, Option]:
+    names: dict[str, Option] = {}
+    for option in OPTIONS:
+        for name in (option.name, *option.aliases):
+            if name in names:
+                raise ValueError(f"two rows for the option {name}")
+            names[name] = option
+    return names
+
+
+BY_NAME: Final[dict[str, Option]] = _by_name()
+"""Names and aliases to rows."""

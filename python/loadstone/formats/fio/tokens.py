@@ -1,0 +1,55 @@
+"""Jobs given on a command line: `--name=job --rw=read --bs 4k --time_based`.
+
+Knows how fio's command line turns into sections (options before the first `--name` are
+defaults). Knows nothing of fio's options that are not about jobs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio.grammar import COMMAND_LINE, Parser, Section
+from loadstone.formats.fio.suggest import nearest
+from loadstone.formats.fio.table import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def sections(tokens: Sequence[str], parser: Parser) -> list[Section]:
+    """Return the sections that `--option[=value]` and `--option value` tokens make."""
+    found: list[Section] = []
+    waiting = list(tokens)
+    while waiting:
+        name, value = _option(waiting)
+        if name == "name":
+            if not value:
+                raise InputError("needs a value", where=Where(COMMAND_LINE, option="--name"))
+            found.append(Section(value, Where(COMMAND_LINE, option=f"--name={value[:64]}")))
+            continue
+        if not found:
+            found.append(Section("global", Where(COMMAND_LINE)))
+        line = name if value is None else f"{name}={value}"
+        found[-1].entries.append(parser.entry(line, Where(COMMAND_LINE)))
+    return found
+
+
+def _option(waiting: list[str]) -> tuple[str, str | None]:
+    """Take one option and its value off the front."""
+    token = waiting.pop(0)
+    if not token.startswith("--"):
+        raise InputError(f"found {token!r}, expected --option=value", where=Where(COMMAND_LINE))
+    name, equals, value = token[2:].partition("=")
+    if equals:
+        return name, value
+    if name == "name":
+        return name, waiting.pop(0) if waiting else None
+    option = BY_NAME.get(name)
+    if option is None:
+        raise InputError(
+            f"{name[:64]!r} is not an option of fio", where=Where(COMMAND_LINE), hint=nearest(name, BY_NAME)
+        )
+    if option.flag or not waiting or waiting[0].startswith("--"):
+        return name, None
+    return name, waiting.pop(0)

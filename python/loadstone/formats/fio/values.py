@@ -1,0 +1,336 @@
+"""The values of fio's options, text in, typed value out.
+
+Knows the notation of each kind of value (triplets, splits, distributions, CPU lists,
+patterns, error lists). Knows no option by name, no job and no default.
+A reader takes the text, the `Reading` it notes things in, and the value read before for
+the same field (fio's triplets leave a direction alone when its place is empty).
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from loadstone.formats.fio import numbers
+from loadstone.formats.fio.suggest import nearest
+from loadstone.workload.model import (
+    Amount,
+    BlockSizes,
+    Distribution,
+    FileService,
+    FixedSize,
+    SizeRange,
+    SizeShare,
+    SizeTable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.formats.fio.numbers import Reading
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+MAX_BLOCK_BYTES: Final = 2**31 - 1
+"""The kernel moves less than 2 GiB in one call."""
+MAX_SPLITS: Final = 64
+MAX_PATTERN_BYTES: Final = 512
+
+
+def triple(
+    text: str, reading: Reading, previous: object, read: Callable[[str, Reading], T]
+) -> tuple[T | None, ...]:
+    """Read `read[,write[,trim]]`: one value is for all, two give trims the second."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 3:
+        raise reading.error(f"found {len(parts)} values in {text!r}, expected at most read,write,trim")
+    if len(parts) == 1:
+        parts = parts * 3
+    elif len(parts) == 2:
+        parts = [parts[0], parts[1], parts[1]]
+    before = previous if isinstance(previous, tuple) else (None, None, None)
+    cache: dict[str, T] = {}
+    result: list[T | None] = []
+    for part, old in zip(parts, before, strict=True):
+        if part and part not in cache:
+            cache[part] = read(part, reading)
+        result.append(cache[part] if part else old)
+    return tuple(result)
+
+
+def block_bytes(text: str, reading: Reading) -> int:
+    """Read one block size."""
+    value = numbers.size(text, reading)
+    if not 1 <= value <= MAX_BLOCK_BYTES:
+        raise reading.error(f"block size {text!r} is out of range, expected 1 to {MAX_BLOCK_BYTES} bytes")
+    return value
+
+
+def block_fixed(text: str, reading: Reading) -> BlockSizes:
+    """Read `4k`."""
+    if not text.startswith("(") and re.search(r"\w[-:]", text):
+        raise reading.error(f"found {text!r}, expected one size", f"for a range write bsrange={text}")
+    return FixedSize(bytes=block_bytes(text, reading))
+
+
+def block_range(text: str, reading: Reading) -> BlockSizes:
+    """Read `1k-4k`."""
+    low, separator, high = re.sub(":", "-", text).partition("-")
+    if not separator:
+        raise reading.error(f"found {text!r}, expected a range such as 1k-4k")
+    smallest, largest = block_bytes(low.strip(), reading), block_bytes(high.strip(), reading)
+    if smallest > largest:
+        reading.note("trap", f"the range {text!r} is upside down; read as {high.strip()}-{low.strip()}")
+        smallest, largest = largest, smallest
+    return SizeRange(min_bytes=smallest, max_bytes=largest)
+
+
+def _shares(text: str, reading: Reading, read: Callable[[str, Reading], U]) -> list[tuple[str, U | None]]:
+    """Read `a/b:c/d:e/`: the text before each slash and the value after it."""
+    result: list[tuple[str, U | None]] = []
+    for entry in text.split(":"):
+        if not entry.strip():
+            continue
+        left, _, right = entry.partition("/")
+        result.append((left.strip(), read(right.strip(), reading) if right.strip() else None))
+    if not result:
+        raise reading.error(f"found {text!r}, expected entries such as 4k/60:64k/40")
+    if len(result) > MAX_SPLITS:
+        raise reading.error(f"found {len(result)} entries, expected at most {MAX_SPLITS}")
+    return result
+
+
+def _percent(text: str, reading: Reading) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise reading.error(f"found {text!r}, expected a percentage from 0 to 100")
+    return value
+
+
+def block_split(text: str, reading: Reading) -> BlockSizes:
+    """Read `4k/60:64k/40`; an empty share takes an equal part of what is left."""
+    entries: list[SizeShare] = []
+    for left, percent in _shares(text, reading, _percent):
+        share = percent
+        if percent == 0:
+            reading.note("trap", f"{left}/0: fio gives this size a share of what the others leave")
+            share = None if reading.strict else 0.0
+        entries.append(SizeShare(block_bytes(left, reading), share))
+    given = sum(entry.percent or 0 for entry in entries)
+    if given > 100:
+        raise reading.error(f"the shares in {text!r} add up to {given:g}%, expected at most 100%")
+    if given == 0 and all(entry.percent is not None for entry in entries):
+        raise reading.error(f"all shares in {text!r} are 0%")
+    return SizeTable(entries=tuple(entries))
+
+
+def bounded(low: int, high: int) -> Callable[[str, Reading], int]:
+    """Return a reader of integers from `low` to `high`."""
+    return lambda text, reading: numbers.integer(text, reading, low, high)
+
+
+def rate(text: str, reading: Reading) -> float | None:
+    """Read a rate; 0 is no rate."""
+    return float(numbers.size(text, reading)) or None
+
+
+_KINDS: Final = ("random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "gauss")
+_DEFAULT_PARAMETER: Final = {"zipf": 1.1, "pareto": 0.2, "normal": 0.0}
+
+
+def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
+    """Read `random_distribution`: for reads, writes and trims."""
+    kind, _, rest = text.strip().partition(":")
+    if kind in ("zoned", "zoned_abs"):
+        rest = rest.replace(f"{kind}:", "")
+        zones = triple(rest, reading, None, lambda t, r: _zones(t, r, absolute=kind == "zoned_abs"))
+        default = Distribution(kind="random")
+        return tuple(Distribution(kind=kind, zones=z) if z else default for z in zones)  # type: ignore[arg-type]  # checked above
+    if kind == "random":
+        return (Distribution(kind="random"),) * 3
+    if kind not in _DEFAULT_PARAMETER:
+        raise reading.error(f"unknown distribution {kind!r}", nearest(kind, _KINDS))
+    numbers_ = [_decimal(part, reading) for part in rest.split(":") if part.strip()]
+    if len(numbers_) > 2:
+        raise reading.error(f"found {text!r}, expected {kind}:parameter[:center]")
+    parameter = numbers_[0] if numbers_ else _DEFAULT_PARAMETER[kind]
+    center = numbers_[1] if len(numbers_) == 2 else None
+    _check_distribution(kind, parameter, center, reading)
+    return (Distribution(kind=kind, parameter=parameter, center=center),) * 3  # type: ignore[arg-type]  # checked above
+
+
+def _check_distribution(kind: str, parameter: float, center: float | None, reading: Reading) -> None:
+    if kind == "zipf" and (parameter <= 0 or parameter == 1):
+        raise reading.error(f"zipf theta {parameter:g}: expected above 0 and not 1")
+    if kind == "pareto" and not 0 < parameter < 1:
+        raise reading.error(f"pareto h {parameter:g}: expected between 0 and 1")
+    if kind == "normal" and not 0 < parameter <= 100:
+        raise reading.error(f"normal deviation {parameter:g}: expected above 0 and at most 100 (percent)")
+    if center is not None and not 0 <= center <= 1:
+        raise reading.error(f"center {center:g}: expected 0 to 1")
+
+
+def _decimal(text: str, reading: Reading) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < 1e15:
+        raise reading.error(f"found {text.strip()!r}, expected a number such as 1.2")
+    return value
+
+
+def _zones(text: str, reading: Reading, *, absolute: bool) -> tuple[tuple[float, float], ...]:
+    """Read `60/10:30/20:10/70`: access percent / size; empty ones share what is left."""
+
+    def number(value: str, inner: Reading) -> float:
+        return float(numbers.size(value, inner)) if absolute else _percent(value, inner)
+
+    entries = _shares(text, reading, number)
+    access = _fill_rest([_percent(left, reading) if left else None for left, _ in entries], reading)
+    sizes = [size for _, size in entries]
+    if absolute:
+        if any(not size for size in sizes):
+            raise reading.error(f"found {text!r}, expected a size in bytes for each zone")
+        filled = [float(size or 0) for size in sizes]
+    else:
+        filled = _fill_rest(sizes, reading)
+    return tuple(zip(access, filled, strict=True))
+
+
+def _fill_rest(percents: list[float | None], reading: Reading) -> list[float]:
+    given = sum(p for p in percents if p is not None)
+    missing = sum(p is None for p in percents)
+    if given > 100 or (not missing and abs(given - 100) > 1e-6):
+        raise reading.error(f"the zones add up to {given:g}%, expected 100%")
+    return [(100 - given) / missing if p is None else p for p in percents]
+
+
+def file_service(text: str, reading: Reading) -> FileService:
+    """Read `random:8`."""
+    kind, _, number = text.strip().partition(":")
+    if kind in ("zipf", "pareto", "normal", "gauss"):
+        raise reading.error(
+            f"choosing files by {kind} is not supported", "use random, roundrobin or sequential"
+        )
+    if kind not in ("random", "roundrobin", "sequential"):
+        raise reading.error(f"unknown choice {kind!r}", nearest(kind, ("random", "roundrobin", "sequential")))
+    every = numbers.integer(number, reading, 1, 2**31) if number.strip() else None
+    return FileService(kind=kind, every=every)  # type: ignore[arg-type]  # checked above
+
+
+def name_list(text: str, reading: Reading) -> tuple[str, ...]:
+    r"""Read `a:b:c`, where `\:` is a colon."""
+    parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text.strip())]
+    names = tuple(part for part in parts if part)
+    if not names:
+        raise reading.error("found no name", "give a path, or several separated by ':'")
+    return names
+
+
+def size_pair(text: str, reading: Reading) -> tuple[int, int]:
+    """Read `1m` or `1m-2m`."""
+    low, separator, high = text.strip().partition("-")
+    smallest = numbers.size(low, reading)
+    largest = numbers.size(high, reading) if separator else smallest
+    if smallest > largest:
+        raise reading.error(f"the range {text.strip()!r} is upside down")
+    return smallest, largest
+
+
+def delay(text: str, reading: Reading) -> tuple[int, int]:
+    """Read `5` or `5-10` seconds, or with units. Nanoseconds."""
+    low, separator, high = text.strip().partition("-")
+    first = numbers.time_ns(low, reading, numbers.SECOND_NS)
+    second = numbers.time_ns(high, reading, numbers.SECOND_NS) if separator else first
+    if first > second:
+        raise reading.error(f"the range {text.strip()!r} is upside down")
+    return first, second
+
+
+MAX_CPUS: Final = 4096
+
+
+def cpu_list(text: str, reading: Reading) -> tuple[int, ...]:
+    """Read `0-3,8`."""
+    cpus: set[int] = set()
+    for part in text.strip().split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", part)
+        if match is None or int(match[2] or match[1]) >= MAX_CPUS:
+            raise reading.error(f"found {text.strip()!r}, expected CPUs such as 0-3,8")
+        cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    if not cpus:
+        raise reading.error(f"{text.strip()!r} names no CPU")
+    return tuple(sorted(cpus))
+
+
+def cpu_mask(text: str, reading: Reading) -> tuple[int, ...]:
+    """Read a bit mask of CPUs."""
+    mask = numbers.integer(text, reading, 1, 2**63 - 1)
+    return tuple(bit for bit in range(63) if mask >> bit & 1)
+
+
+_PATTERN_PART = re.compile(r'0[xX](?P<hex>[0-9a-fA-F]+)|"(?P<text>[^"]*)"|(?P<number>-?\d+)')
+
+
+def pattern(text: str, reading: Reading) -> tuple[int, ...]:
+    """Read `0xdeadbeef`, `"abcd"`, `12` or several of them one after the other. Bytes."""
+    body, result, position = text.strip(), bytearray(), 0
+    while position < len(body):
+        match = _PATTERN_PART.match(body, position)
+        if match is None:
+            raise reading.error(
+                f'found {body!r}, expected a pattern such as 0xdeadbeef or "abcd"',
+                "files ('name') and %o are not supported",
+            )
+        if match["hex"]:
+            digits = match["hex"]
+            result += bytes.fromhex("0" * (len(digits) % 2) + digits)
+        elif match["text"] is not None:
+            result += match["text"].encode()
+        else:
+            value = int(match["number"][:20])
+            if not -(2**31) <= value < 2**32:
+                raise reading.error(
+                    f"{match['number'][:20]} in the pattern is out of range, expected 32 bits"
+                )
+            unsigned = value & 0xFFFFFFFF
+            result += unsigned.to_bytes(max(1, (unsigned.bit_length() + 7) // 8), "little")
+        position = match.end()
+    if not 1 <= len(result) <= MAX_PATTERN_BYTES:
+        raise reading.error(f"the pattern has {len(result)} bytes, expected 1 to {MAX_PATTERN_BYTES}")
+    return tuple(result)
+
+
+def error_numbers(text: str, reading: Reading) -> tuple[int, ...]:
+    """Read `EIO:28`."""
+    found: list[int] = []
+    for part in (p.strip() for p in text.split(":")):
+        if not part:
+            continue
+        number = getattr(errno, part, None) if part.startswith("E") else None
+        if number is None and re.fullmatch(r"-?\d{1,4}", part):
+            number = abs(int(part))
+        if not isinstance(number, int) or number == 0:
+            raise reading.error(f"unknown error {part!r}", nearest(part, tuple(errno.errorcode.values())))
+        found.append(number)
+    return tuple(found)
+
+
+def percentiles(text: str, reading: Reading) -> tuple[float, ...]:
+    """Read `50:90:99.9`."""
+    found = sorted({_percent(part, reading) for part in text.split(":") if part.strip()})
+    if not 1 <= len(found) <= 20:
+        raise reading.error(f"found {len(found)} percentiles, expected 1 to 20")
+    return tuple(found)
+
+
+def amount_or_none(text: str, reading: Reading) -> Amount | None:
+    """Read bytes or a percentage; 0 bytes is the same as not asked for."""
+    value = numbers.amount(text, reading)
+    return None if value.bytes == 0 else value
