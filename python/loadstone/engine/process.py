@@ -12,6 +12,7 @@ import os
 import selectors
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone.engine.binary import find
@@ -19,7 +20,6 @@ from loadstone.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 Event = dict[str, Any]
 """One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
@@ -45,7 +45,9 @@ class EngineProcess:
         except OSError as error:
             message = f"the engine {argv[0]} cannot be started: {error.strerror}"
             raise EngineError(message, hint="reinstall the package or run `make build`") from error
-        self._killed = False
+        self._pipes = [
+            pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe
+        ]
 
     @property
     def pid(self) -> int:
@@ -58,10 +60,8 @@ class EngineProcess:
         Ends when the engine closed its output. A line of standard error comes as an event
         `talk` with `text`. Raises `EngineError` for output that is not a JSON object.
         """
-        assert self._process.stdout is not None  # noqa: S101 - opened above, for the type checker
-        assert self._process.stderr is not None  # noqa: S101 - the same
-        waiting = {self._process.stdout.fileno(): b"", self._process.stderr.fileno(): b""}
-        talk = self._process.stderr.fileno()
+        out, talk = (pipe.fileno() for pipe in self._pipes[1:])
+        waiting = {out: b"", talk: b""}
         with selectors.DefaultSelector() as selector:
             for descriptor in waiting:
                 selector.register(descriptor, selectors.EVENT_READ)
@@ -83,11 +83,15 @@ class EngineProcess:
 
     def stop(self) -> None:
         """Ask for a clean end: stop issuing, drain, report."""
-        self._tell(b"stop\n")
+        try:
+            # Unbuffered, because a signal handler may do this.
+            os.write(self._pipes[0].fileno(), b"stop\n")
+        except (BrokenPipeError, ValueError):
+            # It ended between the decision and the write; its end is reported elsewhere.
+            return
 
     def kill(self) -> None:
         """End it at once. What it has written stays."""
-        self._killed = True
         self._process.kill()
 
     def wait(self, timeout_s: float) -> int | None:
@@ -100,8 +104,7 @@ class EngineProcess:
     def state(self) -> str | None:
         """State letter of /proc/PID/stat (`D`: waits in the kernel), `None` when it is gone."""
         try:
-            with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as stat:  # noqa: PTH123 - /proc
-                return stat.read().rpartition(")")[2].split()[0]
+            return Path(f"/proc/{self.pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
         except (OSError, IndexError):
             return None
 
@@ -112,22 +115,8 @@ class EngineProcess:
         if self._process.poll() is None:
             self.kill()
             self.wait(1.0)
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except BrokenPipeError:
-                    continue
-
-    def _tell(self, line: bytes) -> None:
-        if self._process.stdin is None:
-            return
-        try:
-            # Unbuffered, because a signal handler may do this.
-            os.write(self._process.stdin.fileno(), line)
-        except (BrokenPipeError, ValueError):
-            # It ended between our decision and the write; its end is reported elsewhere.
-            return
+        for pipe in self._pipes:
+            pipe.close()
 
 
 def how_it_ended(code: int) -> str:

@@ -60,11 +60,7 @@ class Finding:
 
 def written(plan: Plan) -> set[int]:
     """Return the indices of targets whose content the Plan may change, by I/O or by preparing them."""
-    changed = {
-        index
-        for index, target in enumerate(plan.targets)
-        if target.unlink or (target.layout is not None and _layout_changes(target))
-    }
+    changed = {index for index, target in enumerate(plan.targets) if target.unlink or _layout_changes(target)}
     for stream in plan.streams:
         if stream.pattern.write_percent or stream.pattern.trim_percent or stream.pattern.trim_then_write:
             changed |= {use.target for use in stream.files}
@@ -112,7 +108,9 @@ def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
             unconsented[finding.path] = finding.needs_consent
     _refuse_used(refused)
     _refuse_unconsented(unconsented)
-    targets = [_identified(target, written=index in to_write) for index, target in enumerate(plan.targets)]
+    targets = tuple(
+        _identified(target, written=index in to_write) for index, target in enumerate(plan.targets)
+    )
     return plan.model_copy(update={"targets": targets})
 
 
@@ -121,13 +119,14 @@ def claim(plan: Plan) -> Plan:
 
     Raises `RunError` when one cannot be created.
     """
-    targets = [_created(target) if target.create else target for target in plan.targets]
+    targets = tuple(_created(target) if target.create else target for target in plan.targets)
     return plan.model_copy(update={"targets": targets})
 
 
 def _layout_changes(target: Target) -> bool:
     """Tell whether preparing the file writes into it or changes its length."""
-    assert target.layout is not None  # noqa: S101 - asked for by the caller
+    if target.layout is None:
+        return False
     try:
         size_bytes = Path(target.path).stat().st_size
     except OSError:
