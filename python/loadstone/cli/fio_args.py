@@ -1,0 +1,309 @@
+"""fio's command line: its own options apart from the options of jobs and the job files.
+
+Knows how fio reads arguments (getopt_long_only: one or two dashes, unambiguous prefixes,
+files anywhere) and what each of fio's own options asks for. Knows no job option but by
+its name, and runs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+COMMAND_LINE: Final = "command line"
+
+FORMATS: Final = {
+    "normal": frozenset({"normal"}),
+    "json": frozenset({"json"}),
+    "json+": frozenset({"json", "json+"}),
+    "terse": frozenset({"terse"}),
+    "minimal": frozenset({"terse"}),
+    "csv": frozenset({"terse"}),
+}
+DEBUG_AREAS: Final = [
+    "process",
+    "file",
+    "io",
+    "mem",
+    "blktrace",
+    "verify",
+    "random",
+    "parse",
+    "diskutil",
+    "job",
+    "mutex",
+    "profile",
+    "time",
+    "net",
+    "rate",
+    "compress",
+    "steadystate",
+    "helperthread",
+    "zbd",
+]
+_ETA: Final = ("always", "never", "auto")
+
+NONE, OPTIONAL, REQUIRED = range(3)
+
+_ELSEWHERE = "run it on each host by itself"
+OWN_OPTIONS: Final[dict[str, int]] = {
+    "output": REQUIRED, "latency-log": REQUIRED, "bandwidth-log": NONE, "minimal": NONE,
+    "output-format": REQUIRED, "append-terse": OPTIONAL, "version": NONE, "help": NONE, "cmdhelp": OPTIONAL,
+    "enghelp": OPTIONAL, "showcmd": NONE, "readonly": NONE, "eta": REQUIRED, "eta-interval": REQUIRED,
+    "eta-newline": REQUIRED, "debug": REQUIRED, "parse-only": NONE, "section": REQUIRED,
+    "inflate-log": REQUIRED, "alloc-size": REQUIRED, "profile": REQUIRED, "warnings-fatal": NONE,
+    "max-jobs": REQUIRED, "terse-version": REQUIRED, "server": OPTIONAL, "daemonize": REQUIRED,
+    "client": REQUIRED, "remote-config": REQUIRED, "cpuclock-test": NONE, "crctest": OPTIONAL,
+    "memcpytest": OPTIONAL, "idle-prof": REQUIRED, "status-interval": REQUIRED, "trigger-file": REQUIRED,
+    "trigger-timeout": REQUIRED, "trigger": REQUIRED, "trigger-remote": REQUIRED, "aux-path": REQUIRED,
+    "merge-blktrace-only": NONE,
+}  # fmt: skip
+"""fio's own options and whether they take a value."""
+
+REFUSED: Final[dict[str, str]] = {
+    "server": _ELSEWHERE,
+    "daemonize": _ELSEWHERE,
+    "client": _ELSEWHERE,
+    "remote-config": _ELSEWHERE,
+    "trigger-remote": _ELSEWHERE,
+    "trigger-file": "run the command beside loadstone",
+    "trigger-timeout": "run the command beside loadstone",
+    "trigger": "run the command beside loadstone",
+    "profile": "write the profile's jobs out, or see `loadstone workloads`",
+    "latency-log": "fio dropped it too: use write_lat_log in the jobs",
+    "cpuclock-test": "the engine checks its clock at every start; see `loadstone doctor`",
+    "crctest": "it measures fio's checksums: use fio for it",
+    "memcpytest": "it measures fio's memory copies: use fio for it",
+    "idle-prof": "the bundle of a `loadstone run` has the idle time of every CPU",
+    "merge-blktrace-only": "traces are not read yet: use fio for it",
+}
+"""fio's own options that are not done, and the remedy."""
+
+
+@dataclass(slots=True)
+class FioArguments:
+    """What a command line asks for. Times are in seconds."""
+
+    job_tokens: list[str] = field(default_factory=list)
+    """`--option=value` or `--option`, long names, in order."""
+    job_files: list[str] = field(default_factory=list)
+    formats: set[str] = field(default_factory=lambda: {"normal"})
+    output: str | None = None
+    terse_version: int = 3
+    eta: str = "auto"
+    eta_interval_s: float = 1.0
+    eta_newline_s: float = 0.0
+    status_interval_s: float = 0.0
+    sections: list[str] = field(default_factory=list)
+    debug: set[str] = field(default_factory=set)
+    read_only: bool = False
+    parse_only: bool = False
+    show_command: bool = False
+    bandwidth_log: bool = False
+    warnings_fatal: bool = False
+    question: tuple[str, str] | None = None
+    """`version`, `help`, `cmdhelp`, `enghelp`, `debug` or `inflate-log` and its value: answer and end."""
+
+    @property
+    def dry(self) -> bool:
+        """Whether nothing is to run."""
+        return self.parse_only or self.show_command
+
+
+def parse(words: Sequence[str]) -> FioArguments:
+    """Read a command line. Raises InputError and RefusedError as fio ends with code 1."""
+    asked = FioArguments()
+    waiting = list(words)
+    while waiting and asked.question is None:
+        word = waiting.pop(0)
+        if word == "--":
+            asked.job_files += waiting
+            break
+        if not word.startswith("-") or word == "-":
+            asked.job_files.append(word)
+            continue
+        given, equals, value = word.lstrip("-").partition("=")
+        name, takes = _resolve(word, given)
+        text: str | None = value if equals else None
+        if takes == REQUIRED and text is None:
+            if not waiting:
+                raise InputError("requires an argument", where=Where(COMMAND_LINE, option=f"--{name}"))
+            text = waiting.pop(0)
+        if takes == NONE and text is not None:
+            raise InputError("doesn't allow an argument", where=Where(COMMAND_LINE, option=f"--{name}"))
+        if name in OWN_OPTIONS:
+            _own(asked, name, text)
+        else:
+            asked.job_tokens.append(f"--{name}" if text is None else f"--{name}={text}")
+    return asked
+
+
+def _resolve(word: str, given: str) -> tuple[str, int]:
+    """Find the option a word names: exactly, or by a prefix only one option has."""
+    if given in OWN_OPTIONS:
+        return given, OWN_OPTIONS[given]
+    if given == "name":
+        return given, REQUIRED
+    from loadstone.formats.fio.table import BY_NAME
+
+    option = BY_NAME.get(given)
+    if option is not None:
+        return given, OPTIONAL if option.flag else REQUIRED
+    names = [name for name in (*OWN_OPTIONS, *BY_NAME) if given and name.startswith(given)]
+    if len({BY_NAME[n].name if n in BY_NAME else n for n in names}) == 1:
+        return _resolve(word, names[0])
+    raise InputError(f"unrecognized option '{word}'", hint=_nearest(given, (*OWN_OPTIONS, *BY_NAME)))
+
+
+def _nearest(name: str, valid: Collection[str]) -> str | None:
+    import difflib
+
+    close = difflib.get_close_matches(name[:64], valid, n=1)
+    return f"Did you mean {close[0]}?" if close else None
+
+
+def _own(asked: FioArguments, name: str, text: str | None) -> None:
+    if name in REFUSED:
+        raise RefusedError(
+            "is not supported", where=Where(COMMAND_LINE, option=f"--{name}"), hint=REFUSED[name]
+        )
+    _ACTIONS[name](asked, text or "")
+
+
+def _formats(asked: FioArguments, text: str) -> None:
+    asked.formats = set()
+    for word in text.split(","):
+        if word not in FORMATS:
+            raise InputError(
+                f"invalid output format {word}",
+                hint=_nearest(word, FORMATS) or f"valid are {', '.join(FORMATS)}",
+            )
+        asked.formats |= FORMATS[word]
+
+
+def _minimal(asked: FioArguments, _: str) -> None:
+    asked.formats = {"terse"}
+
+
+def _terse_version(asked: FioArguments, text: str) -> None:
+    if text not in {"2", "3", "4", "5"}:
+        raise InputError(f"bad terse version format {text!r}", hint="valid are 2, 3, 4 and 5")
+    asked.terse_version = int(text)
+
+
+def _eta(asked: FioArguments, text: str) -> None:
+    if text not in _ETA:
+        raise InputError(f"--eta: found {text!r}", hint=f"valid are {', '.join(_ETA)}")
+    asked.eta = text
+
+
+def seconds(option: str, text: str, least_s: float) -> float:
+    """Read a time with fio's units; a plain number is seconds."""
+    units = {"": 1.0, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0,
+             "h": 3600.0, "d": 86400.0}  # fmt: skip
+    digits = len(text) - len(text.lstrip("0123456789"))
+    unit = units.get(text[digits:].strip().lower())
+    if not digits or unit is None:
+        raise InputError(
+            f"failed parsing time {text!r}",
+            where=Where(COMMAND_LINE, option=option),
+            hint="write 10 or 500ms",
+        )
+    found_s = int(text[:digits]) * unit
+    if found_s < least_s:
+        raise InputError(f"is too short (at least {least_s:g} s)", where=Where(COMMAND_LINE, option=option))
+    return found_s
+
+
+def _eta_interval(asked: FioArguments, text: str) -> None:
+    asked.eta_interval_s = seconds("--eta-interval", text, 0.25)
+
+
+def _eta_newline(asked: FioArguments, text: str) -> None:
+    asked.eta_newline_s = seconds("--eta-newline", text, 0.001)
+
+
+def _status_interval(asked: FioArguments, text: str) -> None:
+    asked.status_interval_s = seconds("--status-interval", text, 0.001)
+
+
+def _section(asked: FioArguments, text: str) -> None:
+    if text == "global":
+        raise InputError("can't use global as only section")
+    asked.sections.append(text)
+
+
+def _debug(asked: FioArguments, text: str) -> None:
+    if text in {"?", "help"}:
+        asked.question = ("debug", text)
+        return
+    for word in text.split(","):
+        if word.startswith("all"):
+            asked.debug |= set(DEBUG_AREAS)
+            continue
+        area = next((a for a in DEBUG_AREAS if word.startswith(a)), None)
+        if area is None:
+            raise InputError(
+                f"debug mask {word} not found", hint=_nearest(word, DEBUG_AREAS) or "see --debug=help"
+            )
+        asked.debug.add(area)
+
+
+def _question(name: str) -> Callable[[FioArguments, str], None]:
+    def ask(asked: FioArguments, text: str) -> None:
+        asked.question = (name, text)
+
+    return ask
+
+
+def _store(name: str, value: object = True) -> Callable[[FioArguments, str], None]:
+    def store(asked: FioArguments, _: str) -> None:
+        setattr(asked, name, value)
+
+    return store
+
+
+def _output(asked: FioArguments, text: str) -> None:
+    asked.output = text
+
+
+def _append_terse(asked: FioArguments, _: str) -> None:
+    asked.formats.add("terse")
+
+
+def _nothing(asked: FioArguments, text: str) -> None:
+    """Take an option that asks for nothing here: memory pools and limits Loadstone does not have."""
+
+
+_ACTIONS: Final[dict[str, Callable[[FioArguments, str], None]]] = {
+    "output": _output,
+    "output-format": _formats,
+    "minimal": _minimal,
+    "append-terse": _append_terse,
+    "terse-version": _terse_version,
+    "eta": _eta,
+    "eta-interval": _eta_interval,
+    "eta-newline": _eta_newline,
+    "status-interval": _status_interval,
+    "section": _section,
+    "debug": _debug,
+    "readonly": _store("read_only"),
+    "parse-only": _store("parse_only"),
+    "showcmd": _store("show_command"),
+    "bandwidth-log": _store("bandwidth_log"),
+    "warnings-fatal": _store("warnings_fatal"),
+    "version": _question("version"),
+    "help": _question("help"),
+    "cmdhelp": _question("cmdhelp"),
+    "enghelp": _question("enghelp"),
+    "inflate-log": _question("inflate-log"),
+    # The pool's size, the most jobs, and where state files go are limits of fio's own making.
+    "alloc-size": _nothing,
+    "max-jobs": _nothing,
+    "aux-path": _nothing,
+}
