@@ -1,0 +1,112 @@
+"""Pipes and ends, with programs that misbehave in ways a real engine must not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from loadstone.engine import binary
+from loadstone.engine.process import EngineProcess, how_it_ended, probe
+from loadstone.errors import EngineError
+
+
+def program(tmp_path: Path, body: str) -> Path:
+    path = tmp_path / "engine"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def start(tmp_path: Path, body: str) -> EngineProcess:
+    return EngineProcess(tmp_path / "plan.json", tmp_path, program=program(tmp_path, body))
+
+
+def test_events_come_whole_and_in_order(tmp_path: Path) -> None:
+    body = """printf '{"type":"hel'; printf 'lo"}\\n{"type":"end"}\\n'; echo words >&2"""
+    with start(tmp_path, body) as engine:
+        events = [event for event in engine.events(5.0) if event is not None]
+        assert engine.wait(5.0) == 0
+    assert [e for e in events if e["type"] != "talk"] == [{"type": "hello"}, {"type": "end"}]
+    assert {"type": "talk", "text": "words"} in events
+
+
+def test_it_gets_the_plan_and_the_directory(tmp_path: Path) -> None:
+    body = """printf '{"type":"args","words":"%s"}\\n' "$*" """
+    with start(tmp_path, body) as engine:
+        events = list(engine.events(5.0))
+    assert events == [{"type": "args", "words": f"run {tmp_path}/plan.json --out {tmp_path}"}]
+
+
+def test_half_an_object_of_a_killed_engine_is_dropped(tmp_path: Path) -> None:
+    with start(tmp_path, """printf '{"type":"hello"}\\n{"type":"ti'; kill -9 $$""") as engine:
+        assert list(engine.events(5.0)) == [{"type": "hello"}]
+        assert engine.wait(5.0) == -9
+
+
+@pytest.mark.parametrize("line", ["not json", "[1]", "7"])
+def test_what_is_no_event_breaks_the_contract(tmp_path: Path, line: str) -> None:
+    with start(tmp_path, f"echo '{line}'; exec cat") as engine, pytest.raises(EngineError, match="contract"):
+        list(engine.events(5.0))
+    assert engine.state() in {None, "Z"}
+
+
+def test_silence_yields_none_and_stop_reaches_standard_input(tmp_path: Path) -> None:
+    with start(tmp_path, """read word; printf '{"type":"%s"}\\n' "$word" """) as engine:
+        events = engine.events(0.01)
+        assert next(events) is None
+        engine.stop()
+        assert next(event for event in events if event is not None) == {"type": "stop"}
+
+
+def test_standard_input_closes_with_us(tmp_path: Path) -> None:
+    with start(tmp_path, "cat > /dev/null; touch ended; sleep 60") as engine:
+        pid = engine.pid
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_stopping_what_has_ended_is_quiet(tmp_path: Path) -> None:
+    with start(tmp_path, "exit 3") as engine:
+        assert engine.wait(5.0) == 3
+        engine.stop()
+        engine.kill()
+
+
+def test_leaving_takes_a_stubborn_engine_along(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with start(tmp_path, "trap '' TERM INT; while :; do sleep 1; done") as engine:
+        pid = engine.pid
+    assert not Path(f"/proc/{pid}").exists()
+    assert time.monotonic() - began < 30
+
+
+def test_a_program_that_cannot_start(tmp_path: Path) -> None:
+    broken = tmp_path / "engine"
+    broken.write_bytes(b"\x7fELF nonsense")
+    broken.chmod(0o755)
+    with pytest.raises(EngineError, match="cannot be started"):
+        EngineProcess(tmp_path / "plan.json", tmp_path, program=broken)
+
+
+def test_probe_reads_one_object_and_tells_what_went_wrong(tmp_path: Path) -> None:
+    good = program(tmp_path, """echo '{"io_uring":{"available":true}}'""")
+    assert probe(program=good) == {"io_uring": {"available": True}}
+    bad = program(tmp_path, "echo no ring >&2; exit 4")
+    with pytest.raises(EngineError, match="exit code 4: no ring"):
+        probe(program=bad)
+
+
+def test_how_it_ended() -> None:
+    assert how_it_ended(-9) == "was killed by SIGKILL"
+    assert how_it_ended(3) == "ended with exit code 3"
+    assert how_it_ended(-63) == "was killed by signal 63"
+
+
+def test_the_override_must_be_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(binary.OVERRIDE, str(tmp_path / "none"))
+    with pytest.raises(EngineError, match="not an executable file"):
+        binary.find()
+    good = program(tmp_path, "exit 0")
+    monkeypatch.setenv(binary.OVERRIDE, str(good))
+    assert binary.find() == good

@@ -1,0 +1,62 @@
+"""Silence and slow ends, on a clock that the test moves."""
+
+from __future__ import annotations
+
+from loadstone.engine.watch import Act, Watch
+
+
+def watch(interval_s: float = 1.0, grace_s: float = 5.0) -> Watch:
+    return Watch(interval_s=interval_s, grace_s=grace_s, heard_s=0.0)
+
+
+def test_an_engine_that_speaks_is_left_alone() -> None:
+    one = watch()
+    one.heard("start", 0.0)
+    for second in range(1, 1000):
+        assert one.look(second - 0.5) is Act.NOTHING
+        one.heard("tick", float(second))
+
+
+def test_ten_missing_intervals_warn_once_then_grace_then_kill() -> None:
+    one = watch(interval_s=2.0, grace_s=5.0)
+    one.heard("start", 0.0)
+    assert one.look(19.9) is Act.NOTHING
+    assert one.look(20.0) is Act.WARN
+    assert one.look(21.0) is Act.NOTHING
+    assert one.look(34.9) is Act.NOTHING
+    assert one.look(35.0) is Act.KILL
+
+
+def test_short_intervals_still_wait_ten_seconds() -> None:
+    one = watch(interval_s=0.1)
+    one.heard("start", 0.0)
+    assert one.look(9.9) is Act.NOTHING
+    assert one.look(10.0) is Act.WARN
+
+
+def test_a_word_after_a_warning_starts_anew() -> None:
+    one = watch()
+    one.heard("start", 0.0)
+    assert one.look(10.0) is Act.WARN
+    one.heard("tick", 11.0)
+    assert one.look(20.0) is Act.NOTHING
+    assert one.look(21.0) is Act.WARN
+
+
+def test_preparing_files_is_never_killed_for_silence() -> None:
+    one = watch()
+    one.heard("layout", 0.0)
+    assert one.look(59.0) is Act.NOTHING
+    assert one.look(60.0) is Act.WARN
+    assert one.look(100_000.0) is Act.NOTHING
+
+
+def test_an_engine_that_does_not_exit_after_its_end_is_killed_then_left() -> None:
+    one = watch()
+    one.heard("start", 0.0)
+    one.heard("end", 10.0)
+    assert one.look(14.9) is Act.NOTHING
+    assert one.look(15.0) is Act.KILL
+    one.killed(15.0)
+    assert one.look(17.9) is Act.NOTHING
+    assert one.look(18.0) is Act.LEAVE
