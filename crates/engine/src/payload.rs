@@ -4,19 +4,14 @@
 //! duplicate the data are. Knows no device and no address. Content depends on the seed
 //! and on the number of writes before.
 //!
-//! With the default (random base, stamps) a write costs one cache line per 512 bytes: a
-//! pair of words at the start of every 512 bytes is replaced. The second word of a pair
-//! is a function of the first, so that a buffer a read has overwritten since is
-//! recognised and filled again: otherwise a mixed stream would write back what it read,
-//! zeros perhaps.
+//! With the default (random base, stamps) a write costs one cache line per 512 bytes: one
+//! word of each is replaced by the next of a sequence that does not repeat.
 
 use crate::pattern::{mix, Rng};
 use crate::plan::{Fill, Payload};
 
 /// Distance of the stamps.
 const STAMP_EVERY_BYTES: usize = 512;
-/// A stamp: two words.
-const STAMP_BYTES: usize = 16;
 /// Earlier contents that `dedupe_percent` repeats from.
 const WORKING_SET: usize = 1024;
 /// Golden ratio: successive stamps differ in all bytes and come back after 2^64.
@@ -29,17 +24,13 @@ pub struct Filler {
     layout: Layout,
     noise: Noise,
     stamp: u64,
-    /// Belongs into every check word, so that foreign bytes do not pass.
-    tag: u64,
 }
 
 /// What changes from write to write.
 #[derive(Debug)]
 enum Renewal {
-    /// Nothing, and the content is the same in every buffer.
-    Constant,
-    /// Nothing, but the content is random.
-    Kept,
+    /// Nothing.
+    Nothing,
     /// The stamps.
     Stamps,
     /// Everything.
@@ -53,127 +44,57 @@ impl Filler {
     #[must_use]
     pub fn new(payload: &Payload, seed: u64, _max_block_bytes: u32) -> Self {
         let layout = Layout::new(payload);
-        let renewal = match (&layout.base, payload) {
-            (Base::Constant, Payload { stamp: false, .. }) => Renewal::Constant,
-            (Base::Constant, _) => Renewal::Stamps,
-            (
-                _,
-                Payload {
-                    dedupe_percent: 1..,
-                    ..
-                },
-            ) => Renewal::Dedupe(Box::new(Dedupe::new(payload.dedupe_percent, seed))),
-            (_, Payload { refill: true, .. }) => Renewal::All,
-            (_, Payload { stamp: true, .. }) => Renewal::Stamps,
-            _ => Renewal::Kept,
+        let renewal = match payload {
+            _ if layout.base == Base::Constant && !payload.stamp => Renewal::Nothing,
+            _ if layout.base == Base::Constant => Renewal::Stamps,
+            Payload {
+                dedupe_percent: 1..,
+                ..
+            } => Renewal::Dedupe(Box::new(Dedupe::new(payload.dedupe_percent, seed))),
+            Payload { refill: true, .. } => Renewal::All,
+            // Which bytes are random depends on the length of each write.
+            _ if layout.base == Base::Parts && layout.chunk_bytes == 0 => Renewal::All,
+            Payload { stamp: true, .. } => Renewal::Stamps,
+            _ => Renewal::Nothing,
         };
         Self {
             renewal,
             layout,
             noise: Noise::new(seed),
             stamp: mix(seed),
-            tag: mix(!seed),
         }
     }
 
-    /// Fills a buffer for the first time. Needed once for each buffer; `next` sees to
-    /// buffers that have been read into since.
+    /// Fills a buffer. Needed once for each buffer of the stream, over its whole length,
+    /// and again when a read has overwritten it: otherwise a mixed stream would write
+    /// back what it read, zeros perhaps.
     pub fn prime(&mut self, buffer: &mut [u8]) {
         match self.renewal {
             // These fill every time.
             Renewal::All | Renewal::Dedupe(_) => {}
-            Renewal::Constant => self.layout.fill(buffer, &mut self.noise),
-            Renewal::Kept | Renewal::Stamps => self.fill_stamped(buffer),
+            Renewal::Nothing | Renewal::Stamps => self.layout.fill(buffer, &mut self.noise),
         }
     }
 
-    /// Prepares a buffer, which has the length of the write, for the next write.
+    /// Prepares a primed buffer, cut to the length of the write, for the next write.
     #[inline]
     pub fn next(&mut self, buffer: &mut [u8], _offset: u64) {
         match &mut self.renewal {
             Renewal::Stamps => {
-                if !self.restamp(buffer) {
-                    self.fill_stamped(buffer);
-                }
+                let stamp = &mut self.stamp;
+                self.layout.each_stamp(buffer, |place| {
+                    *stamp = stamp.wrapping_add(STAMP_STEP);
+                    *place = stamp.to_le_bytes();
+                });
             }
-            Renewal::Kept => {
-                if !self.is_intact(buffer) {
-                    self.fill_stamped(buffer);
-                }
-            }
-            Renewal::Constant | Renewal::All => self.layout.fill(buffer, &mut self.noise),
+            Renewal::Nothing => {}
+            Renewal::All => self.layout.fill(buffer, &mut self.noise),
             Renewal::Dedupe(dedupe) => {
                 let mut noise = Noise::new(dedupe.next_seed());
                 self.layout.fill(buffer, &mut noise);
             }
         }
     }
-
-    #[cold]
-    #[inline(never)]
-    fn fill_stamped(&mut self, buffer: &mut [u8]) {
-        self.layout.fill(buffer, &mut self.noise);
-        let key = self.key(buffer.len());
-        let stamp = &mut self.stamp;
-        self.layout.each_stamp(buffer, |pair| {
-            *stamp = stamp.wrapping_add(STAMP_STEP);
-            set_pair(pair, *stamp, check(*stamp, key));
-        });
-    }
-
-    /// New stamps; false when there is no room for any or the buffer is not ours.
-    #[inline]
-    fn restamp(&mut self, buffer: &mut [u8]) -> bool {
-        let key = self.key(buffer.len());
-        let (mut wrong, mut stamps, mut stamp) = (0, 0u32, self.stamp);
-        self.layout.each_stamp(buffer, |pair| {
-            let (first, second) = get_pair(pair);
-            wrong |= check(first, key) ^ second;
-            stamp = stamp.wrapping_add(STAMP_STEP);
-            set_pair(pair, stamp, check(stamp, key));
-            stamps += 1;
-        });
-        self.stamp = stamp;
-        wrong == 0 && stamps > 0
-    }
-
-    fn is_intact(&self, buffer: &mut [u8]) -> bool {
-        let key = self.key(buffer.len());
-        let (mut wrong, mut stamps) = (0, 0u32);
-        self.layout.each_stamp(buffer, |pair| {
-            let (first, second) = get_pair(pair);
-            wrong |= check(first, key) ^ second;
-            stamps += 1;
-        });
-        wrong == 0 && stamps > 0
-    }
-
-    /// Key of the check words. Where the layout depends on the length, so does the key:
-    /// then a buffer filled for another length is not taken for intact.
-    #[inline(always)]
-    fn key(&self, len: usize) -> u64 {
-        if self.layout.base == Base::Parts && self.layout.chunk_bytes == 0 {
-            self.tag ^ len as u64
-        } else {
-            self.tag
-        }
-    }
-}
-
-#[inline(always)]
-fn check(stamp: u64, key: u64) -> u64 {
-    stamp ^ key
-}
-
-#[inline(always)]
-fn get_pair(pair: &[u8; STAMP_BYTES]) -> (u64, u64) {
-    let both = u128::from_le_bytes(*pair);
-    (both as u64, (both >> 64) as u64)
-}
-
-#[inline(always)]
-fn set_pair(pair: &mut [u8; STAMP_BYTES], first: u64, second: u64) {
-    *pair = (u128::from(first) | (u128::from(second) << 64)).to_le_bytes();
 }
 
 /// Which parts of a buffer are random and which are constant.
@@ -249,7 +170,7 @@ impl Layout {
 
     /// Calls `visit` for the place of every stamp.
     #[inline(always)]
-    fn each_stamp(&self, buffer: &mut [u8], mut visit: impl FnMut(&mut [u8; STAMP_BYTES])) {
+    fn each_stamp(&self, buffer: &mut [u8], mut visit: impl FnMut(&mut [u8; 8])) {
         if self.base != Base::Parts {
             return each_stamp_of(buffer, &mut visit);
         }
@@ -274,10 +195,10 @@ impl Layout {
 }
 
 #[inline(always)]
-fn each_stamp_of(part: &mut [u8], visit: &mut impl FnMut(&mut [u8; STAMP_BYTES])) {
+fn each_stamp_of(part: &mut [u8], visit: &mut impl FnMut(&mut [u8; 8])) {
     for sector in part.chunks_mut(STAMP_EVERY_BYTES) {
-        if let Some(pair) = sector.first_chunk_mut() {
-            visit(pair);
+        if let Some(place) = sector.first_chunk_mut() {
+            visit(place);
         }
     }
 }
@@ -462,8 +383,8 @@ mod tests {
     fn a_stamp_changes_only_the_start_of_each_sector() {
         let blocks = writes(&payload(Fill::Random {}), 1, 2, 4096);
         for (old, new) in blocks[0].chunks(512).zip(blocks[1].chunks(512)) {
-            assert_ne!(old[..16], new[..16]);
-            assert_eq!(old[16..], new[16..]);
+            assert_ne!(old[..8], new[..8]);
+            assert_eq!(old[8..], new[8..]);
         }
     }
 
@@ -493,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_was_read_into_is_filled_again() {
+    fn a_buffer_that_was_read_into_is_good_again_after_priming() {
         for (stamp, refill) in [(true, false), (false, false), (false, true)] {
             let payload = Payload {
                 stamp,
@@ -502,17 +423,16 @@ mod tests {
             };
             let mut filler = Filler::new(&payload, 1, 65536);
             let mut buffer = vec![0; 65536];
-            filler.prime(&mut buffer);
-            // The order that a check of only the first and last sector would miss.
-            buffer[..32768].fill(0);
-            filler.next(&mut buffer[..4096], 0);
-            assert_eq!(long_zero_share(&buffer[..4096]), 0.0);
-            filler.next(&mut buffer, 0);
-            assert_eq!(
-                long_zero_share(&buffer),
-                0.0,
-                "stamp {stamp} refill {refill}"
-            );
+            for read_bytes in [65536, 4096, 512] {
+                buffer[..read_bytes].fill(0);
+                filler.prime(&mut buffer);
+                filler.next(&mut buffer, 0);
+                assert_eq!(
+                    long_zero_share(&buffer),
+                    0.0,
+                    "stamp {stamp} refill {refill}"
+                );
+            }
         }
         for fill in [
             Fill::Zero {},
@@ -529,6 +449,7 @@ mod tests {
                 4096,
             );
             let mut buffer = vec![1; 4096];
+            filler.prime(&mut buffer);
             filler.next(&mut buffer, 0);
             assert_eq!(buffer, [0; 4096]);
         }
@@ -634,6 +555,7 @@ mod tests {
             let mut touched = vec![0u8; len];
             for _ in 0..20 {
                 let mut buffer = vec![0; len];
+                filler.prime(&mut buffer);
                 filler.next(&mut buffer, 0);
                 touched.iter_mut().zip(&buffer).for_each(|(t, b)| *t |= b);
             }
