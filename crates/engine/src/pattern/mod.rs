@@ -104,6 +104,31 @@ impl Generator {
             }
         }
         let op = self.mix.draw(&mut self.rng);
+        self.make(op)
+    }
+
+    /// The next I/O of one operation, which must have a share in the pattern: for streams
+    /// whose pace decides the operation. The write that follows a trim comes first,
+    /// whatever is asked for.
+    #[inline]
+    pub fn next_op(&mut self, op: Op) -> Next {
+        if let Some(write) = self.follow_up.take() {
+            return write;
+        }
+        debug_assert!(
+            self.mix.has(op as usize),
+            "{op:?} has no share in the pattern"
+        );
+        let op = if self.mix.has(op as usize) {
+            op as usize
+        } else {
+            self.mix.draw(&mut self.rng)
+        };
+        self.make(op)
+    }
+
+    #[inline(always)]
+    fn make(&mut self, op: usize) -> Next {
         let file = self.files.draw(&mut self.rng);
         let source = &mut self.ops[op];
         let (offset, len) = source.next(file as usize, &mut self.rng, &mut self.walks);
@@ -153,6 +178,9 @@ impl Mix {
     }
 
     fn has(&self, op: usize) -> bool {
+        if op >= MIXED.len() {
+            return false;
+        }
         match self.only {
             Some(only) => usize::from(only) == op,
             None => self.bounds[op] > if op == 0 { 0 } else { self.bounds[op - 1] },

@@ -264,6 +264,23 @@ fn operations_keep_their_shares_and_their_own_positions() {
 }
 
 #[test]
+fn an_operation_that_is_asked_for_goes_on_from_its_own_position() {
+    let stream = mixed([70, 30, 0], source(0, 4096), vec![file(0, 0, 1 << 30)]);
+    let mut generator = Generator::new(&stream);
+    for i in 0..20 {
+        for op in [Op::Write, Op::Read] {
+            let expected = Next {
+                op,
+                file: 0,
+                offset: i * 4096,
+                len: 4096,
+            };
+            assert_eq!(generator.next_op(op), expected);
+        }
+    }
+}
+
+#[test]
 fn a_trimmed_block_is_written_next() {
     let mut stream = mixed([0, 0, 100], source(100, 4096), vec![file(0, 0, 1 << 24)]);
     stream.pattern.trim_then_write = true;
