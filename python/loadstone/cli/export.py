@@ -1,0 +1,36 @@
+"""`loadstone export`: a bundle's results in another format.
+
+Knows the names of the formats; they are written in `loadstone.report.exports`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from loadstone import exitcodes
+from loadstone.bundle.read import Bundle
+
+Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown"]
+
+
+def export(
+    bundle: Path, kind: Kind, /, *, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+) -> int:
+    """Write a bundle's results in another format.
+
+    Parameters
+    ----------
+    bundle
+        Directory of a run.
+    kind
+        Which format.
+    output
+        File, or directory for fio-logs [default: standard output for text].
+    """
+    from loadstone.report import exports
+
+    exports.export(Bundle.open(bundle), kind, output)
+    return exitcodes.DONE

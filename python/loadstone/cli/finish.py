@@ -1,0 +1,60 @@
+"""What `run` and `rerun` say when a run is over.
+
+Knows which of summary, JSON document, report and error go where. Computes nothing.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from typing import TYPE_CHECKING
+
+from loadstone.bundle.read import Bundle
+from loadstone.cli import talk
+from loadstone.cli.main import show
+
+if TYPE_CHECKING:
+    from loadstone.cli.live import LiveProgress
+    from loadstone.session import Outcome
+
+REPORT = "report.html"
+
+
+def live(*, wanted: bool) -> LiveProgress | None:
+    """Return a live display when it is wanted and standard error is a terminal."""
+    if not wanted or not sys.stderr.isatty():
+        return None
+    from loadstone.cli.live import LiveProgress
+
+    return LiveProgress()
+
+
+def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
+    """Print the result, write the report, print what went wrong; return the exit code."""
+    if outcome.status == "partial":
+        talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
+        return outcome.exit_code
+    bundle = Bundle.open(outcome.bundle_path)
+    if report:
+        from loadstone.report import page
+
+        page.write(bundle, outcome.bundle_path / REPORT)
+    if json:
+        sys.stdout.write(json_format.dumps(_document(bundle), indent=2) + "\n")
+        sys.stdout.flush()
+    else:
+        from rich.console import Console
+
+        from loadstone.report import terminal
+
+        terminal.summary(bundle, Console(highlight=False))
+    if outcome.error is not None:
+        show(outcome.error)
+    talk.say(f"bundle: {outcome.bundle_path}")
+    if report:
+        talk.say(f"report: {outcome.bundle_path / REPORT}")
+    return outcome.exit_code
+
+
+def _document(bundle: Bundle) -> object:
+    return json_format.loads((bundle.path / "result.json").read_text())

@@ -1,0 +1,94 @@
+"""From the command line's words to a Workload: a job file by path, or a named workload.
+
+Knows how a word is told to be one or the other, and what is near when it is neither.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.cli.arguments import COMMAND_LINE, Load
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, time_ns
+from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
+from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.workload import catalogue
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Workload
+
+STANDARD_INPUT = "-"
+
+
+def workload(word: str, load: Load) -> Workload:
+    """Read what is to run and change it as the options say.
+
+    Raises `InputError` for what cannot be read, and for an option that would have no effect.
+    """
+    found = _read(word, load)
+    mapping = load.mapping()
+    if mapping:
+        found = found.map_targets(mapping)
+    if load.target:
+        found = found.with_targets(load.target)
+    if load.size is not None:
+        found = found.with_size(amount(load.size, Reading(Where(COMMAND_LINE, option="--size"))))
+    if load.runtime is not None:
+        where = Where(COMMAND_LINE, option="--runtime")
+        found = found.with_runtime(time_ns(load.runtime, Reading(where), SECOND_NS))
+    return found
+
+
+def resolution(found: Workload, load: Load) -> Resolution:
+    """Resolve every default against this host. Touches nothing."""
+    return resolve(found, options=ResolveOptions(keep_ioengine=load.keep_ioengine))
+
+
+def _read(word: str, load: Load) -> Workload:
+    options = ReadOptions(allow_exec=load.allow_exec)
+    if word in catalogue.names() and not Path(word).is_file():
+        _refuse_for_names(load)
+        return catalogue.load(word).workload(load.parameters())
+    if load.set:
+        raise InputError(
+            f"{word} is a job file and has no parameters",
+            where=Where(COMMAND_LINE, option="--set"),
+            hint="--set is for named workloads; in a job file use ${VARIABLE} and the environment",
+        )
+    if word == STANDARD_INPUT:
+        source = TextSource(sys.stdin.buffer.read(), name="standard input")
+        return read_jobfiles([source], sections=load.section, options=options)
+    if not Path(word).exists():
+        raise _neither(word)
+    return read_jobfiles([FileSource(Path(word))], sections=load.section, options=options)
+
+
+def _refuse_for_names(load: Load) -> None:
+    for option, given in (("--section", load.section), ("--allow-exec", load.allow_exec)):
+        if given:
+            raise InputError(
+                "has no effect on a named workload",
+                where=Where(COMMAND_LINE, option=option),
+                hint="it is for job files; leave it out",
+            )
+
+
+def _neither(word: str) -> InputError:
+    """Say that nothing has this name, and what is nearest: a workload, or a file beside it."""
+    folder = Path(word).parent
+    files = [str(folder / entry.name) if str(folder) != "." else entry.name for entry in _entries(folder)]
+    near = difflib.get_close_matches(word, [*catalogue.names(), *files], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "`loadstone workloads` lists the named workloads"
+    return InputError(
+        f"{word!r} is neither a job file nor a named workload", where=Where(COMMAND_LINE), hint=hint
+    )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [entry for entry in folder.iterdir() if entry.is_file()]
+    except OSError:
+        return []

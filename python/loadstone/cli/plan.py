@@ -1,0 +1,35 @@
+"""`loadstone plan`: what would run, as JSON, touching nothing.
+
+Knows that standard output is the Plan and standard error everything said about it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from loadstone import exitcodes
+from loadstone.cli import talk
+from loadstone.cli.arguments import Load
+from loadstone.cli.load import resolution, workload
+from loadstone.plan import guard
+
+
+def plan(job: str, /, *, load: Load = Load()) -> int:
+    """Print what would run, as JSON; touch nothing.
+
+    Parameters
+    ----------
+    job
+        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
+    """
+    resolved = resolution(workload(job, load), load)
+    talk.notes(resolved.notes)
+    talk.say(f"the engine needs {resolved.memory_bytes / (1 << 20):.1f} MiB of memory")
+    for index in sorted(guard.written(resolved.plan)):
+        finding = guard.examine(resolved.plan.targets[index])
+        for reason in finding.in_use:
+            talk.say(f"would be refused: {finding.path}: {reason}")
+        for reason in finding.needs_consent if not finding.in_use else []:
+            talk.say(f"would need --i-accept-data-loss {finding.path}: {reason}")
+    sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
+    return exitcodes.DONE

@@ -1,0 +1,79 @@
+"""`loadstone run`: the main job, from a job file to a report.
+
+Knows the order: read, resolve, run, report. Each is done elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from loadstone.cli import commands, finish, talk
+from loadstone.cli.arguments import Flag, Load, Repeat
+from loadstone.cli.consent import consent
+from loadstone.cli.load import resolution, workload
+from loadstone.session import Asked, run_plan
+
+
+def run(
+    job: str,
+    /,
+    *,
+    load: Load = Load(),
+    out: Path | None = None,
+    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
+    json: Annotated[bool, Flag] = False,
+    progress: bool = True,
+    report: bool = True,
+) -> int:
+    """Run a job file or a named workload, and report.
+
+    Parameters
+    ----------
+    job
+        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
+    out
+        Directory of the bundle; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
+    i_accept_data_loss
+        Path of a target whose content may be lost (repeat for several); typed out, one by one.
+    json
+        Print one JSON document at the end instead of the summary.
+    progress
+        Show the run while it runs (on a terminal only).
+    report
+        Write the report into the bundle.
+    """
+    asked_for = workload(job, load)
+    resolved = resolution(asked_for, load)
+    talk.notes(resolved.notes)
+    options = {"job": job, **asdict(load), "i_accept_data_loss": list(i_accept_data_loss), "json": json}
+    asked = Asked(
+        request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},
+        inputs=dict(asked_for.sources),
+        workload_json=asked_for.model_dump_json(),
+        notes=list(resolved.notes),
+    )
+    commands.before(asked_for)
+    outcome = run_plan(
+        resolved.plan,
+        asked=asked,
+        out_dir=out or default_directory(asked_for.name),
+        progress=finish.live(wanted=progress),
+        consent=consent(i_accept_data_loss),
+    )
+    commands.after(asked_for)
+    return finish.tell(outcome, json=json, report=report)
+
+
+def default_directory(name: str) -> Path:
+    """Return a new directory under ./loadstone-runs, named after the time and the job."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)[:64]
+    base = Path("loadstone-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{safe}"
+    candidate, number = base, 1
+    while candidate.exists():
+        number += 1
+        candidate = base.with_name(f"{base.name}-{number}")
+    return candidate

@@ -1,0 +1,44 @@
+"""`loadstone workloads`: the named workloads, with their meaning and source.
+
+Knows how they are shown; what they are is in `workload.catalogue`.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from typing import Annotated
+
+from loadstone import exitcodes
+from loadstone.cli.arguments import COMMAND_LINE, Flag
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio.suggest import nearest
+from loadstone.workload import catalogue
+
+
+def workloads(name: str | None = None, /, *, json: Annotated[bool, Flag] = False) -> int:
+    """List the named workloads, or show one.
+
+    Parameters
+    ----------
+    name
+        Show this one with its parameters.
+    json
+        Print one JSON document.
+    """
+    known = catalogue.names()
+    if name is not None and name not in known:
+        raise InputError(
+            f"there is no workload {name!r}", where=Where(COMMAND_LINE), hint=nearest(name, known)
+        )
+    entries = [catalogue.load(one) for one in ([name] if name else known)]
+    if json:
+        documents = [entry.document() for entry in entries]
+        sys.stdout.write(json_format.dumps(documents, indent=2) + "\n")
+        return exitcodes.DONE
+    for entry in entries:
+        sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
+        for parameter in entry.parameters if name else ():
+            shown = f"{parameter.name}={parameter.default}"
+            sys.stdout.write(f"  --set {shown}: {parameter.meaning}\n")
+    return exitcodes.DONE
