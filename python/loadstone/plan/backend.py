@@ -1,0 +1,150 @@
+"""How a job's I/O is done: which backend, at which depth, on how many threads.
+
+Knows the engines of fio and what they become here, and when the synchronous path is the
+faster one. Knows no file names and no stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.plan import model as plan
+from loadstone.plan.model import TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.host import HostFacts, TargetFacts
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import Job
+
+NATIVE_ENGINE: Final = "io_uring"
+FIO_ENGINE: Final = "psync"
+"""fio's default on Linux."""
+_SYNCHRONOUS: Final = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2"))
+_RING_ONLY: Final = ("registerfiles", "fixedbufs", "sqthread_poll")
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A backend, the depth it is driven at, and whether clones share its threads."""
+
+    backend: plan.Backend
+    iodepth: int
+    shared: bool
+    cpus: tuple[int, ...]
+    nice: int
+
+
+def drive(
+    job: Job,
+    facts: Sequence[TargetFacts],
+    *,
+    keep_ioengine: bool,
+    strict: bool,
+    host: HostFacts,
+    notes: Notes,
+) -> Drive:
+    """Choose how the clones of a job do their I/O."""
+    iodepth = job.iodepth or 1
+    engine = job.ioengine or _default_engine(job, iodepth, strict=strict, notes=notes)
+    cpus = _cpus(job, host)
+    nice = job.nice or 0
+    _check_ring_options(job, engine)
+    if engine == "null":
+        return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
+    if engine in _SYNCHRONOUS or engine == "mmap":
+        if iodepth > 1:
+            notes.trap(job, "iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio")
+        backend: plan.Backend = plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
+        return Drive(backend, 1, shared=False, cpus=cpus, nice=nice)
+    if engine == "libaio" and keep_ioengine:
+        return Drive(plan.BackendLibaio(), iodepth, shared=True, cpus=cpus, nice=nice)
+    if engine != NATIVE_ENGINE:
+        if keep_ioengine:
+            raise RefusedError(
+                f"{engine} is not built in", where=job.at("ioengine"), hint="let it run on io_uring"
+            )
+        notes.changed(job, "ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
+    if not keep_ioengine and _completes_in_caller(job, facts):
+        notes.changed(
+            job,
+            "ioengine",
+            "the target is in memory and lacks non-blocking I/O: I/O is done by plain system calls, "
+            f"which complete in the caller; depth 1 per clone instead of {iodepth}",
+        )
+        return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
+    if iodepth > 1 and job.iodepth_batch is None:
+        notes.info(job, "iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
+    return Drive(_ring(job), iodepth, shared=True, cpus=cpus, nice=nice)
+
+
+def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> str:
+    """Return fio's default, unless the depth shows that it cannot have been meant."""
+    asks_ring = iodepth > 1 or any(getattr(job, name) for name in (*_RING_ONLY, "hipri"))
+    if strict or not asks_ring:
+        return FIO_ENGINE
+    notes.trap(
+        job,
+        "iodepth",
+        f"iodepth={iodepth} without ioengine: runs on io_uring; fio would use {FIO_ENGINE} at depth 1",
+    )
+    return NATIVE_ENGINE
+
+
+def _ring(job: Job) -> plan.BackendIoUring:
+    direct = bool(job.direct)
+    if job.hipri and not direct:
+        raise RefusedError("polling needs direct I/O", where=job.at("hipri"), hint="add direct=1")
+    return plan.BackendIoUring(
+        registered_files=job.registerfiles is not False,
+        fixed_buffers=direct if job.fixedbufs is None else job.fixedbufs,
+        iopoll=bool(job.hipri),
+        sqpoll=bool(job.sqthread_poll),
+    )
+
+
+def _check_ring_options(job: Job, engine: str) -> None:
+    """Refuse options of the ring with engines that have none."""
+    for field in (*_RING_ONLY, "hipri"):
+        if getattr(job, field) and engine in (*_SYNCHRONOUS, "mmap", "null"):
+            raise RefusedError(
+                f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
+            )
+
+
+def _completes_in_caller(job: Job, facts: Sequence[TargetFacts]) -> bool:
+    wants_ring = job.hipri or job.sqthread_poll
+    return not wants_ring and bool(facts) and all(f.punts and f.kind is not TargetKind.VIRTUAL for f in facts)
+
+
+def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:
+    wanted = job.cpus_allowed or ()
+    missing = [cpu for cpu in wanted if cpu not in host.cpus]
+    if missing:
+        raise InputError(
+            f"CPU {missing[0]} cannot be used here",
+            where=job.at("cpus_allowed"),
+            hint="usable are: " + ", ".join(map(str, host.cpus[:32])),
+        )
+    if job.cpus_policy and not wanted:
+        raise RefusedError("has no effect without cpus_allowed", where=job.at("cpus_policy"))
+    return wanted
+
+
+def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
+    """Refuse direct I/O in sizes or at addresses the target cannot do."""
+    if not job.direct or job.ioengine == "null":
+        return
+    if job.ioengine == "mmap":
+        raise RefusedError("mmap cannot be direct I/O", where=job.at("direct"), hint="remove direct=1")
+    unit = max((f.logical_block_bytes for f in facts if f.kind is not TargetKind.CHAR), default=1)
+    for size in sizes:
+        if size % unit:
+            raise InputError(
+                f"direct I/O on this target is done in multiples of {unit} bytes, not {size}",
+                where=job.at("bs" if any(job.bs) else "bsrange" if any(job.bsrange) else "bssplit"),
+                hint=f"use multiples of {unit}, or direct=0",
+            )

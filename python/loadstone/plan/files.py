@@ -1,0 +1,236 @@
+"""Which files a clone of a job uses, and which bytes of them.
+
+Knows fio's rules for names, sizes, offsets and totals (HOWTO, "Target file/device" and
+"I/O size"; the arithmetic was checked against fio 3.33). Knows no backend and no other
+job. Sizes in bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.plan.model import TargetKind
+from loadstone.plan.pattern import max_block, min_block, shares
+from loadstone.workload.model import Amount, Job
+
+if TYPE_CHECKING:
+    from loadstone.plan.host import HostFacts, TargetFacts
+    from loadstone.plan.notes import Notes
+
+DEFAULT_FORMAT: Final = "$jobname.$jobnum.$filenum"
+_UNKNOWN: Final = 2**63
+"""Size of what has none (a missing file, a character device) while it is not clamped."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """Bytes `offset` to `offset + length` of the target at `path`."""
+
+    path: str
+    facts: TargetFacts
+    offset_bytes: int
+    length_bytes: int
+
+    @property
+    def end_bytes(self) -> int:
+        """First byte after the range."""
+        return self.offset_bytes + self.length_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CloneFiles:
+    """What one clone uses, and how many bytes it moves in one loop."""
+
+    ranges: tuple[FileRange, ...]
+    total_bytes: int
+
+
+def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Notes) -> list[str]:
+    """Absolute paths of a clone's files."""
+    place = base_directory
+    if job.directories:
+        place = os.path.join(base_directory, job.directories[clone % len(job.directories)])  # noqa: PTH118 - text, as open(2) gets it
+    if job.targets:
+        if job.nrfiles is not None and job.nrfiles != len(job.targets):
+            notes.info(
+                job, "nrfiles", f"nrfiles={job.nrfiles} has no effect: filename names {len(job.targets)}"
+            )
+        found = [target.path for target in job.targets]
+    elif (job.nrfiles or 1) == 1 and _is_device(job.name, base_directory, host):
+        return [_join(base_directory, job.name)]
+    else:
+        found = [_format(job, clone, number) for number in range(job.nrfiles or 1)]
+    return [_join(place, name) for name in found]
+
+
+def _join(place: str, name: str) -> str:
+    return os.path.normpath(os.path.join(place, name))  # noqa: PTH118 - text, as open(2) gets it
+
+
+def _is_device(name: str, base_directory: str, host: HostFacts) -> bool:
+    """Whether a job's name is a device: then that is its target, as in fio."""
+    path = _join(base_directory, name)
+    if path in host.known:
+        return host.known[path].kind is not TargetKind.FILE
+    return "/" in name and os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)  # noqa: PTH110, PTH112, PTH113 - as above
+
+
+def _format(job: Job, clone: int, number: int) -> str:
+    values = {"jobname": job.name, "jobnum": str(clone), "filenum": str(number), "clientuid": ""}
+    return re.sub(
+        r"\$(jobname|jobnum|filenum|clientuid)",
+        lambda match: values[match[1].lower()],
+        job.filename_format or DEFAULT_FORMAT,
+        flags=re.IGNORECASE,
+    )
+
+
+def resolve_files(
+    job: Job, clone: int, *, base_directory: str, host: HostFacts, notes: Notes, seed: int
+) -> CloneFiles:
+    """Resolve a clone's files. Raises InputError when no size is known, or none fits."""
+    virtual = job.ioengine == "null"
+    paths = names(job, clone, base_directory, host, notes)
+    facts = [_virtual() if virtual else host.target(path, job.at("targets")) for path in paths]
+    _check_size_known(job, facts)
+    chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
+    ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
+    total = sum(part.length_bytes for part in ranges)
+    asked = job.size.bytes if job.size and job.size.bytes else 0
+    size = min(asked, total) if asked else total
+    smallest = min_block(job)
+    if size < max(smallest, 1) or total == 0:
+        raise InputError(
+            f"{total} bytes are to be used, less than one block of {smallest}",
+            where=job.at("size" if job.size else "targets"),
+            hint="give a larger size, a smaller bs or a smaller offset",
+        )
+    if job.io_size is not None:
+        size = job.io_size.of(total) if job.io_size.percent is not None else job.io_size.bytes or size
+    if size < max_block(job) and not job.time_based:
+        notes.info(job, "size", f"{size} bytes are less than the largest block")
+    return CloneFiles(tuple(ranges), size)
+
+
+def _virtual() -> TargetFacts:
+    from loadstone.plan.host import TargetFacts as Facts  # noqa: PLC0415 - only types are imported above
+
+    return Facts(TargetKind.VIRTUAL)
+
+
+def _real_size(facts: TargetFacts) -> int:
+    known = facts.exists and facts.kind in (TargetKind.FILE, TargetKind.BLOCK)
+    return facts.size_bytes if known else _UNKNOWN
+
+
+def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
+    real = [_real_size(f) for f in facts]
+    if job.fill_device and any(f.kind is not TargetKind.BLOCK for f in facts):
+        raise RefusedError(
+            "filling a file system is not supported", where=job.at("fill_device"), hint="give size="
+        )
+    if job.filesize_bytes or (job.size and job.size.bytes):
+        return
+    if all(0 < size < _UNKNOWN for size in real):
+        return
+    percent = "" if job.size is None else f" (a percentage of what does not exist: {job.size.percent:g}%)"
+    raise InputError(
+        f"[{job.name}] needs a size{percent}", where=job.at("size"), hint="give size=, for example size=1g"
+    )
+
+
+def _ranges(
+    job: Job, clone: int, files: list[tuple[str, TargetFacts]], chance: random.Random, notes: Notes
+) -> list[FileRange]:
+    smallest = min_block(job)
+    whole = job.size.bytes if job.size and job.size.bytes else 0
+    each = whole // len(files)
+    extra = (whole - each * len(files)) // smallest
+    ranges = []
+    for path, fact in files:
+        real = _real_size(fact)
+        offset = _offset(job, clone, fact, smallest)
+        length = each
+        if job.filesize_bytes is None and extra > 0:
+            length += smallest
+            extra -= 1
+        if job.filesize_bytes is not None:
+            length = _from_file_size(job, job.filesize_bytes, real, offset, chance)
+        elif length == 0:
+            length = real - offset
+        if length < 0 or (real < _UNKNOWN and fact.kind is TargetKind.BLOCK and offset >= real):
+            raise InputError(
+                f"the offset {offset} is past the end of {path}",
+                where=job.at("offset"),
+                hint="give a smaller offset",
+            )
+        length = _percent_of(job, length, offset, smallest)
+        ranges.append(FileRange(path, fact, offset, _clamped(job, path, fact, (offset, length), notes)))
+    return ranges
+
+
+def _from_file_size(job: Job, bounds: tuple[int, int], real: int, offset: int, chance: random.Random) -> int:
+    low, high = bounds
+    if low <= real <= high:
+        return real - offset
+    if offset > low:
+        raise InputError(f"the offset {offset} is past filesize {low}", where=job.at("offset"))
+    if low == high:
+        return low - offset
+    smallest = min_block(job)
+    drawn = chance.randint(low, high)
+    return max(low, drawn - drawn % smallest) - offset
+
+
+def _percent_of(job: Job, length: int, offset: int, smallest: int) -> int:
+    percent = job.size.percent if job.size else None
+    if percent is None or percent == 100:
+        return length
+    whole = length + offset
+    part = min(int(whole * percent // 100), whole - offset)
+    return part - part % smallest
+
+
+def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], notes: Notes) -> int:
+    """Cut a range at the end of a device; files grow instead, unless they may not be made."""
+    offset, length = span
+    if fact.kind is TargetKind.BLOCK and offset + length > fact.size_bytes:
+        notes.info(job, "size", f"{path} has {fact.size_bytes} bytes: the range ends there")
+        return fact.size_bytes - offset
+    if fact.kind is TargetKind.FILE and job.allow_file_create is False and offset + length > fact.size_bytes:
+        raise InputError(
+            f"{path} has {fact.size_bytes if fact.exists else 'no'} bytes, {offset + length} are needed",
+            where=job.at("allow_file_create"),
+            hint="remove allow_file_create=0",
+        )
+    return length
+
+
+def _offset(job: Job, clone: int, fact: TargetFacts, smallest: int) -> int:
+    """Start of a clone's range: `offset` and `clone` times `offset_increment`.
+
+    Percentages are of the existing size and rounded up to `offset_align` or a block.
+    """
+    start, step = job.offset or Amount(bytes=0), job.offset_increment or Amount(bytes=0)
+    percents = start.percent is not None or step.percent is not None
+    real = _real_size(fact)
+    if percents and real == _UNKNOWN:
+        raise InputError(
+            "a percentage of what has no size yet", where=job.at("offset"), hint="give the offset in bytes"
+        )
+    offset = start.of(real) + clone * step.of(real)
+    if percents:
+        unit = job.offset_align_bytes or smallest
+        offset = -(-offset // unit) * unit
+    return offset
+
+
+def writes(job: Job) -> bool:
+    """Whether a job writes or trims."""
+    _, write, trim = shares(job)
+    return write + trim > 0

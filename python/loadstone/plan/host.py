@@ -1,0 +1,197 @@
+"""What planning has to know of the host: CPUs, memory, and what a path is.
+
+Knows `stat(2)`, sysfs and the mount table; opens no target and writes nothing. Facts can
+be given instead of looked up (`known`), so that planning for another host or for a test
+is the same code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, Where
+from loadstone.plan.model import Identity, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SECTOR_BYTES: Final = 512
+"""Unit of `size` in sysfs, whatever the device's block size."""
+_MEMORY_FILE_SYSTEMS: Final = frozenset(("tmpfs", "ramfs"))
+_MEMORY_DEVICE: Final = re.compile(r"zram\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """What stands at a path."""
+
+    kind: TargetKind
+    exists: bool = True
+    size_bytes: int = 0
+    """0 for character devices, which have none."""
+    allocated_bytes: int | None = None
+    """Of a file; less than its size when it has holes."""
+    logical_block_bytes: int = SECTOR_BYTES
+    """Unit of direct I/O."""
+    punts: bool = False
+    """In memory and without non-blocking I/O: a ring would hand all to kernel threads."""
+    identity: Identity | None = None
+    free_bytes: int | None = None
+    """Free on the file system of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The host a Plan is for. Look it up with `HostFacts.here()`."""
+
+    cpus: tuple[int, ...]
+    """CPUs this process may use."""
+    memory_bytes: int
+    page_bytes: int = 4096
+    known: Mapping[str, TargetFacts] = field(default_factory=dict)
+    """Facts by absolute path, instead of looking."""
+
+    @classmethod
+    def here(cls) -> HostFacts:
+        """Return the facts of this host."""
+        page = os.sysconf("SC_PAGE_SIZE")
+        return cls(tuple(sorted(os.sched_getaffinity(0))), page * os.sysconf("SC_PHYS_PAGES"), page)
+
+    def target(self, path: str, where: Where | None) -> TargetFacts:
+        """Say what stands at an absolute path; a missing file is a file that does not exist.
+
+        Raises InputError when no file can be there.
+        """
+        known = self.known.get(path)
+        return known if known is not None else _look(path, where)
+
+
+def _look(path: str, where: Where | None) -> TargetFacts:
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return _missing(path, where)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"cannot look at {path}: {reason}", where=where) from None
+    identity = Identity(device=found.st_dev, inode=found.st_ino, special=found.st_rdev)
+    if stat.S_ISBLK(found.st_mode):
+        return _block(found.st_rdev, identity)
+    if stat.S_ISCHR(found.st_mode):
+        return TargetFacts(TargetKind.CHAR, identity=identity)
+    if not stat.S_ISREG(found.st_mode):
+        what = "a directory" if stat.S_ISDIR(found.st_mode) else "neither a file nor a device"
+        raise InputError(
+            f"{path} is {what}", where=where, hint="give a file or a device; directory= for a place"
+        )
+    return _file(path, found, identity)
+
+
+def _missing(path: str, where: Where | None) -> TargetFacts:
+    parent = Path(path).parent
+    if not parent.is_dir():
+        raise InputError(f"{path}: there is no directory {parent}", where=where, hint=f"mkdir -p {parent}")
+    if path.startswith("/dev/") and parent == Path("/dev"):
+        near = sorted(entry.name for entry in parent.iterdir() if entry.name[:2] == Path(path).name[:2])[:8]
+        raise InputError(
+            f"there is no device {path}",
+            where=where,
+            hint=f"there is: {', '.join(near)}" if near else "see lsblk; --map OLD=NEW redirects a target",
+        )
+    medium, block = _file_system(str(parent), parent.stat().st_dev)
+    return TargetFacts(
+        TargetKind.FILE,
+        exists=False,
+        allocated_bytes=0,
+        logical_block_bytes=block,
+        punts=medium,
+        free_bytes=_free(str(parent)),
+    )
+
+
+def _file(path: str, found: os.stat_result, identity: Identity) -> TargetFacts:
+    medium, block = _file_system(path, found.st_dev)
+    return TargetFacts(
+        TargetKind.FILE,
+        size_bytes=found.st_size,
+        allocated_bytes=found.st_blocks * 512,
+        logical_block_bytes=block,
+        punts=medium,
+        identity=identity,
+        free_bytes=_free(path),
+    )
+
+
+def _free(path: str) -> int | None:
+    try:
+        numbers = os.statvfs(path)
+    except OSError:
+        return None
+    return numbers.f_bavail * numbers.f_frsize
+
+
+def _block(device: int, identity: Identity) -> TargetFacts:
+    entry = _sysfs(device)
+    sectors = _number(entry / "size") or 0
+    name = entry.resolve().name
+    return TargetFacts(
+        TargetKind.BLOCK,
+        size_bytes=sectors * SECTOR_BYTES,
+        logical_block_bytes=_logical_block(entry),
+        punts=bool(_MEMORY_DEVICE.match(name)),
+        identity=identity,
+    )
+
+
+def _sysfs(device: int) -> Path:
+    return Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+
+
+def _logical_block(entry: Path) -> int:
+    """Return the logical block size; a partition has it one directory up."""
+    resolved = entry.resolve()
+    for place in (resolved, resolved.parent):
+        size = _number(place / "queue" / "logical_block_size")
+        if size:
+            return size
+    return SECTOR_BYTES
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _file_system(path: str, device: int) -> tuple[bool, int]:
+    """Return whether the file system of a path punts, and its unit of direct I/O."""
+    kind, source = _mount_of(os.path.realpath(path))
+    block = _logical_block(_sysfs(device)) if os.major(device) else SECTOR_BYTES
+    return kind in _MEMORY_FILE_SYSTEMS or bool(_MEMORY_DEVICE.match(source.rpartition("/")[2])), block
+
+
+def _mount_of(path: str) -> tuple[str, str]:
+    """Return file system type and source of the mount a real path is on.
+
+    Format: proc_pid_mountinfo(5); the last mount of the longest mount point counts.
+    """
+    best, answer = -1, ("", "")
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return answer
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        point = re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), left.split(" ")[4])
+        inside = point in ("/", path) or path.startswith(point + "/")
+        if inside and len(point) >= best:
+            best = len(point)
+            kind, source = right.split(" ")[:2]
+            answer = (kind, source)
+    return answer

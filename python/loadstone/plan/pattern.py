@@ -1,0 +1,218 @@
+"""What I/O a job asks for, as a Pattern: shares, sizes, addresses.
+
+Knows the defaults and precedences of fio's options for block sizes and random addresses
+(fio's HOWTO, "Block size", "I/O type"). Knows no file and no device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError
+from loadstone.plan import model as plan
+from loadstone.workload.model import (
+    BlockSizes,
+    Distribution,
+    FixedSize,
+    Job,
+    SizeRange,
+    SizeShare,
+    SizeTable,
+)
+
+if TYPE_CHECKING:
+    from loadstone.plan.notes import Notes
+
+DEFAULT_BLOCK_BYTES: Final = 4096
+DEFAULT_RW: Final = "read"
+DEFAULT_READ_PERCENT: Final = 50
+_MAX_TABLE: Final = 1024
+
+
+def shares(job: Job) -> tuple[int, int, int]:
+    """Percent of reads, writes and trims."""
+    rw = (job.rw or DEFAULT_RW).removeprefix("rand")
+    if rw == "rw":
+        reads = DEFAULT_READ_PERCENT if job.rwmix_read_percent is None else job.rwmix_read_percent
+        return reads, 100 - reads, 0
+    return {"read": (100, 0, 0), "write": (0, 100, 0), "trim": (0, 0, 100), "trimwrite": (0, 50, 50)}[rw]
+
+
+def is_random(job: Job) -> bool:
+    """Whether addresses are random."""
+    return (job.rw or DEFAULT_RW).startswith("rand")
+
+
+def sizes(job: Job) -> tuple[BlockSizes, BlockSizes, BlockSizes]:
+    """Block sizes of reads, writes, trims: a split before a range before a fixed size."""
+    found: list[BlockSizes] = [
+        job.bssplit[i] or job.bsrange[i] or job.bs[i] or FixedSize(bytes=DEFAULT_BLOCK_BYTES)
+        for i in range(3)
+    ]
+    if job.bs_is_seq_rand:
+        found = [found[1] if is_random(job) else found[0]] * 3
+    return found[0], found[1], found[2]
+
+
+def smallest(block: BlockSizes) -> int:
+    """Smallest size in bytes."""
+    if isinstance(block, FixedSize):
+        return block.bytes
+    return block.min_bytes if isinstance(block, SizeRange) else min(e.bytes for e in block.entries)
+
+
+def largest(block: BlockSizes) -> int:
+    """Largest size in bytes."""
+    if isinstance(block, FixedSize):
+        return block.bytes
+    return block.max_bytes if isinstance(block, SizeRange) else max(e.bytes for e in block.entries)
+
+
+def min_block(job: Job) -> int:
+    """Smallest block over all three directions, used or not, as fio takes it."""
+    return min(smallest(block) for block in sizes(job))
+
+
+def max_block(job: Job) -> int:
+    """Largest block of the directions in use."""
+    return max(largest(block) for block, share in zip(sizes(job), shares(job), strict=True) if share)
+
+
+def pattern(job: Job, notes: Notes, range_bytes: int) -> plan.Pattern:
+    """Resolve a job's I/O pattern; zones are laid out over `range_bytes`."""
+    reads, writes, trims = shares(job)
+    _check(job, notes)
+    blocks = sizes(job)
+    ops = [_op(job, i, blocks[i], notes, range_bytes) for i in range(3)]
+    return plan.Pattern(
+        read_percent=reads,
+        write_percent=writes,
+        trim_percent=trims,
+        trim_then_write=(job.rw or "").endswith("trimwrite"),
+        read=ops[0],
+        write=ops[1],
+        trim=ops[2],
+    )
+
+
+def _check(job: Job, notes: Notes) -> None:
+    """Refuse or note what has no effect in this combination."""
+    mixed = (job.rw or DEFAULT_RW) in ("rw", "randrw")
+    if job.rwmix_read_percent is not None and not mixed:
+        notes.info(job, "rwmix_read_percent", f"rwmixread has no effect with rw={job.rw or DEFAULT_RW}")
+    if job.bs_is_seq_rand and any(p not in (None, 100) for p in job.percentage_random):
+        raise RefusedError(
+            "bs_is_seq_rand with a mix of sequential and random is not supported",
+            where=job.at("bs_is_seq_rand"),
+            hint="use two jobs",
+        )
+    if job.bs_unaligned and job.direct:
+        raise RefusedError(
+            "unaligned block sizes cannot be direct I/O",
+            where=job.at("bs_unaligned"),
+            hint="remove direct=1 or bs_unaligned",
+        )
+    for better, worse in (("bssplit", "bsrange"), ("bssplit", "bs"), ("bsrange", "bs")):
+        if any(getattr(job, better)) and any(getattr(job, worse)) and job.at(better) != job.at(worse):
+            notes.trap(job, worse, f"{worse} has no effect where {better} is given, as in fio")
+
+
+def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> plan.OpPattern:
+    random = is_random(job)
+    percent = job.percentage_random[i]
+    align = job.blockalign_bytes[i] if random else None
+    number = job.rw_number
+    return plan.OpPattern(
+        random_percent=(100 if percent is None else int(percent)) if random else 0,
+        random=_order(job, i, block, notes, range_bytes),
+        stride_bytes=0 if random or number is None else number,
+        run_length=number if random and number else 1,
+        run_identical=job.rw_sequencer == "identical",
+        sizes=_sizes(job, block, notes),
+        align_bytes=align or smallest(block),
+    )
+
+
+def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> plan.RandomOrder:
+    distribution = job.random_distribution[i] or Distribution(kind="random")
+    parameter = distribution.parameter or 0.0
+    if distribution.kind == "zipf":
+        return plan.RandomOrderZipf(theta=parameter, center=distribution.center)
+    if distribution.kind == "pareto":
+        return plan.RandomOrderPareto(h=parameter, center=distribution.center)
+    if distribution.kind == "normal":
+        return plan.RandomOrderNormal(deviation_percent=parameter, center=distribution.center)
+    if distribution.kind.startswith("zoned"):
+        return plan.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
+    repeat = bool(job.norandommap)
+    aligned = job.blockalign_bytes[i]
+    if is_random(job) and not repeat and aligned not in (None, smallest(block)):
+        repeat = True
+        notes.info(job, "blockalign_bytes", "blockalign turns the random map off, as in fio")
+    return plan.RandomOrderUniform(repeat=repeat)
+
+
+def _zones(job: Job, distribution: Distribution, range_bytes: int, block_bytes: int) -> tuple[plan.Zone, ...]:
+    """Lay zones out over the range in whole blocks; the last takes the rest."""
+    lengths: list[int] = []
+    for _, size in distribution.zones:
+        wanted = int(size) if distribution.kind == "zoned_abs" else int(range_bytes * size / 100)
+        lengths.append(wanted - wanted % block_bytes)
+    if distribution.kind == "zoned" and lengths:
+        lengths[-1] = range_bytes - sum(lengths[:-1])
+    if sum(lengths) > range_bytes or any(length < block_bytes for length in lengths):
+        raise RefusedError(
+            f"the zones do not fit {range_bytes} bytes in blocks of {block_bytes}",
+            where=job.at("random_distribution"),
+            hint="give a larger size or fewer zones",
+        )
+    return tuple(
+        plan.Zone(access_percent=access, length_bytes=length)
+        for (access, _), length in zip(distribution.zones, lengths, strict=True)
+    )
+
+
+def _sizes(job: Job, block: BlockSizes, notes: Notes) -> plan.Sizes:
+    if isinstance(block, FixedSize):
+        return plan.SizesFixed(bytes=block.bytes)
+    if isinstance(block, SizeRange):
+        return _range(job, block)
+    return _table(job, block, notes)
+
+
+def _range(job: Job, block: SizeRange) -> plan.Sizes:
+    """Multiples of the smallest size; a largest one that is none gets its own share.
+
+    fio draws from `[min, min + max)`, cuts down to a multiple and caps at the largest, so
+    a cap between two multiples stands for what was drawn above it.
+    """
+    low, high = block.min_bytes, block.max_bytes
+    if low == high:
+        return plan.SizesFixed(bytes=low)
+    step = 1 if job.bs_unaligned else low
+    if high % step == 0 or high // low >= _MAX_TABLE:
+        return plan.SizesRange(min_bytes=low, max_bytes=high - high % step, step_bytes=step)
+    table = []
+    for value in range(low, low + high, low):
+        weight = float(min(low + high, value + low) - value)
+        table.append(plan.SizeWeight(bytes=min(value, high), weight=weight))
+    return plan.SizesSplit(table=tuple(table))
+
+
+def _table(job: Job, block: SizeTable, notes: Notes) -> plan.Sizes:
+    given = sum(entry.percent or 0.0 for entry in block.entries)
+    missing = sum(entry.percent is None for entry in block.entries)
+    entries = [
+        SizeShare(e.bytes, (100 - given) / missing if e.percent is None else e.percent) for e in block.entries
+    ]
+    rest = 100 - sum(e.percent or 0.0 for e in entries)
+    if rest > 1e-9:
+        most = max(range(len(entries)), key=lambda i: entries[i].percent or 0.0)
+        entries[most] = SizeShare(entries[most].bytes, (entries[most].percent or 0.0) + rest)
+        notes.trap(
+            job,
+            "bssplit",
+            f"the shares add up to {given:g}%: {entries[most].bytes} bytes gets the rest, as in fio",
+        )
+    used = [e for e in entries if e.percent]
+    return plan.SizesSplit(table=tuple(plan.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in used))

@@ -1,0 +1,360 @@
+"""A Workload and a host into a Plan: nothing left to default.
+
+Knows stages, groups, clones, units, cells, workers and targets, and puts together what
+the other files of this room resolve. Looks at paths (`host`) and opens nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import secrets
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.plan import backend, budget, files, pattern, stream
+from loadstone.plan import model as plan
+from loadstone.plan.host import HostFacts
+from loadstone.plan.notes import Notes
+from loadstone.plan.targets import Targets, TargetUse
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Job, Note, Workload
+
+MAX_CLONES: Final = 65_536
+MAX_FILE_USES: Final = 262_144
+MAX_CELLS_PER_UNIT: Final = 64
+"""A unit with more targets keeps one histogram for all of them."""
+DEFAULT_GRACE_NS: Final = 10_000_000_000
+_REPEATABLE_SEED: Final = 0x4C6F_6164
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveOptions:
+    """How to resolve.
+
+    `keep_ioengine`: libaio runs on libaio. `per_clone_units`: clones of jobs without
+    group_reporting are units of their own. `interval_ns` None: chosen. `read_only`:
+    refuse jobs that write. `base_directory`: what relative paths start from.
+    """
+
+    keep_ioengine: bool = False
+    per_clone_units: bool = False
+    interval_ns: int | None = None
+    grace_ns: int = DEFAULT_GRACE_NS
+    read_only: bool = False
+    base_directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A Plan and what is known about it before it runs."""
+
+    plan: plan.Plan
+    notes: tuple[Note, ...]
+    writes: tuple[TargetUse, ...]
+    """Targets that will be written, trimmed, made longer or created."""
+    memory_bytes: int
+    disk_bytes_estimate: int
+    """Samples and prepared files."""
+    duration_ns: int | None
+    """Longest time of the load; None when it ends by bytes."""
+
+
+@dataclass(slots=True)
+class _Clone:
+    """One clone on its way into the Plan."""
+
+    job: Job
+    number: int
+    stage: int
+    unit: int
+    uses: tuple[tuple[int, files.FileRange], ...]
+    drive: backend.Drive
+    stream: plan.Stream
+
+
+@dataclass(slots=True)
+class _Build:
+    """Everything collected so far."""
+
+    options: ResolveOptions
+    host: HostFacts
+    base: str
+    notes: Notes
+    targets: Targets
+    strict: bool
+    units: list[plan.Unit] = field(default_factory=list)
+    cells: list[plan.Cell] = field(default_factory=list)
+    clones: list[_Clone] = field(default_factory=list)
+    buffers_bytes: int = 0
+
+
+def resolve(
+    workload: Workload, *, host: HostFacts | None = None, options: ResolveOptions | None = None
+) -> Resolution:
+    """Resolve every default of a Workload against a host.
+
+    Touches nothing: paths are only looked at. Raises InputError for what cannot be (no
+    size, no such device, a block larger than the file) and RefusedError for what would
+    have no effect or is not done.
+    """
+    options = options or ResolveOptions()
+    base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
+    strict = workload.strict_fio_reading
+    build = _Build(options, host or HostFacts.here(), base, Notes(), Targets(), strict)
+    _check_workload(workload, options)
+    stage, group, in_group = 0, 0, 0
+    for index, job in enumerate(workload.jobs):
+        if job.stonewall and index:
+            stage += 1
+        if (job.stonewall or job.new_group) and in_group:
+            group, in_group = group + 1, 0
+        in_group += job.numjobs or 1
+        _add_job(build, job, stage, group)
+    _check_exits(workload, build)
+    return _finish(workload, build)
+
+
+def _check_workload(workload: Workload, options: ResolveOptions) -> None:
+    clones = sum(job.numjobs or 1 for job in workload.jobs)
+    uses = sum((job.numjobs or 1) * max(len(job.targets), job.nrfiles or 1) for job in workload.jobs)
+    if clones > MAX_CLONES or uses > MAX_FILE_USES:
+        raise RefusedError(
+            f"{clones} clones using {uses} files are too many",
+            where=workload.jobs[0].where,
+            hint=f"at most {MAX_CLONES} clones and {MAX_FILE_USES} files in all; raise iodepth instead",
+        )
+    if not workload.strict_fio_reading:
+        _check_forgotten_target(workload)
+    for job in workload.jobs:
+        if options.read_only and files.writes(job):
+            raise RefusedError(
+                f"[{job.name}] writes, and only reading is allowed",
+                where=job.at("rw"),
+                hint="use rw=read or randread",
+            )
+
+
+def _check_forgotten_target(workload: Workload) -> None:
+    """Refuse a job without a target beside jobs that name devices.
+
+    fio would use a file named after the job in the current directory: a test of the
+    wrong thing.
+    """
+    named = [j for j in workload.jobs if any(t.written.startswith("/dev/") for t in j.targets)]
+    for job in workload.jobs:
+        blank = not job.targets and not job.directories and not job.name.startswith("/")
+        if named and blank and job.filename_format is None and job.ioengine != "null":
+            device = next(t.written for t in named[0].targets if t.written.startswith("/dev/"))
+            raise RefusedError(
+                f"the section [{job.name}] has no filename, while others name devices "
+                f"([{named[0].name}]: {device}); "
+                f"fio would use a file named {job.name}.0.0 in the current directory",
+                where=job.where,
+                hint=f"add filename=... to [{job.name}], or remove the section",
+            )
+
+
+def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
+    clones = job.numjobs or 1
+    apart = build.options.per_clone_units and not job.group_reporting and clones > 1
+    unit = -1
+    for clone in range(clones):
+        if apart or clone == 0:
+            unit = len(build.units)
+            build.units.append(plan.Unit(name=job.name, group=group, clone=clone if apart else None))
+        _add_clone(build, job, clone, (stage, unit))
+
+
+def _seed(job: Job, build: _Build, *words: object) -> int:
+    """Return a seed of 63 bits that depends on the job's seed and on `words`."""
+    repeat = job.randrepeat is not False and job.allrandrepeat is not False
+    if job.randseed is not None:
+        base = job.randseed
+    elif repeat:
+        base = _REPEATABLE_SEED
+    else:
+        base = secrets.randbits(63)
+        build.notes.info(job, "randrepeat", "another random sequence in each run (randrepeat=0)")
+    digest = hashlib.blake2b(repr((base, *words)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _add_clone(build: _Build, job: Job, clone: int, place: tuple[int, int]) -> None:
+    number = len(build.clones) + 1
+    stage, unit = place
+    seed = _seed(job, build, number)
+    found = files.resolve_files(
+        job, clone, base_directory=build.base, host=build.host, notes=build.notes, seed=seed
+    )
+    facts = [part.facts for part in found.ranges]
+    blocks = [
+        f(b)
+        for b, used in zip(pattern.sizes(job), pattern.shares(job), strict=True)
+        if used
+        for f in (pattern.smallest, pattern.largest)
+    ]
+    backend.check_direct(job, blocks, facts)
+    how = backend.drive(
+        job,
+        facts,
+        keep_ioengine=build.options.keep_ioengine,
+        strict=build.strict,
+        host=build.host,
+        notes=build.notes,
+    )
+    if job.cpus_policy == "split":
+        how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
+    uses = tuple((build.targets.use(job, part, build.notes), part) for part in found.ranges)
+    chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
+    build.clones.append(
+        _Clone(
+            job=job,
+            number=number,
+            stage=stage,
+            unit=unit,
+            uses=uses,
+            drive=how,
+            stream=plan.Stream(
+                name=f"{job.name}.{clone}",
+                worker=0,
+                files=(),
+                file_choice=stream.file_choice(job, len(uses)),
+                seed=seed,
+                iodepth=how.iodepth,
+                batch=stream.batch(job, how.iodepth, build.notes),
+                pattern=pattern.pattern(job, build.notes, min(part.length_bytes for part in found.ranges)),
+                pace=stream.pace(job, build.notes),
+                flush=stream.flush(job),
+                payload=stream.payload(job),
+                limits=stream.limits(job, found.total_bytes, build.notes, chance),
+                errors=stream.errors(job),
+                log_ios=job.logs.every_io,
+            ),
+        )
+    )
+    build.buffers_bytes += stream.buffer_bytes(job, how.iodepth)
+
+
+def _check_exits(workload: Workload, build: _Build) -> None:
+    """Refuse `exitall` where ending the stage is not what fio would do."""
+    for job in workload.jobs:
+        if not job.exitall:
+            if job.exit_what is not None:
+                raise RefusedError("has no effect without exitall", where=job.at("exit_what"))
+            continue
+        stages = {clone.stage for clone in build.clones}
+        if job.exit_what == "all" and len(stages) > 1:
+            raise RefusedError(
+                "ending all stages is not supported",
+                where=job.at("exit_what"),
+                hint="use exit_what=stonewall",
+            )
+        mine = {clone.stage for clone in build.clones if clone.job is job}
+        groups = {build.units[clone.unit].group for clone in build.clones if clone.stage in mine}
+        if job.exit_what in (None, "group") and len(groups) > 1:
+            raise RefusedError(
+                "ending one group of several that run together is not supported",
+                where=job.at("exitall"),
+                hint="use exit_what=stonewall",
+            )
+
+
+def _cells(build: _Build) -> dict[tuple[int, int], int]:
+    """Give every unit a cell per target, or one for all when they are many."""
+    by_unit: dict[int, list[int]] = {}
+    for clone in build.clones:
+        by_unit.setdefault(clone.unit, []).extend(target for target, _ in clone.uses)
+    index: dict[tuple[int, int], int] = {}
+    for unit, targets in by_unit.items():
+        distinct = sorted(set(targets))
+        together = len(distinct) > MAX_CELLS_PER_UNIT
+        if together:
+            index.update({(unit, target): len(build.cells) for target in distinct})
+            build.cells.append(plan.Cell(unit=unit, target=None))
+            continue
+        for target in distinct:
+            index[unit, target] = len(build.cells)
+            build.cells.append(plan.Cell(unit=unit, target=target))
+    return index
+
+
+def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
+    """Give every clone a thread: its own, or one of a few shared by its kind."""
+    groups: dict[object, list[_Clone]] = {}
+    for clone in build.clones:
+        how = clone.drive
+        alone = None if how.shared else clone.number
+        key = (clone.stage, how.backend.model_dump_json(), how.cpus, how.nice, alone)
+        groups.setdefault(key, []).append(clone)
+    workers: list[plan.Worker] = []
+    worker_of: dict[int, int] = {}
+    for clones in groups.values():
+        how = clones[0].drive
+        count = min(len(how.cpus or build.host.cpus) or 1, len(clones))
+        for position, clone in enumerate(clones):
+            worker_of[clone.number] = len(workers) + position % count
+        workers += [
+            plan.Worker(stage=clones[0].stage, backend=how.backend, cpus=how.cpus, nice=how.nice)
+        ] * count
+    return workers, worker_of
+
+
+def _finish(workload: Workload, build: _Build) -> Resolution:
+    cells = _cells(build)
+    workers, worker_of = _workers(build)
+    streams = [_placed(clone, worker_of[clone.number], cells) for clone in build.clones]
+    stages: dict[int, list[plan.Stream]] = {}
+    for clone, placed in zip(build.clones, streams, strict=True):
+        stages.setdefault(clone.stage, []).append(placed)
+    duration = budget.duration_ns(stages.values())
+    windows = [
+        n for job in workload.jobs if job.logs.wanted for n in (job.logs.avg_msec, job.logs.hist_msec) if n
+    ]
+    draft = plan.Plan(
+        interval_ns=build.options.interval_ns or budget.interval_ns(duration, windows),
+        grace_ns=build.options.grace_ns,
+        memory_limit_bytes=0,
+        targets=build.targets.finish(_REPEATABLE_SEED),
+        units=tuple(build.units),
+        cells=tuple(build.cells),
+        workers=tuple(workers),
+        streams=tuple(streams),
+    )
+    needed = budget.memory_bytes(draft, build.buffers_bytes)
+    _check_memory(needed, build)
+    if any(placed.log_ios for placed in streams):
+        build.notes.general("a log of every I/O is kept: about 61 bytes on disk for each")
+    return Resolution(
+        plan=draft.model_copy(update={"memory_limit_bytes": budget.memory_limit_bytes(needed)}),
+        notes=(*workload.notes, *build.notes.all),
+        writes=build.targets.writes(),
+        memory_bytes=needed,
+        disk_bytes_estimate=budget.samples_bytes(draft, duration) + build.targets.growth_bytes(),
+        duration_ns=duration,
+    )
+
+
+def _check_memory(needed: int, build: _Build) -> None:
+    if needed > build.host.memory_bytes:
+        raise InputError(
+            f"{needed >> 20} MiB of buffers and histograms are needed, this host has "
+            f"{build.host.memory_bytes >> 20} MiB",
+            hint="lower numjobs, iodepth or bs",
+        )
+
+
+def _placed(clone: _Clone, worker: int, cells: dict[tuple[int, int], int]) -> plan.Stream:
+    uses = tuple(
+        plan.FileUse(
+            target=target,
+            cell=cells[clone.unit, target],
+            offset_bytes=part.offset_bytes,
+            length_bytes=part.length_bytes,
+        )
+        for target, part in clone.uses
+    )
+    return clone.stream.model_copy(update={"worker": worker, "files": uses})

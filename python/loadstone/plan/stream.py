@@ -1,0 +1,193 @@
+"""What a clone does besides its addresses: pace, flushes, payload, limits, errors, depth.
+
+Knows fio's defaults for these (HOWTO; its `fixup_options`). Knows no file and no worker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.plan import model as plan
+from loadstone.plan.pattern import max_block, shares
+
+if TYPE_CHECKING:
+    import random
+
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import Job
+
+DEFAULT_CYCLE_NS: Final = 1_000_000_000
+DEFAULT_COMPRESS_CHUNK_BYTES: Final = 512
+
+
+def pace(job: Job, notes: Notes) -> plan.Pace:
+    """Arrival rates of the directions in use, and think time."""
+    rates = [_rate(job, i) if share else None for i, share in enumerate(shares(job))]
+    return plan.Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
+
+
+def _rate(job: Job, i: int) -> plan.Rate | None:
+    of_bytes, of_ops = job.rate_bytes[i], job.rate_iops[i]
+    if of_bytes and of_ops:
+        raise RefusedError(
+            "rate and rate_iops exclude each other", where=job.at("rate_iops"), hint="remove one of them"
+        )
+    for field, base in (("rate_min_bytes", of_bytes), ("rate_iops_min", of_ops)):
+        if getattr(job, field)[i] and not base:
+            wanted = "rate" if field == "rate_min_bytes" else "rate_iops"
+            raise RefusedError(
+                f"a minimum without {wanted} is not supported", where=job.at(field), hint=f"add {wanted}="
+            )
+    if not of_bytes and not of_ops:
+        return None
+    amount: plan.RateAmountOps | plan.RateAmountBytes
+    if of_ops:
+        amount, minimum = plan.RateAmountOps(per_second=of_ops), job.rate_iops_min[i]
+    else:
+        amount, minimum = plan.RateAmountBytes(per_second=of_bytes or 0.0), job.rate_min_bytes[i]
+    if minimum and minimum > amount.per_second:
+        raise InputError(
+            f"the minimum {minimum:g} is above the rate {amount.per_second:g}", where=job.at("rate_bytes")
+        )
+    return plan.Rate(
+        amount=amount,
+        process=plan.RateProcess(job.rate_process or "linear"),
+        minimum=minimum or 0.0,
+        min_window_ns=job.rate_cycle_ns or DEFAULT_CYCLE_NS,
+    )
+
+
+def _think(job: Job, notes: Notes) -> plan.Think | None:
+    if not job.thinktime_ns:
+        if job.thinktime_spin_ns:
+            notes.info(job, "thinktime_spin_ns", "thinktime_spin has no effect without thinktime")
+        return None
+    spin = job.thinktime_spin_ns or 0
+    if spin > job.thinktime_ns:
+        notes.info(job, "thinktime_spin_ns", "thinktime_spin is longer than thinktime: all of it is spun")
+    return plan.Think(
+        pause_ns=job.thinktime_ns,
+        spin_ns=min(spin, job.thinktime_ns),
+        every_ios=job.thinktime_blocks or 1,
+        count_issued=job.thinktime_blocks_type == "issue",
+    )
+
+
+def flush(job: Job) -> plan.Flush:
+    """Flushes; without writes there are none."""
+    writing = shares(job)[1] > 0
+    return plan.Flush(
+        fsync_every=(job.fsync_every or 0) if writing else 0,
+        fdatasync_every=(job.fdatasync_every or 0) if writing else 0,
+        at_end=bool(job.end_fsync) and writing,
+        on_close=bool(job.fsync_on_close) and writing,
+    )
+
+
+def payload(job: Job) -> plan.Payload:
+    """Bytes written.
+
+    As in fio: compressible and repeated content is made anew for each write unless
+    `refill_buffers=0` stands there, 100 % compressible is zeros, a pattern is not stamped.
+    """
+    compress = job.compress_percent or 0
+    dedupe = job.dedupe_percent or 0
+    fill: plan.FillZero | plan.FillPattern | plan.FillRandom = plan.FillRandom()
+    if job.buffer_pattern is not None and not compress:
+        fill = plan.FillPattern(bytes=job.buffer_pattern)
+    elif job.zero_buffers or compress == 100:
+        fill = plan.FillZero()
+    refill = bool(job.refill_buffers) or (job.refill_buffers is None and (0 < compress < 100 or dedupe > 0))
+    if not isinstance(fill, plan.FillRandom):
+        return plan.Payload(
+            fill=fill, refill=False, stamp=False, compress_percent=0, compress_chunk_bytes=0, dedupe_percent=0
+        )
+    return plan.Payload(
+        fill=fill,
+        refill=refill,
+        stamp=not refill and compress == 0 and dedupe == 0 and job.scramble_buffers is not False,
+        compress_percent=compress,
+        compress_chunk_bytes=(job.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES) if compress else 0,
+        dedupe_percent=dedupe,
+    )
+
+
+def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -> plan.Limits:
+    """When the clone starts and ends; `bytes_per_loop` counts trims of `trimwrite` once."""
+    loops = job.loops or 1
+    runtime = job.runtime_ns or 0
+    time_based = bool(job.time_based)
+    if time_based and not runtime:
+        notes.trap(
+            job, "time_based", "time_based has no effect without runtime, as in fio: the job ends by size"
+        )
+        time_based = False
+    twice = 2 if (job.rw or "").endswith("trimwrite") else 1
+    low, high = job.start_delay_ns or (0, 0)
+    endless = time_based or bool(job.fill_device)
+    return plan.Limits(
+        start_delay_ns=chance.randint(low, high),
+        ramp_ns=job.ramp_ns or 0,
+        runtime_ns=runtime,
+        time_based=time_based,
+        bytes=0 if endless else _bounded(bytes_per_loop * loops * twice),
+        ops=0 if time_based else _bounded((job.number_ios or 0) * loops * twice),
+        ends_stage=bool(job.exitall),
+    )
+
+
+def _bounded(value: int) -> int:
+    return min(value, 2**63 - 1)
+
+
+def errors(job: Job) -> plan.ErrorPolicy:
+    """Return what happens on an error."""
+    go_on = job.continue_on_error
+    return plan.ErrorPolicy(
+        continue_read=go_on in ("read", "io", "all"),
+        continue_write=go_on in ("write", "io", "all"),
+        ignore_read=job.ignore_read_errors,
+        ignore_write=job.ignore_write_errors,
+    )
+
+
+def batch(job: Job, iodepth: int, notes: Notes) -> plan.Batch | None:
+    """Batch sizes when any was asked for, completed as fio does; else none."""
+    asked = (
+        job.iodepth_batch,
+        job.iodepth_batch_complete_min,
+        job.iodepth_batch_complete_max,
+        job.iodepth_low,
+    )
+    if all(value is None for value in asked) or iodepth == 1:
+        return None
+    submit = min(job.iodepth_batch or 1, iodepth)
+    least = min(1 if job.iodepth_batch_complete_min is None else job.iodepth_batch_complete_min, iodepth)
+    most = min(max(job.iodepth_batch_complete_max or 0, least), iodepth)
+    if job.iodepth_low is not None and job.iodepth_low > iodepth:
+        notes.info(job, "iodepth_low", f"iodepth_low is above iodepth: {iodepth} is used")
+    low = min(job.iodepth_low or iodepth, iodepth)
+    return plan.Batch(submit=submit, complete_min=least, complete_max=max(most, 1), low=low)
+
+
+def file_choice(job: Job, files: int) -> plan.FileChoice:
+    """How the next file is chosen."""
+    service = job.file_service
+    if job.openfiles is not None and job.openfiles < files:
+        raise RefusedError(
+            f"only {job.openfiles} of {files} files open at a time is not supported",
+            where=job.at("openfiles"),
+            hint="remove openfiles: all files stay open",
+        )
+    every = (service.every if service else None) or 1
+    if service is None or service.kind == "roundrobin":
+        return plan.FileChoiceRoundRobin(every=every)
+    if service.kind == "random":
+        return plan.FileChoiceRandom(every=every)
+    return plan.FileChoiceSequential()
+
+
+def buffer_bytes(job: Job, iodepth: int) -> int:
+    """Memory of the clone's buffers."""
+    return iodepth * -(-max_block(job) // 4096) * 4096
