@@ -18,12 +18,13 @@ from typing import IO, TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone.report.fio import packed
 from loadstone.report.fio.collect import Source, Span, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
 from loadstone.report.fio.stats import SYNC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from loadstone.report.fio.lines import Member
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 CHUNK_ROWS: Final = 2_000_000
 """I/Os turned into text at a time."""
 SUFFIX: Final = "log"
-SUFFIX_COMPRESSED: Final = "log.fz"
 AGGREGATE_WINDOW_MS: Final = 500
 _AVERAGE, _MAXIMUM, _BOTH = range(3)
 
@@ -79,7 +79,7 @@ def requested(source: Source, directory: Path) -> list[LogFile]:
 
 
 def _name(logs: LogRequests, prefix: str, kind: str, number: int) -> str:
-    suffix = SUFFIX_COMPRESSED if logs.store_compressed else SUFFIX
+    suffix = packed.SUFFIX if logs.store_compressed else SUFFIX
     per_job = "" if logs.per_job is False else f".{number}"
     return f"{prefix}_{kind}{per_job}.{suffix}"
 
@@ -111,7 +111,7 @@ class _Outputs:
     def __init__(self, files: list[LogFile]) -> None:
         self.paths = list(dict.fromkeys(file.path for file in files))
         self._open: dict[Path, IO[bytes]] = {}
-        self._packers = {f.path: zlib.compressobj() for f in files if f.path.name.endswith(SUFFIX_COMPRESSED)}
+        self._packers = {f.path: zlib.compressobj() for f in files if f.path.name.endswith(packed.SUFFIX)}
 
     def __enter__(self) -> _Outputs:
         for path in self.paths:
@@ -137,17 +137,6 @@ class _Outputs:
     def data(self, path: Path, content: bytes) -> None:
         packer = self._packers.get(path)
         self._open[path].write(content if packer is None else packer.compress(content))
-
-
-def inflate(path: Path) -> Iterator[bytes]:
-    """Unpack a compressed log, piece by piece. Raises `zlib.error` for anything else."""
-    unpacker = zlib.decompressobj()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 16):
-            yield unpacker.decompress(piece)
-    yield unpacker.flush()
-    if not unpacker.eof:
-        raise zlib.error("the file ends early")
 
 
 def _epoch_ms(source: Source, log: LogFile, span: Span) -> int:

@@ -1,0 +1,121 @@
+"""From samples and events to fio's figures, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadstone.report.fio import collect, document, normal, terse
+
+from . import fio_small_run
+
+GROUPED = fio_small_run.JOB.replace("iodepth=4", "iodepth=4\ngroup_reporting")
+
+
+def test_each_clone_is_a_line_with_its_own_figures() -> None:
+    report = collect.report(fio_small_run.source())
+    assert [(line.name, line.group, line.number, line.members) for line in report.lines] == [
+        ("mix", 0, 1, 1),
+        ("mix", 0, 2, 1),
+        ("after", 1, 3, 1),
+    ]
+    read, write, trim = report.lines[0].directions
+    assert (read.ios, read.bytes, read.runtime_ms, read.iops) == (200, 819_200, 2000, 100.0)
+    assert (write.ios, write.iops, write.bytes_per_s) == (100, 50.0, 204_800)
+    assert (trim.ios, trim.runtime_ms) == (0, 0)
+
+
+def test_latencies_are_exact_but_for_the_buckets() -> None:
+    read = collect.report(fio_small_run.source()).lines[0].directions[0]
+    assert (read.clat.samples, read.clat.min_ns, read.clat.max_ns) == (200, 10_000, 1_000_000)
+    assert read.clat.mean_ns == pytest.approx(505_000)
+    assert read.clat.stddev_ns == pytest.approx(289_385.07, abs=0.01)  # of 10, 20 ... 1000 us, twice
+    assert read.slat.mean_ns + read.clat.mean_ns == pytest.approx(read.lat.mean_ns)
+    median = dict(read.clat.percentiles([50.0, 99.0]))
+    assert median[50.0] == pytest.approx(500_000, rel=1 / 128)
+    assert median[99.0] == pytest.approx(990_000, rel=1 / 128)
+
+
+def test_bandwidth_and_iops_are_sampled_over_the_intervals() -> None:
+    read = collect.report(fio_small_run.source()).lines[0].directions[0]
+    assert (read.iops_windows.samples, read.iops_windows.min, read.iops_windows.mean) == (2, 100, 100.0)
+    assert (read.bandwidth.samples, read.bandwidth.max, read.bandwidth.stddev) == (2, 400, 0.0)
+
+
+def test_a_group_is_one_line_under_its_first_name() -> None:
+    report = collect.report(fio_small_run.source(GROUPED))
+    assert [(line.name, line.members) for line in report.lines] == [("mix", 2), ("after", 1)]
+    line = report.lines[0]
+    assert line.directions[0].ios == 400
+    assert line.directions[0].iops == 200.0
+    assert line.directions[0].clat.mean_ns == pytest.approx(505_000)
+    assert line.depth == [2, 2, 596, 0, 0, 0, 0]
+    assert line.runtime_ms == 4000
+
+
+def test_the_processs_cpu_is_shared_by_ios_and_lost_nowhere() -> None:
+    lines = collect.report(fio_small_run.source()).lines
+    assert sum(line.user_ns for line in lines) == pytest.approx(604_000_000)
+    assert lines[0].user_percent == pytest.approx(15.0)  # 300 of 604 I/Os, 300 ms of CPU in 2 s
+    assert lines[0].context_switches == 300
+
+
+def test_the_ramp_does_not_count() -> None:
+    source = fio_small_run.source()
+    rows = source.samples
+    source.samples = rows.with_columns((rows["interval"] == 0).alias("ramp"))
+    for event in source.events:
+        if event["type"] == "stream_end" and event["stream"] < 2:
+            event["ramp_end_ns"] = fio_small_run.SECOND  # type: ignore[index]
+    read = collect.report(source).lines[0].directions[0]
+    assert (read.ios, read.runtime_ms, read.iops) == (100, 1000, 100.0)
+
+
+def test_an_error_makes_the_line_fail_with_its_number() -> None:
+    source = fio_small_run.source()
+    error = {"type": "io_error", "stream": 2, "target": 1, "op": 1, "offset": 0, "bytes": 4096, "errno": 28}
+    ended = [{**e, "reason": "error"} if e.get("stream") == 2 else e for e in source.events]
+    source.events = [*ended[:2], error, *ended[2:]]
+    lines = collect.report(source).lines
+    assert [line.error for line in lines] == [0, 0, 28]
+    assert "error=No space left on device" in normal.text(collect.report(source))
+
+
+def test_sync_engines_have_no_submission_latency() -> None:
+    report = collect.report(fio_small_run.source(fio_small_run.JOB.replace("libaio", "psync")))
+    assert all(direction.slat.samples == 0 for line in report.lines for direction in line.directions)
+
+
+def test_a_run_cut_short_still_has_figures() -> None:
+    source = fio_small_run.source()
+    source.events = [e for e in source.events if e["type"] in {"hello", "start"}]
+    read = collect.report(source).lines[0].directions[0]
+    assert read.ios == 200
+    assert read.runtime_ms == 3000
+
+
+def test_headers_name_each_section_once() -> None:
+    report = collect.report(fio_small_run.source())
+    assert report.headers == [
+        "mix: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B,"
+        " ioengine=libaio, iodepth=4",
+        "...",
+        "after: (g=1): rw=write, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B,"
+        " ioengine=libaio, iodepth=4",
+    ]
+
+
+def test_the_options_are_as_the_user_wrote_them() -> None:
+    doc = document.document(collect.report(fio_small_run.source()), plus=True)
+    assert doc["global options"] == {"bs": "4k", "iodepth": "4", "ioengine": "libaio"}
+    assert doc["jobs"][0]["job options"]["rw"] == "randrw"
+    assert doc["jobs"][2]["desc"] == "the second"
+    assert doc["loadstone notes"] == ["libaio runs on io_uring"]
+    bins = doc["jobs"][0]["read"]["clat_ns"]["bins"]
+    assert sum(bins.values()) == 200
+
+
+@pytest.mark.parametrize("version", terse.VERSIONS)
+def test_terse_lines_have_fios_number_of_fields(version: int) -> None:
+    expected = {2: 161, 3: 121, 4: 162, 5: 180}[version]
+    lines = terse.lines(collect.report(fio_small_run.source()), version)
+    assert len(lines[0].split(";")) == expected
