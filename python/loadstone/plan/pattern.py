@@ -81,6 +81,9 @@ def max_block(job: Job) -> int:
 def pattern(job: Job, notes: Notes, range_bytes: int) -> plan.Pattern:
     """Resolve a job's I/O pattern; zones are laid out over `range_bytes`."""
     reads, writes, trims = shares(job)
+    follows = (job.rw or "").endswith("trimwrite")
+    if follows:  # The engine draws trims only; each brings its write.
+        writes, trims = 0, 100
     _check(job, notes)
     blocks = sizes(job)
     ops = [_op(job, i, blocks[i], notes, range_bytes) for i in range(3)]
@@ -88,7 +91,7 @@ def pattern(job: Job, notes: Notes, range_bytes: int) -> plan.Pattern:
         read_percent=reads,
         write_percent=writes,
         trim_percent=trims,
-        trim_then_write=(job.rw or "").endswith("trimwrite"),
+        trim_then_write=follows,
         read=ops[0],
         write=ops[1],
         trim=ops[2],

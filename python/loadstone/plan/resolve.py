@@ -35,8 +35,8 @@ _REPEATABLE_SEED: Final = 0x4C6F_6164
 class ResolveOptions:
     """How to resolve.
 
-    `keep_ioengine`: libaio runs on libaio. `per_clone_units`: clones of jobs without
-    group_reporting are units of their own. `interval_ns` None: chosen. `read_only`:
+    `keep_ioengine`: libaio runs on libaio. `per_clone_units`: every clone is a
+    unit of its own, not one per job. `interval_ns` None: chosen. `read_only`:
     refuse jobs that write. `base_directory`: what relative paths start from.
     """
 
@@ -127,6 +127,9 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
             where=workload.jobs[0].where,
             hint=f"at most {MAX_CLONES} clones and {MAX_FILE_USES} files in all; raise iodepth instead",
         )
+    for job in workload.jobs:
+        if workload.needs_targets and not job.targets:
+            raise InputError(f"{workload.name} needs a target", hint="give --target PATH, once or more")
     if not workload.strict_fio_reading:
         _check_forgotten_target(workload)
     for job in workload.jobs:
@@ -160,7 +163,7 @@ def _check_forgotten_target(workload: Workload) -> None:
 
 def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
     clones = job.numjobs or 1
-    apart = build.options.per_clone_units and not job.group_reporting and clones > 1
+    apart = build.options.per_clone_units
     unit = -1
     for clone in range(clones):
         if apart or clone == 0:

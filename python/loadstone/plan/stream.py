@@ -23,7 +23,10 @@ DEFAULT_COMPRESS_CHUNK_BYTES: Final = 512
 
 def pace(job: Job, notes: Notes) -> plan.Pace:
     """Arrival rates of the directions in use, and think time."""
-    rates = [_rate(job, i) if share else None for i, share in enumerate(shares(job))]
+    paced = shares(job)
+    if (job.rw or "").endswith("trimwrite"):
+        paced = (0, 0, 100)  # Each trim brings its write.
+    rates = [_rate(job, i) if share else None for i, share in enumerate(paced)]
     return plan.Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 

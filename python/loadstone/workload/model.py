@@ -8,11 +8,14 @@ Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per seco
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from loadstone.errors import Where  # noqa: TC001 - pydantic needs the type when the class is made
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Direction = Literal["read", "write", "trim"]
 DIRECTIONS: Final[tuple[Direction, ...]] = ("read", "write", "trim")
@@ -303,7 +306,82 @@ class Workload(_Model):
     notes: tuple[Note, ...] = ()
     strict_fio_reading: bool = False
     """Read exactly as fio does, traps included: refusals that fio does not know are off."""
+    needs_targets: bool = False
+    """The jobs name no target of their own: `with_targets` must be used."""
+    job_per_target: bool = False
+    """`with_targets` makes one job for each target, not one job on all of them."""
     global_options: dict[str, str] = {}
     """Options of the default sections, as text; where they differ the last."""
     sources: dict[str, bytes] = Field(default={}, exclude=True)
     """Path (or `<command line>`) to what was read there, byte for byte."""
+
+    def map_targets(self, mapping: Mapping[str, str]) -> Workload:
+        """Replace targets by name. Raises InputError for an old name that occurs nowhere."""
+        names = {name for job in self.jobs for name in (*(t.path for t in job.targets), *_own_name(job))}
+        for old in mapping:
+            if old not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise InputError(f"no job uses {old!r}", hint=f"the names in use are: {known}")
+        jobs = []
+        for job in self.jobs:
+            targets = tuple(
+                TargetName(path=mapping.get(target.path, target.path), written=target.written)
+                for target in job.targets
+            )
+            if not targets and job.name in mapping:
+                targets = (TargetName(path=mapping[job.name], written=job.name),)
+            jobs.append(job.model_copy(update={"targets": targets}))
+        return self._with(jobs, [f"{old} is {new}" for old, new in mapping.items()])
+
+    def with_targets(self, paths: Sequence[str]) -> Workload:
+        """Let every job use these targets instead of its own. Raises InputError without effect."""
+        if not paths:
+            raise InputError("no target is given")
+        if len(set(paths)) != len(paths):
+            raise InputError("a target is given twice")
+        if all(job.ioengine == "null" for job in self.jobs):
+            raise InputError("no job does I/O on a target (ioengine=null)", hint="leave --target out")
+        targets = tuple(TargetName(path=path, written=path) for path in paths)
+        update: dict[str, object] = {"directories": (), "filename_format": None, "nrfiles": None}
+        jobs = []
+        for job in self.jobs:
+            if not self.job_per_target:
+                jobs.append(job.model_copy(update={**update, "targets": targets}))
+                continue
+            for number, target in enumerate(targets, start=1):
+                name = job.name if len(targets) == 1 else f"{job.name}-{number}"
+                wall = job.stonewall if number == 1 else None
+                jobs.append(
+                    job.model_copy(update={**update, "name": name, "targets": (target,), "stonewall": wall})
+                )
+        return self._with(jobs, ["all jobs use " + ", ".join(paths)])
+
+    def with_runtime(self, runtime_ns: int) -> Workload:
+        """Let every job run this long at most. Nanoseconds, above 0."""
+        if runtime_ns <= 0:
+            raise InputError("the runtime is 0: expected a time such as 30s")
+        jobs = [job.model_copy(update={"runtime_ns": runtime_ns}) for job in self.jobs]
+        return self._with(jobs, [f"every job runs at most {runtime_ns / 1e9:g} s"])
+
+    def with_size(self, size: Amount) -> Workload:
+        """Let every job use this much of its targets. Raises InputError where it has no effect."""
+        if not (size.bytes or size.percent):
+            raise InputError("the size is 0: expected a size such as 1g or 10%")
+        for job in self.jobs:
+            if job.filesize_bytes is not None:
+                raise InputError(
+                    f"[{job.name}] has filesize, so a size has no effect on its range",
+                    where=job.at("filesize_bytes"),
+                )
+        jobs = [job.model_copy(update={"size": size, "io_size": None}) for job in self.jobs]
+        amount = f"{size.percent:g}%" if size.percent is not None else f"{size.bytes} bytes"
+        return self._with(jobs, [f"every job uses {amount}"])
+
+    def _with(self, jobs: Sequence[Job], changes: Sequence[str]) -> Workload:
+        notes = tuple(Note(where=None, text=f"as asked: {text}", kind="changed") for text in changes)
+        return self.model_copy(update={"jobs": tuple(jobs), "notes": (*self.notes, *notes)})
+
+
+def _own_name(job: Job) -> tuple[str, ...]:
+    """Return the job's name where it may be its target: a path, and no other target given."""
+    return (job.name,) if not job.targets and "/" in job.name else ()
