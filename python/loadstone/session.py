@@ -27,9 +27,10 @@ from loadstone.monitor.sampler import Sampler
 from loadstone.plan import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
 
 LOOK_S = 1.0
@@ -79,13 +80,15 @@ def run_plan(
     progress: Progress | None = None,
     consent: guard.Consent | None = None,
     guard_files: bool = True,
+    result: Callable[[Bundle], dict[str, Any]] | None = None,
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
     Raises `RefusedError` from the safety check and `EngineError` when the engine cannot be
     started; everything after that is an `Outcome`. `guard_files=False` checks devices only
-    (what `loadstone fio` does). The first SIGINT, SIGTERM or SIGHUP asks the engine to stop
-    and keeps what was measured; the second kills it and returns at once.
+    (what `loadstone fio` does). `result` computes the bundle's `result.json`. The first
+    SIGINT, SIGTERM or SIGHUP asks the engine to stop and keeps what was measured; the second
+    kills it and returns at once.
     """
     plan = guard.claim(guard.secure(plan, consent or guard.Consent(), files=guard_files))
     writer = BundleWriter.create(
@@ -101,11 +104,10 @@ def run_plan(
     try:
         verdict = run.go()
     except EngineError as error:
-        writer.seal("failed")
-        return Outcome(out_dir, "failed", error.exit_code, error)
+        verdict = Verdict("failed", error.exit_code, error)
     if verdict is None:
         return Outcome(out_dir, "partial", exitcodes.INTERRUPTED, None)
-    writer.seal(verdict.status)
+    writer.seal(verdict.status, exit_code=verdict.exit_code, result=result)
     return Outcome(out_dir, verdict.status, verdict.exit_code, verdict.error)
 
 
