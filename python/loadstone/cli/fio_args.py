@@ -25,7 +25,7 @@ FORMATS: Final = {
     "minimal": frozenset({"terse"}),
     "csv": frozenset({"terse"}),
 }
-DEBUG_AREAS: Final = [
+DEBUG_AREAS: Final = (
     "process",
     "file",
     "io",
@@ -45,7 +45,7 @@ DEBUG_AREAS: Final = [
     "steadystate",
     "helperthread",
     "zbd",
-]
+)
 _ETA: Final = ("always", "never", "auto")
 
 NONE, OPTIONAL, REQUIRED = range(3)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone.bundle import layout
 from loadstone.report.fio import packed
 from loadstone.report.fio.collect import Source, Span, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from loadstone.bundle.read import Bundle
     from loadstone.report.fio.lines import Member
-    from loadstone.workload.model import LogRequests
+    from loadstone.workload.model import Job, LogRequests
 
 CHUNK_ROWS: Final = 2_000_000
 """I/Os turned into text at a time."""
@@ -103,6 +105,30 @@ def write(source: Source, ios: pl.LazyFrame | None, directory: Path) -> list[Pat
         if per_io and ios is not None:
             _each_io(ios, per_io, spans, source, outputs)
     return outputs.paths
+
+
+def ios_of(bundle: Bundle) -> pl.LazyFrame | None:
+    """Return the I/Os of a bundle without loading them where that is possible."""
+    sealed = bundle.path / layout.STREAMS["ios.arrows"]
+    if sealed.exists():
+        return pl.scan_parquet(sealed)
+    ios = bundle.ios()
+    return None if ios is None else ios.lazy()
+
+
+def asked_or_default(source: Source) -> Source:
+    """Return the source itself, or one asking for averages when no job asks for any log."""
+    if any(job.logs.wanted for job in source.workload.jobs):
+        return source
+    window_ms = max(1, source.plan.interval_ns // 1_000_000)
+
+    def logging(job: Job) -> Job:
+        name = job.name.replace("/", "_")
+        asked = {"bw": name, "iops": name, "lat": name, "avg_msec": window_ms}
+        return job.model_copy(update={"logs": job.logs.model_copy(update=asked)})
+
+    workload = source.workload.model_copy(update={"jobs": tuple(map(logging, source.workload.jobs))})
+    return replace(source, workload=workload, everyone=[])
 
 
 class _Outputs:

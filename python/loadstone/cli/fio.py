@@ -1,0 +1,153 @@
+"""`loadstone fio`: fio's command line in, what fio writes out.
+
+Knows the order of things and fio's exit codes (0, 1, and 128 after an interrupt). What is
+read is in `formats.fio`, what is written in `report.fio`, what differs from fio in
+docs/drop-in.md. Everything heavy is imported when it is needed: a script may call this
+hundreds of times, most of them short.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from loadstone.cli import fio_args
+from loadstone.errors import InputError, LoadstoneError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.cli.fio_args import FioArguments
+    from loadstone.formats.fio import Source
+    from loadstone.workload.model import Workload
+
+FIO_VERSION: Final = "fio-3.42"
+DONE: Final = 0
+FAILED: Final = 1
+STDIN: Final = "-"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run fio's command line (without the program's name) and return fio's exit code."""
+    try:
+        asked = fio_args.parse(argv)
+        if asked.question is not None:
+            return _answer(*asked.question)
+        if not asked.job_tokens and not asked.job_files:
+            return _nothing_to_do(asked)
+        workload = read(asked)
+        if asked.dry:
+            if asked.show_command:
+                sys.stdout.writelines(command_lines(workload))
+            return DONE
+        from loadstone.cli import fio_run
+
+        return fio_run.run(asked, workload, argv)
+    except LoadstoneError as error:
+        say(error)
+        return FAILED
+
+
+def say(error: LoadstoneError) -> None:
+    """Print an error to standard error as fio does: `fio: ...`, the remedy on the next line."""
+    sys.stderr.write(f"fio: {error}\n")
+    if error.hint:
+        sys.stderr.write(f"{error.hint}\n")
+    sys.stderr.flush()
+
+
+def read(asked: FioArguments) -> Workload:
+    """Read the jobs. Raises for what cannot be read, and for a writing job under --readonly."""
+    from loadstone.formats.fio import ReadOptions, read_jobfiles
+
+    workload = read_jobfiles(
+        sources(asked), sections=asked.sections, options=ReadOptions(strict_fio_reading=True)
+    )
+    if asked.read_only:
+        for job in workload.jobs:
+            if "write" in (job.rw or "") or "trim" in (job.rw or "") or job.rw in {"rw", "randrw"}:
+                raise RefusedError(
+                    f"job <{job.name}> has write or trim bit set, but fio is in read-only mode",
+                    where=job.at("rw"),
+                )
+    traps = [note for note in workload.notes if note.kind == "trap"]
+    if asked.warnings_fatal and traps:
+        raise InputError(traps[0].text, where=traps[0].where, hint="--warnings-fatal makes this an error")
+    return workload
+
+
+def sources(asked: FioArguments) -> list[Source]:
+    """List what jobs are read from: the command line, then the files; `-` is standard input."""
+    from pathlib import Path
+
+    from loadstone.formats.fio import FileSource, TextSource, TokenSource
+
+    found: list[Source] = [TokenSource(tuple(asked.job_tokens))] if asked.job_tokens else []
+    for name in asked.job_files:
+        if name == STDIN:
+            found.append(TextSource(sys.stdin.buffer.read(), "<stdin>"))
+        else:
+            found.append(FileSource(Path(name)))
+    return found
+
+
+def command_lines(workload: Workload) -> list[str]:
+    """Write the workload as a command line, one `--name` per job."""
+    words = ["fio", *_words(workload.global_options)]
+    for job in workload.jobs:
+        words += [f"--name={job.name}", *_words(job.own_options)]
+    return [" ".join(words) + " \n"]
+
+
+def _words(options: dict[str, str]) -> list[str]:
+    return [f"--{name}={value}" if value else f"--{name}" for name, value in options.items()]
+
+
+def _nothing_to_do(asked: FioArguments) -> int:
+    if asked.dry:
+        return DONE
+    from loadstone.cli.fio_help import USAGE
+
+    sys.stderr.write("No job(s) defined\n\n")
+    sys.stderr.flush()
+    sys.stdout.write(f"{FIO_VERSION}\n{USAGE}")
+    return FAILED
+
+
+def _answer(question: str, text: str) -> int:
+    if question == "version":
+        sys.stdout.write(f"{FIO_VERSION}\n")
+        return DONE
+    if question == "debug":
+        sys.stdout.write(f"fio: dumping debug options:{','.join(fio_args.DEBUG_AREAS)},all\n")
+        return DONE
+    if question == "inflate-log":
+        return _inflate(text)
+    from loadstone.cli import fio_help
+
+    if question == "help":
+        sys.stdout.write(f"{FIO_VERSION}\n{fio_help.USAGE}")
+        return DONE
+    answer, code = (fio_help.option_help if question == "cmdhelp" else fio_help.engine_help)(text)
+    (sys.stderr if code else sys.stdout).write(answer)
+    return code
+
+
+def _inflate(name: str) -> int:
+    import zlib
+    from pathlib import Path
+
+    from loadstone.report.fio.packed import inflate
+
+    try:
+        for piece in inflate(Path(name)):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except (OSError, zlib.error) as error:
+        raise InputError(
+            f"{name}: not a compressed log of loadstone ({error})",
+            hint="logs that fio itself compressed are read by fio --inflate-log",
+        ) from None
+    return DONE

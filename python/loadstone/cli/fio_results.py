@@ -1,0 +1,124 @@
+"""What `loadstone fio` prints: before the run, in between, and at its end.
+
+Knows which formats were asked for and their order (terse, JSON, human, as fio). The texts
+are made in `report.fio`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.cli.fio import FIO_VERSION
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from polars import LazyFrame
+
+    from loadstone.cli.fio_args import FioArguments
+    from loadstone.cli.fio_disks import Disks
+    from loadstone.plan.model import Plan
+    from loadstone.report.fio.collect import Source
+    from loadstone.report.fio.stats import Report
+    from loadstone.workload.model import Workload
+
+
+class Results:
+    """Prints one run's results to `out`."""
+
+    def __init__(
+        self, asked: FioArguments, workload: Workload, plan: Plan, out: TextIO, notes: list[str]
+    ) -> None:
+        self._asked = asked
+        self._workload = workload
+        self._plan = plan
+        self._out = out
+        self.notes = notes
+        self.disks: Disks | None = None
+
+    def say(self, text: str) -> None:
+        """Print talk, where it cannot spoil JSON or terse output."""
+        if "normal" in self._asked.formats:
+            self._out.write(text)
+            self._out.flush()
+
+    def begin(self) -> None:
+        """Print what fio prints before the first I/O."""
+        if "normal" not in self._asked.formats:
+            return
+        from loadstone.report.fio.lines import headers, members
+
+        rows = headers(self._plan, members(self._plan, self._workload))
+        rows += [f"note: {note}" for note in dict.fromkeys(self.notes)]
+        rows.append(FIO_VERSION)
+        if "random" in self._asked.debug:
+            rows += self._seeds()
+        rows.append(self._starting())
+        self.say("".join(row + "\n" for row in rows))
+
+    def _seeds(self) -> list[str]:
+        rows = ["random   FIO_RAND_NR_OFFS=1"]
+        return rows + [f"random   {stream.name} rand_seeds[0]={stream.seed}" for stream in self._plan.streams]
+
+    def _starting(self) -> str:
+        threads = sum(job.numjobs or 1 for job in self._workload.jobs if job.thread)
+        processes = len(self._plan.streams) - threads
+        parts = []
+        if threads:
+            parts.append(f"{threads} thread{'s' if threads > 1 else ''}")
+        if processes:
+            parts.append(f"{processes} process{'es' if processes > 1 else ''}")
+        return f"Starting {' and '.join(parts)}"
+
+    def status(self, bundle: Path) -> None:
+        """Print the results so far."""
+        from loadstone.report.fio import collect
+
+        self._print(collect.report(self._source(bundle)))
+
+    def end(self, bundle: Path, error: Exception | None) -> bool:
+        """Print the results and write the logs; return whether a job failed."""
+        from loadstone.report.fio import collect, logs
+
+        source = self._source(bundle)
+        report = collect.report(source)
+        for line in report.lines:
+            if line.error:
+                self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")
+        self._print(report)
+        logs.write(source, self._ios(bundle), Path())
+        if self._asked.bandwidth_log:
+            logs.write_aggregate(source, Path())
+        return error is not None or any(line.error for line in report.lines)
+
+    def _source(self, path: Path) -> Source:
+        from loadstone.bundle.read import Bundle
+        from loadstone.report import fio
+
+        return fio.source(
+            Bundle.open(path),
+            workload=self._workload,
+            disks=self.disks.used() if self.disks is not None else (),
+            notes=list(dict.fromkeys(self.notes)),
+        )
+
+    def _ios(self, path: Path) -> LazyFrame | None:
+        from loadstone.bundle.read import Bundle
+        from loadstone.report.fio import logs
+
+        if not any(job.logs.every_io for job in self._workload.jobs):
+            return None
+        return logs.ios_of(Bundle.open(path))
+
+    def _print(self, report: Report) -> None:
+        from loadstone.report.fio import document, normal, terse
+
+        asked = self._asked
+        if "terse" in asked.formats:
+            self._out.writelines(line + "\n" for line in terse.lines(report, asked.terse_version))
+        if "json" in asked.formats:
+            self._out.write(document.text(document.document(report, plus="json+" in asked.formats)))
+        if "normal" in asked.formats:
+            self._out.write(normal.text(report))
+        self._out.flush()

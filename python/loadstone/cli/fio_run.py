@@ -1,0 +1,180 @@
+"""The part of `loadstone fio` that runs jobs and writes the results.
+
+Knows what is printed before, during and after a run and where it goes. The bundle is
+temporary unless LOADSTONE_FIO_BUNDLES names a directory to keep it in; consent to
+overwrite a device that carries something comes from LOADSTONE_ACCEPT_DATA_LOSS, paths
+separated by colons.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import exitcodes
+from loadstone.cli.fio import FAILED, say
+from loadstone.cli.fio_disks import Disks
+from loadstone.cli.fio_eta import Eta
+from loadstone.cli.fio_results import Results
+from loadstone.errors import InputError
+from loadstone.plan.guard import Consent
+from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.session import Asked, run_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import TextIO
+
+    from loadstone.cli.fio_args import FioArguments
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Workload
+
+KEEP: Final = "LOADSTONE_FIO_BUNDLES"
+ACCEPT: Final = "LOADSTONE_ACCEPT_DATA_LOSS"
+INTERRUPTED: Final = 128
+"""fio's own code after a signal."""
+
+
+def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
+    """Run the jobs, write what was asked for, return fio's exit code."""
+    resolution = resolve(workload, options=_options(asked, workload))
+    notes = [str(note.text) for note in resolution.notes]
+    with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
+        results = Results(asked, workload, resolution.plan, out, notes)
+        results.begin()
+        watch = _Watch(asked, resolution.plan, results)
+        outcome = run_plan(
+            resolution.plan,
+            asked=Asked(
+                {"argv": list(argv), "cwd": str(Path.cwd()), "front_end": "fio"},
+                dict(workload.sources),
+                workload.model_dump_json(),
+                [note.model_dump(mode="json") for note in resolution.notes],
+            ),
+            out_dir=bundle,
+            progress=watch,
+            consent=Consent(frozenset(filter(None, os.environ.get(ACCEPT, "").split(":")))),
+            guard_files=False,
+        )
+        if outcome.exit_code == exitcodes.INTERRUPTED:
+            results.say("\nfio: terminating on signal 2\n")
+        if outcome.status == "partial":
+            return INTERRUPTED
+        failed = results.end(bundle, outcome.error)
+        if outcome.error is not None and not watch.told:
+            say(outcome.error)
+    if outcome.exit_code == exitcodes.INTERRUPTED:
+        return INTERRUPTED
+    return FAILED if failed else exitcodes.DONE
+
+
+def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
+    # A line of the result per clone, unless whole groups share one and no log is apart.
+    apart = any(not job.group_reporting or job.logs.wanted for job in workload.jobs)
+    return ResolveOptions(per_clone_units=apart, read_only=asked.read_only)
+
+
+@contextlib.contextmanager
+def _bundle_directory(name: str) -> Iterator[Path]:
+    keep = os.environ.get(KEEP)
+    if keep:
+        yield Path(keep) / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{os.getpid()}"
+        return
+    directory = Path(tempfile.mkdtemp(prefix="loadstone-fio-"))
+    try:
+        yield directory / "bundle"
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _output(name: str | None) -> Iterator[TextIO]:
+    if name is None:
+        yield sys.stdout
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(Path(name).open("w", encoding="utf-8"))
+        except OSError as error:
+            hint = f"--output={name}"
+            raise InputError(f"output file open error: {error.strerror}", hint=hint) from None
+        yield file
+
+
+class _Watch:
+    """The run's `Progress`: status line, errors as they come, results in between."""
+
+    def __init__(self, asked: FioArguments, plan: Plan, results: Results) -> None:
+        self._asked = asked
+        self._plan = plan
+        self._results = results
+        self._bundle: Path | None = None
+        self._eta = _eta(asked, plan)
+        self._status_s = time.monotonic()
+        self.told: set[int] = set()
+        """Streams whose first error was printed."""
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Note where the bundle is; load what the results need while the engine works."""
+        self._bundle = bundle
+        self._results.disks = Disks(plan)
+        threading.Thread(
+            target=importlib.import_module, args=("loadstone.report.fio.collect",), daemon=True
+        ).start()
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Show one event."""
+        kind = event.get("type")
+        if kind == "start":
+            self._status_s = time.monotonic()
+        elif kind in {"io_error", "hung"} and event.get("stream") not in self.told:
+            self.told.add(int(event["stream"]))
+            self._error(event)
+        elif kind == "note":
+            self._results.notes.append(str(event.get("text")))
+        if self._eta is not None:
+            self._eta.event(event)
+        if kind == "tick":
+            self._status()
+
+    def finish(self) -> None:
+        """End the status line."""
+        if self._eta is not None:
+            self._eta.finish()
+
+    def _error(self, event: Mapping[str, Any]) -> None:
+        target = self._plan.targets[int(event["target"])].path
+        number = int(event.get("errno") or 0)
+        what = os.strerror(number) if number else "short or hung I/O"
+        names = ("read", "write", "trim", "sync")
+        op = event["op"] if isinstance(event["op"], str) else names[int(event["op"])]
+        sys.stderr.write(
+            f"fio: io_u error on file {target}: {what}: {op} offset={event.get('offset')},"
+            f" buflen={event.get('bytes')}\n"
+        )
+        sys.stderr.flush()
+
+    def _status(self) -> None:
+        every_s = self._asked.status_interval_s
+        now_s = time.monotonic()
+        if every_s and self._bundle is not None and now_s - self._status_s >= every_s:
+            self._status_s += every_s
+            self._results.status(self._bundle)
+
+
+def _eta(asked: FioArguments, plan: Plan) -> Eta | None:
+    """Return the status line where fio would print one, always to standard output."""
+    mixes_with_data = asked.output is None and "normal" not in asked.formats
+    if asked.eta == "never" or mixes_with_data:
+        return None
+    if asked.eta != "always" and not sys.stdout.isatty():
+        return None
+    return Eta(plan, sys.stdout, interval_s=asked.eta_interval_s, newline_s=asked.eta_newline_s)
