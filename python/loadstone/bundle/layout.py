@@ -1,0 +1,80 @@
+"""The names of a bundle's files and the columns of its tables.
+
+Knows ARCHITECTURE.md's "The bundle" and "samples.arrows" as constants. Reads and writes
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+FORMAT: Final = 1
+"""Version of the directory's layout; a reader refuses a newer one."""
+
+MANIFEST: Final = "manifest.json"
+REQUEST: Final = "request.json"
+INPUT: Final = "input"
+WORKLOAD: Final = "workload.json"
+PLAN: Final = "plan.json"
+NOTES: Final = "notes.json"
+ENVIRONMENT: Final = "environment.json"
+EVENTS: Final = "events.jsonl"
+HOST: Final = "host.jsonl"
+HOST_TABLE: Final = "host.parquet"
+RESULT: Final = "result.json"
+STREAMS: Final = {"samples.arrows": "samples.parquet", "ios.arrows": "ios.parquet"}
+"""What the engine writes, and what it becomes when the bundle is sealed."""
+
+OPS: Final = ("read", "write", "trim", "sync")
+"""The samples' `op` column is an index into these."""
+LATENCIES: Final = ("lat", "slat", "clat", "wait")
+"""The four latencies of an I/O; ARCHITECTURE.md says between which two moments each runs."""
+
+_PER_LATENCY: Final[dict[str, pl.DataType]] = {
+    "sum_ns": pl.Float64(),
+    "sumsq_ns2": pl.Float64(),
+    "min_ns": pl.UInt64(),
+    "max_ns": pl.UInt64(),
+    "bucket": pl.List(pl.UInt16()),
+    "count": pl.List(pl.UInt32()),
+}
+
+SAMPLES: Final = pl.Schema(
+    {
+        "interval": pl.UInt32(),
+        "start_ns": pl.UInt64(),
+        "end_ns": pl.UInt64(),
+        "stage": pl.UInt32(),
+        "cell": pl.UInt32(),
+        "op": pl.UInt8(),
+        "ramp": pl.Boolean(),
+        "ops": pl.UInt64(),
+        "bytes": pl.UInt64(),
+        "errors": pl.UInt64(),
+        "shorts": pl.UInt64(),
+        **{f"{latency}_{name}": kind for latency in LATENCIES for name, kind in _PER_LATENCY.items()},
+    }
+)
+"""Columns of `samples.arrows` and `samples.parquet`: one row per (interval, cell, op)."""
+
+IOS: Final = pl.Schema(
+    {
+        "t_ns": pl.UInt64(),
+        "stream": pl.UInt32(),
+        "target": pl.UInt32(),
+        "op": pl.UInt8(),
+        "offset": pl.UInt64(),
+        "bytes": pl.UInt32(),
+        "wait_ns": pl.UInt64(),
+        "slat_ns": pl.UInt64(),
+        "clat_ns": pl.UInt64(),
+        "lat_ns": pl.UInt64(),
+        "error": pl.Int32(),
+        "ramp": pl.Boolean(),
+    }
+)
+"""Columns of `ios.arrows` and `ios.parquet`: one row per I/O."""
+
+SCHEMAS: Final = {"samples.arrows": SAMPLES, "ios.arrows": IOS}

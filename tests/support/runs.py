@@ -1,0 +1,391 @@
+"""Runs made up from a seed: a Plan, the engine's tables and its events, in a bundle.
+
+The tables are written as the engine writes them: an Arrow IPC stream, one record batch per
+interval. Latencies are lognormal, so that means and percentiles can be checked against the
+values they were made from, which are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from loadstone.bundle import layout
+from loadstone.bundle.write import BundleWriter
+from loadstone.plan.model import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+SUB_BITS = 6
+START_UNIX_NS = 1_790_000_000_000_000_000
+
+
+@dataclass
+class Job:
+    """A section: its clones each run `ops_hz` of each op on every one of `targets`."""
+
+    name: str = "job"
+    ops_hz: dict[str, float] = field(default_factory=lambda: {"read": 1000.0})
+    median_ns: float = 100_000.0
+    sigma: float = 0.4
+    block_bytes: int = 4096
+    targets: tuple[int, ...] = (0,)
+    clones: int = 1
+    group: int = 0
+    stage: int = 0
+    ramp_s: float = 0.0
+    paced: bool = False
+    keep_clones_apart: bool = False
+    random_percent: int = 100
+    iodepth: int = 32
+    errors: int = 0
+
+
+@dataclass
+class Run:
+    """`latencies[(unit, op)]`: the `lat` of every measured I/O."""
+
+    path: Path
+    plan: Plan
+    latencies: dict[tuple[int, str], list[NDArray[np.int64]]]
+
+
+def bucket_of(values_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The engine's formula, written a second time from its description."""
+    top = np.floor(np.log2(np.maximum(values_ns, 64).astype(np.float64))).astype(np.int64)
+    shift = top - SUB_BITS
+    return np.minimum((shift << SUB_BITS) + (values_ns >> shift), layout_buckets() - 1)
+
+
+def layout_buckets() -> int:
+    return (44 - SUB_BITS + 1) << SUB_BITS
+
+
+def make(
+    path: Path,
+    *jobs: Job,
+    seconds: float = 5.0,
+    interval_ns: int = 500_000_000,
+    targets: int = 1,
+    seed: int = 1,
+    seal: str | None = "complete",
+    host: bool = True,
+    notes: list[Any] | None = None,
+    extra_events: list[dict[str, Any]] | None = None,
+    log_ios: bool = False,
+    text: bytes = b"[job]\nrw=randread\n",
+) -> Run:
+    """Write a bundle. `seal=None` leaves it as a killed run does."""
+    plan = plan_of(jobs or (Job(),), targets, seconds, interval_ns, log_ios=log_ios)
+    run = Run(path, plan, {})
+    writer = BundleWriter.create(
+        path,
+        request={"argv": ["loadstone", "run", "job.fio"], "cwd": "/tmp", "front_end": "run", "options": {}},
+        inputs={"job.fio": text},
+        workload_json='{"jobs": []}',
+        plan_json=plan.model_dump_json(),
+        notes=notes or [],
+        environment={"host": {"kernel": "6.1.0", "cpu": {"model": "Test CPU", "online": 2}}},
+    )
+    rng = np.random.default_rng(seed)
+    stages = 1 + max(worker.stage for worker in plan.workers)
+    _tell_start(writer)
+    _write_samples(run, jobs or (Job(),), rng, seconds, stages)
+    length_ns = int(seconds * 1e9) * stages
+    if host:
+        _host_rows(writer, rng, length_ns)
+    for event in extra_events or []:
+        writer.event(event)
+    if seal is not None:
+        _tell_end(run, writer, seconds)
+        writer.seal(seal)  # type: ignore[arg-type]
+    writer.close()
+    return run
+
+
+def plan_of(
+    jobs: tuple[Job, ...], targets: int, seconds: float, interval_ns: int, *, log_ios: bool = False
+) -> Plan:
+    units: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = []
+    workers: list[dict[str, Any]] = []
+    streams: list[dict[str, Any]] = []
+    for job in jobs:
+        workers.append({"stage": job.stage, "backend": _uring(), "cpus": [], "nice": 0})
+        cell_of: dict[int, int] = {}
+        for clone in range(job.clones):
+            if clone == 0 or job.keep_clones_apart:
+                apart = clone if job.keep_clones_apart else None
+                units.append({"name": job.name, "group": job.group, "clone": apart})
+                for target in job.targets:
+                    cell_of[target] = len(cells)
+                    cells.append({"unit": len(units) - 1, "target": target})
+            streams.append(_stream(job, clone, len(workers) - 1, cell_of, seconds, log_ios=log_ios))
+    document = {
+        "version": 1,
+        "interval_ns": interval_ns,
+        "grace_ns": 1_000_000_000,
+        "memory_limit_bytes": 256 << 20,
+        "targets": [_target(index) for index in range(targets)],
+        "units": units,
+        "cells": cells,
+        "workers": workers,
+        "streams": streams,
+    }
+    return Plan.model_validate_json(json.dumps(document))
+
+
+def _uring() -> dict[str, Any]:
+    return {
+        "type": "io_uring",
+        "registered_files": True,
+        "fixed_buffers": False,
+        "iopoll": False,
+        "sqpoll": False,
+    }
+
+
+def _target(index: int) -> dict[str, Any]:
+    return {
+        "path": f"/mnt/test/data{index}",
+        "kind": "file",
+        "size_bytes": 1 << 30,
+        "direct": True,
+        "read_only": False,
+        "create": True,
+        "sync": "none",
+        "exclusive": False,
+        "identity": None,
+        "layout": None,
+        "invalidate": True,
+        "advice": None,
+        "unlink": False,
+    }
+
+
+def _stream(
+    job: Job, clone: int, worker: int, cell_of: dict[int, int], seconds: float, *, log_ios: bool
+) -> dict[str, Any]:
+    shares = {op: job.ops_hz.get(op, 0.0) for op in ("read", "write", "trim")}
+    whole = sum(shares.values()) or 1.0
+    percents = {f"{op}_percent": round(100 * hz / whole) for op, hz in shares.items()}
+    order = {
+        "random_percent": job.random_percent,
+        "random": {"type": "uniform", "repeat": True},
+        "stride_bytes": 0,
+        "run_length": 1,
+        "run_identical": False,
+        "sizes": {"type": "fixed", "bytes": job.block_bytes},
+        "align_bytes": job.block_bytes,
+    }
+    rate = {
+        "amount": {"unit": "ops", "per_second": whole},
+        "process": "poisson",
+        "minimum": 0.0,
+        "min_window_ns": 0,
+    }
+    return {
+        "name": f"{job.name}.{clone}",
+        "worker": worker,
+        "files": [
+            {"target": target, "cell": cell, "offset_bytes": 0, "length_bytes": 1 << 30}
+            for target, cell in cell_of.items()
+        ],
+        "file_choice": {"type": "round_robin", "every": 1},
+        "seed": clone,
+        "iodepth": job.iodepth,
+        "batch": None,
+        "pattern": {
+            **percents,
+            "trim_then_write": False,
+            "read": order,
+            "write": order,
+            "trim": order,
+        },
+        "pace": {"read": rate if job.paced else None, "write": None, "trim": None, "think": None},
+        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False},
+        "payload": {
+            "fill": {"type": "random"},
+            "refill": False,
+            "stamp": True,
+            "compress_percent": 0,
+            "compress_chunk_bytes": 0,
+            "dedupe_percent": 0,
+        },
+        "limits": {
+            "start_delay_ns": 0,
+            "ramp_ns": int(job.ramp_s * 1e9),
+            "runtime_ns": int((seconds - job.ramp_s) * 1e9),
+            "time_based": True,
+            "bytes": 0,
+            "ops": 0,
+            "ends_stage": False,
+        },
+        "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
+        "log_ios": log_ios,
+    }
+
+
+def _write_samples(
+    run: Run, jobs: tuple[Job, ...], rng: np.random.Generator, seconds: float, stages: int
+) -> None:
+    schema = arrow_schema(layout.SAMPLES)
+    interval_ns = run.plan.interval_ns
+    length_ns = int(seconds * 1e9)
+    number, unit_jobs = 0, _jobs_of_units(jobs)
+    with (run.path / "samples.arrows").open("wb") as file, pa.ipc.new_stream(file, schema) as out:
+        for stage in range(stages):
+            origin_ns = stage * length_ns
+            for at_ns in range(0, length_ns, interval_ns):
+                end_ns = min(at_ns + interval_ns, length_ns)
+                rows = []
+                for index, cell in enumerate(run.plan.cells):
+                    job = unit_jobs[cell.unit]
+                    if job.stage != stage:
+                        continue
+                    ramp = at_ns < job.ramp_s * 1e9
+                    clones = 1 if job.keep_clones_apart else job.clones
+                    for op, hz in job.ops_hz.items():
+                        count = int(rng.poisson(hz * clones * (end_ns - at_ns) / 1e9))
+                        rows.append(_row(run, rng, job, (index, cell.unit, op), count, ramp=ramp))
+                        rows[-1] |= {
+                            "interval": number,
+                            "start_ns": origin_ns + at_ns,
+                            "end_ns": origin_ns + end_ns,
+                            "stage": stage,
+                        }
+                out.write_table(pa.Table.from_pylist(rows, schema=schema))
+                number += 1
+
+
+def _row(
+    run: Run, rng: np.random.Generator, job: Job, key: tuple[int, int, str], count: int, *, ramp: bool
+) -> dict[str, Any]:
+    cell, unit, op = key
+    clat = rng.lognormal(np.log(job.median_ns), job.sigma, count).astype(np.int64)
+    slat = rng.integers(500, 3000, count)
+    wait = rng.exponential(5000, count).astype(np.int64) if job.paced else np.zeros(0, np.int64)
+    lat = clat + slat + (wait if job.paced else 0)
+    if not ramp:
+        run.latencies.setdefault((unit, op), []).append(lat)
+    return {
+        "cell": cell,
+        "op": layout.OPS.index(op),
+        "ramp": ramp,
+        "ops": count,
+        "bytes": count * job.block_bytes if op != "sync" else 0,
+        "errors": job.errors,
+        "shorts": 0,
+        **_latency("lat", lat),
+        **_latency("slat", slat),
+        **_latency("clat", clat),
+        **_latency("wait", wait),
+    }
+
+
+def _latency(name: str, values: NDArray[np.int64]) -> dict[str, Any]:
+    buckets, counts = np.unique(bucket_of(values), return_counts=True)
+    return {
+        f"{name}_sum_ns": float(values.sum()),
+        f"{name}_sumsq_ns2": float((values.astype(np.float64) ** 2).sum()),
+        f"{name}_min_ns": int(values.min(initial=2**62)) if len(values) else 0,
+        f"{name}_max_ns": int(values.max(initial=0)),
+        f"{name}_bucket": buckets.tolist(),
+        f"{name}_count": counts.tolist(),
+    }
+
+
+def _jobs_of_units(jobs: tuple[Job, ...]) -> list[Job]:
+    return [job for job in jobs for _ in range(job.clones if job.keep_clones_apart else 1)]
+
+
+def arrow_schema(schema: pl.Schema) -> pa.Schema:
+    """The columns as the engine declares them: plain lists, not large ones."""
+    table = schema.to_frame().to_arrow()
+    fields = [
+        pa.field(one.name, pa.list_(one.type.value_type)) if pa.types.is_large_list(one.type) else one
+        for one in table.schema
+    ]
+    return pa.schema(fields)
+
+
+def _tell_start(writer: BundleWriter) -> None:
+    writer.event({"type": "hello", "engine_version": "0.1.0", "pid": 4242, "memory_bytes": 8 << 20})
+    writer.event({"type": "start", "unix_ns": START_UNIX_NS, "startup_ns": 12_000_000})
+
+
+def _tell_end(run: Run, writer: BundleWriter, seconds: float) -> None:
+    ops = 0
+    for index, stream in enumerate(run.plan.streams):
+        stage = run.plan.workers[stream.worker].stage
+        begin_ns = int(stage * seconds * 1e9)
+        writer.event(
+            {
+                "type": "stream_end",
+                "t_ns": begin_ns + int(seconds * 1e9),
+                "stream": index,
+                "reason": "runtime",
+                "started_ns": begin_ns,
+                "ramp_end_ns": begin_ns + stream.limits.ramp_ns,
+                "ended_ns": begin_ns + int(seconds * 1e9),
+                "issued": [0, 0, 0, 0],
+                "completed": [0, 0, 0, 0],
+                "failed": [0, 0, 0, 0],
+                "depth": [0, 0, 0, 0, 0, 100, 0],
+                "submit_batches": [0, 10, 0, 0, 0, 0, 0],
+                "complete_batches": [0, 10, 0, 0, 0, 0, 0],
+                "backend": "io_uring",
+            }
+        )
+    ops = sum(len(part) for parts in run.latencies.values() for part in parts)
+    stages = 1 + max(worker.stage for worker in run.plan.workers)
+    writer.event(
+        {
+            "type": "end",
+            "t_ns": int(seconds * 1e9) * stages,
+            "reason": "done",
+            "cpu_user_ns": 100 * ops,
+            "cpu_system_ns": 1500 * ops,
+            "voluntary_switches": 10,
+            "involuntary_switches": 3,
+            "major_faults": 0,
+            "minor_faults": 900,
+            "rss_peak_bytes": 9 << 20,
+            "ops": ops,
+        }
+    )
+
+
+def _host_rows(writer: BundleWriter, rng: np.random.Generator, length_ns: int) -> None:
+    second = 1_000_000_000
+    for at_ns in range(second, length_ns + 1, second):
+        busy = float(rng.uniform(0.3, 0.7))
+        row: dict[str, Any] = {"t_ns": at_ns, "dt_ns": second}
+        for core in ("all", "0", "1"):
+            whole = 2 * second if core == "all" else second
+            row |= {
+                f"cpu.{core}.user_ns": int(whole * busy * 0.3),
+                f"cpu.{core}.system_ns": int(whole * busy * 0.6),
+                f"cpu.{core}.irq_ns": int(whole * busy * 0.1),
+                f"cpu.{core}.iowait_ns": int(whole * 0.1),
+                f"cpu.{core}.steal_ns": 0,
+                f"cpu.{core}.idle_ns": int(whole * (0.9 - busy)),
+            }
+        row |= {
+            "memory.total_bytes": 8 << 30,
+            "memory.available_bytes": int((5 << 30) + rng.integers(0, 1 << 28)),
+            "memory.dirty_bytes": int(rng.integers(0, 64 << 20)),
+            "memory.cached_bytes": 2 << 30,
+            "engine.rss_bytes": 9 << 20,
+            "engine.user_ns": 100_000_000,
+            "engine.system_ns": 600_000_000,
+        }
+        writer.host(row)
