@@ -27,9 +27,9 @@ class Load:
     map: Annotated[list[str], Repeat] = field(default_factory=list)
     """Replace one target by another, as OLD=NEW (repeat for several)."""
     runtime: str | None = None
-    """How long each job runs, as 30s or 5m; jobs then run for time, not for bytes."""
+    """Longest time each job runs, as 30s or 5m."""
     size: str | None = None
-    """Bytes each job works on, as 1G or 20%%."""
+    """Bytes each job works on, as 1g or 20%."""
     set: Annotated[list[str], Repeat] = field(default_factory=list)
     """Set a parameter of a named workload, as NAME=VALUE (repeat for several)."""
     section: Annotated[list[str], Repeat] = field(default_factory=list)

@@ -5,9 +5,8 @@ Knows which of summary, JSON document, report and error go where. Computes nothi
 
 from __future__ import annotations
 
-import json as json_format
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
@@ -40,7 +39,8 @@ def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
 
         page.write(bundle, outcome.bundle_path / REPORT)
     if json:
-        sys.stdout.write(json_format.dumps(_document(bundle), indent=2) + "\n")
+        # As it stands in the bundle, so that the two never differ.
+        sys.stdout.write((outcome.bundle_path / "result.json").read_text())
         sys.stdout.flush()
     else:
         from rich.console import Console
@@ -56,5 +56,8 @@ def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
     return outcome.exit_code
 
 
-def _document(bundle: Bundle) -> object:
-    return json_format.loads((bundle.path / "result.json").read_text())
+def document(bundle: Bundle) -> dict[str, Any]:
+    """Compute `result.json`, which is the document of `--json`."""
+    from loadstone.analysis.summary import summarise
+
+    return summarise(bundle).document()

@@ -5,19 +5,22 @@ Knows how a word is told to be one or the other, and what is near when it is nei
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.cli.arguments import COMMAND_LINE, Load
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadstone.workload.model import Workload
 
 STANDARD_INPUT = "-"
@@ -31,14 +34,17 @@ def workload(word: str, load: Load) -> Workload:
     found = _read(word, load)
     mapping = load.mapping()
     if mapping:
-        found = found.map_targets(mapping)
+        with _of("--map"):
+            found = found.map_targets(mapping)
     if load.target:
-        found = found.with_targets(load.target)
+        with _of("--target"):
+            found = found.with_targets(load.target)
     if load.size is not None:
-        found = found.with_size(amount(load.size, Reading(Where(COMMAND_LINE, option="--size"))))
+        with _of("--size") as where:
+            found = found.with_size(amount(load.size, Reading(where)))
     if load.runtime is not None:
-        where = Where(COMMAND_LINE, option="--runtime")
-        found = found.with_runtime(time_ns(load.runtime, Reading(where), SECOND_NS))
+        with _of("--runtime") as where:
+            found = found.with_runtime(time_ns(load.runtime, Reading(where), SECOND_NS))
     return found
 
 
@@ -47,11 +53,24 @@ def resolution(found: Workload, load: Load) -> Resolution:
     return resolve(found, options=ResolveOptions(keep_ioengine=load.keep_ioengine))
 
 
+@contextlib.contextmanager
+def _of(option: str) -> Iterator[Where]:
+    """Say that an error comes from this option, where it does not say where it comes from."""
+    where = Where(COMMAND_LINE, option=option)
+    try:
+        yield where
+    except LoadstoneError as error:
+        if error.where is not None:
+            raise
+        raise type(error)(error.message, where=where, hint=error.hint) from error
+
+
 def _read(word: str, load: Load) -> Workload:
     options = ReadOptions(allow_exec=load.allow_exec)
     if word in catalogue.names() and not Path(word).is_file():
         _refuse_for_names(load)
-        return catalogue.load(word).workload(load.parameters())
+        with _of("--set"):
+            return catalogue.load(word).workload(load.parameters())
     if load.set:
         raise InputError(
             f"{word} is a job file and has no parameters",

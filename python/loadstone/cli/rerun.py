@@ -67,6 +67,7 @@ def rerun(
         out_dir=out or default_directory("rerun"),
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
+        result=finish.document,
     )
     return finish.tell(outcome, json=json, report=report)
 

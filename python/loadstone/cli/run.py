@@ -54,7 +54,7 @@ def run(
         request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},
         inputs=dict(asked_for.sources),
         workload_json=asked_for.model_dump_json(),
-        notes=list(resolved.notes),
+        notes=[note.model_dump(mode="json") for note in resolved.notes],
     )
     commands.before(asked_for)
     outcome = run_plan(
@@ -63,6 +63,7 @@ def run(
         out_dir=out or default_directory(asked_for.name),
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
+        result=finish.document,
     )
     commands.after(asked_for)
     return finish.tell(outcome, json=json, report=report)

@@ -1,0 +1,25 @@
+"""docs/cli.md is what the program says of itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from loadstone import exitcodes
+from loadstone.cli import document
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_is_fresh() -> None:
+    if os.environ.get("LOADSTONE_WRITE_GENERATED"):
+        (DOCS / "cli.md").write_text(document.page())
+    assert (DOCS / "cli.md").read_text() == document.page(), "docs/cli.md is stale: run `make docs`"
+
+
+def test_every_exit_code_is_documented() -> None:
+    page = (DOCS / "exit-codes.md").read_text()
+    codes = [value for name, value in vars(exitcodes).items() if name.isupper()]
+    assert len(codes) == 7
+    for code in codes:
+        assert f"| {code} |" in page
