@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError, RunError, Where
 from loadstone.plan import in_use, signatures
+from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def written(plan: Plan) -> set[int]:
     return {index for index in changed if plan.targets[index].kind is not TargetKind.VIRTUAL}
 
 
-def examine(target: Target) -> Finding:
+def examine(target: Target, host: Snapshot) -> Finding:
     """Look at one target that would be written. Changes nothing."""
     path = Path(target.path)
     try:
@@ -77,13 +78,13 @@ def examine(target: Target) -> Finding:
     except OSError as error:
         return Finding(target.path, needs_consent=[f"it cannot be looked at: {error.strerror}"])
     if stat.S_ISBLK(status.st_mode):
-        return Finding(target.path, in_use.device_uses(path), _signatures(path))
+        return Finding(target.path, in_use.device_uses(path, host), _signatures(path))
     if stat.S_ISCHR(status.st_mode):
         number = (os.major(status.st_rdev), os.minor(status.st_rdev))
         known = number in HARMLESS_CHARS
         return Finding(target.path, needs_consent=[] if known else ["it is a character device"])
     if stat.S_ISREG(status.st_mode):
-        return _examine_file(target, path, status)
+        return _examine_file(target, path, status, host)
     return Finding(target.path, in_use=["it is neither a file nor a device"])
 
 
@@ -97,11 +98,12 @@ def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
     to_write = written(plan)
     refused: dict[str, list[str]] = {}
     unconsented: dict[str, list[str]] = {}
+    host = Snapshot()
     for index in sorted(to_write):
         target = plan.targets[index]
         if not files and target.kind is TargetKind.FILE:
             continue
-        finding = examine(target)
+        finding = examine(target, host)
         if finding.in_use:
             refused[finding.path] = finding.in_use
         elif finding.needs_consent and not consent.given(finding.path, finding.needs_consent):
@@ -136,8 +138,8 @@ def _layout_changes(target: Target) -> bool:
     )
 
 
-def _examine_file(target: Target, path: Path, status: os.stat_result) -> Finding:
-    used = in_use.file_uses(path)
+def _examine_file(target: Target, path: Path, status: os.stat_result, host: Snapshot) -> Finding:
+    used = in_use.file_uses(path, host)
     if used or status.st_size == 0 or _marked(path):
         return Finding(target.path, used)
     content = [f"it exists, holds {status.st_size} bytes and was not created by Loadstone"]

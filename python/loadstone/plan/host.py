@@ -55,6 +55,9 @@ class HostFacts:
     page_bytes: int = 4096
     known: Mapping[str, TargetFacts] = field(default_factory=dict)
     """Facts by absolute path, instead of looking."""
+    _seen: dict[str, TargetFacts] = field(default_factory=dict, repr=False, compare=False)
+    _places: dict[str, tuple[bool, int]] = field(default_factory=dict, repr=False, compare=False)
+    """Facts and file systems already looked up: clones share them."""
 
     @classmethod
     def here(cls) -> HostFacts:
@@ -67,15 +70,20 @@ class HostFacts:
 
         Raises InputError when no file can be there.
         """
-        known = self.known.get(path)
-        return known if known is not None else _look(path, where)
+        known = self.known.get(path) or self._seen.get(path)
+        if known is None:
+            known = self._seen[path] = _look(path, where, self._places)
+        return known
 
 
-def _look(path: str, where: Where | None) -> TargetFacts:
+_Places = dict[str, tuple[bool, int]]
+
+
+def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
     try:
         found = Path(path).stat()
     except FileNotFoundError:
-        return _missing(path, where)
+        return _missing(path, where, places)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"cannot look at {path}: {reason}", where=where) from None
@@ -89,10 +97,10 @@ def _look(path: str, where: Where | None) -> TargetFacts:
         raise InputError(
             f"{path} is {what}", where=where, hint="give a file or a device; directory= for a place"
         )
-    return _file(path, found, identity)
+    return _file(path, found, identity, places)
 
 
-def _missing(path: str, where: Where | None) -> TargetFacts:
+def _missing(path: str, where: Where | None, places: _Places) -> TargetFacts:
     parent = Path(path).parent
     if not parent.is_dir():
         raise InputError(f"{path}: there is no directory {parent}", where=where, hint=f"mkdir -p {parent}")
@@ -103,7 +111,7 @@ def _missing(path: str, where: Where | None) -> TargetFacts:
             where=where,
             hint=f"there is: {', '.join(near)}" if near else "see lsblk; --map OLD=NEW redirects a target",
         )
-    medium, block = _file_system(str(parent), parent.stat().st_dev)
+    medium, block = _file_system(str(parent), parent.stat().st_dev, places)
     return TargetFacts(
         TargetKind.FILE,
         exists=False,
@@ -114,8 +122,9 @@ def _missing(path: str, where: Where | None) -> TargetFacts:
     )
 
 
-def _file(path: str, found: os.stat_result, identity: Identity) -> TargetFacts:
-    medium, block = _file_system(path, found.st_dev)
+def _file(path: str, found: os.stat_result, identity: Identity, places: _Places) -> TargetFacts:
+    real = Path(os.path.realpath(path))
+    medium, block = _file_system(str(real.parent), found.st_dev, places)
     return TargetFacts(
         TargetKind.FILE,
         size_bytes=found.st_size,
@@ -169,9 +178,15 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def _file_system(path: str, device: int) -> tuple[bool, int]:
-    """Return whether the file system of a path punts, and its unit of direct I/O."""
-    kind, source = _mount_of(os.path.realpath(path))
+def _file_system(directory: str, device: int, places: _Places) -> tuple[bool, int]:
+    """Return whether the file system of a directory punts, and its unit of direct I/O."""
+    if directory not in places:
+        places[directory] = _look_at_file_system(directory, device)
+    return places[directory]
+
+
+def _look_at_file_system(directory: str, device: int) -> tuple[bool, int]:
+    kind, source = _mount_of(os.path.realpath(directory))
     block = _logical_block(_sysfs(device)) if os.major(device) else SECTOR_BYTES
     return kind in _MEMORY_FILE_SYSTEMS or bool(_MEMORY_DEVICE.match(source.rpartition("/")[2])), block
 

@@ -11,79 +11,106 @@ import contextlib
 import errno
 import os
 import re
+import stat
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
-from loadstone.path.mounts import mounts, swaps
+from loadstone.path.mounts import Mount, mounts, swaps
 
 PROC = Path("/proc")
 
+Key = tuple[int, int]
+"""What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
 
-def device_uses(path: Path, sys: Path = SYS) -> list[str]:
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the host uses, looked up once for all targets of a Plan, and only when asked for."""
+
+    sys: Path = SYS
+
+    @cached_property
+    def mounts(self) -> list[Mount]:
+        """Mounts of this namespace."""
+        return mounts()
+
+    @cached_property
+    def mounted_devices(self) -> list[tuple[int, Mount]]:
+        """Device numbers that are mounted: by `st_dev`, and by source for those that differ (btrfs)."""
+        found = [(mount.device, mount) for mount in self.mounts]
+        named = [(_rdev(mount.source), mount) for mount in self.mounts if mount.source.startswith("/dev/")]
+        return found + [(number, mount) for number, mount in named if number and number != mount.device]
+
+    @cached_property
+    def swaps(self) -> list[tuple[Key, str]]:
+        """Swap devices and files."""
+        return [(key, name) for name in swaps() if (key := _key(Path(name))) is not None]
+
+    @cached_property
+    def loops(self) -> list[tuple[Key | None, BlockDevice]]:
+        """Loop devices that are set up, by what backs them."""
+        return [(_key(Path(loop.backing_file() or "")), loop) for loop in loops(self.sys)]
+
+    @cached_property
+    def writers(self) -> dict[Key, list[str]]:
+        """What other processes have open for writing: a virtual machine on a raw volume claims no more."""
+        found: dict[Key, list[str]] = {}
+        for process in PROC.iterdir():
+            if process.name.isdecimal() and int(process.name) != os.getpid():
+                for key in _open_for_writing(process):
+                    found.setdefault(key, []).append(_process(process))
+        return found
+
+
+def device_uses(path: Path, host: Snapshot) -> list[str]:
     """Evidence that the block device at `path`, anything on it or its whole disk is in use."""
     number = path.stat().st_rdev
-    device = BlockDevice.of_number(number, sys)
-    if device is None:
-        return [*_writers(path), *_claimed(path)]
-    family = [device, *above(device)]
-    if device.disk() != device:
-        family.append(device.disk())
-    family += _same_backing(device, sys)
     evidence: list[str] = []
-    for member in family:
-        evidence += _mounted(member) + _swapped(member) + _btrfs_member(member, sys)
-        evidence += [f"{member.name} is held by {_describe(holder)}" for holder in member.holders()]
-        evidence += [f"{member.name} backs {loop}" for loop in _loops_on(member, sys)]
-    evidence += _writers(path)
+    device = BlockDevice.of_number(number, host.sys)
+    if device is not None:
+        family = [device, *above(device), *_same_backing(device, host)]
+        if device.disk() != device:
+            family.append(device.disk())
+        for member in family:
+            evidence += _member_uses(member, host)
+    evidence += [f"{process} has it open for writing" for process in host.writers.get((0, number), [])]
     return evidence or _claimed(path)
 
 
-def file_uses(path: Path, sys: Path = SYS) -> list[str]:
+def file_uses(path: Path, host: Snapshot) -> list[str]:
     """Evidence that the regular file at `path` backs a loop device, is swapped to or is being written."""
-    status = path.stat()
-    evidence = [
-        f"it backs {loop.name}" for loop in loops(sys) if _same_file(Path(loop.backing_file() or ""), status)
-    ]
-    evidence += [f"it is used as swap ({name})" for name in swaps() if _same_file(Path(name), status)]
-    return evidence + _writers(path)
+    key = _key(path)
+    evidence = [f"it backs {loop.name}" for backing, loop in host.loops if backing == key]
+    evidence += [f"it is used as swap ({name})" for swap, name in host.swaps if swap == key]
+    writers = host.writers.get(key, []) if key is not None else []
+    return evidence + [f"{process} has it open for writing" for process in writers]
 
 
-def _mounted(device: BlockDevice) -> list[str]:
+def _member_uses(device: BlockDevice, host: Snapshot) -> list[str]:
     number = device.number
-    found = []
-    for mount in mounts():
-        by_name = mount.source.startswith("/dev/") and _rdev(mount.source) == number
-        if mount.device == number or by_name:
-            found.append(f"{device.name} is mounted at {mount.point} ({mount.kind})")
-    return found
+    name = device.name
+    mounted = [mount for mounted, mount in host.mounted_devices if mounted == number]
+    evidence = [f"{name} is mounted at {mount.point} ({mount.kind})" for mount in mounted]
+    evidence += [f"{name} is used as swap" for key, _ in host.swaps if key == (0, number)]
+    evidence += [f"{name} belongs to the mounted btrfs {volume}" for volume in _btrfs(device, host.sys)]
+    evidence += [f"{name} is held by {_describe(holder)}" for holder in device.holders()]
+    return evidence + [f"{name} backs {loop.name}" for backing, loop in host.loops if backing == (0, number)]
 
 
-def _swapped(device: BlockDevice) -> list[str]:
-    return [f"{device.name} is used as swap" for name in swaps() if _rdev(name) == device.number]
-
-
-def _btrfs_member(device: BlockDevice, sys: Path) -> list[str]:
+def _btrfs(device: BlockDevice, sys: Path) -> list[str]:
     """Only one member of a mounted btrfs is in mountinfo; all of them are in sysfs."""
     links = (sys / "fs" / "btrfs").glob("*/devices/*")
-    return [
-        f"{device.name} belongs to the mounted btrfs {link.parent.parent.name}"
-        for link in links
-        if link.name == device.name
-    ]
+    return [link.parent.parent.name for link in links if link.name == device.name]
 
 
-def _same_backing(device: BlockDevice, sys: Path) -> list[BlockDevice]:
+def _same_backing(device: BlockDevice, host: Snapshot) -> list[BlockDevice]:
     """Other loop devices over the same file: writing here is writing there."""
-    backing = device.disk().backing_file()
-    if backing is None:
-        return []
-    others = [loop for loop in loops(sys) if loop.backing_file() == backing and loop != device.disk()]
+    disk = device.disk()
+    mine = [key for key, loop in host.loops if loop == disk and key is not None]
+    others = [loop for key, loop in host.loops if key in mine and loop != disk]
     return [one for loop in others for one in (loop, *above(loop))]
-
-
-def _loops_on(device: BlockDevice, sys: Path) -> list[str]:
-    number = device.number
-    return [loop.name for loop in loops(sys) if _rdev(loop.backing_file() or "") == number]
 
 
 def _describe(device: BlockDevice) -> str:
@@ -92,25 +119,28 @@ def _describe(device: BlockDevice) -> str:
     return device.name + (f" ({name})" if name else f" (md {level})" if level else "")
 
 
-def _writers(path: Path) -> list[str]:
-    """Other processes that have it open for writing: a virtual machine on a raw volume claims no more."""
-    status = path.stat()
-    found = []
-    for process in PROC.iterdir():
-        if not process.name.isdecimal() or int(process.name) == os.getpid():
-            continue
-        with contextlib.suppress(OSError):
-            for link in (process / "fd").iterdir():
-                if _same_file(link, status) and _opened_for_writing(process / "fdinfo" / link.name):
-                    name = (process / "comm").read_text(errors="replace").strip()
-                    found.append(f"process {process.name} ({name}) has it open for writing")
-                    break
+def _open_for_writing(process: Path) -> set[Key]:
+    found: set[Key] = set()
+    with contextlib.suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                key = _key(link)
+                if key is not None and key not in found and _writable(process / "fdinfo" / link.name):
+                    found.add(key)
     return found
 
 
-def _opened_for_writing(fdinfo: Path) -> bool:
+def _writable(fdinfo: Path) -> bool:
     match = re.search(r"^flags:\s*([0-7]+)", fdinfo.read_text(), re.MULTILINE)
     return match is not None and int(match.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _process(directory: Path) -> str:
+    try:
+        name = (directory / "comm").read_text(errors="replace").strip()
+    except OSError:
+        name = "already gone"
+    return f"process {directory.name} ({name})"
 
 
 def _claimed(path: Path) -> list[str]:
@@ -123,19 +153,18 @@ def _claimed(path: Path) -> list[str]:
     return []
 
 
-def _same_file(path: Path, status: os.stat_result) -> bool:
+def _key(path: Path) -> Key | None:
+    """Key of a block device or regular file; `None` for anything else, or nothing."""
     try:
-        other = path.stat()
+        status = path.stat()
     except OSError:
-        return False
-    if status.st_rdev:
-        return other.st_rdev == status.st_rdev and path.is_block_device()
-    return (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
+        return None
+    if stat.S_ISBLK(status.st_mode):
+        return (0, status.st_rdev)
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def _rdev(path: str) -> int:
     """Device number of a block device by path, 0 when it is none."""
-    try:
-        return Path(path).stat().st_rdev if Path(path).is_block_device() else 0
-    except OSError:
-        return 0
+    key = _key(Path(path))
+    return key[1] if key is not None and key[0] == 0 else 0

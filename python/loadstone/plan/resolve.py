@@ -92,6 +92,25 @@ class _Build:
     buffers_bytes: int = 0
 
 
+class _Shared:
+    """What the clones of a job have in common, resolved once."""
+
+    def __init__(self, job: Job, notes: Notes) -> None:
+        self.job = job
+        self.notes = notes
+        self.pace = stream.pace(job, notes)
+        self.flush = stream.flush(job)
+        self.payload = stream.payload(job)
+        self.errors = stream.errors(job)
+        self._patterns: dict[int, plan.Pattern] = {}
+
+    def pattern(self, range_bytes: int) -> plan.Pattern:
+        """Return the pattern over a range (zones depend on its length)."""
+        if range_bytes not in self._patterns:
+            self._patterns[range_bytes] = pattern.pattern(self.job, self.notes, range_bytes)
+        return self._patterns[range_bytes]
+
+
 def resolve(
     workload: Workload, *, host: HostFacts | None = None, options: ResolveOptions | None = None
 ) -> Resolution:
@@ -165,11 +184,12 @@ def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
     clones = job.numjobs or 1
     apart = build.options.per_clone_units
     unit = -1
+    shared = _Shared(job, build.notes)
     for clone in range(clones):
         if apart or clone == 0:
             unit = len(build.units)
             build.units.append(plan.Unit(name=job.name, group=group, clone=clone if apart else None))
-        _add_clone(build, job, clone, (stage, unit))
+        _add_clone(build, shared, clone, (stage, unit))
 
 
 def _seed(job: Job, build: _Build, *words: object) -> int:
@@ -186,7 +206,8 @@ def _seed(job: Job, build: _Build, *words: object) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _add_clone(build: _Build, job: Job, clone: int, place: tuple[int, int]) -> None:
+def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int]) -> None:
+    job = shared.job
     number = len(build.clones) + 1
     stage, unit = place
     seed = _seed(job, build, number)
@@ -229,12 +250,12 @@ def _add_clone(build: _Build, job: Job, clone: int, place: tuple[int, int]) -> N
                 seed=seed,
                 iodepth=how.iodepth,
                 batch=stream.batch(job, how.iodepth, build.notes),
-                pattern=pattern.pattern(job, build.notes, min(part.length_bytes for part in found.ranges)),
-                pace=stream.pace(job, build.notes),
-                flush=stream.flush(job),
-                payload=stream.payload(job),
+                pattern=shared.pattern(min(part.length_bytes for part in found.ranges)),
+                pace=shared.pace,
+                flush=shared.flush,
+                payload=shared.payload,
                 limits=stream.limits(job, found.total_bytes, build.notes, chance),
-                errors=stream.errors(job),
+                errors=shared.errors,
                 log_ios=job.logs.every_io,
             ),
         )
