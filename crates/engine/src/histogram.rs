@@ -20,7 +20,11 @@ pub fn bucket_of(value_ns: u64) -> usize {
     let msb = 63 - (value_ns | (1 << SUB_BITS)).leading_zeros();
     let shift = msb - SUB_BITS;
     let index = ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize;
-    if index < BUCKETS { index } else { BUCKETS - 1 }
+    if index < BUCKETS {
+        index
+    } else {
+        BUCKETS - 1
+    }
 }
 
 /// Middle of a bucket in nanoseconds: the value reported for everything in it.
@@ -50,9 +54,14 @@ mod tests {
         let mut v = 100u64;
         while v < 1 << MAX_BITS {
             for probe in [v, v + v / 3, v + v / 2, 2 * v - 1] {
-                if probe >= 1 << MAX_BITS { continue; }
+                if probe >= 1 << MAX_BITS {
+                    continue;
+                }
                 let got = value_of(bucket_of(probe)) as f64;
-                assert!(((got - probe as f64) / probe as f64).abs() < 0.0079, "{probe}");
+                assert!(
+                    ((got - probe as f64) / probe as f64).abs() < 0.0079,
+                    "{probe}"
+                );
             }
             v *= 2;
         }

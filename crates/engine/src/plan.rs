@@ -613,3 +613,9 @@ pub struct ErrorPolicy {
     /// The same for writes.
     pub ignore_write: Vec<i32>,
 }
+
+/// The JSON schema of a Plan.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Plan).to_value()
+}

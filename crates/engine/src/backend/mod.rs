@@ -4,6 +4,14 @@
 //! statistics. Every backend is one file; the worker is compiled once for each, so no
 //! call through this seam is dynamic.
 
+use std::os::fd::RawFd;
+
+use crate::plan::TargetKind;
+
+pub mod null;
+pub mod ring;
+pub mod uring;
+
 /// Kind of operation; the discriminant is the `op` column of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -20,6 +28,31 @@ pub enum Op {
 
 /// Number of kinds of operation.
 pub const OPS: usize = 4;
+
+/// All kinds, in the order of their numbers.
+pub const ALL_OPS: [Op; OPS] = [Op::Read, Op::Write, Op::Trim, Op::Sync];
+
+impl Op {
+    /// Name in events and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["read", "write", "trim", "sync"][self as usize]
+    }
+}
+
+/// A target as a worker's backend sees it. The order in the worker's table is what
+/// [`Io::file`] counts.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenFile {
+    /// Open file descriptor; −1 for a virtual target.
+    pub fd: RawFd,
+    /// Opened with `O_DIRECT`.
+    pub direct: bool,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Addressable bytes.
+    pub size_bytes: u64,
+}
 
 /// One I/O to do. `Copy` and small: it lives on the stack of the worker's loop.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +85,14 @@ pub struct Done {
 /// The worker pushes I/Os, then calls [`Backend::flush`], then [`Backend::reap`]. It never
 /// has more in flight than the depth the backend was made for.
 pub trait Backend {
+    /// [`Backend::push`] does the I/O before it returns: the worker pushes one, stamps
+    /// before it and reaps after it.
+    const SYNCHRONOUS: bool = false;
+
+    /// Time is modelled: it advances by being waited for, and a worker waits for its
+    /// reporter instead of lengthening an interval, so that runs repeat exactly.
+    const VIRTUAL: bool = false;
+
     /// Time in nanoseconds since an origin shared by all workers of the run:
     /// `CLOCK_MONOTONIC` for real backends, virtual for the simulation.
     fn now_ns(&mut self) -> u64;
@@ -72,4 +113,12 @@ pub trait Backend {
 
     /// Gives up to `max` completions to `take`, oldest first; returns how many.
     fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32;
+}
+
+/// Sleeps until the run's clock reaches `until_ns`.
+pub fn sleep_until(clock: &crate::clock::Clock, until_ns: u64) {
+    let now = clock.now_ns();
+    if until_ns > now {
+        std::thread::sleep(std::time::Duration::from_nanos(until_ns - now));
+    }
 }

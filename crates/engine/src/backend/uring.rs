@@ -1,0 +1,267 @@
+//! I/O through io_uring, one ring per worker.
+//!
+//! Knows which ring operation does which I/O, and when a registered buffer pays: only
+//! where the kernel would otherwise pin pages for each I/O (`O_DIRECT` on block devices
+//! and files). Knows no pattern and no time but its clock.
+
+use std::io;
+
+use super::ring::{abi, Ring, RingOptions};
+use super::{sleep_until, Backend, Done, Io, Op, OpenFile};
+use crate::clock::Clock;
+use crate::memory::Mapping;
+use crate::plan::TargetKind;
+
+/// Entries that can be written between two system calls.
+const MAX_SQ_ENTRIES: u32 = 1024;
+/// Largest registered buffer the kernel takes.
+const MAX_FIXED_BYTES: usize = 1 << 30;
+
+/// What the Plan asks of the ring.
+#[derive(Debug, Clone, Copy)]
+pub struct UringOptions {
+    /// Register files.
+    pub registered_files: bool,
+    /// Register buffers.
+    pub fixed_buffers: bool,
+    /// Poll for completions.
+    pub iopoll: bool,
+    /// Kernel submission thread.
+    pub sqpoll: bool,
+}
+
+/// Per file: what never changes from one I/O to the next.
+#[derive(Debug, Clone, Copy)]
+struct FileCommand {
+    fd: i32,
+    flags: u8,
+    read: u8,
+    write: u8,
+    block: bool,
+}
+
+/// The io_uring backend.
+#[derive(Debug)]
+pub struct Uring {
+    clock: Clock,
+    ring: Ring,
+    files: Vec<FileCommand>,
+    buffers_start: usize,
+    in_flight: u32,
+    iopoll: bool,
+    /// An error of a submission inside `push`, reported by the next `flush`.
+    broken: Option<io::Error>,
+}
+
+impl Uring {
+    /// A ring for up to `depth` I/Os in flight on `files`, with buffers in `buffers`.
+    /// Gives what could not be had in `notes`.
+    ///
+    /// # Errors
+    /// The error of the set-up.
+    pub fn new(
+        clock: Clock,
+        options: UringOptions,
+        files: &[OpenFile],
+        depth: u32,
+        buffers: &Mapping,
+        notes: &mut Vec<String>,
+    ) -> io::Result<Self> {
+        let sq_entries = depth.clamp(1, MAX_SQ_ENTRIES).next_power_of_two();
+        let cq_entries = depth.max(2 * sq_entries).next_power_of_two();
+        let mut ring = Ring::new(&RingOptions {
+            sq_entries,
+            cq_entries,
+            iopoll: options.iopoll,
+            sqpoll: options.sqpoll,
+        })?;
+        if !options.sqpoll && ring.setup_flags() & abi::SETUP_DEFER_TASKRUN == 0 {
+            notes.push(
+                "io_uring without DEFER_TASKRUN (kernel before 6.1): completions cost more CPU"
+                    .into(),
+            );
+        }
+        ring.register_self();
+        let registered = options.registered_files && !files.is_empty() && {
+            let fds: Vec<i32> = files.iter().map(|file| file.fd).collect();
+            let outcome = ring.register_files(&fds);
+            if let Err(error) = &outcome {
+                notes.push(format!("files are not registered: {error}"));
+            }
+            outcome.is_ok()
+        };
+        let fixed = options.fixed_buffers
+            && files.iter().any(pins_pages)
+            && register_buffers(&ring, buffers, notes);
+        let files = files
+            .iter()
+            .enumerate()
+            .map(|(index, file)| command(file, index, registered, fixed))
+            .collect();
+        let buffers_start = buffers.start() as usize;
+        Ok(Self {
+            clock,
+            ring,
+            files,
+            buffers_start,
+            in_flight: 0,
+            iopoll: options.iopoll,
+            broken: None,
+        })
+    }
+
+    fn entry(&self, io: &Io) -> abi::Sqe {
+        let file = &self.files[io.file as usize];
+        let mut entry = abi::Sqe {
+            flags: file.flags,
+            fd: file.fd,
+            user_data: u64::from(io.slot),
+            off: io.offset,
+            addr: io.buffer as u64,
+            len: io.len,
+            ..abi::Sqe::default()
+        };
+        match io.op {
+            Op::Read => self.transfer(&mut entry, file.read, abi::OP_READ),
+            Op::Write => self.transfer(&mut entry, file.write, abi::OP_WRITE),
+            Op::Trim => trim(&mut entry, io, file.block),
+            Op::Sync => {
+                entry.opcode = abi::OP_FSYNC;
+                entry.off = 0;
+                entry.addr = 0;
+                entry.op_flags = if io.len == 1 { abi::FSYNC_DATASYNC } else { 0 };
+                entry.len = 0;
+            }
+        }
+        entry
+    }
+
+    /// Chooses the operation; a buffer across two registered ones goes without.
+    #[inline]
+    fn transfer(&self, entry: &mut abi::Sqe, opcode: u8, plain: u8) {
+        entry.opcode = opcode;
+        if opcode != plain {
+            let start = entry.addr as usize - self.buffers_start;
+            let index = start / MAX_FIXED_BYTES;
+            entry.buf_index = index as u16;
+            if (start + entry.len as usize - 1) / MAX_FIXED_BYTES != index {
+                entry.opcode = plain;
+            }
+        }
+    }
+}
+
+fn pins_pages(file: &OpenFile) -> bool {
+    file.direct && matches!(file.kind, TargetKind::File | TargetKind::Block)
+}
+
+fn register_buffers(ring: &Ring, buffers: &Mapping, notes: &mut Vec<String>) -> bool {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while start < buffers.len() {
+        let bytes = MAX_FIXED_BYTES.min(buffers.len() - start);
+        parts.push(libc::iovec {
+            iov_base: buffers.start().wrapping_add(start).cast(),
+            iov_len: bytes,
+        });
+        start += bytes;
+    }
+    match ring.register_buffers(&parts) {
+        Ok(()) => true,
+        Err(error) => {
+            notes.push(format!(
+                "buffers are not registered: {error} (raise RLIMIT_MEMLOCK to have them fixed)"
+            ));
+            false
+        }
+    }
+}
+
+fn command(file: &OpenFile, index: usize, registered: bool, fixed: bool) -> FileCommand {
+    let fixed = fixed && pins_pages(file);
+    FileCommand {
+        fd: if registered { index as i32 } else { file.fd },
+        flags: if registered { abi::SQE_FIXED_FILE } else { 0 },
+        read: if fixed {
+            abi::OP_READ_FIXED
+        } else {
+            abi::OP_READ
+        },
+        write: if fixed {
+            abi::OP_WRITE_FIXED
+        } else {
+            abi::OP_WRITE
+        },
+        block: file.kind == TargetKind::Block,
+    }
+}
+
+/// Discards on block devices, punches a hole in files.
+fn trim(entry: &mut abi::Sqe, io: &Io, block: bool) {
+    if block {
+        entry.opcode = abi::OP_URING_CMD;
+        entry.off = abi::BLOCK_CMD_DISCARD;
+        entry.addr = io.offset;
+        entry.addr3 = u64::from(io.len);
+        entry.len = 0;
+    } else {
+        entry.opcode = abi::OP_FALLOCATE;
+        entry.addr = u64::from(io.len);
+        entry.len = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
+    }
+}
+
+impl Backend for Uring {
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        while self.ring.is_full() {
+            if let Err(error) = self.ring.enter(0, 0, true) {
+                self.broken = Some(error);
+                return;
+            }
+        }
+        let entry = self.entry(&io);
+        self.ring.write(entry);
+        self.in_flight += 1;
+    }
+
+    #[inline]
+    fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        if self.in_flight == 0 {
+            if wait_for == 0 {
+                sleep_until(&self.clock, until_ns);
+            }
+            return Ok(());
+        }
+        let wait_for = if wait_for > self.ring.ready() {
+            wait_for.min(self.in_flight)
+        } else {
+            0
+        };
+        if wait_for == 0 {
+            return self.ring.enter(0, 0, self.iopoll);
+        }
+        let timeout_ns = until_ns.saturating_sub(self.clock.now_ns());
+        self.ring.enter(wait_for, timeout_ns, true)
+    }
+
+    #[inline]
+    fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
+        let count = self.ring.reap(max, |cqe| {
+            take(Done {
+                slot: cqe.user_data as u32,
+                result: cqe.result,
+            })
+        });
+        self.in_flight -= count;
+        count
+    }
+}

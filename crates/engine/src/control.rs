@@ -1,0 +1,141 @@
+//! What the threads of a run tell each other.
+//!
+//! Knows the orders to stop and the messages of the workers. Knows no thread.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::events::Event;
+use crate::record::Table;
+use crate::samples::IoRecord;
+
+/// How urgently to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Stop {
+    /// Keep going.
+    No = 0,
+    /// Issue nothing more, wait for what is in flight.
+    Drain = 1,
+    /// The parent is gone: leave.
+    Now = 2,
+}
+
+/// Orders, read by every worker once per batch.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicU32,
+    /// Stages below this number are to end.
+    stages_ended: AtomicU32,
+}
+
+/// When a stage started.
+#[derive(Debug, Clone, Copy)]
+pub struct StageStart {
+    /// On the run's clock.
+    pub clock_ns: u64,
+    /// Since the run's origin.
+    pub offset_ns: u64,
+}
+
+/// Holds the workers of a stage until all of them are ready.
+#[derive(Debug, Default)]
+pub struct Gate {
+    state: Mutex<Option<Option<StageStart>>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Waits for the start; none when there will be none.
+    #[must_use]
+    pub fn wait(&self) -> Option<StageStart> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(start) = *state {
+                return start;
+            }
+            state = self
+                .opened
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Starts the workers, or sends them home.
+    pub fn open(&self, start: Option<StageStart>) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
+        self.opened.notify_all();
+    }
+}
+
+impl Control {
+    /// Asks for a stop; a weaker order never replaces a stronger one.
+    pub fn stop(&self, how: Stop) {
+        self.stop.fetch_max(how as u32, Ordering::Relaxed);
+    }
+
+    /// The strongest order so far.
+    #[inline]
+    #[must_use]
+    pub fn stopping(&self) -> Stop {
+        match self.stop.load(Ordering::Relaxed) {
+            0 => Stop::No,
+            1 => Stop::Drain,
+            _ => Stop::Now,
+        }
+    }
+
+    /// Ends one stage.
+    pub fn end_stage(&self, stage: u32) {
+        self.stages_ended.fetch_max(stage + 1, Ordering::Relaxed);
+    }
+
+    /// True when `stage` is to end before its time.
+    #[inline]
+    #[must_use]
+    pub fn stage_is_over(&self, stage: u32) -> bool {
+        self.stages_ended.load(Ordering::Relaxed) > stage
+    }
+}
+
+/// From a worker to the main thread.
+#[derive(Debug)]
+pub enum Message {
+    /// It is set up and waits for the start.
+    Ready {
+        /// Worker.
+        worker: u32,
+    },
+    /// It could not be set up.
+    Failed {
+        /// Worker.
+        worker: u32,
+        /// What happened.
+        message: String,
+        /// The remedy.
+        hint: String,
+    },
+    /// The first I/O was handed over at this time.
+    First {
+        /// On the run's clock.
+        handed_ns: u64,
+    },
+    /// An interval is over.
+    Cut {
+        /// Worker.
+        worker: u32,
+        /// Its counters.
+        table: Box<Table>,
+        /// The worker has ended: there will be no more.
+        last: bool,
+    },
+    /// Something to say.
+    Event(Event),
+    /// Records of single I/Os.
+    Ios {
+        /// Worker.
+        worker: u32,
+        /// The records.
+        records: Vec<IoRecord>,
+    },
+}

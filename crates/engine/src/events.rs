@@ -1,0 +1,207 @@
+//! What the engine says on standard output: one JSON object per line.
+//!
+//! Knows the shapes of ARCHITECTURE.md's event table. Knows nothing of when they are said.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::backend::OPS;
+
+/// Events of one target after which its errors are only counted.
+pub const MAX_ERRORS_PER_TARGET: u32 = 100;
+
+/// One line of standard output.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(
+    missing_docs,
+    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+)]
+pub enum Event {
+    Hello {
+        engine_version: &'static str,
+        pid: u32,
+        memory_bytes: u64,
+        clock: &'static str,
+        clock_error_ppm: f64,
+    },
+    Layout {
+        target: u32,
+        done_bytes: u64,
+        total_bytes: u64,
+    },
+    Note {
+        text: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        worker: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<u32>,
+    },
+    Start {
+        unix_ns: u64,
+        startup_ns: u64,
+    },
+    Stage {
+        t_ns: u64,
+        stage: u32,
+    },
+    Tick {
+        t_ns: u64,
+        interval: u32,
+        cpu_user_ns: u64,
+        cpu_system_ns: u64,
+        rss_bytes: u64,
+        rows: Vec<TickRow>,
+    },
+    IoError(IoFailure),
+    Hung {
+        t_ns: u64,
+        stream: u32,
+        target: u32,
+        op: &'static str,
+        offset: u64,
+        bytes: u32,
+        age_ns: u64,
+    },
+    StreamEnd(Box<StreamEnd>),
+    End {
+        t_ns: u64,
+        reason: &'static str,
+        cpu_user_ns: u64,
+        cpu_system_ns: u64,
+        voluntary_switches: u64,
+        involuntary_switches: u64,
+        major_faults: u64,
+        minor_faults: u64,
+        rss_peak_bytes: u64,
+        ops: u64,
+    },
+    Fatal {
+        code: i32,
+        message: String,
+        hint: String,
+    },
+}
+
+/// A row of a tick.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "the columns of samples.arrows, merged")]
+pub struct TickRow {
+    pub cell: u32,
+    pub op: &'static str,
+    pub ramp: bool,
+    pub ops: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub max_ns: u64,
+    pub inflight: u32,
+}
+
+/// An I/O that failed or came back short.
+#[derive(Debug, Clone, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+)]
+pub struct IoFailure {
+    pub t_ns: u64,
+    pub stream: u32,
+    pub target: u32,
+    pub op: &'static str,
+    pub offset: u64,
+    pub bytes: u32,
+    pub errno: i32,
+    pub moved: u32,
+    pub message: String,
+}
+
+/// What a stream did, said once when it ends.
+#[derive(Debug, Clone, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+)]
+pub struct StreamEnd {
+    pub t_ns: u64,
+    pub stream: u32,
+    pub reason: &'static str,
+    pub started_ns: u64,
+    pub ramp_end_ns: u64,
+    pub ended_ns: u64,
+    pub issued: [u64; OPS],
+    pub completed: [u64; OPS],
+    pub failed: [u64; OPS],
+    pub depth: [u64; 7],
+    pub submit_batches: [u64; 7],
+    pub complete_batches: [u64; 7],
+    pub backend: &'static str,
+}
+
+/// Writes events; after the reader is gone it keeps quiet and remembers.
+#[derive(Debug, Default)]
+pub struct Speaker {
+    gone: bool,
+}
+
+impl Speaker {
+    /// Says one event.
+    pub fn say(&mut self, event: &Event) {
+        if self.gone {
+            return;
+        }
+        let mut line = match serde_json::to_vec(event) {
+            Ok(line) => line,
+            Err(error) => {
+                format!("{{\"type\":\"note\",\"text\":\"an event could not be written: {error}\"}}")
+                    .into_bytes()
+            }
+        };
+        line.push(b'\n');
+        let mut out = io::stdout().lock();
+        self.gone = out.write_all(&line).and_then(|()| out.flush()).is_err();
+    }
+
+    /// True when nobody reads any more.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.gone
+    }
+}
+
+/// Text for an error number, with the remedy where there is a usual one.
+#[must_use]
+pub fn describe_errno(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    let text = text
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    match hint_for(errno) {
+        "" => text,
+        hint => format!("{text}; {hint}"),
+    }
+}
+
+/// The usual remedy for an error number; empty when there is none.
+#[must_use]
+pub fn hint_for(errno: i32) -> &'static str {
+    match errno {
+        libc::ENOSPC => "the file system or thin volume is full: free space or lower the size",
+        libc::EIO => "the device or file system reported a failure: see the kernel log (dmesg)",
+        libc::EBUSY => "the device is in use: unmount it, stop its holder, or choose another one",
+        libc::EINVAL => "with direct I/O, offset, size and buffer must be multiples of the logical block size",
+        libc::EACCES | libc::EPERM => "run as a user with access to it, or grant CAP_SYS_ADMIN where a device asks for it",
+        libc::ENOENT => "the path does not exist: check it, or let the job create the file",
+        libc::EROFS => "it is read-only: remount it or make the job read-only",
+        libc::EMFILE | libc::ENFILE => "too many open files: raise RLIMIT_NOFILE (ulimit -n)",
+        libc::ENOMEM => "not enough memory: lower iodepth or block size, or raise RLIMIT_MEMLOCK for registered buffers",
+        libc::EOPNOTSUPP => "the target does not support this operation (polling, discard or direct I/O)",
+        libc::EDQUOT => "the quota is used up: raise it or lower the size",
+        libc::ENODEV | libc::ENXIO => "the device went away",
+        _ => "",
+    }
+}

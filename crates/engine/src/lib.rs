@@ -1,0 +1,33 @@
+//! The load generator of Loadstone: it knows I/O, time and memory, and nothing else.
+//!
+//! A [`plan::Plan`] goes in, samples and events come out ([`run::run`]). It knows no
+//! job-file language, no report and no other host. From the Plan downwards nothing has a
+//! default.
+
+pub mod backend;
+pub mod check;
+pub mod clock;
+pub mod control;
+pub mod events;
+pub mod fault;
+pub mod histogram;
+pub mod layout;
+pub mod memory;
+pub mod orders;
+pub mod pace;
+pub mod pattern;
+pub mod payload;
+pub mod plan;
+pub mod probe;
+pub mod record;
+pub mod report;
+pub mod rows;
+pub mod run;
+pub mod samples;
+pub mod setup;
+pub mod slots;
+pub mod state;
+pub mod stream;
+pub mod target;
+pub mod usage;
+pub mod worker;

@@ -1,0 +1,291 @@
+//! What a worker counts in one interval: per row, operations and latency histograms.
+//!
+//! Knows rows and how to add runs of equal latencies. Knows no cell, no file and no
+//! clock. A row is what [`crate::rows`] says it is. Everything lies in one mapping, of
+//! which only touched pages are resident.
+
+use std::io;
+
+use crate::histogram::{bucket_of, BUCKETS};
+use crate::memory::Mapping;
+
+/// Latencies kept for each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Kind {
+    /// Intended start to reaped.
+    Lat = 0,
+    /// Picked up to handed over.
+    Slat = 1,
+    /// Handed over to reaped.
+    Clat = 2,
+    /// Intended start to picked up; paced streams only.
+    Wait = 3,
+}
+
+/// Number of [`Kind`]s.
+pub const KINDS: usize = 4;
+
+/// Sums of one kind of latency.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Sums {
+    /// Sum in nanoseconds.
+    pub sum_ns: f64,
+    /// Sum of squares.
+    pub sumsq_ns2: f64,
+    /// Smallest; meaningless while the row has no operation.
+    pub min_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+/// Counts and sums of one row.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Totals {
+    /// Completed without error.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Completed with an error.
+    pub errors: u64,
+    /// Completed with fewer bytes than asked.
+    pub shorts: u64,
+    /// I/Os in flight when the interval was cut.
+    pub in_flight: u32,
+    /// 1 when a stream fed this row during the interval.
+    pub live: u32,
+    /// By [`Kind`].
+    pub sums: [Sums; KINDS],
+}
+
+/// The counters of all rows of a worker for one interval.
+#[derive(Debug)]
+pub struct Table {
+    memory: Mapping,
+    rows: usize,
+    kinds: usize,
+    /// Start of the interval.
+    pub start_ns: u64,
+    /// End of the interval.
+    pub end_ns: u64,
+}
+
+/// One run of I/Os with the same latencies.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// Row.
+    pub row: u32,
+    /// Number of I/Os.
+    pub count: u32,
+    /// Bytes they moved together.
+    pub bytes: u64,
+    /// Values by [`Kind`].
+    pub values_ns: [u64; KINDS],
+}
+
+fn totals_bytes(rows: usize) -> usize {
+    (rows * size_of::<Totals>()).next_multiple_of(64)
+}
+
+impl Table {
+    /// Bytes a table of so many rows needs; `kinds` is 4 when a stream is paced, else 3.
+    #[must_use]
+    pub fn bytes_needed(rows: usize, kinds: usize) -> usize {
+        totals_bytes(rows) + rows * kinds * BUCKETS * size_of::<u32>()
+    }
+
+    /// A table of zeros.
+    ///
+    /// # Errors
+    /// The error of `mmap(2)`.
+    pub fn new(rows: usize, kinds: usize) -> io::Result<Self> {
+        let memory = Mapping::new(Self::bytes_needed(rows, kinds), false)?;
+        Ok(Self {
+            memory,
+            rows,
+            kinds,
+            start_ns: 0,
+            end_ns: 0,
+        })
+    }
+
+    /// A table without rows.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            memory: Mapping::empty(),
+            rows: 0,
+            kinds: 3,
+            start_ns: 0,
+            end_ns: 0,
+        }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Kinds of latency kept.
+    #[must_use]
+    pub fn kinds(&self) -> usize {
+        self.kinds
+    }
+
+    /// Counts of a row.
+    #[inline]
+    pub fn totals_mut(&mut self, row: u32) -> &mut Totals {
+        assert!((row as usize) < self.rows);
+        // SAFETY: the row is in range; totals stand at the mapping's start; zeros are valid.
+        unsafe { &mut *self.memory.start().cast::<Totals>().add(row as usize) }
+    }
+
+    /// Counts of a row.
+    #[must_use]
+    pub fn totals(&self, row: u32) -> &Totals {
+        assert!((row as usize) < self.rows);
+        // SAFETY: as in `totals_mut`.
+        unsafe { &*self.memory.start().cast::<Totals>().add(row as usize) }
+    }
+
+    #[inline]
+    fn histogram_start(&self, row: u32, kind: usize) -> *mut u32 {
+        debug_assert!((row as usize) < self.rows && kind < self.kinds);
+        let index = (row as usize * self.kinds + kind) * BUCKETS;
+        self.memory
+            .start()
+            .wrapping_add(totals_bytes(self.rows))
+            .cast::<u32>()
+            .wrapping_add(index)
+    }
+
+    /// Buckets of a row.
+    #[must_use]
+    pub fn histogram(&self, row: u32, kind: usize) -> &[u32] {
+        assert!((row as usize) < self.rows && kind < self.kinds);
+        // SAFETY: the range lies in the mapping; zeros are valid.
+        unsafe { std::slice::from_raw_parts(self.histogram_start(row, kind), BUCKETS) }
+    }
+
+    /// Adds a run of completed I/Os.
+    #[inline]
+    pub fn add(&mut self, run: &Run) {
+        let kinds = self.kinds;
+        let count = u64::from(run.count);
+        let totals = self.totals_mut(run.row);
+        let first = totals.ops == 0;
+        totals.ops += count;
+        totals.bytes += run.bytes;
+        let weight = count as f64;
+        for (sums, &value) in totals.sums.iter_mut().zip(&run.values_ns).take(kinds) {
+            let ns = value as f64;
+            sums.sum_ns += ns * weight;
+            sums.sumsq_ns2 += ns * ns * weight;
+            sums.min_ns = if first { value } else { sums.min_ns.min(value) };
+            sums.max_ns = sums.max_ns.max(value);
+        }
+        for (kind, &value) in run.values_ns.iter().enumerate().take(kinds) {
+            // SAFETY: `bucket_of` is below BUCKETS and the row was checked above.
+            unsafe {
+                let bucket = self.histogram_start(run.row, kind).add(bucket_of(value));
+                *bucket = (*bucket).saturating_add(run.count);
+            }
+        }
+    }
+
+    /// Makes every counter zero, touching only what was used.
+    pub fn clear(&mut self) {
+        let kinds = self.kinds;
+        for row in 0..self.rows as u32 {
+            let totals = *self.totals(row);
+            if totals.ops > 0 {
+                for (kind, sums) in totals.sums.iter().enumerate().take(kinds) {
+                    let (low, high) = (bucket_of(sums.min_ns), bucket_of(sums.max_ns));
+                    // SAFETY: both buckets are in range and every count lies between them.
+                    unsafe {
+                        self.histogram_start(row, kind)
+                            .add(low)
+                            .write_bytes(0, high - low + 1)
+                    };
+                }
+            }
+            if totals.ops | totals.errors != 0 || totals.live != 0 || totals.in_flight != 0 {
+                *self.totals_mut(row) = Totals::default();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_counts_like_its_ios_one_by_one() {
+        let (mut run_wise, mut one_by_one) = (Table::new(2, 3).unwrap(), Table::new(2, 3).unwrap());
+        for (row, count, value) in [(0, 32, 4_000), (0, 1, 90), (1, 7, 1 << 50), (0, 5, 4_000)] {
+            let values_ns = [value, value / 3, value - value / 3, 0];
+            run_wise.add(&Run {
+                row,
+                count,
+                bytes: 4096 * u64::from(count),
+                values_ns,
+            });
+            for _ in 0..count {
+                one_by_one.add(&Run {
+                    row,
+                    count: 1,
+                    bytes: 4096,
+                    values_ns,
+                });
+            }
+        }
+        for row in 0..2 {
+            let (a, b) = (run_wise.totals(row), one_by_one.totals(row));
+            assert_eq!((a.ops, a.bytes), (b.ops, b.bytes));
+            for kind in 0..3 {
+                assert_eq!(
+                    run_wise.histogram(row, kind),
+                    one_by_one.histogram(row, kind)
+                );
+                assert_eq!(
+                    run_wise
+                        .histogram(row, kind)
+                        .iter()
+                        .map(|&n| u64::from(n))
+                        .sum::<u64>(),
+                    a.ops
+                );
+                assert_eq!(a.sums[kind].min_ns, b.sums[kind].min_ns);
+                assert_eq!(a.sums[kind].max_ns, b.sums[kind].max_ns);
+                assert!(
+                    (a.sums[kind].sum_ns - b.sums[kind].sum_ns).abs() <= 1e-9 * b.sums[kind].sum_ns
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn clearing_leaves_nothing() {
+        let mut table = Table::new(3, 4).unwrap();
+        for value in [0, 1, 77, 12_345, u64::MAX] {
+            table.add(&Run {
+                row: 1,
+                count: 3,
+                bytes: 1,
+                values_ns: [value, value / 2, 5, value],
+            });
+        }
+        table.totals_mut(2).errors = 1;
+        table.clear();
+        for row in 0..3 {
+            assert_eq!(table.totals(row).ops + table.totals(row).errors, 0);
+            for kind in 0..4 {
+                assert!(table.histogram(row, kind).iter().all(|&n| n == 0));
+            }
+        }
+    }
+}

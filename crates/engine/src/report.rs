@@ -1,0 +1,181 @@
+//! From the workers' tables to the sample files and ticks.
+//!
+//! Knows when an interval is complete: when every worker of the stage has handed it in.
+//! Knows no worker's inside. Keeps nothing once it is written; totals are sums over the
+//! file.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use crate::backend::ALL_OPS;
+use crate::events::{Event, Speaker, TickRow};
+use crate::plan::Plan;
+use crate::record::Table;
+use crate::rows::Rows;
+use crate::samples::{
+    ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
+};
+use crate::setup::is_paced;
+use crate::usage::{resident_bytes, Usage};
+
+/// Writer of samples and ticks.
+#[derive(Debug)]
+pub struct Reporter {
+    samples: BatchFile,
+    ios: Option<BatchFile>,
+    interval_ns: u64,
+    /// Rows of intervals not complete yet.
+    pending: BTreeMap<u32, BTreeMap<Key, Row>>,
+    /// By cell: a paced stream feeds it.
+    paced: Vec<bool>,
+    origin_usage: Usage,
+    total_ops: u64,
+    last_ns: u64,
+}
+
+impl Reporter {
+    /// Creates the files in `dir`.
+    ///
+    /// # Errors
+    /// Of the files.
+    pub fn new(plan: &Plan, dir: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(dir)?;
+        let logged = plan.streams.iter().any(|stream| stream.log_ios);
+        let ios = logged
+            .then(|| BatchFile::create(&dir.join("ios.arrows"), &ios_schema()))
+            .transpose()?;
+        let mut paced = vec![false; plan.cells.len()];
+        for stream in plan.streams.iter().filter(|stream| is_paced(stream)) {
+            stream
+                .files
+                .iter()
+                .for_each(|file| paced[file.cell as usize] = true);
+        }
+        Ok(Self {
+            samples: BatchFile::create(&dir.join("samples.arrows"), &samples_schema())?,
+            ios,
+            interval_ns: plan.interval_ns,
+            pending: BTreeMap::new(),
+            paced,
+            origin_usage: Usage::now(),
+            total_ops: 0,
+            last_ns: 0,
+        })
+    }
+
+    /// The origin is now: processor time counts from here.
+    pub fn start(&mut self) {
+        self.origin_usage = Usage::now();
+    }
+
+    /// Use since the origin.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage::now().since(&self.origin_usage)
+    }
+
+    /// I/Os completed without error so far.
+    #[must_use]
+    pub fn total_ops(&self) -> u64 {
+        self.total_ops
+    }
+
+    /// End of the last interval handed in.
+    #[must_use]
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Takes the rows of one worker's interval; the table may be cleared afterwards.
+    pub fn take(&mut self, table: &Table, rows: &Rows, stage: u32) {
+        self.last_ns = self.last_ns.max(table.end_ns);
+        let interval = (table.end_ns.max(1) - 1) / self.interval_ns;
+        let interval = u32::try_from(interval).unwrap_or(u32::MAX);
+        for row in 0..table.rows() as u32 {
+            let (pair, ramp) = rows.meaning(row);
+            let key = Key {
+                interval,
+                stage,
+                cell: pair.cell,
+                op: pair.op as u8,
+                ramp,
+            };
+            let Some(taken) = Row::take(table, row, key, self.paced[pair.cell as usize]) else {
+                continue;
+            };
+            if taken.start_ns == taken.end_ns && taken.ops + taken.errors == 0 {
+                continue;
+            }
+            self.total_ops += taken.ops;
+            let interval_rows = self.pending.entry(interval).or_default();
+            match interval_rows.get_mut(&key) {
+                Some(row) => row.merge(&taken),
+                None => drop(interval_rows.insert(key, taken)),
+            }
+        }
+    }
+
+    /// Writes the intervals that end by `complete_ns` and says a tick for each.
+    ///
+    /// # Errors
+    /// Of the files.
+    pub fn write_until(&mut self, complete_ns: u64, speaker: &mut Speaker) -> io::Result<()> {
+        while let Some((&interval, _)) = self.pending.first_key_value() {
+            if (u64::from(interval) + 1).saturating_mul(self.interval_ns) > complete_ns {
+                break;
+            }
+            let Some(rows) = self.pending.remove(&interval) else {
+                break;
+            };
+            let rows: Vec<Row> = rows.into_values().collect();
+            self.samples.write(&samples_batch(&rows)?)?;
+            let usage = self.usage();
+            speaker.say(&Event::Tick {
+                t_ns: rows.iter().map(|row| row.end_ns).max().unwrap_or(0),
+                interval,
+                cpu_user_ns: usage.cpu_user_ns,
+                cpu_system_ns: usage.cpu_system_ns,
+                rss_bytes: resident_bytes(),
+                rows: rows.iter().map(tick_row).collect(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes records of single I/Os.
+    ///
+    /// # Errors
+    /// Of the file.
+    pub fn write_ios(&mut self, records: &[IoRecord]) -> io::Result<()> {
+        match &mut self.ios {
+            Some(file) => file.write(&ios_batch(records)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes everything that is left and the end markers.
+    ///
+    /// # Errors
+    /// Of the files.
+    pub fn finish(&mut self, speaker: &mut Speaker) -> io::Result<()> {
+        self.write_until(u64::MAX, speaker)?;
+        self.samples.finish()?;
+        self.ios.as_mut().map_or(Ok(()), BatchFile::finish)
+    }
+}
+
+fn tick_row(row: &Row) -> TickRow {
+    TickRow {
+        cell: row.key.cell,
+        op: ALL_OPS[usize::from(row.key.op)].name(),
+        ramp: row.key.ramp,
+        ops: row.ops,
+        bytes: row.bytes,
+        errors: row.errors,
+        p50_ns: row.percentile_ns(0.50),
+        p99_ns: row.percentile_ns(0.99),
+        max_ns: row.sums[0].max_ns,
+        inflight: row.in_flight,
+    }
+}

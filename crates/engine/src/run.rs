@@ -1,0 +1,477 @@
+//! A run from the Plan to the last event: targets, stages, messages, end.
+//!
+//! Knows the order of a run and when a worker is lost. Knows no I/O and no histogram.
+//! It is the main thread: the only one that writes to standard output and to the sample
+//! files.
+
+use std::path::Path;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::check;
+use crate::clock::{monotonic_ns, unix_ns, Calibration, Clock};
+use crate::control::{Control, Gate, Message, StageStart, Stop};
+use crate::events::{Event, Speaker, StreamEnd};
+use crate::fault::Fault;
+use crate::layout;
+use crate::orders;
+use crate::plan::{Backend, Plan};
+use crate::report::Reporter;
+use crate::setup::{self, Hand, Stage};
+use crate::target::{self, OpenTarget};
+
+/// How often the main thread looks up when no message comes.
+const LOOK_UP: Duration = Duration::from_millis(50);
+/// After its grace a worker that cannot answer is given up.
+const LOST_NS: u64 = 1_000_000_000;
+
+/// Everything the main thread holds.
+struct Run {
+    plan: Arc<Plan>,
+    control: Arc<Control>,
+    clock: Clock,
+    speaker: Speaker,
+    reporter: Reporter,
+    targets: Vec<OpenTarget>,
+    inbox: Receiver<Message>,
+    out: Sender<Message>,
+    engine_start_ns: u64,
+    layout_ns: u64,
+    origin_ns: u64,
+    started: bool,
+    stopped_ns: Option<u64>,
+    /// By stream: its end was said.
+    ended: Vec<bool>,
+    lost: bool,
+}
+
+/// Runs a Plan; `engine_start_ns` is the time the process began.
+///
+/// # Errors
+/// Any [`Fault`]; it has not been said yet.
+pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Result<(), Fault> {
+    let calibration = Calibration::start();
+    let plan = Arc::new(check::parse(text)?);
+    check::check(&plan)?;
+    let memory_bytes = check::check_memory(&plan)?;
+    let control = Arc::new(Control::default());
+    orders::listen(&control)
+        .map_err(|error| Fault::broken(format!("cannot listen for orders: {error}"), ""))?;
+    let reporter = Reporter::new(&plan, dir).map_err(|error| {
+        Fault::broken(
+            format!("{}: cannot write samples: {error}", dir.display()),
+            "choose another --out",
+        )
+    })?;
+    let (out, inbox) = channel();
+    let mut run = Run {
+        ended: vec![false; plan.streams.len()],
+        clock: Clock::monotonic(),
+        plan,
+        control,
+        speaker,
+        reporter,
+        targets: Vec::new(),
+        inbox,
+        out,
+        engine_start_ns,
+        layout_ns: 0,
+        origin_ns: 0,
+        started: false,
+        stopped_ns: None,
+        lost: false,
+    };
+    let ready = run.prepare()?;
+    run.clock = calibration.finish();
+    run.speaker.say(&Event::Hello {
+        engine_version: env!("CARGO_PKG_VERSION"),
+        pid: std::process::id(),
+        memory_bytes,
+        clock: run.clock.name(),
+        clock_error_ppm: run.clock.error_ppm(),
+    });
+    if ready {
+        run.stages()?;
+    }
+    run.end()
+}
+
+impl Run {
+    /// Opens and prepares every target; false when it was stopped meanwhile.
+    fn prepare(&mut self) -> Result<bool, Fault> {
+        target::allow_open_files(
+            self.plan.targets.len() as u64 + self.plan.workers.len() as u64 + 64,
+        )?;
+        let began = monotonic_ns();
+        let (plan, control, speaker) = (self.plan.clone(), self.control.clone(), &mut self.speaker);
+        for (index, target) in plan.targets.iter().enumerate() {
+            let mut report = |event: Event| {
+                speaker.say(&event);
+                control.stopping() == Stop::No && !speaker.is_alone()
+            };
+            if !layout::prepare(index as u32, target, &mut report)? {
+                return Ok(false);
+            }
+        }
+        self.layout_ns = monotonic_ns() - began;
+        for (index, target) in plan.targets.iter().enumerate() {
+            let open = target::open(target)?;
+            let speaker = &mut self.speaker;
+            target::advise(target, &open, &mut |text| {
+                speaker.say(&Event::Note {
+                    text,
+                    worker: None,
+                    target: Some(index as u32),
+                });
+            });
+            self.targets.push(open);
+        }
+        Ok(true)
+    }
+
+    fn stages(&mut self) -> Result<(), Fault> {
+        let stages = self
+            .plan
+            .workers
+            .iter()
+            .map(|worker| worker.stage)
+            .max()
+            .unwrap_or(0);
+        for stage in 0..=stages {
+            if self.control.stopping() != Stop::No || self.lost {
+                break;
+            }
+            self.stage(stage)?;
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self, stage: u32) -> Result<(), Fault> {
+        let plan = self.plan.clone();
+        let shared = Stage {
+            plan: plan.clone(),
+            control: self.control.clone(),
+            gate: Arc::new(Gate::default()),
+            clock: self.clock,
+            files: Arc::new(self.targets.iter().map(OpenTarget::view).collect()),
+            out: self.out.clone(),
+        };
+        let members: Vec<u32> = (0..plan.workers.len() as u32)
+            .filter(|&w| plan.workers[w as usize].stage == stage)
+            .collect();
+        let mut hands = Vec::with_capacity(members.len());
+        for &worker in &members {
+            let hand = setup::start(&shared, worker);
+            hands.push(hand.map_err(|error| {
+                Fault::broken(format!("worker {worker} cannot be started: {error}"), "")
+            })?);
+        }
+        if let Err(fault) = self.await_ready(hands.len()) {
+            shared.gate.open(None);
+            return Err(fault);
+        }
+        let start = self.start_time(stage, &members);
+        if stage > 0 {
+            self.speaker.say(&Event::Stage {
+                t_ns: start.offset_ns,
+                stage,
+            });
+        }
+        shared.gate.open(Some(start));
+        self.attend(stage, &mut hands, start)?;
+        self.close_files(stage);
+        Ok(())
+    }
+
+    fn await_ready(&mut self, count: usize) -> Result<(), Fault> {
+        let mut ready = 0;
+        while ready < count {
+            match self.inbox.recv_timeout(Duration::from_secs(60)) {
+                Ok(Message::Ready { .. }) => ready += 1,
+                Ok(Message::Failed { message, hint, .. }) => {
+                    return Err(Fault::broken(message, hint))
+                }
+                Ok(Message::Event(event)) => self.speaker.say(&event),
+                Ok(_) => {}
+                Err(_) => {
+                    return Err(Fault::broken(
+                        "a worker did not get ready within a minute",
+                        "",
+                    ))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Virtual clocks continue where the stage before ended; the real one just goes on.
+    fn start_time(&mut self, stage: u32, members: &[u32]) -> StageStart {
+        let clock_ns = self.clock.now_ns();
+        if stage == 0 {
+            self.origin_ns = clock_ns;
+            self.reporter.start();
+        }
+        let virtual_only = members
+            .iter()
+            .all(|&w| matches!(self.plan.workers[w as usize].backend, Backend::Sim { .. }));
+        let offset_ns = if virtual_only {
+            self.reporter.last_ns()
+        } else {
+            clock_ns - self.origin_ns
+        };
+        StageStart {
+            clock_ns,
+            offset_ns,
+        }
+    }
+
+    /// Serves the workers of a stage until all of them have ended.
+    fn attend(&mut self, stage: u32, hands: &mut [Hand], start: StageStart) -> Result<(), Fault> {
+        let mut progress = vec![start.offset_ns; hands.len()];
+        while progress.iter().any(|&time| time != u64::MAX) {
+            match self.inbox.recv_timeout(LOOK_UP) {
+                Ok(message) => self.receive(message, stage, hands, &mut progress)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.look_up(stage, hands, &mut progress, start);
+        }
+        while let Ok(message) = self.inbox.try_recv() {
+            self.receive(message, stage, hands, &mut progress)?;
+        }
+        if !self.lost {
+            for thread in hands.iter_mut().filter_map(|hand| hand.thread.take()) {
+                let _ = thread.join();
+            }
+        }
+        self.write(|reporter, speaker| reporter.write_until(u64::MAX, speaker))
+    }
+
+    fn receive(
+        &mut self,
+        message: Message,
+        stage: u32,
+        hands: &mut [Hand],
+        progress: &mut [u64],
+    ) -> Result<(), Fault> {
+        match message {
+            Message::Ready { .. } => {}
+            Message::Failed { message, hint, .. } => return Err(Fault::broken(message, hint)),
+            Message::First { handed_ns } => self.say_start(handed_ns),
+            Message::Event(event) => {
+                if let Event::StreamEnd(end) = &event {
+                    self.ended[end.stream as usize] = true;
+                }
+                self.speaker.say(&event);
+            }
+            Message::Ios { records, .. } => {
+                self.write(|reporter, _| reporter.write_ios(&records))?
+            }
+            Message::Cut {
+                worker,
+                mut table,
+                last,
+            } => {
+                let Some(at) = hands.iter().position(|hand| hand.worker == worker) else {
+                    return Ok(());
+                };
+                self.reporter.take(&table, &hands[at].rows, stage);
+                progress[at] = if last { u64::MAX } else { table.end_ns };
+                table.clear();
+                let _ = hands[at].tables.send(table);
+                let complete = progress.iter().copied().min().unwrap_or(u64::MAX);
+                if complete != u64::MAX {
+                    self.write(|reporter, speaker| reporter.write_until(complete, speaker))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        action: impl FnOnce(&mut Reporter, &mut Speaker) -> std::io::Result<()>,
+    ) -> Result<(), Fault> {
+        action(&mut self.reporter, &mut self.speaker).map_err(|error| {
+            Fault::broken(
+                format!("the samples cannot be written: {error}"),
+                "free space where the bundle is",
+            )
+        })
+    }
+
+    fn say_start(&mut self, handed_ns: u64) {
+        if self.started {
+            return;
+        }
+        self.started = true;
+        let startup_ns = handed_ns
+            .saturating_sub(self.engine_start_ns)
+            .saturating_sub(self.layout_ns);
+        // The wall clock of the origin, from the present one.
+        let unix_ns = unix_ns() - (self.clock.now_ns() - self.origin_ns);
+        self.speaker.say(&Event::Start {
+            unix_ns,
+            startup_ns,
+        });
+    }
+
+    /// Whatever no message tells: orders, a reader that is gone, a lost worker.
+    fn look_up(&mut self, stage: u32, hands: &[Hand], progress: &mut [u64], start: StageStart) {
+        if self.speaker.is_alone() {
+            self.control.stop(Stop::Now);
+        }
+        let now = self.clock.now_ns();
+        if self.control.stopping() != Stop::No && self.stopped_ns.is_none() {
+            self.stopped_ns = Some(now);
+        }
+        for (hand, progress) in hands.iter().zip(progress.iter_mut()) {
+            let deadline = self
+                .deadline(stage, hand, start)
+                .saturating_add(self.plan.grace_ns)
+                .saturating_add(LOST_NS);
+            if *progress != u64::MAX && now > deadline {
+                self.give_up(hand, now);
+                *progress = u64::MAX;
+            }
+        }
+    }
+
+    /// When a worker's streams are over at the latest, on the clock of the run.
+    fn deadline(&self, stage: u32, hand: &Hand, start: StageStart) -> u64 {
+        if matches!(
+            self.plan.workers[hand.worker as usize].backend,
+            Backend::Sim { .. }
+        ) {
+            return u64::MAX;
+        }
+        let ends = hand.streams.iter().map(|&id| {
+            let limits = &self.plan.streams[id as usize].limits;
+            let flushes = self.plan.streams[id as usize].flush.at_end;
+            if limits.runtime_ns == 0 || flushes {
+                u64::MAX
+            } else {
+                start.clock_ns + limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns
+            }
+        });
+        let planned = ends.max().unwrap_or(u64::MAX);
+        debug_assert!(stage == self.plan.workers[hand.worker as usize].stage);
+        self.stopped_ns
+            .map_or(planned, |stopped| planned.min(stopped))
+    }
+
+    /// A worker is stuck in a system call: says what it waits for, from its slots.
+    fn give_up(&mut self, hand: &Hand, now: u64) {
+        self.lost = true;
+        let t_ns = now - self.origin_ns;
+        let mut said = 0;
+        for index in 0..hand.slots.len() {
+            let slot = hand.slots.copy(index);
+            if slot.handed_ns == 0 || said >= crate::events::MAX_ERRORS_PER_TARGET {
+                continue;
+            }
+            said += 1;
+            self.speaker.say(&Event::Hung {
+                t_ns,
+                stream: hand.streams[slot.stream as usize],
+                target: slot.target,
+                op: slot.op.name(),
+                offset: slot.offset,
+                bytes: slot.len,
+                age_ns: now.saturating_sub(slot.handed_ns),
+            });
+        }
+        for (index, &stream) in hand.streams.iter().enumerate() {
+            if std::mem::replace(&mut self.ended[stream as usize], true) {
+                continue;
+            }
+            let counters = hand.counters.copy(index);
+            self.speaker.say(&Event::StreamEnd(Box::new(StreamEnd {
+                t_ns,
+                stream,
+                reason: "hung",
+                started_ns: counters.started_ns,
+                ramp_end_ns: counters.ramp_end_ns,
+                ended_ns: t_ns,
+                issued: counters.issued,
+                completed: counters.completed,
+                failed: counters.failed,
+                depth: counters.depth,
+                submit_batches: [0; 7],
+                complete_batches: [0; 7],
+                backend: backend_name(&self.plan.workers[hand.worker as usize].backend),
+            })));
+        }
+    }
+
+    /// `fsync` at the close of the files whose streams want it.
+    fn close_files(&mut self, stage: u32) {
+        if self.lost {
+            return;
+        }
+        let plan = self.plan.clone();
+        let wanted = plan.streams.iter().filter(|stream| {
+            stream.flush.on_close && plan.workers[stream.worker as usize].stage == stage
+        });
+        for file in wanted.flat_map(|stream| &stream.files) {
+            let Some(open) = self.targets[file.target as usize].file() else {
+                continue;
+            };
+            if let Err(error) = open.sync_all() {
+                let text = format!(
+                    "{}: fsync at close failed: {error}",
+                    plan.targets[file.target as usize].path
+                );
+                self.speaker.say(&Event::Note {
+                    text,
+                    worker: None,
+                    target: Some(file.target),
+                });
+            }
+        }
+    }
+
+    fn end(mut self) -> Result<(), Fault> {
+        if !self.lost {
+            for text in target::unlink_all(&self.plan) {
+                self.speaker.say(&Event::Note {
+                    text,
+                    worker: None,
+                    target: None,
+                });
+            }
+        }
+        self.write(|reporter, speaker| reporter.finish(speaker))?;
+        let reason = match (self.lost, self.control.stopping()) {
+            (true, _) => "failed",
+            (false, Stop::No) => "done",
+            (false, _) => "stopped",
+        };
+        let usage = self.reporter.usage();
+        self.speaker.say(&Event::End {
+            t_ns: self.reporter.last_ns(),
+            reason,
+            cpu_user_ns: usage.cpu_user_ns,
+            cpu_system_ns: usage.cpu_system_ns,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            major_faults: usage.major_faults,
+            minor_faults: usage.minor_faults,
+            rss_peak_bytes: usage.rss_peak_bytes,
+            ops: self.reporter.total_ops(),
+        });
+        Ok(())
+    }
+}
+
+fn backend_name(backend: &Backend) -> &'static str {
+    match backend {
+        Backend::IoUring { .. } => "io_uring",
+        Backend::Libaio {} => "libaio",
+        Backend::Psync {} => "psync",
+        Backend::Mmap {} => "mmap",
+        Backend::Null {} => "null",
+        Backend::Sim { .. } => "sim",
+    }
+}

@@ -1,0 +1,334 @@
+//! A worker's thread: its place on the machine, its memory, its backend.
+//!
+//! Knows which backend a Plan names and what each needs. Knows nothing of the other
+//! workers.
+
+use std::io;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crate::backend::null::Null;
+use crate::backend::uring::{Uring, UringOptions};
+use crate::backend::{Backend, OpenFile};
+use crate::check::buffer_stride;
+use crate::clock::Clock;
+use crate::control::{Control, Gate, Message};
+use crate::events::{hint_for, Event};
+use crate::memory::Mapping;
+use crate::plan::{self, Plan};
+use crate::record::{Table, KINDS};
+use crate::rows::Rows;
+use crate::slots::{Counters, Shared, Slot};
+use crate::state::{Opening, State};
+use crate::stream::StreamState;
+use crate::worker::Worker;
+
+/// Stack of a worker: its loop needs little.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// What all workers of a stage share.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// The Plan.
+    pub plan: Arc<Plan>,
+    /// Orders.
+    pub control: Arc<Control>,
+    /// The start.
+    pub gate: Arc<Gate>,
+    /// The clock.
+    pub clock: Clock,
+    /// Open targets, in the Plan's order.
+    pub files: Arc<Vec<OpenFile>>,
+    /// To the main thread.
+    pub out: Sender<Message>,
+}
+
+/// A worker as the main thread knows it.
+#[derive(Debug)]
+pub struct Hand {
+    /// Index into the Plan's workers.
+    pub worker: u32,
+    /// Its thread.
+    pub thread: Option<JoinHandle<()>>,
+    /// Its rows.
+    pub rows: Arc<Rows>,
+    /// Where its tables go back to.
+    pub tables: Sender<Box<Table>>,
+    /// Its slots, to look at when it is lost.
+    pub slots: Arc<Shared<Slot>>,
+    /// Its streams' counters, likewise.
+    pub counters: Arc<Shared<Counters>>,
+    /// Its streams, as indices into the Plan's.
+    pub streams: Vec<u32>,
+}
+
+/// What a worker's thread is given.
+struct Kit {
+    stage: Stage,
+    worker: u32,
+    streams: Vec<u32>,
+    rows: Arc<Rows>,
+    slots: Arc<Shared<Slot>>,
+    counters: Arc<Shared<Counters>>,
+    buffers: Mapping,
+    table: Box<Table>,
+    spare: Receiver<Box<Table>>,
+}
+
+/// Allocates a worker's memory and starts its thread, which then waits at the gate.
+///
+/// # Errors
+/// Of the allocation or of the thread.
+pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
+    let plan = &stage.plan;
+    let streams: Vec<u32> = (0..plan.streams.len() as u32)
+        .filter(|&id| plan.streams[id as usize].worker == worker)
+        .collect();
+    let rows = Arc::new(Rows::new(plan, worker));
+    let bytes = streams.iter().map(|&id| {
+        let stream = &plan.streams[id as usize];
+        buffer_stride(stream) * stream.iodepth as usize
+    });
+    let buffers = Mapping::new(bytes.sum(), true)?;
+    let slots = Arc::new(Shared::new(lay_out_slots(plan, &streams, &buffers)));
+    let counters = Arc::new(Shared::new(vec![Counters::default(); streams.len()]));
+    let kinds = if streams
+        .iter()
+        .any(|&id| is_paced(&plan.streams[id as usize]))
+    {
+        KINDS
+    } else {
+        KINDS - 1
+    };
+    let table = Box::new(Table::new(rows.len(), kinds)?);
+    let (tables, spare) = channel();
+    let _ = tables.send(Box::new(Table::new(rows.len(), kinds)?));
+    let kit = Kit {
+        stage: stage.clone(),
+        worker,
+        streams: streams.clone(),
+        rows: rows.clone(),
+        slots: slots.clone(),
+        counters: counters.clone(),
+        buffers,
+        table,
+        spare,
+    };
+    let thread = std::thread::Builder::new()
+        .name(format!("worker-{worker}"))
+        .stack_size(STACK_BYTES)
+        .spawn(move || body(kit))?;
+    Ok(Hand {
+        worker,
+        thread: Some(thread),
+        rows,
+        tables,
+        slots,
+        counters,
+        streams,
+    })
+}
+
+/// True when a stream has arrivals of its own.
+#[must_use]
+pub fn is_paced(stream: &plan::Stream) -> bool {
+    stream.pace.read.is_some() || stream.pace.write.is_some() || stream.pace.trim.is_some()
+}
+
+fn lay_out_slots(plan: &Plan, streams: &[u32], buffers: &Mapping) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    let mut address = buffers.start() as usize;
+    for (index, &id) in streams.iter().enumerate() {
+        let stream = &plan.streams[id as usize];
+        for _ in 0..stream.iodepth {
+            slots.push(Slot::free(index as u32, address));
+            address += buffer_stride(stream);
+        }
+    }
+    slots
+}
+
+/// The thread.
+fn body(kit: Kit) {
+    let (out, worker, plan) = (kit.stage.out.clone(), kit.worker, kit.stage.plan.clone());
+    place(&plan.workers[worker as usize], worker, &out);
+    let (local, files) = local_files(&kit);
+    let depth: u32 = kit
+        .streams
+        .iter()
+        .map(|&id| plan.streams[id as usize].iodepth)
+        .sum();
+    let clock = kit.stage.clock;
+    match &plan.workers[worker as usize].backend {
+        plan::Backend::IoUring {
+            registered_files,
+            fixed_buffers,
+            iopoll,
+            sqpoll,
+        } => {
+            let options = UringOptions {
+                registered_files: *registered_files,
+                fixed_buffers: *fixed_buffers,
+                iopoll: *iopoll,
+                sqpoll: *sqpoll,
+            };
+            let mut notes = Vec::new();
+            let backend = Uring::new(clock, options, &files, depth, &kit.buffers, &mut notes);
+            for text in notes {
+                let _ = out.send(Message::Event(Event::Note {
+                    text,
+                    worker: Some(worker),
+                    target: None,
+                }));
+            }
+            drive(kit, backend, "io_uring", &local);
+        }
+        plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), "null", &local),
+        other => {
+            let error = io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("{other:?} is not built in"),
+            );
+            drive(kit, Err::<Null, _>(error), "none", &local);
+        }
+    }
+}
+
+/// The targets this worker's streams use: by Plan index its own number, and the table.
+fn local_files(kit: &Kit) -> (Vec<u32>, Vec<OpenFile>) {
+    let mut local = vec![u32::MAX; kit.stage.files.len()];
+    let mut files = Vec::new();
+    for &id in &kit.streams {
+        for file in &kit.stage.plan.streams[id as usize].files {
+            let entry = &mut local[file.target as usize];
+            if *entry == u32::MAX {
+                *entry = files.len() as u32;
+                files.push(kit.stage.files[file.target as usize]);
+            }
+        }
+    }
+    (local, files)
+}
+
+/// Opens the books, waits for the start and runs.
+fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static str, local: &[u32]) {
+    let Kit {
+        stage,
+        worker,
+        streams,
+        rows,
+        slots,
+        counters,
+        buffers,
+        table,
+        spare,
+    } = kit;
+    let out = stage.out.clone();
+    let backend = match backend {
+        Ok(backend) => backend,
+        Err(error) => return fail(&out, worker, backend_name, &error),
+    };
+    let mut first_slot = 0;
+    let states = streams.iter().map(|&id| {
+        let state = StreamState::new(&stage.plan, id, first_slot, &rows, &|target| {
+            local[target as usize]
+        });
+        first_slot += state.depth;
+        state
+    });
+    let states: Vec<StreamState> = states.collect();
+    // SAFETY: this thread is the only writer; both are kept alive by the Arcs of this
+    // function, which the books do not outlive.
+    let (slot_slice, counter_slice) = unsafe {
+        (
+            &mut *std::ptr::from_mut(slots.slice_mut()),
+            &mut *std::ptr::from_mut(counters.slice_mut()),
+        )
+    };
+    let state = State::new(Opening {
+        control: stage.control.clone(),
+        plan: stage.plan.clone(),
+        worker,
+        backend_name,
+        streams: states,
+        slots: slot_slice,
+        counters: counter_slice,
+        rows,
+        table,
+        spare,
+        out: out.clone(),
+    });
+    let _ = out.send(Message::Ready { worker });
+    let Some(start) = stage.gate.wait() else {
+        return;
+    };
+    let mut worker_loop = Worker { backend, state };
+    worker_loop.state.stage_start_ns = start.clock_ns;
+    worker_loop.state.stage_offset_ns = start.offset_ns;
+    if let Err(error) = worker_loop.run() {
+        fail(&out, worker, backend_name, &error);
+    }
+    if worker_loop.state.lost {
+        // The kernel may still write into these.
+        std::mem::forget((worker_loop, buffers));
+    }
+}
+
+fn fail(out: &Sender<Message>, worker: u32, backend: &str, error: &io::Error) {
+    let hint = match error.raw_os_error() {
+        Some(libc::ENOSYS) => "this kernel has no io_uring: use the libaio or psync engine",
+        Some(libc::EPERM) if backend == "io_uring" => {
+            "io_uring is switched off: sysctl kernel.io_uring_disabled=0, or use the libaio or psync engine"
+        }
+        Some(errno) => hint_for(errno),
+        None => "",
+    };
+    let message = format!("worker {worker}: {backend} failed: {error}");
+    let _ = out.send(Message::Failed {
+        worker,
+        message,
+        hint: hint.into(),
+    });
+}
+
+/// Puts the thread on its processors, gives it its nice value and exact timers.
+fn place(worker: &plan::Worker, index: u32, out: &Sender<Message>) {
+    let note = |text: String| {
+        let _ = out.send(Message::Event(Event::Note {
+            text,
+            worker: Some(index),
+            target: None,
+        }));
+    };
+    // SAFETY: takes plain numbers; without it sleeps end up to 50 microseconds late.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    if !worker.cpus.is_empty() {
+        // SAFETY: a zeroed cpu_set_t is a valid empty set.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        for &cpu in &worker.cpus {
+            // SAFETY: the Plan's check keeps numbers below CPU_SETSIZE.
+            unsafe { libc::CPU_SET(cpu as usize, &mut set) };
+        }
+        // SAFETY: `set` is valid; 0 is this thread.
+        if unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) } != 0 {
+            note(format!(
+                "not pinned to processors {:?}: {}",
+                worker.cpus,
+                io::Error::last_os_error()
+            ));
+        }
+    }
+    if worker.nice != 0 {
+        // SAFETY: plain numbers; on Linux this sets the nice value of the thread alone.
+        let result =
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as u32, worker.nice) };
+        if result != 0 {
+            note(format!(
+                "nice {} was not set: {}",
+                worker.nice,
+                io::Error::last_os_error()
+            ));
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! One stream inside its worker: what it may still do and what it waits for.
+//!
+//! Knows a stream's limits, pauses and counts. Knows no backend, no slot's content and
+//! no histogram; the worker's loop does.
+
+use crate::backend::{Op, OPS};
+use crate::pace::Schedule;
+use crate::pattern::Generator;
+use crate::payload::Filler;
+use crate::plan::{Plan, Sizes, Stream, Think};
+use crate::rows::Rows;
+
+/// Where a stream is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before its start.
+    Waiting,
+    /// Issuing.
+    Running,
+    /// No more I/O is issued; some is in flight.
+    Draining,
+    /// The flushes after the last I/O.
+    Flushing,
+    /// Over.
+    Ended,
+}
+
+/// Why a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Its time was over.
+    Runtime,
+    /// Its bytes were moved.
+    Bytes,
+    /// Its I/Os were done.
+    Ops,
+    /// An I/O failed.
+    Error,
+    /// Somebody stopped it.
+    Stopped,
+    /// An I/O did not come back.
+    Hung,
+    /// It was slower than its minimum.
+    RateMinimum,
+}
+
+impl Reason {
+    /// As in the `stream_end` event.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Bytes => "bytes",
+            Self::Ops => "ops",
+            Self::Error => "error",
+            Self::Stopped => "stopped",
+            Self::Hung => "hung",
+            Self::RateMinimum => "rate_minimum",
+        }
+    }
+}
+
+/// A stream's file as the worker addresses it.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    /// Index into the worker's open files.
+    pub local: u32,
+    /// Index into the Plan's targets.
+    pub target: u32,
+    /// Even row by operation.
+    pub rows: [u32; OPS],
+}
+
+/// Pauses after so many I/Os.
+#[derive(Debug, Clone, Copy)]
+pub struct Thinking {
+    plan: Think,
+    left: u32,
+    /// Until here the pause spins.
+    pub spin_until_ns: u64,
+}
+
+/// Flushes between writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Flushing {
+    every: [u32; 2],
+    left: [u32; 2],
+    /// A flush that comes before anything else: the file, and 1 for `fdatasync`.
+    pub due: Option<(u32, u32)>,
+    /// Files still to be flushed at the end.
+    pub at_end: u32,
+}
+
+/// The state of one stream.
+#[derive(Debug)]
+pub struct StreamState {
+    /// Index into the Plan's streams.
+    pub id: u32,
+    /// Addresses.
+    pub generator: Generator,
+    /// Bytes to write; none when it writes nothing.
+    pub filler: Option<Filler>,
+    /// Files.
+    pub uses: Vec<Use>,
+    /// Free slots; the last freed is the next used, so a small working set stays in cache.
+    pub free: Vec<u32>,
+    /// First of its slots.
+    pub first_slot: u32,
+    /// Largest block, and so the content of a slot's buffer.
+    pub block_bytes: u32,
+    /// Most in flight.
+    pub depth: u32,
+    /// After being full it does not issue above this depth.
+    pub low: u32,
+    /// It was full and waits to get to `low`.
+    pub emptying: bool,
+    /// Handed over at a time.
+    pub submit: u32,
+    /// Arrivals; none in a closed loop.
+    pub schedule: Option<Schedule>,
+    /// Pauses.
+    pub thinking: Option<Thinking>,
+    /// Flushes.
+    pub flushing: Flushing,
+    /// I/Os and bytes it may still issue.
+    pub ops_left: u64,
+    /// See `ops_left`.
+    pub bytes_left: u64,
+    /// Phase.
+    pub phase: Phase,
+    /// Why it ends.
+    pub reason: Reason,
+    /// In its ramp.
+    pub in_ramp: bool,
+    /// In the worker's queue.
+    pub queued: bool,
+    /// Nothing but its free slots decides whether it can issue: the fast path.
+    pub simple: bool,
+    /// A timer will queue it then; `u64::MAX`: no timer.
+    pub wake_ns: u64,
+    /// A record of every I/O is kept.
+    pub logged: bool,
+    /// Paused until then (thinking), or the time of its next arrival.
+    pub not_before_ns: u64,
+    /// An I/O picked now cannot have been intended before: the worker's last visit.
+    pub eligible_ns: u64,
+    /// When its time is over, on the worker's clock; `u64::MAX`: never.
+    pub end_ns: u64,
+    /// When it has to be empty.
+    pub grace_end_ns: u64,
+    /// Last completion.
+    pub last_done_ns: u64,
+}
+
+/// Largest block of any operation of a stream.
+#[must_use]
+pub fn max_block_bytes(stream: &Stream) -> u32 {
+    let pattern = &stream.pattern;
+    let mut largest = 0;
+    for (percent, order) in [
+        (pattern.read_percent, &pattern.read),
+        (pattern.write_percent, &pattern.write),
+        (
+            pattern.trim_percent,
+            if pattern.trim_then_write {
+                &pattern.trim
+            } else {
+                &pattern.read
+            },
+        ),
+    ] {
+        if percent > 0 {
+            largest = largest.max(max_size(&order.sizes));
+        }
+    }
+    largest
+}
+
+/// Largest size of a table of sizes.
+#[must_use]
+pub fn max_size(sizes: &Sizes) -> u32 {
+    match sizes {
+        Sizes::Fixed { bytes } => *bytes,
+        Sizes::Range { max_bytes, .. } => *max_bytes,
+        Sizes::Split { table } => table.iter().map(|entry| entry.bytes).max().unwrap_or(0),
+    }
+}
+
+impl StreamState {
+    /// The state before the start. `local` maps the Plan's targets to the worker's files.
+    #[must_use]
+    pub fn new(
+        plan: &Plan,
+        id: u32,
+        first_slot: u32,
+        rows: &Rows,
+        local: &dyn Fn(u32) -> u32,
+    ) -> Self {
+        let stream = &plan.streams[id as usize];
+        let uses = stream.files.iter().map(|file| {
+            let rows = crate::backend::ALL_OPS.map(|op| rows.row(file.cell, op));
+            Use {
+                local: local(file.target),
+                target: file.target,
+                rows,
+            }
+        });
+        let writes = stream.pattern.write_percent > 0 || stream.pattern.trim_then_write;
+        let limits = &stream.limits;
+        let limit = |value: u64| {
+            if value == 0 || limits.time_based {
+                u64::MAX
+            } else {
+                value
+            }
+        };
+        let flush = &stream.flush;
+        let depth = stream.iodepth;
+        Self {
+            id,
+            generator: Generator::new(stream),
+            filler: writes
+                .then(|| Filler::new(&stream.payload, stream.seed, max_block_bytes(stream))),
+            uses: uses.collect(),
+            free: (first_slot..first_slot + depth).rev().collect(),
+            first_slot,
+            block_bytes: max_block_bytes(stream),
+            depth,
+            low: stream.batch.map_or(depth, |batch| batch.low),
+            emptying: false,
+            submit: stream.batch.map_or(u32::MAX, |batch| batch.submit),
+            schedule: Schedule::new(&stream.pace, &stream.pattern, stream.seed),
+            thinking: stream.pace.think.map(|plan| Thinking {
+                plan,
+                left: plan.every_ios,
+                spin_until_ns: 0,
+            }),
+            flushing: Flushing {
+                every: [flush.fsync_every, flush.fdatasync_every],
+                left: [flush.fsync_every, flush.fdatasync_every],
+                due: None,
+                at_end: if flush.at_end {
+                    stream.files.len() as u32
+                } else {
+                    0
+                },
+            },
+            ops_left: limit(limits.ops),
+            bytes_left: limit(limits.bytes),
+            phase: Phase::Waiting,
+            reason: Reason::Runtime,
+            in_ramp: limits.ramp_ns > 0,
+            queued: false,
+            simple: false,
+            wake_ns: u64::MAX,
+            logged: stream.log_ios,
+            not_before_ns: 0,
+            eligible_ns: 0,
+            end_ns: u64::MAX,
+            grace_end_ns: u64::MAX,
+            last_done_ns: 0,
+        }
+    }
+
+    /// I/Os in flight.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        self.depth - self.free.len() as u32
+    }
+
+    /// True when the next visit could issue something.
+    #[inline]
+    #[must_use]
+    pub fn can_issue(&self) -> bool {
+        match self.phase {
+            Phase::Running => {
+                !self.free.is_empty() && (!self.emptying || self.in_flight() <= self.low)
+            }
+            Phase::Flushing => self.flushing.at_end > 0 && !self.free.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Counts writes towards the next flush.
+    #[inline]
+    pub fn note_write(&mut self, file: u32) {
+        for kind in 0..2 {
+            if self.flushing.every[kind] > 0 {
+                self.flushing.left[kind] -= 1;
+                if self.flushing.left[kind] == 0 {
+                    self.flushing.left[kind] = self.flushing.every[kind];
+                    self.flushing.due = Some((file, kind as u32));
+                }
+            }
+        }
+    }
+
+    /// True while only its limits and free slots decide what it does next.
+    #[must_use]
+    pub fn is_simple(&self) -> bool {
+        self.phase == Phase::Running
+            && self.schedule.is_none()
+            && self.thinking.is_none()
+            && !self.flushes_between()
+            && !self.logged
+            && self.low == self.depth
+    }
+
+    /// True when flushes come between its writes.
+    #[must_use]
+    pub fn flushes_between(&self) -> bool {
+        self.flushing.every != [0, 0]
+    }
+
+    /// Counts an issued or completed I/O towards the next pause; true when it begins now.
+    #[inline]
+    pub fn note_thought(&mut self, issued: bool, now_ns: u64) -> bool {
+        let Some(thinking) = &mut self.thinking else {
+            return false;
+        };
+        if thinking.plan.count_issued != issued {
+            return false;
+        }
+        thinking.left = thinking.left.saturating_sub(1);
+        if thinking.left > 0 {
+            return false;
+        }
+        thinking.left = thinking.plan.every_ios.max(1);
+        thinking.spin_until_ns = now_ns + thinking.plan.spin_ns.min(thinking.plan.pause_ns);
+        self.not_before_ns = now_ns + thinking.plan.pause_ns;
+        true
+    }
+
+    /// True when its operation `op` is answered by continuing.
+    #[must_use]
+    pub fn tolerates(stream: &Stream, op: Op) -> bool {
+        if op == Op::Read {
+            stream.errors.continue_read
+        } else {
+            stream.errors.continue_write
+        }
+    }
+
+    /// True when `errno` of `op` does not count as a failure.
+    #[must_use]
+    pub fn ignores(stream: &Stream, op: Op, errno: i32) -> bool {
+        let list = if op == Op::Read {
+            &stream.errors.ignore_read
+        } else {
+            &stream.errors.ignore_write
+        };
+        list.contains(&errno)
+    }
+}

@@ -1,0 +1,225 @@
+//! Targets: opened, checked, prepared and removed.
+//!
+//! Knows `open(2)` and what the Plan says of a target. Knows no stream. Nothing is
+//! written to anything but what the Plan names, after its identity was checked.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+
+use crate::backend::OpenFile;
+use crate::fault::Fault;
+use crate::plan::{Advice, OpenSync, Plan, Target, TargetKind};
+
+/// An open target; virtual ones have no file.
+#[derive(Debug)]
+pub struct OpenTarget {
+    file: Option<File>,
+    view: OpenFile,
+}
+
+impl OpenTarget {
+    /// As backends see it.
+    #[must_use]
+    pub fn view(&self) -> OpenFile {
+        self.view
+    }
+
+    /// The file; none for a virtual target.
+    #[must_use]
+    pub fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+}
+
+/// Opens one target, prepared before.
+///
+/// # Errors
+/// [`Fault::Target`].
+pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
+    let view = OpenFile {
+        fd: -1,
+        direct: target.direct,
+        kind: target.kind,
+        size_bytes: target.size_bytes,
+    };
+    if target.kind == TargetKind::Virtual {
+        return Ok(OpenTarget { file: None, view });
+    }
+    let mut flags = libc::O_CLOEXEC;
+    if target.direct {
+        flags |= libc::O_DIRECT;
+    }
+    if target.exclusive && target.kind == TargetKind::Block {
+        flags |= libc::O_EXCL;
+    }
+    flags |= match target.sync {
+        OpenSync::None => 0,
+        OpenSync::Sync => libc::O_SYNC,
+        OpenSync::Dsync => libc::O_DSYNC,
+    };
+    let file = OpenOptions::new()
+        .read(true)
+        .write(!target.read_only)
+        .custom_flags(flags)
+        .open(&target.path)
+        .map_err(|error| open_fault(target, &error))?;
+    check_identity(target, &file)?;
+    Ok(OpenTarget {
+        view: OpenFile {
+            fd: file.as_raw_fd(),
+            ..view
+        },
+        file: Some(file),
+    })
+}
+
+fn open_fault(target: &Target, error: &io::Error) -> Fault {
+    let hint = match error.raw_os_error() {
+        Some(libc::EINVAL) if target.direct => "its file system has no direct I/O: set direct=0",
+        Some(libc::EBUSY) => "the kernel says it is in use (mounted, swap, RAID or LVM member): free it or choose another device",
+        Some(errno) => crate::events::hint_for(errno),
+        None => "",
+    };
+    Fault::Target {
+        path: target.path.clone(),
+        message: format!("cannot open: {error}"),
+        hint: hint.into(),
+    }
+}
+
+/// Refuses anything but what the safety check of the planner saw.
+fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
+    let found = file
+        .metadata()
+        .map_err(|error| Fault::target(&target.path, "cannot stat", &error))?;
+    let kind = if found.file_type().is_block_device() {
+        TargetKind::Block
+    } else if found.file_type().is_char_device() {
+        TargetKind::Char
+    } else {
+        TargetKind::File
+    };
+    if kind != target.kind {
+        return Err(Fault::Target {
+            path: target.path.clone(),
+            message: format!(
+                "is a {kind:?} target, the Plan was made for {:?}",
+                target.kind
+            ),
+            hint: "make the Plan again: the path means something else now".into(),
+        });
+    }
+    let Some(expected) = target.identity else {
+        return Ok(());
+    };
+    let seen = (found.dev(), found.ino(), found.rdev());
+    if seen != (expected.device, expected.inode, expected.special) {
+        return Err(Fault::Target {
+            path: target.path.clone(),
+            message: format!(
+                "is not what was checked: device {}, inode {}, special {} instead of {}, {}, {}",
+                seen.0, seen.1, seen.2, expected.device, expected.inode, expected.special
+            ),
+            hint: "somebody replaced it between the safety check and the run: run again".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Drops cached pages and gives advice. What does not work is told as a note.
+pub fn advise(target: &Target, open: &OpenTarget, note: &mut dyn FnMut(String)) {
+    let Some(file) = open.file() else { return };
+    if !matches!(target.kind, TargetKind::File | TargetKind::Block) {
+        return;
+    }
+    if target.invalidate {
+        if target.kind == TargetKind::File {
+            // Dirty pages are not dropped: write them first.
+            let _ = file.sync_data();
+        }
+        fadvise(target, file, libc::POSIX_FADV_DONTNEED, note);
+    }
+    if let Some(advice) = target.advice {
+        let advice = match advice {
+            Advice::Random => libc::POSIX_FADV_RANDOM,
+            Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+            Advice::Noreuse => libc::POSIX_FADV_NOREUSE,
+        };
+        fadvise(target, file, advice, note);
+    }
+}
+
+fn fadvise(target: &Target, file: &File, advice: i32, note: &mut dyn FnMut(String)) {
+    // SAFETY: the descriptor is open.
+    let errno = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
+    if errno != 0 {
+        note(format!(
+            "{}: advice {advice} was not taken: {}",
+            target.path,
+            io::Error::from_raw_os_error(errno)
+        ));
+    }
+}
+
+/// Removes the files the Plan wants removed; gives what could not be.
+#[must_use]
+pub fn unlink_all(plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    for target in plan
+        .targets
+        .iter()
+        .filter(|target| target.unlink && target.kind == TargetKind::File)
+    {
+        if let Err(error) = std::fs::remove_file(&target.path) {
+            notes.push(format!("{}: could not be removed: {error}", target.path));
+        }
+    }
+    notes
+}
+
+/// Raises the limit of open files where the Plan needs it.
+///
+/// # Errors
+/// [`Fault::Target`] when the hard limit is too low and may not be raised.
+pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid rlimit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    if limit.rlim_cur >= needed {
+        return Ok(());
+    }
+    let wanted = libc::rlimit {
+        rlim_cur: needed,
+        rlim_max: limit.rlim_max.max(needed),
+    };
+    // SAFETY: as above.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &wanted) } == 0 {
+        return Ok(());
+    }
+    Err(Fault::Target {
+        path: "open files".into(),
+        message: format!(
+            "the Plan needs {needed}, the hard limit is {}",
+            limit.rlim_max
+        ),
+        hint: format!("raise it: ulimit -Hn {needed}, or use fewer files"),
+    })
+}
+
+/// A path for system calls.
+///
+/// # Errors
+/// [`Fault::Target`] when it contains a zero byte.
+pub fn c_path(path: &str) -> Result<CString, Fault> {
+    CString::new(path).map_err(|_| Fault::Target {
+        path: path.escape_default().to_string(),
+        message: "a path cannot contain a zero byte".into(),
+        hint: String::new(),
+    })
+}

@@ -1,0 +1,330 @@
+//! One thread's loop: pick, hand over, reap, record.
+//!
+//! Knows the order of things within one batch and where the clock is read: once before
+//! the kernel is entered and once after. Knows no backend by name and no file format.
+//! In this loop nothing is allocated, locked or logged for an I/O, and no system call is
+//! made but the backend's.
+
+use std::io;
+
+use crate::backend::{Backend, Io, Op};
+use crate::control::Message;
+use crate::pace::Next as Due;
+use crate::pattern::Next;
+use crate::state::State;
+use crate::stream::{Phase, Reason};
+
+/// I/Os handed over at a time when the Plan leaves it to the engine. On targets that
+/// complete at once, larger batches gain little and cost latency.
+pub const BATCH: u32 = 32;
+
+/// Longest sleep: how late a stop may be noticed.
+const NAP_NS: u64 = 20_000_000;
+
+/// A worker and its backend.
+#[derive(Debug)]
+pub struct Worker<B: Backend> {
+    /// Way to do I/O.
+    pub backend: B,
+    /// Everything else.
+    pub state: State,
+}
+
+impl<B: Backend> Worker<B> {
+    /// Runs the worker's streams to their ends.
+    ///
+    /// # Errors
+    /// When the backend breaks; I/O errors are events.
+    pub fn run(&mut self) -> io::Result<()> {
+        let now = self.backend.now_ns();
+        self.state.begin(now, B::VIRTUAL);
+        let outcome = self.work(now);
+        let now = self.backend.now_ns();
+        self.state.finish(now);
+        outcome
+    }
+
+    fn work(&mut self, mut now: u64) -> io::Result<()> {
+        while self.state.alive > 0 {
+            if now >= self.state.next_event_ns || self.state.has_orders() {
+                self.state.events(now, B::VIRTUAL);
+                if self.state.alive == 0 {
+                    break;
+                }
+            }
+            let issued = self.fill(now);
+            if issued > 0 {
+                self.state.count_submit(issued);
+                if !B::SYNCHRONOUS {
+                    let handed = self.backend.now_ns();
+                    self.state.stamp_handed(handed);
+                }
+                if self.state.first {
+                    self.state.first = false;
+                    let handed_ns = self.state.first_handed_ns();
+                    self.state.say(Message::First { handed_ns });
+                }
+            }
+            let (wait_for, until_ns) = self.patience(now);
+            self.backend.flush(wait_for, until_ns)?;
+            now = self.backend.now_ns();
+            if now >= self.state.next_event_ns {
+                self.state.events(now, B::VIRTUAL);
+            }
+            let state = &mut self.state;
+            let reaped = self
+                .backend
+                .reap(state.reap_max, &mut |done| state.complete(done, now));
+            if reaped > 0 {
+                state.settle(reaped, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many completions to wait for, and until when.
+    #[inline]
+    fn patience(&self, now: u64) -> (u32, u64) {
+        let state = &self.state;
+        if !state.ready.is_empty() || state.spin_until_ns > now {
+            return (0, 0);
+        }
+        let until_ns = state.next_event_ns.min(now + NAP_NS);
+        (state.wait_target.min(state.in_flight), until_ns)
+    }
+
+    /// Issues up to a batch; returns how many.
+    #[inline]
+    fn fill(&mut self, now: u64) -> u32 {
+        let budget = if B::SYNCHRONOUS {
+            1
+        } else {
+            self.state.batch_max
+        };
+        let mut issued = 0;
+        while issued < budget {
+            let Some(index) = self.state.ready.pop_front() else {
+                break;
+            };
+            let stream = &mut self.state.streams[index as usize];
+            let most = (budget - issued).min(stream.submit);
+            let before = stream.in_flight();
+            let (count, again) = if stream.simple {
+                self.issue_simple(index, most, now)
+            } else {
+                self.issue_slow(index, most, now)
+            };
+            issued += count;
+            let stream = &mut self.state.streams[index as usize];
+            stream.eligible_ns = now;
+            stream.queued = again;
+            if again {
+                self.state.ready.push_back(index);
+            }
+            self.state.count_issued(index, before, count);
+            if stream_has_batch(self.state.streams[index as usize].submit) && count > 0 {
+                break;
+            }
+        }
+        issued
+    }
+
+    /// The closed loop: nothing but free slots and limits decides.
+    #[inline]
+    fn issue_simple(&mut self, index: u32, most: u32, now: u64) -> (u32, bool) {
+        let stream = &mut self.state.streams[index as usize];
+        let most = most
+            .min(stream.free.len() as u32)
+            .min(u32::try_from(stream.ops_left).unwrap_or(u32::MAX));
+        let mut count = 0;
+        while count < most {
+            let stream = &mut self.state.streams[index as usize];
+            let next = stream.generator.next();
+            if u64::from(next.len) > stream.bytes_left {
+                self.state.stop_issuing(index, Reason::Bytes, now);
+                break;
+            }
+            let Some(slot) = stream.free.pop() else { break };
+            stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
+            let eligible_ns = stream.eligible_ns;
+            self.issue(index, slot, &next, eligible_ns, now);
+            count += 1;
+        }
+        let stream = &mut self.state.streams[index as usize];
+        if stream.ops_left != u64::MAX {
+            stream.ops_left -= u64::from(count);
+            if stream.ops_left == 0 && stream.phase == Phase::Running {
+                self.state.stop_issuing(index, Reason::Ops, now);
+            }
+        }
+        let stream = &self.state.streams[index as usize];
+        (
+            count,
+            stream.phase == Phase::Running && !stream.free.is_empty(),
+        )
+    }
+
+    /// Everything else: arrivals, pauses, flushes and the end.
+    fn issue_slow(&mut self, index: u32, most: u32, now: u64) -> (u32, bool) {
+        let mut count = 0;
+        while count < most {
+            let stream = &mut self.state.streams[index as usize];
+            if !stream.can_issue() {
+                return (count, false);
+            }
+            if stream.phase == Phase::Flushing {
+                self.issue_final_flush(index, now);
+                count += 1;
+                continue;
+            }
+            if stream.not_before_ns > now {
+                let time_ns = stream.not_before_ns;
+                self.state.wake_at(index, time_ns);
+                return (count, false);
+            }
+            if let Some((file, kind)) = stream.flushing.due.take() {
+                let eligible_ns = stream.eligible_ns;
+                self.issue_flush(index, file, kind, eligible_ns, now);
+                count += 1;
+                continue;
+            }
+            if !self.issue_one(index, now) {
+                return (count, false);
+            }
+            count += 1;
+        }
+        (count, self.state.streams[index as usize].can_issue())
+    }
+
+    /// Issues one transfer; false when there is nothing to issue now.
+    fn issue_one(&mut self, index: u32, now: u64) -> bool {
+        let stream = &mut self.state.streams[index as usize];
+        if stream.ops_left == 0 {
+            self.state.stop_issuing(index, Reason::Ops, now);
+            return false;
+        }
+        let floor_ns = stream.eligible_ns.max(stream.not_before_ns);
+        let (next, intended_ns) = match stream.schedule.as_ref().map(|schedule| schedule.next(now))
+        {
+            None => (stream.generator.next(), floor_ns),
+            Some(Due::Unpaced(op)) => (stream.generator.next_op(op), floor_ns),
+            Some(Due::Paced { op, intended_ns }) => {
+                let next = stream.generator.next_op(op);
+                if let Some(schedule) = stream.schedule.as_mut() {
+                    schedule.issued(op, next.len);
+                }
+                (next, intended_ns)
+            }
+            Some(Due::Wait(time_ns)) => {
+                self.state.wake_at(index, time_ns);
+                return false;
+            }
+        };
+        if u64::from(next.len) > stream.bytes_left {
+            self.state.stop_issuing(index, Reason::Bytes, now);
+            return false;
+        }
+        let Some(slot) = stream.free.pop() else {
+            return false;
+        };
+        stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
+        stream.ops_left = if stream.ops_left == u64::MAX {
+            u64::MAX
+        } else {
+            stream.ops_left - 1
+        };
+        if stream
+            .schedule
+            .as_ref()
+            .is_some_and(|schedule| schedule.paces(next.op))
+        {
+            // Its arrival counts, not when a slot happened to be free.
+            self.state.slots[slot as usize].intended_ns = intended_ns;
+        }
+        if next.op == Op::Write {
+            stream.note_write(next.file);
+        }
+        stream.emptying = stream.free.is_empty() && stream.low < stream.depth;
+        if stream.note_thought(true, now) {
+            self.state.start_pause(index);
+        }
+        self.issue(index, slot, &next, intended_ns, now);
+        true
+    }
+
+    fn issue_flush(&mut self, index: u32, file: u32, kind: u32, floor_ns: u64, now: u64) {
+        let stream = &mut self.state.streams[index as usize];
+        let Some(slot) = stream.free.pop() else {
+            return;
+        };
+        let next = Next {
+            op: Op::Sync,
+            file,
+            offset: 0,
+            len: kind,
+        };
+        self.issue(index, slot, &next, floor_ns, now);
+    }
+
+    fn issue_final_flush(&mut self, index: u32, now: u64) {
+        let stream = &mut self.state.streams[index as usize];
+        stream.flushing.at_end -= 1;
+        let file = stream.flushing.at_end;
+        self.issue_flush(index, file, 0, now, now);
+    }
+
+    /// Puts one I/O into its slot and gives it to the backend.
+    #[inline]
+    fn issue(&mut self, index: u32, slot_index: u32, next: &Next, floor_ns: u64, now: u64) {
+        let state = &mut self.state;
+        let stream = &mut state.streams[index as usize];
+        let file = &stream.uses[next.file as usize];
+        let slot = &mut state.slots[slot_index as usize];
+        slot.intended_ns = slot.intended_ns.max(floor_ns);
+        slot.picked_ns = now;
+        slot.offset = next.offset;
+        slot.len = next.len;
+        slot.row = file.rows[next.op as usize];
+        slot.target = file.target;
+        slot.op = next.op;
+        let buffer = slot.buffer as *mut u8;
+        if next.op == Op::Write {
+            if let Some(filler) = &mut stream.filler {
+                // SAFETY: the slot's buffer is at least the stream's largest block and is
+                // not in use by the kernel while the slot is free.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(buffer, next.len as usize) };
+                if !slot.filled {
+                    slot.filled = true;
+                    // SAFETY: as above; the base content covers the largest block.
+                    filler.prime(unsafe {
+                        std::slice::from_raw_parts_mut(buffer, stream.block_bytes as usize)
+                    });
+                }
+                filler.next(bytes, next.offset);
+            } else if next.op == Op::Read {
+            slot.filled = false;
+        }
+        }
+        let io = Io {
+            slot: slot_index,
+            op: next.op,
+            file: file.local,
+            offset: next.offset,
+            len: next.len,
+            buffer,
+        };
+        state.counters[index as usize].issued[next.op as usize] += 1;
+        if B::SYNCHRONOUS {
+            slot.handed_ns = self.backend.now_ns();
+        } else {
+            state.pending.push(slot_index);
+        }
+        self.backend.push(io);
+    }
+}
+
+/// True when the Plan set the batch, so each one is handed over by itself.
+#[inline]
+fn stream_has_batch(submit: u32) -> bool {
+    submit != u32::MAX
+}
