@@ -22,7 +22,7 @@ from loadstone.engine.interrupts import Interrupts
 from loadstone.engine.ledger import Ledger, Status, Verdict
 from loadstone.engine.process import EngineProcess
 from loadstone.engine.watch import Act, Watch
-from loadstone.errors import EngineError, LoadstoneError
+from loadstone.errors import EngineError, LoadstoneError, RunError
 from loadstone.monitor.sampler import Sampler
 from loadstone.plan import guard
 
@@ -105,6 +105,11 @@ def run_plan(
         verdict = run.go()
     except EngineError as error:
         verdict = Verdict("failed", error.exit_code, error)
+    except OSError as error:
+        raise RunError(
+            f"the bundle {out_dir} cannot be written any more: {error.strerror}; the engine was ended",
+            hint="what was measured is still there and opens as a partial run",
+        ) from error
     if verdict is None:
         return Outcome(out_dir, "partial", exitcodes.INTERRUPTED, None)
     writer.seal(verdict.status, exit_code=verdict.exit_code, result=result)

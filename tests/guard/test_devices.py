@@ -178,9 +178,9 @@ def test_every_member_of_a_mounted_btrfs_is_in_use(tmp_path: Path) -> None:
 def test_what_claims_exclusively_is_seen_without_other_traces(loop: str) -> None:
     descriptor = os.open(loop, os.O_RDONLY | os.O_EXCL)
     try:
-        assert in_use.device_uses(Path(loop)) == [
+        assert in_use.device_uses(Path(loop), in_use.Snapshot()) == [
             "the kernel says it is in use (opening it exclusively gives EBUSY)"
         ]
     finally:
         os.close(descriptor)
-    assert in_use.device_uses(Path(loop)) == []
+    assert in_use.device_uses(Path(loop), in_use.Snapshot()) == []

@@ -9,7 +9,10 @@ from loadstone.cli.app import build
 
 _HEAD = """# The command line
 
-Written by `make docs` from the program; a test keeps it fresh. Standard output is data, standard error is talk. `NO_COLOR` is honoured, and off a terminal there is neither colour nor live progress. Exit codes are in [exit-codes.md](exit-codes.md).
+Written by `make docs` from the program; a test keeps it fresh.
+
+Standard output is data, standard error is talk. `NO_COLOR` is honoured, and off a terminal
+there is neither colour nor live progress. Exit codes are in [exit-codes.md](exit-codes.md).
 
 """
 

@@ -12,6 +12,7 @@ from loadstone.cli import talk
 from loadstone.cli.arguments import Load
 from loadstone.cli.load import resolution, workload
 from loadstone.plan import guard
+from loadstone.plan.in_use import Snapshot
 
 
 def plan(job: str, /, *, load: Load = Load()) -> int:
@@ -25,8 +26,9 @@ def plan(job: str, /, *, load: Load = Load()) -> int:
     resolved = resolution(workload(job, load), load)
     talk.notes(resolved.notes)
     talk.say(f"the engine needs {resolved.memory_bytes / (1 << 20):.1f} MiB of memory")
+    host = Snapshot()
     for index in sorted(guard.written(resolved.plan)):
-        finding = guard.examine(resolved.plan.targets[index])
+        finding = guard.examine(resolved.plan.targets[index], host)
         for reason in finding.in_use:
             talk.say(f"would be refused: {finding.path}: {reason}")
         for reason in finding.needs_consent if not finding.in_use else []:

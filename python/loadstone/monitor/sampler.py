@@ -76,7 +76,11 @@ class Sampler:
             wait_ns = PERIOD_NS - passed_ns % PERIOD_NS
             if self._done.wait(wait_ns / 1e9):
                 break
-            self._sample()
+            try:
+                self._sample()
+            except OSError:
+                # A full disk: the run itself meets it too and says so.
+                break
         self._cpu_ns += time.thread_time_ns() - begin_ns
 
     def _sample(self) -> None:
