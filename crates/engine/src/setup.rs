@@ -8,7 +8,11 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::backend::libaio::Libaio;
+use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
+use crate::backend::psync::Psync;
+use crate::backend::sim::Sim;
 use crate::backend::uring::{Uring, UringOptions};
 use crate::backend::{Backend, OpenFile};
 use crate::check::buffer_stride;
@@ -185,12 +189,25 @@ fn body(kit: Kit) {
             drive(kit, backend, "io_uring", &local);
         }
         plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), "null", &local),
-        other => {
-            let error = io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!("{other:?} is not built in"),
-            );
-            drive(kit, Err::<Null, _>(error), "none", &local);
+        plan::Backend::Psync {} => {
+            let backend = Psync::new(clock, &files, depth);
+            drive(kit, Ok(backend), "psync", &local);
+        }
+        plan::Backend::Libaio {} => {
+            let backend = Libaio::new(clock, &files, depth);
+            drive(kit, backend, "libaio", &local);
+        }
+        plan::Backend::Mmap {} => {
+            let backend = Mmap::new(clock, &files, depth).map_err(|(file, error)| {
+                let target = local.iter().position(|&number| number as usize == file);
+                let path = target.map_or("?", |target| plan.targets[target].path.as_str());
+                io::Error::new(error.kind(), format!("{path}: {error}"))
+            });
+            drive(kit, backend, "mmap", &local);
+        }
+        plan::Backend::Sim { device } => {
+            let backend = Sim::new(device, files.len(), depth);
+            drive(kit, Ok(backend), "sim", &local);
         }
     }
 }

@@ -8,8 +8,14 @@ use std::os::fd::RawFd;
 
 use crate::plan::TargetKind;
 
+pub mod libaio;
+pub mod mmap;
 pub mod null;
+pub mod psync;
+mod queue;
 pub mod ring;
+pub mod sim;
+mod syscall;
 pub mod uring;
 
 /// Kind of operation; the discriminant is the `op` column of the samples.
@@ -122,3 +128,6 @@ pub fn sleep_until(clock: &crate::clock::Clock, until_ns: u64) {
         std::thread::sleep(std::time::Duration::from_nanos(until_ns - now));
     }
 }
+
+#[cfg(test)]
+mod tests;
