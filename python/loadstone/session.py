@@ -106,11 +106,13 @@ def run_plan(
     except EngineError as error:
         verdict = Verdict("failed", error.exit_code, error)
     except OSError as error:
+        writer.close()
         raise RunError(
             f"the bundle {out_dir} cannot be written any more: {error.strerror}; the engine was ended",
             hint="what was measured is still there and opens as a partial run",
         ) from error
     if verdict is None:
+        writer.close()
         return Outcome(out_dir, "partial", exitcodes.INTERRUPTED, None)
     writer.seal(verdict.status, exit_code=verdict.exit_code, result=result)
     return Outcome(out_dir, verdict.status, verdict.exit_code, verdict.error)

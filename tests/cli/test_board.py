@@ -13,7 +13,7 @@ def tick(t_ns: int, *rows: dict[str, Any]) -> dict[str, Any]:
     return {"type": "tick", "t_ns": t_ns, "interval": 0, "rows": list(rows)}
 
 
-def line(cell: int = 0, op: int = 0, **changes: Any) -> dict[str, Any]:
+def line(cell: int = 0, op: str = "read", **changes: Any) -> dict[str, Any]:
     base = {"cell": cell, "op": op, "ramp": False, "ops": 100, "bytes": 409600, "errors": 0}
     return base | {"p50_ns": 10, "p99_ns": 20, "max_ns": 30, "inflight": 4} | changes
 
@@ -48,7 +48,7 @@ def test_targets_of_a_job_add_up_and_latency_is_an_upper_bound() -> None:
 
 def test_syncs_have_a_row_but_no_share_in_the_total() -> None:
     one = board()
-    one.event(tick(1_000_000_000, line(op=1), line(op=3, ops=7)))
+    one.event(tick(1_000_000_000, line(op="write"), line(op="sync", ops=7)))
     rows, total, _ = one.take()
     assert [(row.op, row.ops) for row in rows] == [("write", 100), ("sync", 7)]
     assert total is not None

@@ -21,7 +21,7 @@ def stream_end(failed: int = 0, reason: str = "runtime") -> dict[str, Any]:
 
 
 def io_error(**changes: Any) -> dict[str, Any]:
-    event = {"type": "io_error", "target": 0, "op": 1, "offset": 8192, "bytes": 4096}
+    event = {"type": "io_error", "target": 0, "op": "write", "offset": 8192, "bytes": 4096}
     return event | {"errno": errno.EIO, "moved": 0} | changes
 
 
@@ -54,7 +54,7 @@ def test_an_ignored_error_is_no_failure() -> None:
 
 
 def test_a_hung_io_fails_the_run() -> None:
-    hung = {"type": "hung", "target": 1, "op": 0, "offset": 0, "bytes": 512, "age_ns": 2_500_000_000}
+    hung = {"type": "hung", "target": 1, "op": "read", "offset": 0, "bytes": 512, "age_ns": 2_500_000_000}
     verdict = ledger(hung, stream_end(reason="hung"), ended("failed")).verdict(0)
     assert verdict.exit_code == exitcodes.FAILED
     assert "/dev/sdy: read of 512 bytes at offset 0: did not come back within 2.5 s" in str(verdict.error)
@@ -82,7 +82,8 @@ def test_exit_code_zero_without_an_end_is_a_death() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "exit_code"), [(2, InputError, exitcodes.USAGE), (3, RunError, exitcodes.FAILED)]
+    ("code", "kind", "exit_code"),
+    [(2, InputError, exitcodes.USAGE), (3, RunError, exitcodes.FAILED), (4, EngineError, exitcodes.FAILED)],
 )
 def test_fatal_keeps_message_and_hint(code: int, kind: type[Exception], exit_code: int) -> None:
     fatal = {"type": "fatal", "code": code, "message": "it is wrong", "hint": "do that"}

@@ -7,6 +7,7 @@ manifest again by rename. Does not know what any line means.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -103,6 +104,12 @@ class BundleWriter:
         """Write no more lines; without `seal` the bundle stays a partial one."""
         self._events.close()
         self._host.close()
+
+    def close(self) -> None:
+        """Leave the bundle as it is, partial: nothing more is written."""
+        for file in (self._events, self._host):
+            with contextlib.suppress(OSError):
+                file.close()
 
     def seal(
         self,

@@ -8,14 +8,12 @@ a row covers more than one, the largest is shown, which the true value cannot ex
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loadstone.plan.model import Plan
-
-OPS: Final = ("read", "write", "trim", "sync")
 
 
 @dataclass(slots=True)
@@ -129,7 +127,7 @@ class Board:
     def _tick(self, event: Mapping[str, Any]) -> None:
         self._now_ns = event["t_ns"]
         for line in event["rows"]:
-            cell, op = line["cell"], OPS[line["op"]]
+            cell, op = line["cell"], line["op"]
             key = (self._jobs[cell], op)
             self._rows.setdefault(key, Row(*key)).add((cell, op), line)
             self._errors += line["errors"]

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 Status = Literal["complete", "interrupted", "failed"]
 
-OPS: Final = ("read", "write", "trim", "sync")
-PLAN_REFUSED: Final = 2
-TARGET_FAILED: Final = 3
+FATAL: Final = {2: InputError, 3: RunError, 4: EngineError}
+"""The engine's exit codes: the Plan is not acceptable, a target cannot be prepared, it broke."""
 MAX_PROBLEMS: Final = 20
 
 
@@ -87,7 +86,7 @@ class Ledger:
 
     def _error(self, code: int | None, killed: str | None) -> LoadstoneError | None:
         if self.fatal is not None:
-            kind = InputError if self.fatal.get("code") == PLAN_REFUSED else RunError
+            kind = FATAL.get(int(self.fatal.get("code") or 0), EngineError)
             return kind(str(self.fatal.get("message")), hint=self.fatal.get("hint") or None)
         if killed is not None:
             return EngineError(self._listing(killed))
@@ -132,5 +131,4 @@ class Ledger:
         target, op = event.get("target"), event.get("op")
         known = isinstance(target, int) and target < len(self.targets)
         name = self.targets[target] if known else f"target {target}"  # type: ignore[index] # `known` is the check
-        verb = OPS[op] if isinstance(op, int) and op < len(OPS) else op
-        return f"{name}: {verb} of {event.get('bytes')} bytes at offset {event.get('offset')}"
+        return f"{name}: {op} of {event.get('bytes')} bytes at offset {event.get('offset')}"

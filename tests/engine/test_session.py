@@ -1,0 +1,151 @@
+"""A run with engines that misbehave as a real one must not: silent, undying, lying, gone."""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.bundle.read import Bundle
+from loadstone.engine import binary, watch
+from loadstone.errors import EngineError, RefusedError, RunError
+from loadstone.session import Asked, Outcome, run_plan
+from tests.guard.plans import plan, target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from loadstone.plan.model import Plan
+
+START = """
+say() { printf '%s\\n' "$1"; }
+say '{"type":"hello","pid":'$$'}'
+say '{"type":"start","unix_ns":'$(date +%s%N)',"startup_ns":1}'
+"""
+DONE = """say '{"type":"end","t_ns":1,"reason":"done"}'"""
+
+
+class Seen:
+    """A `Progress` that remembers."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        self.finished = 0
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        assert (bundle / "plan.json").exists()
+        assert plan.targets
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        self.kinds.append(event["type"])
+
+    def finish(self) -> None:
+        self.finished += 1
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SILENT_FLOOR_S", 0.5)
+    monkeypatch.setattr(watch, "EXIT_S", 0.5)
+    monkeypatch.setattr(watch, "REAP_S", 0.5)
+
+
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, seen: Seen | None = None) -> Outcome:
+    program = tmp_path / "engine"
+    program.write_text(f"#!/bin/sh\n{START}\n{body}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(binary.OVERRIDE, str(program))
+    (tmp_path / "data").write_bytes(b"x" * 4096)
+    one = plan(target(str(tmp_path / "data"), read_only=True, size_bytes=4096), read=100, write=0)
+    one = one.model_copy(update={"grace_ns": 100_000_000, "interval_ns": 10_000_000})
+    return run_plan(
+        one, asked=Asked({"argv": ["x"]}, {"j.fio": b"[x]"}, "{}", []), out_dir=tmp_path / "b", progress=seen
+    )
+
+
+def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Seen()
+    outcome = run(tmp_path, monkeypatch, DONE, seen)
+    assert (outcome.status, outcome.exit_code, outcome.error) == ("complete", 0, None)
+    assert seen.kinds == ["hello", "start", "end", "engine_exit"]
+    assert seen.finished == 1
+    bundle = Bundle.open(tmp_path / "b")
+    assert bundle.manifest["exit_code"] == 0
+    assert bundle.inputs == {"j.fio": b"[x]"}
+
+
+def test_silence_is_told_then_ended_and_what_was_said_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Seen()
+    outcome = run(tmp_path, monkeypatch, "exec sleep 600", seen)
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert isinstance(outcome.error, EngineError)
+    assert "fell silent and was killed" in str(outcome.error)
+    assert seen.kinds.index("silent") < seen.kinds.index("kill")
+    assert Bundle.open(tmp_path / "b").status == "failed"
+
+
+def test_a_slow_exit_after_the_end_does_not_spoil_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = run(tmp_path, monkeypatch, DONE + "\nexec sleep 600")
+    assert (outcome.status, outcome.exit_code, outcome.error) == ("complete", 0, None)
+    assert "kill" in [event["type"] for event in Bundle.open(tmp_path / "b").events]
+
+
+def test_a_broken_contract_fails_the_run_and_seals_the_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = run(tmp_path, monkeypatch, "say 'thread panicked'; exec sleep 600")
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert "broke the contract" in str(outcome.error)
+    assert Bundle.open(tmp_path / "b").status == "failed"
+
+
+def test_no_engine_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(binary.OVERRIDE, str(tmp_path / "nothing"))
+    (tmp_path / "data").write_bytes(b"x" * 4096)
+    one = plan(target(str(tmp_path / "data"), read_only=True), read=100, write=0)
+    outcome = run_plan(one, asked=Asked({}, {}, "{}", []), out_dir=tmp_path / "b")
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert "not an executable file" in str(outcome.error)
+
+
+def test_a_refusal_leaves_no_bundle(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"x" * 4096)
+    with pytest.raises(RefusedError):
+        run_plan(plan(target(str(tmp_path / "data"))), asked=Asked({}, {}, "{}", []), out_dir=tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_full_disk_under_the_bundle_is_an_error_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = """i=0; while [ $i -lt 20000 ]; do say '{"type":"note","text":"%s"}'; i=$((i+1)); done""" % (
+        "x" * 80
+    )
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(RunError, match="cannot be written any more: File too large") as caught:
+            run(tmp_path, monkeypatch, talk + "\n" + DONE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.hint
+    assert Bundle.open(tmp_path / "b").status == "partial"
+
+
+def test_waiting_for_an_engine_costs_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in wake-ups, which are ours, not in time, which is the machine's."""
+    ticks = 'for t in 1 2 3 4; do sleep 0.5; say \'{"type":"tick","t_ns":\'$t\',"rows":[]}\'; done\n'
+    monkeypatch.setattr(watch, "SILENT_FLOOR_S", 60.0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    began = time.monotonic()
+    run(tmp_path, monkeypatch, ticks + DONE)
+    seconds = time.monotonic() - began
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before < 100 + 20 * seconds
+    assert (tmp_path / "b" / "host.parquet").exists()
