@@ -1,0 +1,169 @@
+"""A run's samples together with who they belong to and when they count.
+
+Knows the Plan's units, cells, targets and streams, and how lines of a result are formed from
+them. Computes no result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from loadstone.bundle.read import Bundle
+    from loadstone.plan.model import Plan
+
+By = Literal["all", "stage", "group", "job", "unit", "target"]
+"""What a line of a result stands for. A `job` is a section: all of its clones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a result and the cells and streams it is made of."""
+
+    key: int
+    name: str
+    cells: frozenset[int]
+    streams: tuple[int, ...]
+
+
+class Measurement:
+    """What a bundle holds, read once."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.plan: Plan = bundle.plan
+        self.samples: pl.DataFrame = bundle.samples()
+        self._lines: dict[By, list[Line]] = {}
+
+    def lines(self, by: By) -> list[Line]:
+        """Return the lines of a grouping in the Plan's order; cells without a target are in no target."""
+        if by not in self._lines:
+            cells_of: dict[object, set[int]] = {}
+            names: dict[object, str] = {}
+            for cell in range(len(self.plan.cells)):
+                for identity, name in self._belongs(cell, by):
+                    cells_of.setdefault(identity, set()).add(cell)
+                    names[identity] = name
+            self._lines[by] = [
+                Line(key, names[identity], frozenset(cells), self._streams_on(cells))
+                for key, (identity, cells) in enumerate(cells_of.items())
+            ]
+        return self._lines[by]
+
+    def rows(self, by: By) -> pl.DataFrame:
+        """Return the samples with a column `key`, the line each row belongs to."""
+        pairs = [(cell, line.key) for line in self.lines(by) for cell in line.cells]
+        keys = pl.DataFrame(pairs, schema={"cell": pl.UInt32, "key": pl.UInt32}, orient="row")
+        return self.samples.join(keys, on="cell", how="inner", maintain_order="left")
+
+    def stages_of(self, line: Line) -> list[int]:
+        """Return the stages a line's streams run in, ascending."""
+        streams, workers = self.plan.streams, self.plan.workers
+        return sorted({workers[streams[index].worker].stage for index in line.streams})
+
+    def measured_ns(self, line: Line) -> int:
+        """Return the time in which at least one of the line's streams was measured."""
+        return sum(end - start for start, end in self._union(line, ramp=False))
+
+    def covered_ns(
+        self, line: Line, starts_ns: NDArray[np.int64], ends_ns: NDArray[np.int64], *, ramp: bool = False
+    ) -> NDArray[np.float64]:
+        """Return how much of each interval one of the line's streams was measured (or ran, with `ramp`)."""
+        edges, covered = [0], [0]
+        for start, end in self._union(line, ramp=ramp):
+            edges += [start, end]
+            covered += [covered[-1], covered[-1] + end - start]
+        upto = np.interp(np.stack([starts_ns, ends_ns]), edges, covered)
+        return np.asarray(upto[1] - upto[0], np.float64)
+
+    @property
+    def ended_ns(self) -> int:
+        """Time of the last thing known of, since the run's origin; 0 when nothing began."""
+        end = self.bundle.event("end")
+        last = self.samples["end_ns"].max()
+        return max(int(end["t_ns"]) if end else 0, int(last) if isinstance(last, int) else 0)
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int, int]]:
+        """Start, end of the ramp and end of each stream in ns; all three equal when it never ran.
+
+        A stream that did not tell its end (the run was killed) ends with its last sample.
+        """
+        told = {int(e["stream"]): e for e in self.bundle.events if e.get("type") == "stream_end"}
+        seen = {
+            cell: (start, end)
+            for cell, start, end in self.samples.group_by("cell")
+            .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+            .iter_rows()
+        }
+        return [self._span(index, told.get(index), seen) for index in range(len(self.plan.streams))]
+
+    def _span(
+        self, index: int, told: dict[str, object] | None, seen: dict[int, tuple[int, int]]
+    ) -> tuple[int, int, int]:
+        stream = self.plan.streams[index]
+        if told is not None:
+            if told.get("started_ns") is None:
+                return 0, 0, 0
+            start, end = int(str(told["started_ns"])), int(str(told["ended_ns"]))
+            ramp_end = int(str(told.get("ramp_end_ns") or start))
+        else:
+            found = [seen[use.cell] for use in stream.files if use.cell in seen]
+            if not found:
+                return 0, 0, 0
+            start, end = min(one[0] for one in found), max(one[1] for one in found)
+            start = min(start + stream.limits.start_delay_ns, end)
+            ramp_end = start + stream.limits.ramp_ns
+        return start, min(max(ramp_end, start), max(start, end)), max(start, end)
+
+    def _union(self, line: Line, *, ramp: bool) -> list[tuple[int, int]]:
+        """Return the times in which any stream of the line was measured, apart and ascending."""
+        chosen = sorted((self.spans[i][0 if ramp else 1], self.spans[i][2]) for i in line.streams)
+        merged: list[tuple[int, int]] = []
+        for start, end in chosen:
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+            elif end > start:
+                merged.append((start, end))
+        return merged
+
+    def _streams_on(self, cells: set[int]) -> tuple[int, ...]:
+        return tuple(
+            index
+            for index, stream in enumerate(self.plan.streams)
+            if any(use.cell in cells for use in stream.files)
+        )
+
+    def _belongs(self, cell: int, by: By) -> list[tuple[object, str]]:
+        """Identity and name of the lines a cell is in."""
+        entry = self.plan.cells[cell]
+        unit = self.plan.units[entry.unit]
+        if by == "all":
+            return [(0, "all")]
+        if by == "group":
+            return [(unit.group, f"group {unit.group}")]
+        if by == "job":
+            return [((unit.name, unit.group), unit.name)]
+        if by == "unit":
+            return [(entry.unit, unit.name if unit.clone is None else f"{unit.name}.{unit.clone}")]
+        if by == "stage":
+            stage = self._stage_of_cell(cell)
+            return [] if stage is None else [(stage, f"stage {stage}")]
+        return [] if entry.target is None else [(entry.target, self.plan.targets[entry.target].path)]
+
+    def _stage_of_cell(self, cell: int) -> int | None:
+        return next(
+            (
+                self.plan.workers[stream.worker].stage
+                for stream in self.plan.streams
+                if any(use.cell == cell for use in stream.files)
+            ),
+            None,
+        )

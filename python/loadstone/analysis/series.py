@@ -1,0 +1,131 @@
+"""What a run's lines did over time.
+
+Knows windows of whole sample intervals and what can be said about one. A window in which a
+line ran and nothing completed is a zero; a window in which it did not run has no row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.totals import PERCENTILES
+from loadstone.bundle.layout import OPS
+
+if TYPE_CHECKING:
+    from loadstone.analysis.measurement import By, Measurement
+
+MIN_COVER: Final = 0.1
+"""A rate over less than this share of a window says nothing and is null."""
+
+
+def percentile_column(percent: float) -> str:
+    """Name the column of a percentile: `p99.9_ns`."""
+    return f"p{percent:g}_ns"
+
+
+def series(
+    measurement: Measurement,
+    by: By,
+    *,
+    window_ns: int | None = None,
+    latency: str = "lat",
+    percentiles: tuple[float, ...] = PERCENTILES,
+) -> pl.DataFrame:
+    """Return one row per (line, op, window), sorted so.
+
+    Columns: `key`, `name` (the line), `op` (its name), `stage`, `start_ns`, `end_ns` (since the
+    run's origin), `ramp` (all of it is ramp), `seconds` (how long the line ran in it), `ops`,
+    `bytes`, `errors`, `iops`, `bytes_per_s`, `mean_ns`, `max_ns` and one column per percentile,
+    null with too few samples for it. `window_ns` is rounded to whole intervals, at least one.
+    """
+    every = max(1, round((window_ns or 0) / measurement.plan.interval_ns))
+    rows = measurement.rows(by).with_columns((pl.col("interval") // every).alias("window"))
+    windows = _sums(rows, latency)
+    if windows.height == 0:
+        return _empty(percentiles)
+    names = {line.key: line.name for line in measurement.lines(by)}
+    parts = [_rates(measurement, by, part) for part in windows.partition_by("key", maintain_order=True)]
+    shaped = pl.concat(parts).with_columns(
+        pl.col("key").replace_strict(names, return_dtype=pl.String).alias("name"),
+        pl.col("op").replace_strict(dict(enumerate(OPS)), return_dtype=pl.String),
+    )
+    found = [
+        _percentiles(b, c, percentiles) for b, c in zip(windows["buckets"], windows["counts"], strict=True)
+    ]
+    columns = [
+        pl.Series(percentile_column(percent), [one[index] for one in found], pl.Int64)
+        for index, percent in enumerate(percentiles)
+    ]
+    return shaped.with_columns(columns).select(_empty(percentiles).columns)
+
+
+def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
+    done = pl.col(f"{latency}_count").list.len() > 0
+    return (
+        rows.group_by("key", "op", "stage", "window")
+        .agg(
+            pl.col("start_ns").min(),
+            pl.col("end_ns").max(),
+            pl.col("ramp").all(),
+            pl.col("ops", "bytes", "errors").sum(),
+            pl.col(f"{latency}_sum_ns").sum().alias("sum_ns"),
+            pl.col(f"{latency}_count").list.sum().cast(pl.Int64).sum().alias("samples"),
+            pl.col(f"{latency}_max_ns").filter(done).max().cast(pl.Int64).alias("max_ns"),
+            pl.col(f"{latency}_bucket").explode().alias("buckets"),
+            pl.col(f"{latency}_count").explode().alias("counts"),
+        )
+        .sort("key", "op", "stage", "window")
+    )
+
+
+def _rates(measurement: Measurement, by: By, part: pl.DataFrame) -> pl.DataFrame:
+    line = measurement.lines(by)[int(part["key"][0])]
+    starts, ends = (part[name].to_numpy().astype(np.int64) for name in ("start_ns", "end_ns"))
+    covered_ns = measurement.covered_ns(line, starts, ends, ramp=True)
+    seconds = pl.Series("seconds", covered_ns / 1e9)
+    enough = pl.Series("enough", covered_ns >= MIN_COVER * (ends - starts))
+    per_second = pl.when(pl.col("enough")).then(1 / pl.col("seconds"))
+    return part.with_columns(seconds, enough).with_columns(
+        (pl.col("ops") * per_second).alias("iops"),
+        (pl.col("bytes") * per_second).alias("bytes_per_s"),
+        pl.when(pl.col("samples") > 0).then(pl.col("sum_ns") / pl.col("samples")).alias("mean_ns"),
+    )
+
+
+def _percentiles(
+    buckets: pl.Series | None, counts: pl.Series | None, percentiles: tuple[float, ...]
+) -> list[int | None]:
+    if buckets is None or counts is None:
+        return [None] * len(percentiles)
+    kept = counts.is_not_null()
+    histogram = Histogram.of(
+        buckets.filter(kept).to_numpy().astype(np.int64), counts.filter(kept).to_numpy().astype(np.int64)
+    )
+    return [histogram.percentile(percent) for percent in percentiles]
+
+
+def _empty(percentiles: tuple[float, ...]) -> pl.DataFrame:
+    return pl.DataFrame(
+        schema={
+            "key": pl.UInt32,
+            "name": pl.String,
+            "op": pl.String,
+            "stage": pl.UInt32,
+            "start_ns": pl.UInt64,
+            "end_ns": pl.UInt64,
+            "ramp": pl.Boolean,
+            "seconds": pl.Float64,
+            "ops": pl.UInt64,
+            "bytes": pl.UInt64,
+            "errors": pl.UInt64,
+            "iops": pl.Float64,
+            "bytes_per_s": pl.Float64,
+            "mean_ns": pl.Float64,
+            "max_ns": pl.Int64,
+            **{percentile_column(percent): pl.Int64 for percent in percentiles},
+        }
+    )
