@@ -102,11 +102,6 @@ class BundleWriter:
 
     def close(self) -> None:
         """Write no more lines; without `seal` the bundle stays a partial one."""
-        self._events.close()
-        self._host.close()
-
-    def close(self) -> None:
-        """Leave the bundle as it is, partial: nothing more is written."""
         for file in (self._events, self._host):
             with contextlib.suppress(OSError):
                 file.close()
