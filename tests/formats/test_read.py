@@ -1,0 +1,321 @@
+"""Sections, inheritance, includes, environment, traps and the command line."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import InputError, LoadstoneError, RefusedError
+from loadstone.formats.fio import FileSource, ReadOptions, TextSource, TokenSource, read_jobfiles
+from loadstone.formats.fio.table import BY_NAME
+from loadstone.workload.model import Amount, FixedSize, Workload
+
+EMPTY: dict[str, str] = {}
+
+
+def read(text: str, *, strict: bool = False, environment: dict[str, str] | None = None) -> Workload:
+    options = ReadOptions(
+        strict_fio_reading=strict,
+        environment=EMPTY if environment is None else environment,
+        cpus=4,
+        page_size_bytes=4096,
+        memory_bytes=8 << 30,
+    )
+    return read_jobfiles([TextSource(text, "job.fio")], options=options)
+
+
+def error(text: str, *, strict: bool = False) -> LoadstoneError:
+    with pytest.raises(LoadstoneError) as caught:
+        read(text, strict=strict)
+    return caught.value
+
+
+def test_defaults_change_later_jobs_only() -> None:
+    found = read("[global]\nbs=4k\n[a]\n[global]\nbs=8k\nrw=write\n[b]\n[c]\nbs=16k\n")
+    assert [job.name for job in found.jobs] == ["a", "b", "c"]
+    assert [job.bs[0] for job in found.jobs] == [FixedSize(bytes=n) for n in (4096, 8192, 16384)]
+    assert [job.rw for job in found.jobs] == [None, "write", "write"]
+    assert found.global_options == {"bs": "8k", "rw": "write"}
+    assert found.jobs[2].own_options == {"bs": "16k"}
+
+
+def test_any_section_that_begins_with_global_is_defaults() -> None:
+    found = read("[global-read]\nrw=randread\n[a]\n")
+    assert [job.name for job in found.jobs] == ["a"]
+    assert found.jobs[0].rw == "randread"
+
+
+def test_the_last_of_two_values_wins() -> None:
+    assert read("[a]\niodepth=2\niodepth=8\n").jobs[0].iodepth == 8
+
+
+def test_comments_end_a_line_anywhere() -> None:
+    found = read("; first\n# second\n[a] ; third\nbs=8k # fourth\nrw=write;fifth\n   \n")
+    assert found.jobs[0].bs[0] == FixedSize(bytes=8192)
+    assert found.jobs[0].rw == "write"
+    assert [note.where.line for note in found.notes if note.where] == [5]
+
+
+def test_every_value_knows_where_it_was_written() -> None:
+    found = read("[global]\nbs=4k\n[a]\nrw=write\n")
+    where = found.jobs[0].at("rw")
+    assert (where.file, where.line, where.option) == ("job.fio", 4, "rw")
+    assert found.jobs[0].at("bs").line == 2
+    assert found.jobs[0].at("size").line == 3
+
+
+def test_triplets_leave_out_what_is_empty() -> None:
+    def blocks(value: str) -> list[int | None]:
+        return [
+            block.bytes if isinstance(block, FixedSize) else None
+            for block in read(f"[a]\nbs={value}\n").jobs[0].bs
+        ]
+
+    assert blocks("4k") == [4096, 4096, 4096]
+    assert blocks("4k,8k") == [4096, 8192, 8192]
+    assert blocks(",8k") == [None, 8192, 8192]
+    assert blocks("4k,,16k") == [4096, None, 16384]
+    assert blocks("4k,") == [4096, None, None]
+    inherited = read("[global]\nbs=1k\n[a]\nbs=,8k\n").jobs[0].bs
+    assert [b.bytes for b in inherited if isinstance(b, FixedSize)] == [1024, 8192, 8192]
+
+
+def test_includes_are_relative_to_the_file_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "job.fio").write_text("[a]\ninclude sub/one.inc\n")
+    (tmp_path / "sub" / "one.inc").write_text("rw=write\ninclude=two.inc\n")
+    (tmp_path / "sub" / "two.inc").write_text("bs=8k\n")
+    found = read_jobfiles([FileSource(tmp_path / "job.fio")])
+    assert found.jobs[0].rw == "write"
+    assert found.jobs[0].bs[0] == FixedSize(bytes=8192)
+    assert found.jobs[0].at("bs").file == str(tmp_path / "sub" / "two.inc")
+    assert sorted(Path(name).name for name in found.sources) == ["job.fio", "one.inc", "two.inc"]
+    assert found.sources[str(tmp_path / "job.fio")] == b"[a]\ninclude sub/one.inc\n"
+    assert found.name == "job"
+
+
+def test_an_include_must_not_have_sections_nor_include_itself(tmp_path: Path) -> None:
+    (tmp_path / "s.inc").write_text("[b]\n")
+    (tmp_path / "r.inc").write_text("include r.inc\n")
+    for name, message in (("s.inc", "sections"), ("r.inc", "nested")):
+        (tmp_path / "job.fio").write_text(f"[a]\ninclude {name}\n")
+        with pytest.raises(InputError, match=message):
+            read_jobfiles([FileSource(tmp_path / "job.fio")])
+
+
+def test_environment() -> None:
+    found = read("[a]\nfilename=/tmp/${X}.${Y}\n", environment={"X": "one", "Y": "two"})
+    assert found.jobs[0].targets[0].path == "/tmp/one.two"
+    refusal = error("[a]\nfilename=/tmp/${X}\n")
+    assert "no 'X'" in str(refusal)
+    assert str(refusal).startswith("job.fio:2: filename")
+    strict = read("[a]\nfilename=/tmp/${X}\n", strict=True)
+    assert strict.jobs[0].targets[0].path == "/tmp/"
+    assert strict.notes[0].kind == "trap"
+
+
+def test_keywords_and_their_arithmetic() -> None:
+    job = read(
+        "[a]\niodepth=2*$ncpus\nbs=$pagesize\nsize=$mb_memory/2m\nnumjobs=$ncpus\n".replace("/2m", "/2")
+    ).jobs[0]
+    assert job.iodepth == 8
+    assert job.bs[0] == FixedSize(bytes=4096)
+    assert job.size == Amount(bytes=4096)
+    assert job.numjobs == 4
+
+
+def test_blanks_around_the_equals_sign() -> None:
+    meant = read("[a]\nbs = 8k\nrw = write\n")
+    assert meant.jobs[0].bs[0] == FixedSize(bytes=8192)
+    assert meant.jobs[0].rw == "write"
+    assert "uses 8;" in meant.notes[0].text
+    assert read("[a]\nbs = 8k\n", strict=True).jobs[0].bs[0] == FixedSize(bytes=8)
+
+
+def test_unknown_names_get_the_nearest_one() -> None:
+    refusal = error("[a]\nrw=read\niodpeth=4\n")
+    assert (refusal.where and refusal.where.line) == 3
+    assert refusal.hint == "did you mean 'iodepth'?"
+    assert "lower case" in (error("[a]\nBS=8k\n").hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("bs=4k\n", 1, "before any section"),
+        ("[a\n", 1, "expected a section"),
+        ("[]\n", 1, "no name"),
+        ("[a]\ndirect\n", 2, "needs a value"),
+        ("[a]\nbs=\n", 2, "no value"),
+        ("[a]\nbs=0\n", 2, "out of range"),
+        ("[a]\nbs=4k-8k\n", 2, "expected one size"),
+        ("[a]\nbsrange=4k\n", 2, "range such as"),
+        ("[a]\nbssplit=4k/60:8k/50\n", 2, "110%"),
+        ("[a]\nrw=reed\n", 2, "'reed'"),
+        ("[a]\nrw=randread:0\n", 2, "number of I/Os"),
+        ("[a]\niodepth=0\n", 2, "out of range"),
+        ("[a]\nrwmixread=101\n", 2, "out of range"),
+        ("[a]\ntime_based=2\n", 2, "0 or 1"),
+        ("[a]\nioengine=libai0\n", 2, "unknown engine"),
+        ("[a]\nioengine=rbd\n", 2, "not supported"),
+        ("[a]\nrandom_distribution=zipf:1\n", 2, "theta"),
+        ("[a]\nrandom_distribution=zipff\n", 2, "unknown distribution"),
+        ("[a]\nrandom_distribution=zoned:60/10:30/20\n", 2, "expected 100%"),
+        ("[a]\nfile_service_type=zipf:1.2\n", 2, "not supported"),
+        ("[a]\nbuffer_pattern='file'\n", 2, "pattern"),
+        ("[a]\nignore_error=EWHAT\n", 2, "unknown error"),
+        ("[a]\ncpus_allowed=a\n", 2, "CPUs"),
+        ("[a]\nfilename=-\n", 2, "standard input"),
+        ("[a]\nkb_base=1023\n", 2, "1000 or 1024"),
+        ("[a]\nfilename=\n", 2, "names no file"),
+        ("", None, "no job"),
+        ("[global]\nbs=4k\n", None, "no job"),
+    ],
+)
+def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> None:
+    refusal = error(text)
+    assert isinstance(refusal, InputError)
+    assert words in str(refusal)
+    assert (refusal.where.line if refusal.where else None) == line
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "verify=crc32c",
+        "zonemode=zbd",
+        "steadystate=iops:1%",
+        "ss=iops:1%",
+        "read_iolog=x",
+        "write_iolog=x",
+        "atomic=1",
+        "wait_for=b",
+        "latency_target=10ms",
+        "cgroup=x",
+        "uid=1",
+        "profile=tiobench",
+        "prio=3",
+        "flow=1",
+        "pre_read=1",
+        "io_submit_mode=offload",
+        "ioscheduler=none",
+        "uncached=1",
+        "cpuload=50",
+        "dedupe_mode=working_set",
+    ],
+)
+def test_options_that_are_not_done_are_refused_by_name(option: str) -> None:
+    refusal = error(f"[a]\nrw=read\n{option}\n")
+    assert isinstance(refusal, RefusedError)
+    assert option in str(refusal)
+    assert str(refusal.where) == f"job.fio:3: {option.partition('=')[0]}"
+    assert refusal.hint
+    assert refusal.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["verify=0", "verify=none", "do_verify=0", "zonemode=none", "atomic=0", "create_only=0", "prio=0"],
+)
+def test_values_that_ask_for_nothing_are_accepted(option: str) -> None:
+    assert read(f"[a]\n{option}\n").notes == ()
+
+
+def test_harmless_options_are_noted_once_however_many_jobs_inherit_them() -> None:
+    found = read("[global]\nrandom_generator=lfsr\n[a]\n[b]\n[c]\n")
+    assert [note.kind for note in found.notes] == ["harmless"]
+    assert "random_generator" in found.notes[0].text
+
+
+def test_commands_run_only_with_permission() -> None:
+    text = "[a]\nexec_prerun=echo 3 > /proc/sys/vm/drop_caches\n"
+    refusal = error(text)
+    assert isinstance(refusal, RefusedError)
+    assert "--allow-exec" in (refusal.hint or "")
+    allowed = read_jobfiles([TextSource(text)], options=ReadOptions(allow_exec=True))
+    assert allowed.jobs[0].exec_prerun == "echo 3 > /proc/sys/vm/drop_caches"
+
+
+def test_several_files_are_separated_by_a_stonewall_and_forget_defaults() -> None:
+    found = read_jobfiles([TextSource("[global]\nbs=8k\n[a]\n", "1"), TextSource("[b]\n[c]\n", "2")])
+    assert [job.stonewall for job in found.jobs] == [None, True, None]
+    assert found.jobs[1].bs == (None, None, None)
+
+
+def test_command_line_jobs() -> None:
+    words = (
+        "--bs=8k",
+        "--name=a",
+        "--rw",
+        "write",
+        "--time_based",
+        "--runtime=5",
+        "--name",
+        "b",
+        "--size=1m",
+    )
+    found = read_jobfiles([TokenSource(words)])
+    assert [job.name for job in found.jobs] == ["a", "b"]
+    assert found.jobs[0].rw == "write"
+    assert found.jobs[0].time_based is True
+    assert found.jobs[0].runtime_ns == 5 * 10**9
+    assert found.jobs[1].bs[0] == FixedSize(bytes=8192)
+    assert found.jobs[1].size == Amount(bytes=1 << 20)
+    assert found.global_options == {"bs": "8k"}
+
+
+def test_command_line_defaults_reach_the_job_file() -> None:
+    found = read_jobfiles([TokenSource(("--runtime=5",)), TextSource("[a]\nrw=write\n")])
+    assert found.jobs[0].runtime_ns == 5 * 10**9
+
+
+def test_sections_are_chosen_by_name() -> None:
+    text = TextSource("[global]\nbs=8k\n[a]\n[b]\n")
+    found = read_jobfiles([text], sections=["b"])
+    assert [job.name for job in found.jobs] == ["b"]
+    with pytest.raises(InputError, match="no section"):
+        read_jobfiles([text], sections=["bb"])
+
+
+def test_what_is_no_text_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "x.fio").write_bytes(b"[a]\nbs=\xff\xfe\n")
+    with pytest.raises(InputError, match=r"x\.fio:2: is not UTF-8"):
+        read_jobfiles([FileSource(tmp_path / "x.fio")])
+    with pytest.raises(InputError, match="cannot read the job file"):
+        read_jobfiles([FileSource(tmp_path / "none.fio")])
+    with pytest.raises(InputError, match="cannot read the job file"):
+        read_jobfiles([FileSource(tmp_path)])
+
+
+def fio_names() -> set[str]:
+    fio = shutil.which("fio")
+    if fio is None:
+        pytest.skip("fio is not installed")
+
+    def words(*arguments: str) -> str:
+        return subprocess.run([fio, *arguments], capture_output=True, text=True, check=False).stdout
+
+    names = set(re.findall(r"^\s*([a-z][\w-]*)\s*:", words("--cmdhelp=all"), re.MULTILINE))
+    for engine in words("--enghelp").split()[3:]:
+        names |= set(re.findall(r"^\s*([a-z][\w-]*)\s*: ", words(f"--enghelp={engine}"), re.MULTILINE))
+    for name in list(names):
+        found = re.search(r"^\s*alias: (\S+)", words(f"--cmdhelp={name}"), re.MULTILINE)
+        names |= {found[1]} if found else set()
+    return names
+
+
+@pytest.mark.slow
+def test_the_table_has_every_option_of_the_installed_fio() -> None:
+    names = fio_names()
+    assert len(names) > 250
+    assert sorted(names - set(BY_NAME)) == []
+
+
+def test_every_declined_option_says_why() -> None:
+    assert [
+        option.name for option in BY_NAME.values() if option.verdict != "honoured" and not option.why
+    ] == []
