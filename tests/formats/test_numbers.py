@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,10 +179,8 @@ def test_arithmetic_is_arithmetic(a: int, b: int, c: int) -> None:
 @given(st.text(max_size=30))
 def test_any_text_is_a_number_or_an_input_error(text: str) -> None:
     for read in (numbers.size, numbers.amount, numbers.evaluate):
-        try:
-            read(text, reading())
-        except InputError as error:
-            assert str(error)
+        with contextlib.suppress(InputError):
+            assert read(text, reading()) is not None
 
 
 @given(

@@ -1,0 +1,196 @@
+"""How jobs, clones and targets are put together, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.errors import LoadstoneError, RefusedError
+
+if TYPE_CHECKING:
+    from tests.plan.conftest import Planner
+
+M = 1 << 20
+S = 10**9
+
+
+def test_stages_groups_and_units(plan: Planner) -> None:
+    text = (
+        "[global]\nfilename=/t/1g\n[a]\nnumjobs=2\n[b]\n[c]\nstonewall\n"
+        "[d]\nnew_group\n[e]\nstonewall\nnumjobs=2\n"
+    )
+    found = plan(text).plan
+    assert [(unit.name, unit.group, unit.clone) for unit in found.units] == [
+        ("a", 0, None), ("b", 0, None), ("c", 1, None), ("d", 2, None), ("e", 3, None)
+    ]  # fmt: skip
+    stages = [found.workers[stream.worker].stage for stream in found.streams]
+    assert stages == [0, 0, 0, 1, 1, 2, 2]
+    assert [stream.name for stream in found.streams] == ["a.0", "a.1", "b.0", "c.0", "d.0", "e.0", "e.1"]
+
+
+def test_a_stonewall_at_the_first_job_is_no_stage(plan: Planner) -> None:
+    found = plan("[a]\nstonewall\nfilename=/t/1g\n[b]\nstonewall\nfilename=/t/1g\n").plan
+    assert [worker.stage for worker in found.workers] == [0, 1]
+    assert [unit.group for unit in found.units] == [0, 1]
+
+
+def test_clones_may_be_units(plan: Planner) -> None:
+    found = plan("[a]\nfilename=/t/1g\nnumjobs=3\n", per_clone_units=True).plan
+    assert [(unit.name, unit.clone) for unit in found.units] == [("a", 0), ("a", 1), ("a", 2)]
+    assert [stream.files[0].cell for stream in found.streams] == [0, 1, 2]
+
+
+def test_cells_are_per_unit_and_target(plan: Planner) -> None:
+    found = plan("[a]\nfilename=/dev/sda:/dev/sdb\nnumjobs=2\n[b]\nfilename=/dev/sda\n").plan
+    assert [(cell.unit, cell.target) for cell in found.cells] == [(0, 0), (0, 1), (1, 0)]
+    assert [[use.cell for use in stream.files] for stream in found.streams] == [[0, 1], [0, 1], [2]]
+
+
+def test_many_targets_share_one_cell(plan: Planner) -> None:
+    found = plan("[a]\nnumjobs=65\nsize=1m\nrw=write\n").plan
+    assert len(found.targets) == 65
+    assert [(cell.unit, cell.target) for cell in found.cells] == [(0, None)]
+    assert len(plan("[a]\nnumjobs=64\nsize=1m\nrw=write\n").plan.cells) == 64
+
+
+def test_ring_clones_share_a_few_threads_and_psync_clones_have_their_own(plan: Planner) -> None:
+    ring = plan("[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs=10\n").plan
+    assert len(ring.workers) == 4
+    assert [stream.worker for stream in ring.streams] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
+    assert len(plan("[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=10\n").plan.workers) == 10
+    pinned = plan("[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs=10\ncpus_allowed=2-3\n").plan
+    assert [worker.cpus for worker in pinned.workers] == [(2, 3), (2, 3)]
+    split = plan(
+        "[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=3\ncpus_allowed=2-3\ncpus_allowed_policy=split\n"
+    ).plan
+    assert [worker.cpus for worker in split.workers] == [(2,), (3,), (2,)]
+
+
+def test_memory_targets_use_the_synchronous_path_and_say_so(plan: Planner) -> None:
+    resolution = plan("[a]\nfilename=/t/tmpfs\nioengine=libaio\niodepth=32\nnumjobs=10\n")
+    assert {worker.backend.type for worker in resolution.plan.workers} == {"psync"}
+    assert len(resolution.plan.workers) == 4
+    assert any("complete in the caller" in note.text for note in resolution.notes)
+    kept = plan("[a]\nfilename=/t/tmpfs\nioengine=libaio\niodepth=32\n", keep_ioengine=True).plan
+    assert kept.workers[0].backend.type == "libaio"
+    assert kept.streams[0].iodepth == 32
+
+
+def test_a_depth_without_an_engine_is_meant(plan: Planner) -> None:
+    text = "[a]\nfilename=/t/1g\niodepth=32\n"
+    meant, strict = plan(text), plan(text, strict=True)
+    assert (meant.plan.workers[0].backend.type, meant.plan.streams[0].iodepth) == ("io_uring", 32)
+    assert any("fio would use psync" in note.text for note in meant.notes)
+    assert (strict.plan.workers[0].backend.type, strict.plan.streams[0].iodepth) == ("psync", 1)
+
+
+def test_seeds_repeat_unless_asked_not_to(plan: Planner) -> None:
+    def seeds(extra: str = "") -> list[int]:
+        return [s.seed for s in plan(f"[a]\nfilename=/t/1g\nnumjobs=3\n{extra}\n").plan.streams]
+
+    assert seeds() == seeds()
+    assert len(set(seeds())) == 3
+    assert seeds("randseed=7") == seeds("randseed=7") != seeds()
+    assert seeds("randrepeat=0") != seeds("randrepeat=0")
+
+
+def test_start_delay_range_is_drawn_inside(plan: Planner) -> None:
+    found = plan("[a]\nfilename=/t/1g\nnumjobs=8\nstartdelay=1-3\n").plan
+    delays = [stream.limits.start_delay_ns for stream in found.streams]
+    assert all(S <= delay <= 3 * S for delay in delays)
+    assert len(set(delays)) == 8
+
+
+def test_one_path_opened_two_ways_is_two_targets_claimed_once(plan: Planner) -> None:
+    found = plan("[global]\nfilename=/dev/sda\nrw=write\n[a]\ndirect=1\n[b]\ndirect=0\n").plan
+    assert [(t.path, t.direct, t.exclusive) for t in found.targets] == [
+        ("/dev/sda", True, True), ("/dev/sda", False, False)
+    ]  # fmt: skip
+
+
+def test_needs_of_several_jobs_on_one_file_add_up(plan: Planner) -> None:
+    found = plan("[global]\nfilename=new\n[a]\nrw=write\nsize=1m\n[b]\nstonewall\nrw=read\nsize=4m\n").plan
+    assert len(found.targets) == 1
+    layout = found.targets[0].layout
+    assert layout is not None
+    assert (layout.size_bytes, layout.write) == (4 * M, True)
+    assert found.targets[0].read_only is False
+
+
+def test_what_will_be_written_is_listed(plan: Planner) -> None:
+    resolution = plan("[a]\nfilename=/dev/sda:/t/small\nrw=randwrite\nsize=2m\n[b]\nfilename=/dev/sdb\n")
+    uses = {use.path: use for use in resolution.writes}
+    assert set(uses) == {"/dev/sda", "/t/small"}
+    assert uses["/dev/sda"].writes
+    assert uses["/dev/sda"].lays_out_bytes == 0
+    assert uses["/t/small"].lays_out_bytes == M - 4096
+    assert [name for name, _ in uses["/dev/sda"].jobs] == ["a"]
+
+
+def test_durations_and_budgets(plan: Planner) -> None:
+    text = (
+        "[a]\nfilename=/t/1g\nruntime=10\nramp_time=2\n[b]\nfilename=/t/1g\nruntime=5\n"
+        "[c]\nstonewall\nfilename=new\nsize=8m\nruntime=3\n"
+    )
+    resolution = plan(text)
+    assert resolution.duration_ns == 15 * S
+    assert resolution.disk_bytes_estimate >= 8 * M
+    assert plan("[a]\nfilename=/t/1g\n").duration_ns is None
+    big = plan("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n")
+    assert 64 * M < big.memory_bytes < 112 * M
+    assert big.plan.memory_limit_bytes == int(big.memory_bytes * 1.25)
+    assert plan("[a]\nfilename=/t/1g\n").plan.memory_limit_bytes == 64 * M
+
+
+def test_holes_are_said(plan: Planner) -> None:
+    assert any("holes" in note.text for note in plan("[a]\nfilename=/t/holes\n").notes)
+    assert not any("holes" in note.text for note in plan("[a]\nfilename=/t/holes\nrw=write\n").notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("[a]\nfilename=new\n", 1, "needs a size"),
+        ("[a]\nfilename=new\nsize=50%\n", 3, "50%"),
+        ("[a]\nfilename=/t/1g\nbs=2g\nsize=1m\n", 3, "out of range"),
+        ("[a]\nfilename=/t/1g\nbs=1g\nsize=1m\n", 4, "less than one block"),
+        ("[a]\nfilename=/dev/sda\noffset=200g\n", 3, "past the end"),
+        ("[a]\nfilename=/dev/4kn\ndirect=1\nbs=512\n", 4, "multiples of 4096"),
+        ("[a]\nfilename=/t/1g\nrate=1m\nrate_iops=5\n", 4, "exclude each other"),
+        ("[a]\nfilename=/t/1g\nrate_iops_min=5\n", 3, "minimum without"),
+        ("[a]\nfilename=/t/1g\ncpus_allowed=9\n", 3, "CPU 9"),
+        ("[a]\nfilename=/t/1g\ncpus_allowed_policy=split\n", 3, "no effect"),
+        ("[a]\nfilename=/t/1g\nioengine=psync\nhipri\n", 4, "no effect"),
+        ("[a]\nfilename=/t/1g\nioengine=io_uring\nhipri\n", 4, "direct"),
+        ("[a]\nfilename=/t/1g\nioengine=mmap\ndirect=1\n", 4, "mmap"),
+        ("[a]\nnrfiles=4\nsize=4m\nopenfiles=2\n", 4, "open at a time"),
+        ("[a]\nfilename=new\nsize=1m\nallow_file_create=0\n", 4, "no bytes"),
+        ("[a]\nfilename=new\nfill_device=1\nrw=write\n", 3, "filling"),
+        ("[a]\nfilename=/t/1g\nexit_what=all\n", 3, "without exitall"),
+        ("[a]\nfilename=/t/1g\nexitall\n[b]\nnew_group\nfilename=/t/1g\n", 3, "one group of several"),
+        ("[a]\nnumjobs=65536\n[b]\nnumjobs=2\n", 1, "too many"),
+        ("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=65536\nbs=16m\n", None, "MiB of buffers"),
+    ],
+)
+def test_what_cannot_run_is_said_with_its_place(
+    plan: Planner, text: str, line: int | None, words: str
+) -> None:
+    with pytest.raises(LoadstoneError) as caught:
+        plan(text)
+    assert words in str(caught.value)
+    assert caught.value.exit_code == 2
+    assert (caught.value.where.line if caught.value.where else None) == line
+
+
+def test_read_only_refuses_what_writes(plan: Planner) -> None:
+    for rw in ("write", "randrw", "trim"):
+        with pytest.raises(RefusedError, match=r"job\.fio:3: rw"):
+            plan(f"[a]\nfilename=/t/1g\nrw={rw}\n", read_only=True)
+    assert plan("[a]\nfilename=/t/1g\n", read_only=True).plan.targets[0].read_only
+
+
+def test_time_based_without_runtime_is_noted(plan: Planner) -> None:
+    resolution = plan("[a]\nfilename=/t/1g\ntime_based\n")
+    assert resolution.plan.streams[0].limits.time_based is False
+    assert [note.kind for note in resolution.notes] == ["trap"]
