@@ -631,8 +631,9 @@ impl State {
 
     /// Hands in the last interval.
     pub fn finish(&mut self, now: u64) {
-        self.hand_in(now, None);
+        // The log first: after the last interval nobody listens any more.
         self.send_log();
+        self.hand_in(now, None);
     }
 
     fn send_log(&mut self) {
