@@ -49,7 +49,9 @@ def ratio(
     variances: list[float] = []
     for stratum in np.unique(strata):
         y, x = numerators[strata == stratum], denominators[strata == stratum]
-        enough = len(y) >= MIN_INTERVALS and x.sum() > 0
+        if x.sum() <= 0:
+            continue
+        enough = len(y) >= MIN_INTERVALS
         variances.append(len(y) * long_run_variance(y - y.sum() / x.sum() * x) if enough else math.nan)
     spread = math.sqrt(sum(variances)) / whole
     error = None if math.isnan(spread) else spread

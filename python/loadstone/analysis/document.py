@@ -1,0 +1,143 @@
+"""The shape of `result.json`, which is also what `--json` prints.
+
+Knows names, types and units; docs/result-json.md says them in words and
+contract/result.schema.json is made from here. Computes nothing. `null` always means 'not
+known' or 'too few samples', never zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT: Final = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LatencyNs(_Model):
+    """Latency of the I/Os that completed without error, in nanoseconds."""
+
+    mean: float
+    mean_error: float | None = Field(description="one standard error; null with under 5 intervals")
+    min: int
+    max: int
+    stddev: float
+    percentiles: dict[str, int | None] = Field(
+        description="percent to latency; null with fewer than 10 samples beyond it"
+    )
+
+
+class Cpu(_Model):
+    """CPU time of the load generator, kernel workers included, per I/O."""
+
+    user_ns_per_io: float | None
+    system_ns_per_io: float | None
+    user_ns: int
+    system_ns: int
+    shared: bool = Field(description="true: other jobs ran at the same time, and have the same figures")
+
+
+class Stats(_Model):
+    """Counts, rates and latencies over the measured time, ramps left out."""
+
+    operations: int = Field(description="completed without error")
+    bytes: int
+    errors: int = Field(description="completed with an error; not among the operations")
+    shorts: int = Field(description="moved fewer bytes than asked; among the operations")
+    iops: float | None
+    iops_error: float | None = Field(description="one standard error; null with under 5 intervals")
+    bandwidth_bytes_per_s: float | None
+    bandwidth_error: float | None
+    latency_ns: LatencyNs | None = Field(description="from when an I/O should have started to its end")
+    slat_ns: LatencyNs | None = Field(description="from its pick-up to the kernel")
+    clat_ns: LatencyNs | None = Field(description="from the kernel's door to its reaping")
+    wait_ns: LatencyNs | None = Field(description="late starts; null unless paced by a rate")
+
+
+class Line(Stats):
+    """A line of the result: reads, writes and trims together, and each operation that happened."""
+
+    name: str
+    measured_s: float = Field(description="time in which at least one of its streams was measured")
+    cpu: Cpu | None
+    read: Stats | None = None
+    write: Stats | None = None
+    trim: Stats | None = None
+    sync: Stats | None = None
+
+
+class Job(Line):
+    """A job section, all its clones together."""
+
+    group: int
+    stages: list[int]
+    clones: int
+    iodepth: list[int] = Field(description="each depth its clones have, once")
+    backends: list[str] = Field(description="what really ran")
+    units: list[Line] | None = Field(default=None, description="each clone, when they are kept apart")
+
+
+class Group(Line):
+    """A reporting group."""
+
+    group: int
+
+
+class Note(_Model):
+    """Something the user should know that is not an error."""
+
+    kind: str
+    text: str
+    where: str | None
+
+
+class Error(_Model):
+    """One kind of failure, where it was first met and how often it was told."""
+
+    kind: Literal["io_error", "short", "hung", "rate_minimum", "fatal", "engine"]
+    message: str
+    count: int
+    t_ns: int | None
+    target: str | None
+    op: str | None
+    offset_bytes: int | None
+    errno: int | None
+
+
+class Document(_Model):
+    """The result of one run."""
+
+    format: Literal[1]
+    loadstone_version: str
+    bundle: str = Field(description="path of the bundle's directory")
+    status: Literal["complete", "interrupted", "failed", "partial"]
+    exit_code: int | None = Field(description="docs/exit-codes.md; null for a run that was never sealed")
+    started: str | None = Field(description="time of the first I/O, RFC 3339 in UTC")
+    duration_s: float
+    total: Line
+    groups: list[Group]
+    jobs: list[Job]
+    targets: list[Line]
+    cpu: Cpu | None
+    notes: list[Note]
+    errors: list[Error]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema."""
+    return Document.model_json_schema(mode="serialization")
+
+
+def dump(document: Document) -> dict[str, Any]:
+    """Return plain JSON; operations that did not happen have no key."""
+    plain: dict[str, Any] = document.model_dump(mode="json")
+    for line in [plain["total"], *plain["groups"], *plain["jobs"], *plain["targets"]]:
+        for one in [line, *(line.get("units") or [])]:
+            for name in ("read", "write", "trim", "sync", "units"):
+                if one.get(name, ...) is None:
+                    del one[name]
+    return plain

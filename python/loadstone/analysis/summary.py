@@ -1,0 +1,247 @@
+"""The result of a run: every line's totals, its CPU, its notes and its problems.
+
+Knows how the parts of the analysis make one document. Knows no screen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from loadstone import __version__, exitcodes
+from loadstone.analysis import cpu
+from loadstone.analysis import document as shape
+from loadstone.analysis.measurement import Measurement
+from loadstone.analysis.problems import Problem, problems
+from loadstone.analysis.totals import PERCENTILES, Latency, Stats, Total, totals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.measurement import By
+    from loadstone.bundle.read import Bundle
+
+KINDS = ("lat", "slat", "clat", "wait")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something said about the run. `kind` as in the Workload's notes, or `engine`."""
+
+    kind: str
+    text: str
+    where: str | None
+
+
+def summarise(bundle: Bundle) -> Summary:
+    """Read a bundle, whole or partial, and add it up."""
+    return Summary(Measurement(bundle))
+
+
+class Summary:
+    """Totals by every grouping, computed when first asked for."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self.measurement = measurement
+        self.bundle = measurement.bundle
+        self._totals: dict[By, list[Total]] = {}
+
+    def totals(self, by: By) -> list[Total]:
+        """Return the lines of a grouping, in the Plan's order."""
+        if by not in self._totals:
+            self._totals[by] = totals(self.measurement, by)
+        return self._totals[by]
+
+    @property
+    def total(self) -> Total:
+        """Everything together."""
+        return self.totals("all")[0]
+
+    @property
+    def status(self) -> str:
+        """The bundle's status."""
+        return self.bundle.status
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """What went wrong, one entry per kind."""
+        return problems(self.bundle)
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """What was said before and during the run, each thing once."""
+        said = [_note(note) for note in self.bundle.notes]
+        said += [
+            Note("engine", str(event.get("text")), self._place(event))
+            for event in self.bundle.events
+            if event.get("type") == "note"
+        ]
+        return list(dict.fromkeys(said))
+
+    @property
+    def started(self) -> datetime | None:
+        """Wall clock of the first I/O, `None` when it came to none."""
+        start = self.bundle.event("start")
+        return datetime.fromtimestamp(int(start["unix_ns"]) / 1e9, UTC) if start else None
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first I/O to the end, stages and ramps included."""
+        return self.measurement.ended_ns / 1e9
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return what the program ended with, or what follows from the status of an old bundle."""
+        told = self.bundle.manifest.get("exit_code")
+        if isinstance(told, int):
+            return told
+        went_wrong = any(problem.kind != "engine" for problem in self.problems)
+        codes = {
+            "complete": exitcodes.FAILED if went_wrong else exitcodes.DONE,
+            "interrupted": exitcodes.INTERRUPTED,
+            "failed": exitcodes.FAILED,
+        }
+        return codes.get(self.status)
+
+    def cpu_of(self, total: Total) -> tuple[cpu.Cpu, bool] | None:
+        """Return the CPU of the stages a line ran in, and whether others ran in them too."""
+        stages = self.measurement.stages_of(total.line)
+        found = cpu.of_stages(self.measurement, stages)
+        if found is None:
+            return None
+        plan = self.measurement.plan
+        beside = {
+            index for index, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage in stages
+        }
+        return found, bool(beside - set(total.line.streams))
+
+    def backends_of(self, total: Total) -> list[str]:
+        """Return what really did the line's I/O, as told at the end, or as planned."""
+        told = {
+            int(event["stream"]): str(event["backend"])
+            for event in self.bundle.events
+            if event.get("type") == "stream_end" and event.get("backend")
+        }
+        plan = self.measurement.plan
+        names = [told.get(i, plan.workers[plan.streams[i].worker].backend.type) for i in total.line.streams]
+        return list(dict.fromkeys(names))
+
+    def document(self) -> dict[str, Any]:
+        """Return `result.json`; docs/result-json.md describes it."""
+        return shape.dump(
+            shape.Document(
+                format=shape.FORMAT,
+                loadstone_version=__version__,
+                bundle=str(self.bundle.path.resolve()),
+                status=cast("Literal['complete', 'interrupted', 'failed', 'partial']", self.status),
+                exit_code=self.exit_code,
+                started=self.started.isoformat() if self.started else None,
+                duration_s=self.duration_s,
+                total=shape.Line(**self._line(self.total)),
+                groups=[
+                    shape.Group(**self._line(total), group=self._group_of(total))
+                    for total in self.totals("group")
+                ],
+                jobs=[self._job(total) for total in self.totals("job")],
+                targets=[shape.Line(**self._line(total)) for total in self.totals("target")],
+                cpu=self._cpu(self.total),
+                notes=[shape.Note(**asdict(note)) for note in self.notes],
+                errors=[shape.Error.model_validate(asdict(problem)) for problem in self.problems],
+            )
+        )
+
+    def _line(self, total: Total) -> dict[str, Any]:
+        return {
+            "name": total.line.name,
+            "measured_s": total.measured_ns / 1e9,
+            "cpu": self._cpu(total),
+            **_stats(total.data).model_dump(),
+            **{op: _stats(stats) for op, stats in total.ops.items()},
+        }
+
+    def _job(self, total: Total) -> shape.Job:
+        streams = [self.measurement.plan.streams[index] for index in total.line.streams]
+        units = [unit for unit in self.totals("unit") if unit.line.cells <= total.line.cells]
+        return shape.Job(
+            **self._line(total),
+            group=self._group_of(total),
+            stages=self.measurement.stages_of(total.line),
+            clones=len(streams),
+            iodepth=list(dict.fromkeys(stream.iodepth for stream in streams)),
+            backends=self.backends_of(total),
+            units=[shape.Line(**self._line(unit)) for unit in units] if len(units) > 1 else None,
+        )
+
+    def _group_of(self, total: Total) -> int:
+        plan = self.measurement.plan
+        return plan.units[plan.cells[min(total.line.cells)].unit].group
+
+    def _cpu(self, total: Total) -> shape.Cpu | None:
+        found = self.cpu_of(total)
+        if found is None:
+            return None
+        used, shared = found
+        return shape.Cpu(
+            user_ns_per_io=used.user_ns_per_io,
+            system_ns_per_io=used.system_ns_per_io,
+            user_ns=used.user_ns,
+            system_ns=used.system_ns,
+            shared=shared,
+        )
+
+    def _place(self, event: dict[str, Any]) -> str | None:
+        at = event.get("target")
+        targets: Sequence[Any] = self.measurement.plan.targets
+        return str(targets[at].path) if isinstance(at, int) and at < len(targets) else None
+
+
+def _stats(stats: Stats | None) -> shape.Stats:
+    if stats is None:
+        stats = Stats(0, 0, 0, 0, None, None, {})
+    kinds = {kind: _latency(stats.latencies.get(kind)) for kind in KINDS}
+    return shape.Stats(
+        operations=stats.operations,
+        bytes=stats.bytes,
+        errors=stats.errors,
+        shorts=stats.shorts,
+        iops=_value(stats.iops),
+        iops_error=stats.iops.error if stats.iops else None,
+        bandwidth_bytes_per_s=_value(stats.bandwidth),
+        bandwidth_error=stats.bandwidth.error if stats.bandwidth else None,
+        latency_ns=kinds["lat"],
+        slat_ns=kinds["slat"],
+        clat_ns=kinds["clat"],
+        wait_ns=kinds["wait"],
+    )
+
+
+def _latency(latency: Latency | None) -> shape.LatencyNs | None:
+    if latency is None:
+        return None
+    return shape.LatencyNs(
+        mean=latency.mean.value,
+        mean_error=latency.mean.error,
+        min=latency.min_ns,
+        max=latency.max_ns,
+        stddev=latency.stddev,
+        percentiles={f"{percent:g}": latency.percentile(percent) for percent in PERCENTILES},
+    )
+
+
+def _value(estimate: Estimate | None) -> float | None:
+    return None if estimate is None else estimate.value
+
+
+def _note(note: object) -> Note:
+    """Take a note as it is in the bundle: a text, or an object with `text`, `kind` and `where`."""
+    if not isinstance(note, dict):
+        return Note("info", str(note), None)
+    where = note.get("where")
+    if isinstance(where, dict):
+        line = f":{where['line']}" if where.get("line") else ""
+        option = f": {where['option']}" if where.get("option") else ""
+        where = f"{where.get('file')}{line}{option}"
+    return Note(str(note.get("kind") or "info"), str(note.get("text")), where or None)

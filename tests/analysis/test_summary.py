@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from loadstone.analysis import document
+from loadstone.analysis.summary import summarise
+from loadstone.bundle.read import Bundle
+from tests.support import runs
+from tests.support.runs import Job
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "contract" / "result.schema.json"
+
+
+def result(run: runs.Run) -> dict[str, Any]:
+    made = summarise(Bundle.open(run.path)).document()
+    jsonschema.validate(made, json.loads(SCHEMA.read_text()))
+    assert json.loads(json.dumps(made, allow_nan=False)) == made
+    return made
+
+
+def test_the_committed_schema_is_fresh() -> None:
+    text = json.dumps(document.schema(), indent=2) + "\n"
+    assert SCHEMA.read_text() == text, (
+        "write it anew: python -m tests.analysis.test_summary > contract/result.schema.json"
+    )
+
+
+def test_every_field_is_described() -> None:
+    text = (ROOT / "docs" / "result-json.md").read_text()
+    for model in (
+        document.Document,
+        document.Line,
+        document.Job,
+        document.LatencyNs,
+        document.Cpu,
+        document.Error,
+        document.Note,
+    ):
+        for name in model.model_fields:
+            assert f"`{name}`" in text, f"{model.__name__}.{name}"
+
+
+def test_the_document_holds_the_runs_numbers(tmp_path: Path) -> None:
+    jobs = (
+        Job("a", clones=2, keep_clones_apart=True),
+        Job("b", {"write": 500, "sync": 50}, group=1, targets=(1,)),
+    )
+    run = runs.make(
+        tmp_path / "b",
+        *jobs,
+        targets=2,
+        seconds=4,
+        notes=["plain", {"kind": "trap", "text": "bs", "where": {"file": "j", "line": 3, "option": "bs"}}],
+    )
+    made = result(run)
+    assert made["status"] == "complete"
+    assert made["exit_code"] == 0
+    assert made["duration_s"] == 4.0
+    assert made["started"] == "2026-09-21T14:13:20+00:00"
+    total, (a, b) = made["total"], made["jobs"]
+    reads = sum(len(part) for unit in (0, 1) for part in run.latencies[unit, "read"])
+    writes = sum(len(part) for part in run.latencies[2, "write"])
+    assert total["operations"] == reads + writes
+    assert total["read"]["operations"] == reads
+    assert a["operations"] == reads
+    assert [unit["name"] for unit in a["units"]] == ["a.0", "a.1"]
+    assert "units" not in b
+    assert set(b) & {"read", "write", "trim", "sync"} == {"write", "sync"}
+    assert b["write"]["latency_ns"]["percentiles"]["99.99"] is None
+    assert b["wait_ns"] is None
+    assert [g["group"] for g in made["groups"]] == [0, 1]
+    assert [t["name"] for t in made["targets"]] == ["/mnt/test/data0", "/mnt/test/data1"]
+    assert made["notes"] == [
+        {"kind": "info", "text": "plain", "where": None},
+        {"kind": "trap", "text": "bs", "where": "j:3: bs"},
+    ]
+
+
+def test_cpu_is_that_of_the_stages_a_job_ran_in(tmp_path: Path) -> None:
+    ticks = [
+        {"type": "tick", "t_ns": 2_000_000_000, "cpu_user_ns": 1_000_000, "cpu_system_ns": 3_000_000},
+        {"type": "tick", "t_ns": 4_000_000_000, "cpu_user_ns": 9_000_000, "cpu_system_ns": 3_000_000},
+    ]
+    jobs = (Job("a"), Job("b", stage=1, group=1), Job("c", stage=1, group=1))
+    run = runs.make(tmp_path / "b", *jobs, seconds=2, seal=None, extra_events=ticks)
+    made = result(run)
+    a, b, c = made["jobs"]
+    assert a["cpu"]["user_ns"] == 1_000_000
+    assert a["cpu"]["user_ns_per_io"] == pytest.approx(1_000_000 / a["operations"])
+    assert a["cpu"]["shared"] is False
+    assert b["cpu"] == c["cpu"]
+    assert b["cpu"]["user_ns"] == 8_000_000
+    assert b["cpu"]["shared"] is True
+    assert made["cpu"]["user_ns"] == 9_000_000
+    assert made["status"] == "partial"
+    assert made["exit_code"] is None
+
+
+def test_problems_are_told_once_with_their_place(tmp_path: Path) -> None:
+    error: dict[str, Any] = {
+        "type": "io_error",
+        "t_ns": 5,
+        "stream": 0,
+        "target": 0,
+        "op": 1,
+        "offset": 8192,
+        "bytes": 4096,
+    }
+    told = [
+        error | {"errno": 28},
+        error | {"errno": 28, "offset": 4096},
+        error | {"errno": 0, "moved": 512},
+        {"type": "hung", "t_ns": 9, "stream": 0, "target": 0, "op": 0, "offset": 0, "age_ns": 3_000_000_000},
+        {"type": "kill", "why": "it fell silent"},
+        {"type": "note", "text": "no fixed buffers", "target": 0},
+    ]
+    made = result(runs.make(tmp_path / "b", seconds=1, extra_events=told))
+    full, short, hung, engine = made["errors"]
+    assert (full["kind"], full["count"], full["errno"], full["offset_bytes"]) == ("io_error", 2, 28, 8192)
+    assert full["message"] == (
+        "/mnt/test/data0: write of 4096 bytes at offset 8192: No space left on device (ENOSPC)"
+    )
+    assert (short["kind"], short["count"]) == ("short", 1)
+    assert hung["message"].endswith("did not come back within 3.0 s")
+    assert engine["kind"] == "engine"
+    assert made["exit_code"] == 1
+    assert made["notes"] == [{"kind": "engine", "text": "no fixed buffers", "where": "/mnt/test/data0"}]
+
+
+def test_a_run_without_data_has_nulls_and_no_numbers(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "b", seconds=1)
+    (run.path / "samples.parquet").unlink()
+    total = result(run)["total"]
+    assert total["operations"] == 0
+    assert total["iops"] is None
+    assert total["latency_ns"] is None
+    assert "read" not in total
+
+
+if __name__ == "__main__":
+    print(json.dumps(document.schema(), indent=2))  # noqa: T201 - this is how the schema is written
