@@ -379,7 +379,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     (
         "fills a device",
         "[a]\nfilename=/dev/sda\nrw=write\nfill_device=1\n",
-        {"s.files.0.length_bytes": 100 * G, "s.limits.bytes": 0},
+        {"s.files.0.length_bytes": 100 * G, "s.limits.bytes": 100 * G},
     ),
     (
         "io_uring",

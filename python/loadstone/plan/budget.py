@@ -9,24 +9,31 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from loadstone.plan.model import SizesFixed, SizesRange
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loadstone.plan.model import Plan, Stream
+    from loadstone.plan.model import Plan, Sizes, Stream
 
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
 MIN_MEMORY_LIMIT_BYTES: Final = 64 << 20
 MEMORY_MARGIN: Final = 1.25
+_PAGE_BYTES: Final = 4096
 
 _BASE_BYTES: Final = 8 << 20
 """The program, its tables and its output buffers."""
-_SLOT_BYTES: Final = 256
-_HISTOGRAM_BYTES: Final = 2496 * 8
-_HISTOGRAMS: Final = 4
-"""lat, slat, clat, wait."""
-_WORKER_BYTES: Final = 256 << 10
-_STREAM_BYTES: Final = 8 << 10
+_SLOT_BYTES: Final = 160
+"""One I/O in flight besides its buffer, completions included."""
+_ROWS_BYTES: Final = 2 * 2 * 4 * 2496 * 4 + 4096
+"""Tables of a (worker, cell, operation): two tables, ramp and result, four latencies of
+2,496 counts of 4 bytes, and totals."""
+_WORKER_BYTES: Final = 320 << 10
+_STREAM_BYTES: Final = 4 << 10
+_USE_BYTES: Final = 1 << 10
+_LOG_BYTES: Final = 17 * 8192 * 96
+"""Records of a stream that logs every I/O, on their way to the disk."""
 _ROW_BYTES: Final = 1024
 """One row of samples with its histograms, compressed little."""
 _IO_ROW_BYTES: Final = 61
@@ -61,23 +68,51 @@ def duration_ns(stages: Iterable[Iterable[Stream]]) -> int | None:
     return total
 
 
-def memory_bytes(plan: Plan, buffers_bytes: int) -> int:
-    """Upper bound of what the engine holds."""
-    ops = 0
+def memory_bytes(plan: Plan) -> int:
+    """Upper bound of what the engine holds at one time: its largest stage."""
+    stages: dict[int, int] = {}
+    rows: set[tuple[int, int, str]] = set()
     for stream in plan.streams:
-        pattern, flush = stream.pattern, stream.flush
-        used = sum(p > 0 for p in (pattern.read_percent, pattern.write_percent, pattern.trim_percent))
-        used += bool(flush.fsync_every or flush.fdatasync_every or flush.at_end or flush.on_close)
-        ops += used * len({use.cell for use in stream.files})
-    slots = sum(stream.iodepth for stream in plan.streams)
-    return (
-        _BASE_BYTES
-        + buffers_bytes
-        + slots * _SLOT_BYTES
-        + ops * _HISTOGRAM_BYTES * _HISTOGRAMS
-        + len(plan.workers) * _WORKER_BYTES
-        + len(plan.streams) * _STREAM_BYTES
+        stage = plan.workers[stream.worker].stage
+        own = stream.iodepth * (_block_bytes(stream) + _SLOT_BYTES) + _STREAM_BYTES
+        own += len(stream.files) * _USE_BYTES + stream.log_ios * _LOG_BYTES
+        for cell in {use.cell for use in stream.files}:
+            for op in _operations(stream):
+                own += 0 if (stream.worker, cell, op) in rows else _ROWS_BYTES
+                rows.add((stream.worker, cell, op))
+        stages[stage] = stages.get(stage, 0) + own
+    for worker in plan.workers:
+        stages[worker.stage] += _WORKER_BYTES
+    return _BASE_BYTES + max(stages.values()) + (len(plan.targets) + len(plan.streams)) * 512
+
+
+def _block_bytes(stream: Stream) -> int:
+    """Bytes of one buffer: the largest block in whole pages."""
+    pattern = stream.pattern
+    writes = pattern.write_percent or pattern.trim_then_write
+    used = (
+        (pattern.read_percent, pattern.read),
+        (writes, pattern.write),
+        (pattern.trim_percent, pattern.trim),
     )
+    return -(-max(_largest(op.sizes) for share, op in used if share) // _PAGE_BYTES) * _PAGE_BYTES
+
+
+def _largest(sizes: Sizes) -> int:
+    if isinstance(sizes, SizesFixed):
+        return sizes.bytes
+    return sizes.max_bytes if isinstance(sizes, SizesRange) else max(entry.bytes for entry in sizes.table)
+
+
+def _operations(stream: Stream) -> list[str]:
+    pattern, flush = stream.pattern, stream.flush
+    used = {
+        "read": pattern.read_percent,
+        "write": pattern.write_percent or pattern.trim_then_write,
+        "trim": pattern.trim_percent,
+        "sync": flush.fsync_every or flush.fdatasync_every or flush.at_end,
+    }
+    return [op for op, share in used.items() if share]
 
 
 def memory_limit_bytes(needed_bytes: int) -> int:

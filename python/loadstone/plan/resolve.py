@@ -89,7 +89,6 @@ class _Build:
     units: list[plan.Unit] = field(default_factory=list)
     cells: list[plan.Cell] = field(default_factory=list)
     clones: list[_Clone] = field(default_factory=list)
-    buffers_bytes: int = 0
 
 
 class _Shared:
@@ -260,7 +259,6 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
             ),
         )
     )
-    build.buffers_bytes += stream.buffer_bytes(job, how.iodepth)
 
 
 def _check_exits(workload: Workload, build: _Build) -> None:
@@ -348,7 +346,7 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         workers=tuple(workers),
         streams=tuple(streams),
     )
-    needed = budget.memory_bytes(draft, build.buffers_bytes)
+    needed = budget.memory_bytes(draft)
     _check_memory(needed, build)
     if any(placed.log_ios for placed in streams):
         build.notes.general("a log of every I/O is kept: about 61 bytes on disk for each")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan.pattern import max_block, shares
+from loadstone.plan.pattern import shares
 
 if TYPE_CHECKING:
     import random
@@ -128,13 +128,12 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
         time_based = False
     twice = 2 if (job.rw or "").endswith("trimwrite") else 1
     low, high = job.start_delay_ns or (0, 0)
-    endless = time_based or bool(job.fill_device)
     return plan.Limits(
         start_delay_ns=chance.randint(low, high),
         ramp_ns=job.ramp_ns or 0,
         runtime_ns=runtime,
         time_based=time_based,
-        bytes=0 if endless else _bounded(bytes_per_loop * loops * twice),
+        bytes=0 if time_based else _bounded(bytes_per_loop * loops * twice),
         ops=0 if time_based else _bounded((job.number_ios or 0) * loops * twice),
         ends_stage=bool(job.exitall),
     )
@@ -189,8 +188,3 @@ def file_choice(job: Job, files: int) -> plan.FileChoice:
     if service.kind == "random":
         return plan.FileChoiceRandom(every=every)
     return plan.FileChoiceSequential()
-
-
-def buffer_bytes(job: Job, iodepth: int) -> int:
-    """Memory of the clone's buffers."""
-    return iodepth * -(-max_block(job) // 4096) * 4096

@@ -1,0 +1,50 @@
+"""Every Plan made here is one the engine accepts, and needs the memory that was said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.plan.test_values import CASES
+
+if TYPE_CHECKING:
+    from tests.plan.conftest import Planner
+
+ENGINE = Path(__file__).parents[2] / "target" / "release" / "loadstone-engine"
+
+
+@pytest.mark.parametrize("text", [case[1] for case in CASES], ids=[case[0] for case in CASES])
+def test_the_engine_accepts_it(plan: Planner, text: str, tmp_path: Path) -> None:
+    check(plan, text, tmp_path)
+
+
+def check(plan: Planner, text: str, tmp_path: Path) -> tuple[int, int]:
+    """Return what the engine says it needs and what was said here."""
+    if not ENGINE.exists():
+        pytest.skip(f"{ENGINE} is not built: run `make build`")
+    resolution = plan(text)
+    path = tmp_path / "plan.json"
+    path.write_text(resolution.plan.model_dump_json())
+    done = subprocess.run([ENGINE, "check", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)["memory_bytes"], resolution.memory_bytes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a]\nfilename=/t/1g\n",
+        "[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n",
+        "[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=128\nrw=randrw\nfsync=1\n",
+        "[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=64\nbs=1m\n[b]\nstonewall\nfilename=/t/1g\n",
+        "[a]\nfilename=/t/1g\nwrite_lat_log=x\nnumjobs=4\n",
+        "[a]\nnrfiles=4\nnumjobs=60\nsize=1m\nrw=trimwrite\n",
+    ],
+)
+def test_memory_is_an_upper_bound_and_not_far_above(plan: Planner, text: str, tmp_path: Path) -> None:
+    engine, said = check(plan, text, tmp_path)
+    assert engine <= said <= 1.3 * engine
