@@ -54,6 +54,11 @@ def test_without_averaging_every_io_has_a_line(tmp_path: Path) -> None:
     ]
 
 
+def test_without_a_prefix_a_log_is_named_after_its_job(tmp_path: Path) -> None:
+    job = fio_small_run.JOB.replace("write_iops_log=after", "write_iops_log\nwrite_bw_log\nper_job_logs=0")
+    assert {"after_iops.log", "after_bw.log"} <= set(written(job, tmp_path))
+
+
 def test_latencies_and_bandwidth_of_single_ios(tmp_path: Path) -> None:
     job = fio_small_run.JOB.replace("write_iops_log=after", "write_lat_log=after\nwrite_bw_log=after")
     found = written(job, tmp_path)

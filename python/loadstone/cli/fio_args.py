@@ -153,7 +153,9 @@ def _resolve(word: str, given: str) -> tuple[str, int]:
 
     option = BY_NAME.get(given)
     if option is not None:
-        return given, OPTIONAL if option.flag else REQUIRED
+        # fio takes the prefix of a log as the next word, too; only a job file may leave it out.
+        needs = not option.flag or (given.startswith("write_") and given.endswith("_log"))
+        return given, REQUIRED if needs else OPTIONAL
     names = [name for name in (*OWN_OPTIONS, *BY_NAME) if given and name.startswith(given)]
     if len({BY_NAME[n].name if n in BY_NAME else n for n in names}) == 1:
         return _resolve(word, names[0])

@@ -109,7 +109,7 @@ class FileService(_Model):
 
 
 class LogRequests(_Model):
-    """Log files asked for, by the prefix of their names; None: not asked for."""
+    """Log files asked for, by the prefix of their names; None: not asked for, "": the job's name."""
 
     bw: str | None = None
     iops: str | None = None
@@ -133,12 +133,12 @@ class LogRequests(_Model):
     @property
     def wanted(self) -> bool:
         """Whether any log file is asked for."""
-        return any((self.bw, self.iops, self.lat, self.hist))
+        return any(log is not None for log in (self.bw, self.iops, self.lat, self.hist))
 
     @property
     def every_io(self) -> bool:
         """Whether a log with a line per I/O is asked for."""
-        return any((self.bw, self.iops, self.lat)) and not self.avg_msec
+        return any(log is not None for log in (self.bw, self.iops, self.lat)) and not self.avg_msec
 
 
 class StatRequests(_Model):

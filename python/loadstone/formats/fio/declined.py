@@ -28,6 +28,10 @@ HARMLESS: Final = (
         "random_generator",
         "Loadstone has its own generator; no address comes twice in a pass.",
     ),
+    harmless(
+        "io_submit_mode",
+        "Latency counts from the intended start whoever submits: that is what offload is for.",
+    ),
     harmless("clocksource", "The engine picks its own clock and checks it."),
     harmless("gtod_cpu", "Time stamps are cheap enough to take where they are needed."),
     harmless("mem", "Buffers are mapped anonymously by the engine.", "iomem"),
@@ -85,12 +89,6 @@ _REFUSED_REST: Final = (
     refused("lockfile", "Locking files against each other is not supported.", off=("none",)),
     refused("opendir", "Taking all files of a directory is not supported: list them in filename."),
     refused("serialize_overlap", "Overlapping I/O is never held back.", off=ZERO),
-    refused(
-        "io_submit_mode",
-        "Submission from another thread is not supported: paced streams already measure "
-        "from the intended start.",
-        off=("inline",),
-    ),
     refused("file_append", "Appending is not supported: give offset.", off=ZERO),
     refused("sync_file_range", "Not supported: use fsync or fdatasync."),
     refused("atomic", "Atomic writes are not supported.", off=ZERO),

@@ -332,11 +332,17 @@ PROCESS: Final = (
     honoured("ignore_error", _ignored_errors),
 )
 
+
+def _log(name: str, field: str) -> Option:
+    """Return the row of a log file: without a prefix its name begins with the job's."""
+    return honoured(name, lambda value, _, __: {field: (value or "").strip()}, flag=True)
+
+
 RESULTS: Final = (
-    text("write_bw_log", "logs.bw"),
-    text("write_iops_log", "logs.iops"),
-    text("write_lat_log", "logs.lat"),
-    text("write_hist_log", "logs.hist"),
+    _log("write_bw_log", "logs.bw"),
+    _log("write_iops_log", "logs.iops"),
+    _log("write_lat_log", "logs.lat"),
+    _log("write_hist_log", "logs.hist"),
     number("log_avg_msec", "logs.avg_msec"),
     choice(
         "log_max_value",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
 from loadstone.report.fio.units import scaled
 
@@ -95,7 +96,7 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
         members=sum(len(member.streams) for member in together),
         number=first.number,
         description=job.description or "",
-        options=job.own_options,
+        options=_options(job),
         continue_on_error=(job.continue_on_error or "none") != "none",
         percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
         slat_percentiles=bool(stats.slat_percentiles),
@@ -106,6 +107,13 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
         bits=stats.unit_base == 1,
         iodepth=job.iodepth or DEFAULT_IODEPTH,
     )
+
+
+def _options(job: Job) -> dict[str, str]:
+    """Give the section's own options; on a command line `name` is one of them."""
+    if job.where.file == COMMAND_LINE:
+        return {"name": job.name, **job.own_options}
+    return job.own_options
 
 
 def _clat_percentiles(job: Job) -> bool:

@@ -75,7 +75,7 @@ def requested(source: Source, directory: Path) -> list[LogFile]:
                 continue
             by_stream = kind != "clat_hist" and not window_ms
             for stream in member.streams if by_stream else member.streams[:1]:
-                path = directory / _name(logs, prefix, kind, stream + 1)
+                path = directory / _name(logs, prefix or member.job.name, kind, stream + 1)
                 found.append(LogFile(kind, path, member, stream, window_ms))
     return found
 
