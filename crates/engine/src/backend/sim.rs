@@ -7,7 +7,7 @@
 //!
 //! Rules of the model:
 //! * A device stands still from `k·stall_every_ns` for `stall_ns`, for k = 1, 2, …,
-//!   of the clock. I/Os in service are held up, none begins.
+//!   counted from the clock's start. I/Os in service are held up, none begins.
 //! * An I/O that hangs occupies no server: the device lost it and goes on.
 //! * A failed or short I/O takes the time of a good one. A short one moves half its
 //!   bytes.
@@ -24,6 +24,8 @@ use super::{Backend, Done, Io, Op};
 use crate::pattern::{mix, Rng};
 use crate::plan::{ServiceTime, SimDevice};
 
+/// Where the clock starts: not at 0, which reads like "never" to whoever keeps times.
+pub const START_NS: u64 = 1_000_000_000;
 /// Cost of a poll that finds nothing.
 const POLL_NS: u64 = 100;
 const MILLION: u64 = 1_000_000;
@@ -46,13 +48,13 @@ pub struct Sim {
 #[derive(Debug)]
 struct Device {
     rng: Rng,
-    /// When each server is free.
+    /// When each server is free, counted from the clock's start.
     free_ns: BinaryHeap<Reverse<u64>>,
 }
 
 impl Sim {
-    /// `files` devices like `model` on a clock that starts at 0, for up to `depth` I/Os in
-    /// flight.
+    /// `files` devices like `model` on a clock that starts at [`START_NS`], for up to
+    /// `depth` I/Os in flight.
     #[must_use]
     pub fn new(model: &SimDevice, files: usize, depth: u32) -> Self {
         let device = |file| Device {
@@ -61,7 +63,7 @@ impl Sim {
         };
         Self {
             model: model.clone(),
-            now_ns: 0,
+            now_ns: START_NS,
             devices: (0..files).map(device).collect(),
             coming: BinaryHeap::with_capacity(depth as usize),
             done: Queue::new(depth),
@@ -85,7 +87,7 @@ impl Sim {
 }
 
 /// Time a service of `service_ns` begun at `start_ns` ends, with the stalls in
-/// between; none when the device never moves again.
+/// between (both counted from the clock's start); none when the device never moves again.
 fn end_of_service(model: &SimDevice, start_ns: u64, service_ns: u64) -> Option<u64> {
     let (every, stall) = (model.stall_every_ns, model.stall_ns);
     if every == 0 || stall == 0 {
@@ -120,7 +122,8 @@ fn end_of_service(model: &SimDevice, start_ns: u64, service_ns: u64) -> Option<u
 }
 
 impl Device {
-    /// When and how an I/O that arrives at `arrival_ns` completes; none: never.
+    /// When and how an I/O that arrives at `arrival_ns` completes, both counted from the
+    /// clock's start; none: never.
     fn serve(&mut self, model: &SimDevice, arrival_ns: u64, io: &Io) -> Option<(u64, i32)> {
         // Always two draws, so that one I/O's fate does not shift those of the next.
         let fate = self.rng.below(MILLION);
@@ -164,9 +167,11 @@ impl Backend for Sim {
         self.pushed = true;
         self.count += 1;
         let device = &mut self.devices[io.file as usize];
-        if let Some((end_ns, result)) = device.serve(&self.model, self.now_ns, &io) {
+        let arrival_ns = self.now_ns - START_NS;
+        if let Some((end_ns, result)) = device.serve(&self.model, arrival_ns, &io) {
+            let time_ns = START_NS.saturating_add(end_ns);
             self.coming
-                .push(Reverse((end_ns, self.count, io.slot, result)));
+                .push(Reverse((time_ns, self.count, io.slot, result)));
         }
     }
 
@@ -233,14 +238,19 @@ mod tests {
         }
     }
 
+    /// Time since the clock's start.
+    fn time(sim: &mut Sim) -> u64 {
+        sim.now_ns() - START_NS
+    }
+
     /// A closed loop of reads at this depth: completion time, slot, result and latency.
     fn closed_loop(sim: &mut Sim, depth: u32, count: usize) -> Vec<(u64, u32, i32, u64)> {
-        let mut begun = vec![sim.now_ns(); depth as usize];
+        let mut begun = vec![time(sim); depth as usize];
         let mut seen = Vec::new();
         (0..depth).for_each(|slot| sim.push(io(slot, Op::Read)));
         while seen.len() < count {
             sim.flush(1, u64::MAX).unwrap();
-            let now = sim.now_ns();
+            let now = time(sim);
             let mut free = Vec::new();
             let reaped = sim.reap(depth, &mut |done| {
                 let latency = now - begun[done.slot as usize];
@@ -320,15 +330,15 @@ mod tests {
         for i in 0..200_000u32 {
             arrival += -rng.unit().ln() * 10_000.0 / 0.7;
             let at = arrival as u64;
-            while sim.now_ns() < at {
-                sim.flush(1, at).unwrap();
-                let now = sim.now_ns();
+            while time(&mut sim) < at {
+                sim.flush(1, START_NS + at).unwrap();
+                let now = time(&mut sim);
                 sim.reap(4096, &mut |done| {
                     sum += (now - arrivals[done.slot as usize]) as f64;
                     count += 1;
                 });
             }
-            arrivals[(i % 4096) as usize] = sim.now_ns();
+            arrivals[(i % 4096) as usize] = time(&mut sim);
             sim.push(io(i % 4096, Op::Read));
         }
         let response = sum / f64::from(count) / 10_000.0;
@@ -419,8 +429,8 @@ mod tests {
         };
         let mut sim = Sim::new(&model, 1, 2);
         sim.push(io(0, Op::Read));
-        sim.flush(1, 50_000).unwrap();
-        assert_eq!(sim.now_ns(), 50_000);
+        sim.flush(1, START_NS + 50_000).unwrap();
+        assert_eq!(time(&mut sim), 50_000);
         assert_eq!(sim.reap(8, &mut |_| panic!("it hangs")), 0);
     }
 
@@ -434,25 +444,25 @@ mod tests {
             });
         }
         sim.flush(0, 0).unwrap();
-        assert_eq!(sim.now_ns(), 0, "handing over takes no time");
+        assert_eq!(time(&mut sim), 0, "handing over takes no time");
         sim.flush(2, u64::MAX).unwrap();
-        assert_eq!(sim.now_ns(), 3000, "two devices side by side");
+        assert_eq!(time(&mut sim), 3000, "two devices side by side");
         assert_eq!(sim.reap(1, &mut |done| assert_eq!(done.slot, 0)), 1);
-        sim.flush(3, 5000).unwrap();
-        assert_eq!(sim.now_ns(), 5000, "the third is not done by then");
+        sim.flush(3, START_NS + 5000).unwrap();
+        assert_eq!(time(&mut sim), 5000, "the third is not done by then");
         assert_eq!(sim.reap(8, &mut |done| assert_eq!(done.slot, 1)), 1);
-        sim.flush(0, 100_000).unwrap();
+        sim.flush(0, START_NS + 100_000).unwrap();
         assert_eq!(
-            sim.now_ns(),
+            time(&mut sim),
             6000,
             "a poll sees a completion when it happens"
         );
         assert_eq!(sim.reap(8, &mut |_| {}), 2);
-        sim.flush(0, 100_000).unwrap();
-        assert_eq!(sim.now_ns(), 100_000, "nothing in flight: sleep");
+        sim.flush(0, START_NS + 100_000).unwrap();
+        assert_eq!(time(&mut sim), 100_000, "nothing in flight: sleep");
         sim.flush(0, 0).unwrap();
         assert_eq!(
-            sim.now_ns(),
+            time(&mut sim),
             100_100,
             "a bare poll moves the clock a little"
         );
