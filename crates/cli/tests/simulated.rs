@@ -1,0 +1,511 @@
+//! The whole engine on a simulated device: what a run reports is what the model did.
+//!
+//! Time is virtual, so nothing here depends on how busy the machine is.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, UInt32Type, UInt64Type, UInt8Type};
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use loadstone_engine::plan::*;
+use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest, ProptestConfig};
+use serde_json::Value;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// One I/O of `ios.arrows`.
+#[derive(Debug, Clone, PartialEq)]
+struct Logged {
+    t_ns: u64,
+    stream: u32,
+    op: u8,
+    offset: u64,
+    bytes: u32,
+    wait_ns: u64,
+    clat_ns: u64,
+    lat_ns: u64,
+    error: i32,
+}
+
+/// Everything a run left behind.
+struct Outcome {
+    events: Vec<Value>,
+    ios: Vec<Logged>,
+    /// Operations, bytes and errors of all samples.
+    sums: [u64; 3],
+    samples: Vec<u8>,
+}
+
+impl Outcome {
+    fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events
+            .iter()
+            .filter(move |event| event["type"] == kind)
+    }
+}
+
+fn total(event: &Value, field: &str) -> u64 {
+    event[field]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| n.as_u64().unwrap())
+        .sum()
+}
+
+fn batches(path: PathBuf) -> Vec<RecordBatch> {
+    let reader = StreamReader::try_new(File::open(path).unwrap(), None).unwrap();
+    reader.map(|batch| batch.unwrap()).collect()
+}
+
+fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a [u64] {
+    batch
+        .column_by_name(name)
+        .unwrap()
+        .as_primitive::<UInt64Type>()
+        .values()
+}
+
+fn column32<'a>(batch: &'a RecordBatch, name: &str) -> &'a [u32] {
+    batch
+        .column_by_name(name)
+        .unwrap()
+        .as_primitive::<UInt32Type>()
+        .values()
+}
+
+fn logged(batch: &RecordBatch) -> Vec<Logged> {
+    let op = batch
+        .column_by_name("op")
+        .unwrap()
+        .as_primitive::<UInt8Type>()
+        .values();
+    let error = batch
+        .column_by_name("error")
+        .unwrap()
+        .as_primitive::<Int32Type>()
+        .values();
+    let row = |i: usize| Logged {
+        t_ns: column(batch, "t_ns")[i],
+        stream: column32(batch, "stream")[i],
+        op: op[i],
+        offset: column(batch, "offset")[i],
+        bytes: column32(batch, "bytes")[i],
+        wait_ns: column(batch, "wait_ns")[i],
+        clat_ns: column(batch, "clat_ns")[i],
+        lat_ns: column(batch, "lat_ns")[i],
+        error: error[i],
+    };
+    (0..batch.num_rows()).map(row).collect()
+}
+
+fn run(plan: &Plan) -> Outcome {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("simulated-{}-{number}", std::process::id());
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    let plan_path = dir.join("plan.json");
+    std::fs::write(&plan_path, serde_json::to_vec(plan).unwrap()).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_loadstone-engine"))
+        .arg("run")
+        .arg(&plan_path)
+        .arg("--out")
+        .arg(&dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // `child` keeps its standard input until the output is complete.
+    let mut child = child;
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let events = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mut sums = [0; 3];
+    for batch in batches(dir.join("samples.arrows")) {
+        for (sum, name) in sums.iter_mut().zip(["ops", "bytes", "errors"]) {
+            *sum += column(&batch, name).iter().sum::<u64>();
+        }
+    }
+    let ios = batches(dir.join("ios.arrows"))
+        .iter()
+        .flat_map(logged)
+        .collect();
+    let samples = std::fs::read(dir.join("samples.arrows")).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    Outcome {
+        events,
+        ios,
+        sums,
+        samples,
+    }
+}
+
+fn device() -> SimDevice {
+    SimDevice {
+        seed: 1,
+        servers: 1,
+        read_ns: 100_000,
+        write_ns: 100_000,
+        service: ServiceTime::Constant,
+        stall_every_ns: 0,
+        stall_ns: 0,
+        error_ppm: 0,
+        short_ppm: 0,
+        hang_ppm: 0,
+    }
+}
+
+fn source(random_percent: u32) -> OpPattern {
+    OpPattern {
+        random_percent,
+        random: RandomOrder::Uniform { repeat: false },
+        stride_bytes: 0,
+        run_length: 1,
+        run_identical: false,
+        sizes: Sizes::Fixed { bytes: 4096 },
+        align_bytes: 4096,
+    }
+}
+
+fn stream(iodepth: u32) -> Stream {
+    Stream {
+        name: "sim.0".into(),
+        worker: 0,
+        files: vec![FileUse {
+            target: 0,
+            cell: 0,
+            offset_bytes: 0,
+            length_bytes: 1 << 30,
+        }],
+        file_choice: FileChoice::RoundRobin { every: 1 },
+        seed: 1,
+        iodepth,
+        // One at a time, so that no completion waits for another.
+        batch: Some(Batch {
+            submit: 1,
+            complete_min: 1,
+            complete_max: 1,
+            low: iodepth,
+        }),
+        pattern: Pattern {
+            read_percent: 100,
+            write_percent: 0,
+            trim_percent: 0,
+            trim_then_write: false,
+            read: source(100),
+            write: source(100),
+            trim: source(100),
+        },
+        pace: Pace {
+            read: None,
+            write: None,
+            trim: None,
+            think: None,
+        },
+        flush: Flush {
+            fsync_every: 0,
+            fdatasync_every: 0,
+            at_end: false,
+            on_close: false,
+        },
+        payload: Payload {
+            fill: Fill::Random {},
+            refill: false,
+            stamp: true,
+            compress_percent: 0,
+            compress_chunk_bytes: 0,
+            dedupe_percent: 0,
+        },
+        limits: Limits {
+            start_delay_ns: 0,
+            ramp_ns: 0,
+            runtime_ns: SECOND,
+            time_based: true,
+            bytes: 0,
+            ops: 0,
+            ends_stage: false,
+        },
+        errors: ErrorPolicy {
+            continue_read: true,
+            continue_write: true,
+            ignore_read: vec![],
+            ignore_write: vec![],
+        },
+        log_ios: true,
+    }
+}
+
+fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
+    let target = Target {
+        path: "simulated".into(),
+        kind: TargetKind::Virtual,
+        size_bytes: 1 << 40,
+        direct: false,
+        read_only: false,
+        create: false,
+        sync: OpenSync::None,
+        exclusive: false,
+        identity: None,
+        layout: None,
+        invalidate: false,
+        advice: None,
+        unlink: false,
+    };
+    Plan {
+        version: PLAN_VERSION,
+        interval_ns: SECOND / 10,
+        grace_ns: SECOND,
+        memory_limit_bytes: 1 << 30,
+        targets: vec![target],
+        units: vec![Unit {
+            name: "sim".into(),
+            group: 0,
+            clone: None,
+        }],
+        cells: vec![Cell {
+            unit: 0,
+            target: Some(0),
+        }],
+        workers: vec![Worker {
+            stage: 0,
+            backend: Backend::Sim { device },
+            cpus: vec![],
+            nice: 0,
+        }],
+        streams,
+    }
+}
+
+#[test]
+fn a_closed_loop_of_constant_service_has_the_analytic_rate_and_latency() {
+    for (servers, depth) in [(1u32, 1u32), (1, 8), (4, 4), (4, 16), (8, 2)] {
+        let outcome = run(&plan(
+            SimDevice {
+                servers,
+                ..device()
+            },
+            vec![stream(depth)],
+        ));
+        let busy = u64::from(servers.min(depth));
+        // 10,000 services of 0.1 ms fit into a second, and those in flight at the end are
+        // drained: at most a queue's worth more.
+        let ops = outcome.sums[0];
+        let most = 10_000 * busy + u64::from(depth);
+        assert!(
+            (10_000 * busy..=most).contains(&ops),
+            "{servers} servers, depth {depth}: {ops}"
+        );
+        let expected = 100_000 * u64::from(depth) / busy;
+        let settled = &outcome.ios[depth as usize..];
+        assert!(settled
+            .iter()
+            .all(|io| io.lat_ns == expected && io.wait_ns == 0));
+        assert!(settled.iter().all(|io| io.clat_ns == expected));
+    }
+}
+
+#[test]
+fn little_s_law_holds_for_random_service() {
+    let model = SimDevice {
+        service: ServiceTime::Exponential,
+        servers: 3,
+        ..device()
+    };
+    let outcome = run(&plan(model, vec![stream(8)]));
+    let sum: u64 = outcome.ios.iter().map(|io| io.lat_ns).sum();
+    let end = outcome.ios.iter().map(|io| io.t_ns).max().unwrap();
+    let in_flight = sum as f64 / end as f64;
+    assert!((in_flight - 8.0).abs() < 0.05, "{in_flight}");
+    // Three busy servers of 0.1 ms: 30,000 a second, deviation 173.
+    assert!(
+        (29_000..31_000).contains(&outcome.sums[0]),
+        "{}",
+        outcome.sums[0]
+    );
+}
+
+/// Latencies from the intended starts of evenly spaced arrivals at one server that
+/// stands still for a while: the recursion of Lindley, written without the model's code.
+fn expected_latencies(gap: u64, service: u64, stall: (u64, u64), end: u64) -> Vec<u64> {
+    let (every, length) = stall;
+    let mut free = 0;
+    let mut latencies = Vec::new();
+    for arrival in (0..end).step_by(gap as usize) {
+        let mut begin = arrival.max(free);
+        if begin >= every && begin % every < length {
+            begin += length - begin % every;
+        }
+        free = begin + service;
+        let edge = begin / every * every + every;
+        if free > edge {
+            free += length;
+        }
+        latencies.push(free - arrival);
+    }
+    latencies
+}
+
+#[test]
+fn a_stall_is_seen_by_every_io_that_should_have_started_in_it() {
+    // 1,000 reads a second, each served in 0.1 ms; one second of standstill in six.
+    let stall = (4 * SECOND, SECOND);
+    let model = SimDevice {
+        stall_every_ns: stall.0,
+        stall_ns: stall.1,
+        ..device()
+    };
+    for depth in [1, 16] {
+        let mut paced = stream(depth);
+        paced.limits.runtime_ns = 6 * SECOND;
+        paced.pace.read = Some(Rate {
+            amount: RateAmount::Ops { per_second: 1000.0 },
+            process: RateProcess::Linear,
+            minimum: 0.0,
+            min_window_ns: SECOND,
+        });
+        let outcome = run(&plan(model.clone(), vec![paced]));
+        let mut got: Vec<u64> = outcome.ios.iter().map(|io| io.lat_ns).collect();
+        let mut expected = expected_latencies(SECOND / 1000, 100_000, stall, 6 * SECOND);
+        assert!(
+            got.len().abs_diff(expected.len()) <= 1,
+            "{} {}",
+            got.len(),
+            expected.len()
+        );
+        got.sort_unstable();
+        expected.sort_unstable();
+        for percentile in [10, 50, 80, 90, 95, 99] {
+            let at = |sorted: &[u64]| sorted[sorted.len() * percentile / 100];
+            let (got, expected) = (at(&got), at(&expected));
+            assert!(
+                got.abs_diff(expected) <= 1_100_000,
+                "depth {depth}, p{percentile}: {got}, expected {expected}"
+            );
+        }
+        // One arrival in six meets the standstill: p90 is far above the service time.
+        assert!(got[got.len() * 9 / 10] > 300_000_000);
+        assert_eq!(got[got.len() / 2], 100_000);
+    }
+}
+
+#[test]
+fn the_same_plan_gives_the_same_bytes() {
+    let model = SimDevice {
+        service: ServiceTime::Exponential,
+        error_ppm: 1000,
+        ..device()
+    };
+    let mut second = stream(5);
+    second.seed = 9;
+    let plan = plan(model, vec![stream(3), second]);
+    let (one, two) = (run(&plan), run(&plan));
+    assert!(one.ios.len() > 5_000);
+    assert_eq!(one.ios, two.ios);
+    assert!(one.samples == two.samples, "samples.arrows differ");
+}
+
+/// The most I/Os of one stream between hand-over and reaping at any time.
+fn deepest(ios: &[Logged], stream: u32) -> i64 {
+    let mut edges: Vec<(u64, i64)> = Vec::new();
+    for io in ios.iter().filter(|io| io.stream == stream) {
+        edges.push((io.t_ns - io.clat_ns, 1));
+        edges.push((io.t_ns, -1));
+    }
+    edges.sort_unstable();
+    let mut depth = 0;
+    edges
+        .iter()
+        .map(|&(_, step)| {
+            depth += step;
+            depth
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_io_is_accounted_for_whatever_the_device_does(
+        seed in any::<u64>(),
+        servers in 1u32..6,
+        depths in proptest::collection::vec(1u32..40, 1..4),
+        shares in (0u32..=100, 0u32..=100),
+        random_percent in 0u32..=100,
+        faults in (0u32..50_000, 0u32..50_000, 0u32..2_000),
+        engine_chooses in any::<bool>(),
+        range in (0u64..1 << 30, 70_000u64..1 << 22),
+    ) {
+        let model = SimDevice {
+            seed, servers, service: ServiceTime::Exponential,
+            error_ppm: faults.0, short_ppm: faults.1, hang_ppm: faults.2, ..device()
+        };
+        let streams: Vec<Stream> = depths.iter().map(|&depth| {
+            let mut stream = stream(depth);
+            let read = shares.0;
+            let write = (100 - read) * shares.1 / 100;
+            stream.pattern.read_percent = read;
+            stream.pattern.write_percent = write;
+            stream.pattern.trim_percent = 100 - read - write;
+            stream.pattern.read = source(random_percent);
+            stream.pattern.write.sizes =
+                Sizes::Range { min_bytes: 512, max_bytes: 65536, step_bytes: 512 };
+            stream.files[0].offset_bytes = range.0;
+            stream.files[0].length_bytes = range.1;
+            stream.limits.runtime_ns = SECOND / 20;
+            stream.seed = seed ^ u64::from(depth);
+            if engine_chooses {
+                stream.batch = None;
+            }
+            stream
+        }).collect();
+        let outcome = run(&plan(model, streams));
+
+        let mut completed = 0;
+        let mut hung_all = 0;
+        for (index, end) in outcome.of_type("stream_end").enumerate() {
+            let stream = end["stream"].as_u64().unwrap();
+            let hung = outcome.of_type("hung").filter(|e| e["stream"] == stream).count() as u64;
+            let (issued, done, failed) =
+                (total(end, "issued"), total(end, "completed"), total(end, "failed"));
+            prop_assert_eq!(issued, done + failed + hung, "stream {} of {}", stream, index);
+            prop_assert_eq!(issued, end["depth"].as_array().unwrap().iter()
+                .map(|n| n.as_u64().unwrap()).sum::<u64>());
+            completed += done;
+            hung_all += hung;
+        }
+        prop_assert_eq!(outcome.of_type("stream_end").count(), depths.len());
+        prop_assert_eq!(outcome.sums[0], completed, "samples and counters agree");
+        let good = outcome.ios.iter().filter(|io| io.error == 0);
+        prop_assert_eq!(good.clone().count() as u64, completed);
+        prop_assert_eq!(outcome.sums[1], good.map(|io| u64::from(io.bytes)).sum::<u64>());
+        prop_assert_eq!(outcome.sums[2],
+            outcome.ios.iter().filter(|io| io.error != 0).count() as u64);
+        for (stream, &depth) in depths.iter().enumerate() {
+            let deepest = deepest(&outcome.ios, stream as u32);
+            prop_assert!(deepest <= i64::from(depth), "{} of {}", deepest, depth);
+            prop_assert!(hung_all > 0 || deepest == i64::from(depth), "the loop is kept full");
+        }
+        for io in &outcome.ios {
+            prop_assert!(io.offset >= range.0, "{:?}", io);
+            prop_assert!(io.offset + u64::from(io.bytes) <= range.0 + range.1, "{:?}", io);
+            prop_assert!(io.op <= 2 && io.clat_ns <= io.lat_ns);
+        }
+    }
+}
