@@ -201,7 +201,6 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
         "prio=3",
         "flow=1",
         "pre_read=1",
-        "io_submit_mode=offload",
         "ioscheduler=none",
         "uncached=1",
         "cpuload=50",
