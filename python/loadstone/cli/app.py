@@ -69,6 +69,6 @@ def run(words: Sequence[str]) -> int:
 
 def fio(*arguments: str) -> int:
     """Take fio's command line and write what fio writes; every word after `fio` is fio's."""
-    from loadstone.cli import fio as drop_in
+    from loadstone.cli.fio import main
 
-    return drop_in.main(list(arguments))
+    return main(list(arguments))

@@ -30,7 +30,8 @@ def export(
     output
         File, or directory for fio-logs [default: standard output for text].
     """
+    opened = Bundle.open(bundle)
     from loadstone.report import exports
 
-    exports.export(Bundle.open(bundle), kind, output)
+    exports.export(opened, kind, output)
     return exitcodes.DONE

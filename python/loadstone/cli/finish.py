@@ -29,29 +29,28 @@ def live(*, wanted: bool) -> LiveProgress | None:
 
 
 def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
-    """Print the result, write the report, print what went wrong; return the exit code."""
+    """Print the result and what went wrong, write the report; return the exit code."""
     if outcome.status == "partial":
         talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
         return outcome.exit_code
     bundle = Bundle.open(outcome.bundle_path)
-    if report:
-        from loadstone.report import page
-
-        page.write(bundle, outcome.bundle_path / REPORT)
     if json:
         # As it stands in the bundle, so that the two never differ.
         sys.stdout.write((outcome.bundle_path / "result.json").read_text())
-        sys.stdout.flush()
     else:
         from rich.console import Console
 
         from loadstone.report import terminal
 
         terminal.summary(bundle, Console(highlight=False))
+    sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)
     talk.say(f"bundle: {outcome.bundle_path}")
     if report:
+        from loadstone.report import page
+
+        page.write(bundle, outcome.bundle_path / REPORT)
         talk.say(f"report: {outcome.bundle_path / REPORT}")
     return outcome.exit_code
 

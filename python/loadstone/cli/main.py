@@ -45,9 +45,9 @@ def show(error: LoadstoneError) -> None:
 
 def _dispatch(words: list[str]) -> int:
     if words[:1] == ["fio"]:
-        from loadstone.cli import fio
+        from loadstone.cli.fio import main as fio
 
-        return fio.main(words[1:])
+        return fio(words[1:])
     if words == ["--version"]:
         sys.stdout.write(f"loadstone {__version__}\n")
         return exitcodes.DONE

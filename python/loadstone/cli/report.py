@@ -28,9 +28,9 @@ def report(
     output
         File to write: .html, .svg, .png or .pdf [default: report.html in the bundle].
     """
+    opened = Bundle.open(bundle)
     from loadstone.report import page
 
-    opened = Bundle.open(bundle)
     where = output or bundle / REPORT
     page.write(opened, where)
     talk.say(f"report: {where}")
