@@ -103,6 +103,10 @@ pub fn check(plan: &Plan) -> Checked {
             || "only a regular file can be removed".into(),
         )?;
     }
+    for (index, stream) in plan.streams.iter().enumerate() {
+        let path = format!("/streams/{index}/worker");
+        within(stream.worker, plan.workers.len(), &path, "workers")?;
+    }
     for (index, worker) in plan.workers.iter().enumerate() {
         let path = |field: &str| format!("/workers/{index}/{field}");
         need(
@@ -154,12 +158,6 @@ fn within(index: u32, count: usize, path: &str, what: &str) -> Checked {
 }
 
 fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
-    within(
-        stream.worker,
-        plan.workers.len(),
-        &format!("{path}/worker"),
-        "workers",
-    )?;
     let backend = &plan.workers[stream.worker as usize].backend;
     need(
         (1..=MAX_DEPTH).contains(&stream.iodepth),

@@ -237,13 +237,13 @@ impl Run {
             }
             self.look_up(stage, hands, &mut progress, start);
         }
-        while let Ok(message) = self.inbox.try_recv() {
-            self.receive(message, stage, hands, &mut progress)?;
-        }
         if !self.lost {
             for thread in hands.iter_mut().filter_map(|hand| hand.thread.take()) {
                 let _ = thread.join();
             }
+        }
+        while let Ok(message) = self.inbox.try_recv() {
+            self.receive(message, stage, hands, &mut progress)?;
         }
         self.write(|reporter, speaker| reporter.write_until(u64::MAX, speaker))
     }

@@ -507,11 +507,14 @@ impl State {
         stream.phase = Phase::Ended;
         stream.simple = false;
         let (id, reason) = (stream.id, stream.reason);
-        let ended = if stream.last_done_ns == 0 {
-            now
+        // A stream that ran its time ended with it, not with its last completion.
+        let due = if reason == Reason::Runtime {
+            stream.end_ns
         } else {
-            stream.last_done_ns
+            0
         };
+        let ended = stream.last_done_ns.max(due);
+        let ended = if ended == 0 { now } else { ended };
         let counters = self.counters[index as usize];
         self.alive -= 1;
         self.say(Message::Event(Event::StreamEnd(Box::new(StreamEnd {
@@ -591,6 +594,10 @@ impl State {
         let Some(fresh) = fresh else { return };
         self.hand_in(time_ns, Some(fresh));
         for index in 0..self.streams.len() as u32 {
+            // A ramp that ends with this interval is over for the next one.
+            let ramp_over = self.counters[index as usize].ramp_end_ns <= self.run_time(time_ns);
+            let stream = &mut self.streams[index as usize];
+            stream.in_ramp &= stream.phase == Phase::Waiting || !ramp_over;
             if !matches!(
                 self.streams[index as usize].phase,
                 Phase::Waiting | Phase::Ended

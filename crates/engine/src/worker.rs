@@ -302,8 +302,8 @@ impl<B: Backend> Worker<B> {
                 }
                 filler.next(bytes, next.offset);
             } else if next.op == Op::Read {
-            slot.filled = false;
-        }
+                slot.filled = false;
+            }
         }
         let io = Io {
             slot: slot_index,
