@@ -1,0 +1,204 @@
+"""Small Plans for tests that run the engine by itself.
+
+Knows the Plan's shape. Knows nothing of workloads: every field is given here.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from loadstone.engine.binary import find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IO_URING = {
+    "type": "io_uring",
+    "registered_files": True,
+    "fixed_buffers": True,
+    "iopoll": False,
+    "sqpoll": False,
+}
+NULL = {"type": "null"}
+
+
+def order(block_bytes: int, random: bool) -> dict[str, Any]:
+    """Addresses and sizes of one operation."""
+    return {
+        "random_percent": 100 if random else 0,
+        "random": {"type": "uniform", "repeat": False},
+        "stride_bytes": 0,
+        "run_length": 1,
+        "run_identical": False,
+        "sizes": {"type": "fixed", "bytes": block_bytes},
+        "align_bytes": block_bytes,
+    }
+
+
+def stream(**changes: Any) -> dict[str, Any]:
+    """A stream of 4 KiB reads; `changes` replace fields of it or of its limits."""
+    addresses = order(changes.pop("block_bytes", 4096), changes.pop("random", True))
+    read = changes.pop("read_percent", 100)
+    limits = {
+        "start_delay_ns": 0,
+        "ramp_ns": 0,
+        "runtime_ns": 0,
+        "time_based": False,
+        "bytes": 0,
+        "ops": 0,
+        "ends_stage": False,
+    }
+    limits |= {key: changes.pop(key) for key in list(changes) if key in limits}
+    flush = {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False}
+    flush |= {key: changes.pop(key) for key in list(changes) if key in flush}
+    pace = {"read": None, "write": None, "trim": None, "think": None}
+    pace |= changes.pop("pace", {})
+    length = changes.pop("length_bytes", 1 << 20)
+    return {
+        "name": "job.0",
+        "worker": 0,
+        "files": [{"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": length}],
+        "file_choice": {"type": "round_robin", "every": 1},
+        "seed": 7,
+        "iodepth": 16,
+        "batch": None,
+        "pattern": {
+            "read_percent": read,
+            "write_percent": 100 - read,
+            "trim_percent": 0,
+            "trim_then_write": False,
+            "read": addresses,
+            "write": addresses,
+            "trim": addresses,
+        },
+        "pace": pace,
+        "flush": flush,
+        "payload": {
+            "fill": {"type": "random"},
+            "refill": False,
+            "stamp": True,
+            "compress_percent": 0,
+            "compress_chunk_bytes": 0,
+            "dedupe_percent": 0,
+        },
+        "limits": limits,
+        "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
+        "log_ios": False,
+    } | changes
+
+
+def target(path: Path | str, kind: str = "file", size_bytes: int = 1 << 20, **changes: Any) -> dict[str, Any]:
+    """A target."""
+    return {
+        "path": str(path),
+        "kind": kind,
+        "size_bytes": size_bytes,
+        "direct": False,
+        "read_only": False,
+        "create": False,
+        "sync": "none",
+        "exclusive": False,
+        "identity": None,
+        "layout": None,
+        "invalidate": False,
+        "advice": None,
+        "unlink": False,
+    } | changes
+
+
+def layout(size_bytes: int) -> dict[str, Any]:
+    """A file really written."""
+    return {
+        "size_bytes": size_bytes,
+        "truncate": False,
+        "fallocate": "native",
+        "write": True,
+        "fsync": False,
+        "seed": 1,
+    }
+
+
+def plan(
+    targets: list[dict[str, Any]],
+    streams: list[dict[str, Any]],
+    workers: list[dict[str, Any]] | None = None,
+    **changes: Any,
+) -> dict[str, Any]:
+    """A Plan with one cell per target."""
+    return {
+        "version": 1,
+        "interval_ns": 100_000_000,
+        "grace_ns": 1_000_000_000,
+        "memory_limit_bytes": 1 << 30,
+        "targets": targets,
+        "units": [{"name": "job", "group": 0, "clone": None}],
+        "cells": [{"unit": 0, "target": index} for index in range(len(targets))],
+        "workers": workers or [worker()],
+        "streams": streams,
+    } | changes
+
+
+def worker(backend: dict[str, Any] | None = None, stage: int = 0) -> dict[str, Any]:
+    """A thread."""
+    return {"stage": stage, "backend": backend or IO_URING, "cpus": [], "nice": 0}
+
+
+@dataclass
+class Outcome:
+    """What a run left: exit code, events, rows of the samples."""
+
+    code: int
+    events: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    out: Path
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The events of one type."""
+        return [event for event in self.events if event["type"] == kind]
+
+    def total(self, column: str, **where: Any) -> int:
+        """Sum of a column over the rows with these values."""
+        return sum(row[column] for row in self.rows if all(row[key] == value for key, value in where.items()))
+
+
+def start(document: dict[str, Any], directory: Path) -> subprocess.Popen[str]:
+    """Starts the engine; the caller keeps its standard input."""
+    path = directory / "plan.json"
+    path.write_text(json.dumps(document))
+    return subprocess.Popen(
+        [find(), "run", path, "--out", directory / "out"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str], directory: Path) -> Outcome:
+    """Waits for the end, with standard input open, and reads what there is."""
+    assert process.stdout is not None
+    events = [json.loads(line) for line in process.stdout]
+    code = process.wait(timeout=30)
+    process.stdout.close()
+    if process.stdin is not None:
+        process.stdin.close()
+    out = directory / "out"
+    return Outcome(code, events, arrow_rows(out / "samples.arrows"), out)
+
+
+def arrow_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows of an Arrow stream; none without the file."""
+    if not path.exists():
+        return []
+    with pa.ipc.open_stream(path.read_bytes()) as reader:
+        rows: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return rows
+
+
+def run(document: dict[str, Any], directory: Path) -> Outcome:
+    """Runs a Plan to its end."""
+    return finish(start(document, directory), directory)
