@@ -1,0 +1,129 @@
+"""The real program as a process: started, signalled, read. Nothing is replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.engine import binary
+from loadstone.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE_S = 60.0
+"""A bound on waiting for what will happen, far above what it takes; no test measures with it."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished program."""
+
+    code: int
+    out: str
+    err: str
+
+    def document(self) -> dict[str, Any]:
+        """Standard output as the one JSON document it must be."""
+        found = json.loads(self.out)
+        assert isinstance(found, dict)
+        return found
+
+
+def needs_engine() -> None:
+    try:
+        binary.find()
+    except EngineError as error:
+        pytest.skip(f"the engine is not built: {error.message}")
+
+
+def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
+    """Start `loadstone WORDS` with pipes, in a session of its own."""
+    needs_engine()
+    return subprocess.Popen(
+        [sys.executable, "-m", "loadstone.cli.main", *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> Done:
+    """Wait for the end and collect what it said."""
+    try:
+        out, err = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        pytest.fail(f"did not end within {PATIENCE_S} s; it said:\n{out}\n{err}")
+    return Done(process.returncode, out, err)
+
+
+def run(*words: str | Path, cwd: Path) -> Done:
+    """Run `loadstone WORDS` to its end."""
+    return finish(start(*words, cwd=cwd))
+
+
+def until(true: Callable[[], Any], what: str) -> Any:
+    """Wait for something to become true and return it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        value = true()
+        if value:
+            return value
+        time.sleep(0.02)
+    pytest.fail(f"waited {PATIENCE_S} s in vain for {what}")
+
+
+def events(bundle: Path) -> list[dict[str, Any]]:
+    """Events written so far; a last line without its end is left out."""
+    try:
+        lines = (bundle / "events.jsonl").read_text().split("\n")[:-1]
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in lines]
+
+
+def kinds(bundle: Path) -> list[str]:
+    return [event["type"] for event in events(bundle)]
+
+
+def ticks(bundle: Path, count: int = 2) -> None:
+    """Wait until the run has measured something."""
+    until(lambda: kinds(bundle).count("tick") >= count, f"{count} ticks in {bundle}")
+
+
+def engine_pid(bundle: Path) -> int:
+    hello = until(lambda: [e for e in events(bundle) if e["type"] == "hello"], "hello")
+    return int(hello[0]["pid"])
+
+
+def alive(pid: int) -> bool:
+    """Whether the process exists and is more than an entry waiting to be reaped."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in {"Z", "X"}
+
+
+def job(path: Path, text: str) -> Path:
+    """Write a job file."""
+    path.write_text(text)
+    return path
+
+
+INTERRUPT = signal.SIGINT

@@ -1,0 +1,139 @@
+"""Targets that misbehave, for real: full, shrunk, mounted, standing still."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.bundle.read import Bundle
+from tests.guard.test_devices import attached, call, mounted
+
+from .program import INTERRUPT, PATIENCE_S, events, finish, job, kinds, run, start, ticks, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.root
+
+BLKIO = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device")
+SIZE = 64 << 20
+
+
+@pytest.fixture
+def backing(tmp_path: Path) -> Path:
+    path = tmp_path / "backing"
+    path.write_bytes(os.urandom(1 << 20) * (SIZE >> 20))
+    return path
+
+
+@contextlib.contextmanager
+def small_tmpfs(point: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    point.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(point)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"mounting is not possible here: {done.stderr.strip()}")
+    try:
+        yield point
+    finally:
+        subprocess.run(["umount", str(point)], check=True)
+
+
+@contextlib.contextmanager
+def standing_still(device: str) -> Iterator[None]:
+    """Let one read per second through to the device, which is as good as none at depth 64."""
+    number = Path(device).stat().st_rdev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    try:
+        BLKIO.write_text(f"{name} 1\n")
+    except OSError as error:
+        pytest.skip(f"no block throttle here: {error}")
+    try:
+        yield
+    finally:
+        BLKIO.write_text(f"{name} 0\n")
+
+
+def test_a_mounted_device_is_refused_with_the_evidence(backing: Path, tmp_path: Path) -> None:
+    with attached(backing) as device:
+        call("mkfs.ext4", "-q", device)
+        one = job(tmp_path / "w.fio", f"[w]\nrw=randwrite\nbs=4k\nio_size=1m\nfilename={device}\n")
+        with mounted(device, tmp_path / "mnt"):
+            done = run("run", one, "--out", "b", "--i-accept-data-loss", device, cwd=tmp_path)
+        assert done.code == 2
+        assert f"{device}: {Path(device).name} is mounted at {tmp_path / 'mnt'} (ext4)" in done.err
+        assert not (tmp_path / "b").exists()
+        assert "ext4" in call("blkid", "-p", device)
+
+
+def test_a_signature_goes_with_consent_only(backing: Path, tmp_path: Path) -> None:
+    with attached(backing) as device:
+        call("mkfs.ext4", "-q", device)
+        one = job(tmp_path / "w.fio", f"[w]\nrw=write\nbs=64k\nsize=8m\nfilename={device}\n")
+        refused = run("run", one, "--out", "b", cwd=tmp_path)
+        assert refused.code == 2
+        assert f"{device}: it carries ext4 at offset 1080" in refused.err
+        agreed = run("run", one, "--out", "b", "--no-report", "--i-accept-data-loss", device, cwd=tmp_path)
+        assert agreed.code == 0, agreed.err
+
+
+def test_a_full_file_system_says_so_and_keeps_the_samples(tmp_path: Path) -> None:
+    with small_tmpfs(tmp_path / "small") as point:
+        text = f"[w]\nrw=write\nbs=64k\nsize=64m\nfallocate=none\nfilename={point}/data\n"
+        done = run("run", job(tmp_path / "w.fio", text), "--out", "b", "--json", "--no-report", cwd=tmp_path)
+    assert done.code == 1
+    assert f"{tmp_path / 'small/data'}" in done.err
+    assert "No space left on device" in done.err
+
+
+def test_a_backing_file_that_shrinks_is_an_io_error_with_its_offset(backing: Path, tmp_path: Path) -> None:
+    with attached(backing) as device:
+        text = f"[r]\nrw=randread\nbs=4k\ntime_based\nruntime=300s\niodepth=8\ndirect=1\nfilename={device}\n"
+        running = start("run", job(tmp_path / "r.fio", text), "--out", "b", "--no-report", cwd=tmp_path)
+        ticks(tmp_path / "b")
+        os.truncate(backing, 1 << 20)
+        done = finish(running)
+        os.truncate(backing, SIZE)
+    assert done.code == 1, done.err
+    assert f"{device}: read of 4096 bytes at offset" in done.err
+    assert "Input/output error (EIO)" in done.err
+    bundle = Bundle.open(tmp_path / "b")
+    assert bundle.status == "complete"
+    assert bundle.samples()["ops"].sum() > 0
+
+
+def test_io_that_does_not_come_back_ends_the_run_within_its_time(backing: Path, tmp_path: Path) -> None:
+    with attached(backing) as device:
+        text = f"[r]\nrw=randread\nbs=4k\ntime_based\nruntime=2s\niodepth=64\ndirect=1\nfilename={device}\n"
+        with standing_still(device):
+            running = start("run", job(tmp_path / "r.fio", text), "--out", "b", "--no-report", cwd=tmp_path)
+            until(lambda: "hung" in kinds(tmp_path / "b"), "the engine to report it")
+        done = finish(running)
+    assert done.code == 1, done.err
+    assert "did not come back within" in done.err
+    assert device in done.err
+    assert Bundle.open(tmp_path / "b").status in {"complete", "failed"}
+
+
+def test_an_interrupt_ends_a_run_on_a_device_that_stands_still(backing: Path, tmp_path: Path) -> None:
+    with attached(backing) as device:
+        text = f"[r]\nrw=randread\nbs=4k\ntime_based\nruntime=300s\niodepth=64\ndirect=1\nfilename={device}\n"
+        with standing_still(device):
+            running = start("run", job(tmp_path / "r.fio", text), "--out", "b", "--no-report", cwd=tmp_path)
+            ticks(tmp_path / "b")
+            running.send_signal(INTERRUPT)
+            until(lambda: {"end", "kill"} & set(kinds(tmp_path / "b")), f"an end within {PATIENCE_S} s")
+        done = finish(running)
+    assert done.code == 130, done.err
+    assert [event for event in events(tmp_path / "b") if event["type"] == "stop"]
