@@ -77,7 +77,7 @@ impl Skewed {
             Law::Normal { n, deviation } => normal_rank(rng, *n, *deviation),
         };
         match &self.place {
-            Place::Scattered(order) => order.apply(rank.min(order.len() - 1)),
+            Place::Scattered(order) => order.apply(rank.min(order.count() - 1)),
             Place::Center { block, n } => {
                 let at = block + rank.min(n - 1);
                 if at >= *n {
