@@ -33,8 +33,9 @@ RANDOM_SIZES = {"07-bs-triplet", "09-bsrange", "10-bssplit", "11-bssplit-two"}
 CLOCKED = {"36-rate-iops", "37-rate-bandwidth", "41-time-based-wraps"}
 """The clock ends these, not the bytes."""
 
-ANY_COVERAGE = {"29-rw-sequencer-identical", "36-rate-iops", "37-rate-bandwidth"}
-"""How much is touched depends on a handful of draws, or on the clock."""
+ANY_COVERAGE = {"29-rw-sequencer-identical", "33-normal", "36-rate-iops", "37-rate-bandwidth"}
+"""How much is touched depends on a handful of draws or on the clock; or, for the normal
+distribution, on fio's hash, which sends a third of the blocks to places already taken."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ def run(command: list[str], job: Path, directory: Path) -> dict[str, Log]:
     return {p.name: Log.read(p) for p in sorted(directory.glob("log_lat.*.log"))}
 
 
+def in_order(logs: dict[str, Log]) -> list[Log]:
+    """Logs by what they hold, not by their number."""
+    return sorted(logs.values(), key=lambda log: (min(log.offset), min(log.size)))
+
+
 def assert_shares_agree(what: str, theirs: Counter[int], ours: Counter[int]) -> None:
     """Each value's share must agree within the error of the difference of two shares."""
     n, m = theirs.total(), ours.total()
@@ -113,7 +119,7 @@ def assert_same(name: str, theirs: Log, ours: Log) -> None:
     assert abs(min(ours.offset) - min(theirs.offset)) <= slack
     if name not in ANY_COVERAGE:
         a, b = len(set(theirs.offset)), len(set(ours.offset))
-        tolerance = 0 if a == len(theirs) else 0.08 * a
+        tolerance = 0 if a == len(theirs) == len(ours) else 0.08 * a
         assert abs(a - b) <= tolerance, f"offsets touched: fio {a}, Loadstone {b}"
     assert ours.share_in_sequence() == pytest.approx(theirs.share_in_sequence(), abs=0.05)
 
@@ -126,5 +132,6 @@ def test_the_same_job_file_issues_the_same_io(job: Path, tmp_path: Path) -> None
     ours = run([sys.executable, "-m", "loadstone", "fio"], job, tmp_path / "loadstone")
     assert theirs.keys() == ours.keys()
     assert theirs
-    for log in theirs:
-        assert_same(job.stem, theirs[log], ours[log])
+    # fio makes the clones of a job last one first, so its second log may be the third clone's.
+    for one, other in zip(in_order(theirs), in_order(ours), strict=True):
+        assert_same(job.stem, one, other)
