@@ -41,6 +41,14 @@ def test_clones_may_be_units(plan: Planner) -> None:
     assert [stream.files[0].cell for stream in found.streams] == [0, 1, 2]
 
 
+def test_fio_numbers_the_last_clone_second(plan: Planner) -> None:
+    text = "[a]\nfilename=/t/1g\nsize=1m\noffset_increment=2m\nnumjobs=4\n"
+    strict = plan(text, strict=True, per_clone_units=True).plan
+    assert [unit.clone for unit in strict.units] == [0, 3, 2, 1]
+    assert [stream.files[0].offset_bytes // M for stream in strict.streams] == [0, 6, 4, 2]
+    assert [stream.files[0].offset_bytes // M for stream in plan(text).plan.streams] == [0, 2, 4, 6]
+
+
 def test_cells_are_per_unit_and_target(plan: Planner) -> None:
     found = plan("[a]\nfilename=/dev/sda:/dev/sdb\nnumjobs=2\n[b]\nfilename=/dev/sda\n").plan
     assert [(cell.unit, cell.target) for cell in found.cells] == [(0, 0), (0, 1), (1, 0)]

@@ -184,7 +184,10 @@ def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
     apart = build.options.per_clone_units
     unit = -1
     shared = _Shared(job, build.notes)
-    for clone in range(clones):
+    order = list(range(clones))
+    if build.strict:  # The order in which fio numbers them, seen in the numbers of its logs.
+        order[1:] = order[:0:-1]
+    for clone in order:
         if apart or clone == 0:
             unit = len(build.units)
             build.units.append(plan.Unit(name=job.name, group=group, clone=clone if apart else None))
