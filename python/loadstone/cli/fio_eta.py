@@ -34,7 +34,7 @@ class Eta:
         self._interval_s = interval_s
         self._newline_s = newline_s
         self._stage_of = [plan.workers[stream.worker].stage for stream in plan.streams]
-        self._stage = -1
+        self._stage = 0  # only later ones are announced
         self._stage_began_ns = 0
         self._ended: set[int] = set()
         self._bytes = [0, 0, 0]

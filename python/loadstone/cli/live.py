@@ -15,6 +15,7 @@ from rich.text import Text
 
 from loadstone.cli import talk
 from loadstone.cli.board import Board, Row
+from loadstone.report import units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +71,7 @@ class LiveProgress:
         layout = board.layout()
         if layout is not None:
             share = layout.done_bytes / layout.total_bytes if layout.total_bytes else 1.0
-            done, total = bytes_text(layout.done_bytes), bytes_text(layout.total_bytes)
+            done, total = units.size(layout.done_bytes), units.size(layout.total_bytes)
             return Text(f"writing the test files: {done} of {total} ({share:.0%})")
         rows, total_row, errors = board.take()
         table = Table(box=None, pad_edge=False, caption=self._caption(board, errors), caption_justify="left")
@@ -87,7 +88,9 @@ class LiveProgress:
 
     def _caption(self, board: Board, errors: int) -> str:
         left_ns = board.left_ns()
-        left = "until its bytes are done" if left_ns is None else f"{left_ns / 1e9:.0f} s left"
+        left = (
+            "until its bytes are done" if left_ns is None else f"{units.seconds(round(left_ns / 1e9))} left"
+        )
         parts = [left, f"{errors} errors" if errors else ""]
         parts.append("stopping; Ctrl-C again leaves at once" if self._stopping else "")
         return ", ".join(filter(None, parts))
@@ -97,39 +100,9 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.job,
         f"{row.op} (ramp)" if row.ramp else row.op,
-        count_text(row.iops),
-        "–" if row.bytes_per_s is None else f"{bytes_text(row.bytes_per_s)}/s",
-        time_text(row.p50_ns),
-        time_text(row.p99_ns),
-        time_text(row.max_ns),
+        units.count(row.iops),
+        units.bandwidth(row.bytes_per_s),
+        *(units.duration(value_ns or None) for value_ns in (row.p50_ns, row.p99_ns, row.max_ns)),
         str(row.inflight),
         str(row.errors),
     )
-
-
-def count_text(value: float | None) -> str:
-    """Three or four digits with k or M."""
-    if value is None:
-        return "–"
-    for limit, unit in ((1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return f"{value / limit:.4g}{unit}"
-    return f"{value:.0f}"
-
-
-def bytes_text(value: float) -> str:
-    """Bytes with a binary unit."""
-    for shift, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if value >= 1 << shift:
-            return f"{value / (1 << shift):.4g} {unit}"
-    return f"{value:.0f} B"
-
-
-def time_text(value_ns: int) -> str:
-    """Write a latency with its unit; a dash for none."""
-    if value_ns <= 0:
-        return "–"
-    for limit, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")):
-        if value_ns >= limit:
-            return f"{value_ns / limit:.3g} {unit}"
-    return f"{value_ns} ns"

@@ -1,0 +1,248 @@
+"""`loadstone fio` from end to end: tiny real runs, read as scripts read them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.engine.binary import find
+from loadstone.errors import LoadstoneError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _has_engine() -> bool:
+    try:
+        find()
+    except LoadstoneError:
+        return False
+    return True
+
+
+pytestmark = pytest.mark.skipif(not _has_engine(), reason="the engine is not built: make build")
+NULL = ("--name=a", "--ioengine=null", "--size=4m")
+
+
+def fio(*words: str, cwd: Path, code: int = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "loadstone.cli.main", "fio", *words],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def document(*words: str, cwd: Path, code: int = 0) -> dict[str, Any]:
+    found = json.loads(fio("--output-format=json", *words, cwd=cwd, code=code).stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_json_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
+    done = fio("--output-format=json", *NULL, "--rw=randread", cwd=tmp_path)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[0] == "{"
+    job = json.loads(done.stdout)["jobs"][0]
+    assert (job["jobname"], job["error"], job["read"]["total_ios"]) == ("a", 0, 1024)
+    assert job["read"]["io_bytes"] == 4 << 20
+    assert job["job options"]["name"] == "a"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_human_output_has_the_lines_scripts_look_for(tmp_path: Path) -> None:
+    out = fio(*NULL, "--rw=write", cwd=tmp_path).stdout
+    assert out.startswith("a: (g=0): rw=write, bs=(R) 4096B-4096B")
+    for line in ("fio-3.42\n", "Starting 1 process\n", "a: (groupid=0, jobs=1): err= 0: pid="):
+        assert line in out
+    assert "issued rwts: total=0,1024,0,0 short=0,0,0,0 dropped=0,0,0,0" in out
+    assert "Run status group 0 (all jobs):\n  WRITE: bw=" in out
+
+
+def test_terse_output_is_one_line(tmp_path: Path) -> None:
+    out = fio("--minimal", *NULL, "--rw=read", cwd=tmp_path).stdout
+    fields = out.strip().split(";")
+    assert fields[:6] == ["3", "fio-3.42", "a", "0", "0", "4096"]
+    assert len(fields) == 121
+
+
+def test_output_goes_to_the_file(tmp_path: Path) -> None:
+    done = fio("--output=o", "--output-format=normal,json", *NULL, cwd=tmp_path)
+    assert done.stdout == ""
+    text = (tmp_path / "o").read_text()
+    assert (
+        json.loads(text[text.index("{\n") : text.rindex("\n}\n") + 3])["jobs"][0]["read"]["total_ios"] == 1024
+    )
+    assert "Run status group 0" in text
+
+
+def test_a_real_file_is_written_and_read_back(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[global]\nsize=1m\nbs=16k\nfilename=data\n[w]\nrw=write\n[r]\nstonewall\nrw=randread\n")
+    doc = document(str(job), cwd=tmp_path)
+    write, read = doc["jobs"]
+    assert (tmp_path / "data").stat().st_size == 1 << 20
+    assert (write["groupid"], read["groupid"]) == (0, 1)
+    assert write["write"]["total_ios"] == read["read"]["total_ios"] == 64
+    assert doc["global options"] == {"size": "1m", "bs": "16k", "filename": "data"}
+    assert read["read"]["clat_ns"]["percentile"]["99.000000"] > 0
+
+
+def test_jobs_from_standard_input(tmp_path: Path) -> None:
+    out = fio("--output-format=json", "-", cwd=tmp_path, stdin="[x]\nioengine=null\nsize=1m\n").stdout
+    assert json.loads(out)["jobs"][0]["jobname"] == "x"
+
+
+def test_the_defaults_of_the_command_line_hold_for_the_file(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[a]\nioengine=null\nsize=1m\n")
+    assert document("--bs=64k", str(job), cwd=tmp_path)["jobs"][0]["read"]["total_ios"] == 16
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")  # noqa: PTH110
+def test_an_error_is_the_exit_code_the_message_and_the_field(tmp_path: Path) -> None:
+    done = fio("--name=a", "--filename=/dev/full", "--rw=write", "--size=1m", cwd=tmp_path, code=1)
+    assert "io_u error on file /dev/full: No space left on device: write offset=0" in done.stderr
+    assert "a: (groupid=0, jobs=1): err=28 (" in done.stdout
+    doc = document("--name=a", "--filename=/dev/full", "--rw=write", "--size=1m", cwd=tmp_path, code=1)
+    assert doc["jobs"][0]["error"] == 28
+
+
+def test_a_target_that_cannot_be_opened(tmp_path: Path) -> None:
+    done = fio("--name=a", "--filename=/proc/nonexistent/x", "--rw=read", "--size=1m", cwd=tmp_path, code=1)
+    assert done.stderr.startswith("fio: ")
+    assert "/proc/nonexistent" in done.stderr
+
+
+def test_every_io_is_in_the_logs(tmp_path: Path) -> None:
+    logs = ("--write_lat_log=x", "--write_bw_log=x", "--log_offset=1")
+    doc = document(*NULL, "--rw=randread", "--iodepth=4", *logs, cwd=tmp_path)
+    total = doc["jobs"][0]["read"]["total_ios"]
+    for kind in ("lat", "slat", "clat", "bw"):
+        rows = [line.split(", ") for line in (tmp_path / f"x_{kind}.1.log").read_text().splitlines()]
+        assert len(rows) == total
+        assert {int(row[4]) for row in rows} == set(range(0, 4 << 20, 4096))
+
+
+def test_submission_and_completion_make_up_the_latency(tmp_path: Path) -> None:
+    for engine in ("libaio", "posixaio", "null"):
+        read = document("--name=t", f"--ioengine={engine}", "--size=1M", "--iodepth=16", cwd=tmp_path)[
+            "jobs"
+        ][0]["read"]
+        assert read["slat_ns"]["mean"] + read["clat_ns"]["mean"] == pytest.approx(
+            read["lat_ns"]["mean"], abs=1
+        )
+
+
+def test_clones_apart_or_together(tmp_path: Path) -> None:
+    apart = document(*NULL, "--numjobs=3", cwd=tmp_path)["jobs"]
+    assert [job["read"]["total_ios"] for job in apart] == [1024] * 3
+    together = document(*NULL, "--numjobs=3", "--group_reporting", cwd=tmp_path)["jobs"]
+    assert [job["read"]["total_ios"] for job in together] == [3072]
+
+
+def test_unified_reporting_has_only_mixed(tmp_path: Path) -> None:
+    job = document(*NULL, "--rw=rw", "--unified_rw_reporting=1", cwd=tmp_path)["jobs"][0]
+    assert job["mixed"]["total_ios"] == 1024
+    assert "read" not in job
+
+
+def test_results_in_between(tmp_path: Path) -> None:
+    timed = ("--time_based", "--runtime=2", "--rate_iops=100")
+    out = fio("--output-format=json", "--status-interval=500ms", *NULL, *timed, cwd=tmp_path).stdout
+    documents = [json.loads("{" + part) for part in out.split("\n{\n")[1:]]
+    totals = [doc["jobs"][0]["read"]["total_ios"] for doc in documents]
+    assert len(totals) >= 2
+    assert totals == sorted(totals)
+    assert totals[-1] >= 190
+
+
+def test_the_status_line(tmp_path: Path) -> None:
+    timed = ("--time_based", "--runtime=2", "--rate_iops=1000")
+    out = fio("--eta=always", "--eta-newline=1", *NULL, *timed, cwd=tmp_path).stdout
+    line = next(line for line in out.replace("\r", "\n").splitlines() if line.startswith("Jobs: 1"))
+    assert line.startswith("Jobs: 1 (f=1): [R(1)][")
+    assert "IOPS][eta 00m:0" in line
+
+
+def test_the_seeds_repeat_unless_told_not_to(tmp_path: Path) -> None:
+    def seeds(*words: str) -> list[str]:
+        out = fio("--debug=random", *NULL, "--rw=randread", *words, cwd=tmp_path).stdout
+        return [line.rpartition("=")[2] for line in out.splitlines() if "rand_seeds[" in line]
+
+    assert seeds() == seeds()
+    assert seeds("--randrepeat=0") != seeds("--randrepeat=0")
+    assert seeds("--randseed=1", "--randrepeat=0") == seeds("--randseed=1", "--randrepeat=1")
+    assert seeds("--randseed=1") != seeds("--randseed=2")
+
+
+def test_the_aggregate_bandwidth_log(tmp_path: Path) -> None:
+    fio("--bandwidth-log", *NULL, "--time_based", "--runtime=1", "--rate_iops=1000", cwd=tmp_path)
+    assert (tmp_path / "agg-read_bw.log").read_text()
+    assert (tmp_path / "agg-write_bw.log").read_text() == ""
+
+
+def test_a_compressed_log_is_inflated(tmp_path: Path) -> None:
+    fio(*NULL, "--write_bw_log=x", "--log_store_compressed=1", "--log_compression=10K", cwd=tmp_path)
+    assert len(fio("--inflate-log=x_bw.1.log.fz", cwd=tmp_path).stdout.splitlines()) == 1024
+
+
+def test_the_bundle_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_FIO_BUNDLES", str(tmp_path / "kept"))
+    fio(*NULL, cwd=tmp_path)
+    (bundle,) = (tmp_path / "kept").iterdir()
+    assert json.loads((bundle / "manifest.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--rw=randrw", "--iodepth=4"),
+        ("--rw=write", "--fsync=16", "--lat_percentiles=1"),
+        ("--rw=trimwrite",),
+        ("--rw=rw", "--unified_rw_reporting=both", "--group_reporting", "--numjobs=2"),
+    ],
+)
+def test_the_keys_are_those_of_fio(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["fio", "--output-format=json+", *NULL, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    theirs = json.loads(done.stdout)
+    ours = json.loads(fio("--output-format=json+", *NULL, *words, cwd=tmp_path).stdout)
+
+    def keys(doc: object, path: str = "") -> set[str]:
+        if isinstance(doc, dict):
+            if path.endswith("/bins"):
+                return {path}
+            return {path} | {key for name, value in doc.items() for key in keys(value, f"{path}/{name}")}
+        if isinstance(doc, list):
+            return {key for value in doc for key in keys(value, path)}
+        return {path}
+
+    missing = {key for key in keys(theirs) - keys(ours) if "/job options/" not in key}
+    assert not missing
+    added = keys(ours) - keys(theirs)
+    assert {key.split("/")[-1] for key in added if "/job options/" not in key} <= {
+        "job_start", "loadstone version", "loadstone notes",
+    }  # fmt: skip
+    for a, b in zip(ours["jobs"], theirs["jobs"], strict=True):
+        for name in ("read", "write", "trim"):
+            assert a[name]["io_bytes"] + a[name]["total_ios"] >= 0
+        total = sum(a[name]["total_ios"] for name in ("read", "write"))
+        assert total == sum(b[name]["total_ios"] for name in ("read", "write"))
