@@ -1,0 +1,458 @@
+"""The charts of a report, each as a Vega-Lite specification.
+
+Knows what is drawn, in which units and colours. Every chart gets data the analysis has
+already reduced, and is `None` when there is nothing to draw. Knows no page.
+Colours are Okabe and Ito's, which people with any colour vision can tell apart
+(https://jfly.uni-koeln.de/color/).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from loadstone.analysis.heatmap import heatmap
+from loadstone.analysis.series import percentile_column, series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.measurement import By
+    from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import Total
+
+Spec = dict[str, Any]
+SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+
+COLOURS: Final = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00", "#000000",
+)  # fmt: skip
+MAX_LINES: Final = len(COLOURS)
+MAX_WINDOWS: Final = 120
+MAX_COLUMNS: Final = 60
+MAX_RAMPS: Final = 32
+WIDTH: Final = 430
+HEIGHT: Final = 210
+FONT: Final = "Helvetica, Arial, sans-serif"
+PERCENTILES: Final = (50.0, 99.0, 99.9)
+
+_TIME_LABEL: Final = (
+    "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s'"
+    " : datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms'"
+    " : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' µs'"
+    " : format(datum.value, '~g') + ' ns'"
+)
+_COUNT_LABEL: Final = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + 'M'"
+    " : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + 'k' : format(datum.value, '~g')"
+)
+
+
+def config() -> Spec:
+    """Return what all charts have in common."""
+    return {
+        "font": FONT,
+        "background": "white",
+        "view": {"stroke": None},
+        "axis": {
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "titleColor": "#555",
+            "labelColor": "#333",
+            "gridColor": "#e6e6e6",
+            "domainColor": "#999",
+            "tickColor": "#999",
+        },
+        "legend": {
+            "orient": "top",
+            "title": None,
+            "labelFontSize": 12,
+            "labelLimit": 190,
+            "columns": 4,
+            "columnPadding": 22,
+            "offset": 6,
+            "symbolStrokeWidth": 3,
+        },
+        "title": {"anchor": "start", "fontSize": 13, "fontWeight": "bold", "color": "#222", "offset": 10},
+    }
+
+
+def together(specs: Sequence[Spec]) -> Spec:
+    """Return one chart of many, two in a row, each with its own scales."""
+    inner = [{k: v for k, v in spec.items() if k not in {"$schema", "config"}} for spec in specs]
+    return {
+        "$schema": SCHEMA,
+        "config": config(),
+        "padding": 16,
+        "columns": 2,
+        "spacing": {"row": 36, "column": 44},
+        "concat": inner,
+        "resolve": {"scale": dict.fromkeys(("color", "stroke", "strokeDash"), "independent")},
+    }
+
+
+def window_ns(summary: Summary, most: int = MAX_WINDOWS) -> int:
+    """Return a window that gives at most `most` points over the run."""
+    interval_ns = summary.measurement.plan.interval_ns
+    return max(1, -(-summary.measurement.ended_ns // (most * interval_ns))) * interval_ns
+
+
+def iops(summary: Summary) -> Spec | None:
+    """Return IOPS over time, one line per job and operation."""
+    return _rates(summary, "iops", "IOPS", 1.0, _COUNT_LABEL)
+
+
+def bandwidth(summary: Summary) -> Spec | None:
+    """Return bandwidth over time, one line per job and operation, in one fitting unit."""
+    table = _by_job(summary)
+    top = table["bytes_per_s"].max() if table.height else None
+    size, unit = next(
+        (
+            (size, unit)
+            for size, unit in ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"))
+            if isinstance(top, float) and top >= size
+        ),
+        (1 << 10, "KiB/s"),
+    )
+    return _rates(summary, "bytes_per_s", f"Bandwidth, {unit}", float(size), "format(datum.value, ',~g')")
+
+
+def latency(summary: Summary, by: By, key: int) -> Spec | None:
+    """Return latency percentiles and the maximum over time of one line, its operations together."""
+    table = series(summary.measurement, by, window_ns=window_ns(summary), percentiles=PERCENTILES)
+    table = table.filter((pl.col("key") == key) & (pl.col("ops") > 0) & (pl.col("op") != "sync"))
+    names = {percentile_column(p): f"p{p:g}" for p in PERCENTILES} | {"max_ns": "max"}
+    rows = [
+        {"t": _middle_s(row), "ns": row[column], "what": f"{row['op']} {name}", "op": row["op"], "p": name}
+        for row in table.iter_rows(named=True)
+        for column, name in names.items()
+    ]
+    # A gap within a line stays a gap; a line with nothing at all is no line.
+    known = {row["what"] for row in rows if row["ns"]}
+    rows = [row for row in rows if row["what"] in known]
+    if not rows:
+        return None
+    shown = [name for name in names.values() if _any(rows, "p", name)]
+    spec = _time_chart(
+        summary, "Latency over time", rows, field="p", names=shown, span_s=_span_s(summary, by, key)
+    )
+    encoding = spec["layer"][-1]["encoding"]
+    encoding["y"] = _latency_axis("ns", [row["ns"] for row in rows if row["ns"]])
+    encoding["detail"] = {"field": "what"}
+    ops = list(dict.fromkeys(row["op"] for row in rows))
+    if len(ops) > 1:
+        dashes = {"domain": ops, "range": [[1, 0], [5, 3], [2, 2]][: len(ops)]}
+        legend = {"symbolType": "stroke", "symbolSize": 400}
+        encoding["strokeDash"] = {"field": "op", "type": "nominal", "scale": dashes, "legend": legend}
+    return spec
+
+
+def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
+    """Return how one line's latencies were spread over time: colour is the share of a window's I/Os."""
+    cells = heatmap(summary.measurement, by, key, window_ns=window_ns(summary, MAX_COLUMNS))
+    if cells.height == 0:
+        return None
+    rows = [
+        {
+            "t0": row["start_ns"] / 1e9,
+            "t1": row["end_ns"] / 1e9,
+            "low": max(1, row["low_ns"]),
+            "high": row["high_ns"],
+            "share": round(100 * row["share"], 4),
+        }
+        for row in cells.iter_rows(named=True)
+    ]
+    bounds = [row["low"] for row in rows] + [row["high"] for row in rows]
+    least = min(*(row["share"] for row in rows), 10)
+    colours = {"type": "log", "scheme": "viridis", "reverse": True, "domain": [least, 100]}
+    return {
+        **_base("Latency heat map", rows),
+        # Without anti-aliasing neighbours share an edge; a hairline of the same colour closes the gap.
+        "mark": {"type": "rect", "strokeWidth": 0.5, "clip": True},
+        "encoding": {
+            "x": _time_axis(_span_s(summary, by, key), "t0"),
+            "x2": {"field": "t1"},
+            "y": _latency_axis("low", bounds),
+            "y2": {"field": "high"},
+            "stroke": {"field": "share", "type": "quantitative", "scale": colours, "legend": None},
+            "color": {
+                "field": "share",
+                "type": "quantitative",
+                "scale": colours,
+                "legend": {
+                    "title": "share of I/Os, %",
+                    "titleFontWeight": "normal",
+                    "gradientLength": 200,
+                    "gradientThickness": 10,
+                    "format": "~g",
+                    "values": [v for v in (0.001, 0.01, 0.1, 1, 10, 100) if v >= least],
+                },
+            },
+        },
+    }
+
+
+def distribution(totals: Sequence[Total]) -> Spec | None:
+    """Return latency against percentile, out to the slowest I/O; `totals` are the lines to draw.
+
+    The horizontal axis is 1 / (1 - p), so that each nine has the same room. Dashed: fewer
+    than ten samples lie beyond.
+    """
+    rows: list[Spec] = []
+    for name, total, op in _lines(totals):
+        lat = total.ops[op].latencies.get("lat")
+        if lat is None:
+            continue
+        points = [(1.0, max(1, lat.min_ns), True)]
+        for beyond, value in lat.histogram.tail():
+            inverse = 1 / beyond if beyond > 0 else 2.0 * lat.count
+            if inverse < points[-1][0] * 1.02 and beyond > 0:
+                continue
+            points.append((inverse, min(max(value, 1), lat.max_ns), beyond * lat.count >= 9.5))
+        points[-1] = (points[-1][0], max(1, lat.max_ns), False)
+        sure = [(x, y) for x, y, known in points if known]
+        rest = sure[-1:] + [(x, y) for x, y, known in points if not known]
+        rows += [{"x": x, "ns": y, "line": name, "sure": True} for x, y in sure]
+        rows += [{"x": x, "ns": y, "line": name, "sure": False} for x, y in rest]
+    if not rows:
+        return None
+    top = max(row["x"] for row in rows)
+    labels = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")]
+    labels += [(1e6, "99.9999"), (1e7, "99.99999")]
+    shown = [(value, text) for value, text in labels if value <= top * 1.2]
+    expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in shown) + " : ''"
+    names = [name for name, _, _ in _lines(totals) if _any(rows, "line", name)]
+    encoding = {
+        "x": {
+            "field": "x",
+            "type": "quantitative",
+            "scale": {"type": "log", "domain": [1, max(10, top)], "nice": False},
+            "axis": {
+                "title": "percentile",
+                "values": [value for value, _ in shown],
+                "labelExpr": expression,
+                "labelOverlap": True,
+            },
+        },
+        "y": _latency_axis("ns", [row["ns"] for row in rows]),
+        "color": _colour("line", names),
+    }
+    line = {"type": "line", "strokeWidth": 1.8, "interpolate": "step-before", "clip": True}
+    return {
+        **_base("Latency distribution to the tail", rows),
+        "encoding": encoding,
+        "layer": [
+            {"mark": line, "transform": [{"filter": "datum.sure"}]},
+            {"mark": line | {"strokeDash": [4, 3]}, "transform": [{"filter": "!datum.sure"}]},
+        ],
+    }
+
+
+def host_cpu(summary: Summary) -> Spec | None:
+    """Return how busy the host's CPUs were, by kind."""
+    host = summary.bundle.host()
+    kinds = {"user": "user", "system": "system", "irq": "irq", "iowait": "I/O wait", "steal": "stolen"}
+    present = [kind for kind in kinds if f"cpu.all.{kind}_ns" in host.columns]
+    if not present or host.height == 0:
+        return None
+    every = [name for name in host.columns if name.startswith("cpu.all.")]
+    rows: list[Spec] = []
+    for row in host.iter_rows(named=True):
+        whole, below = sum(row[name] or 0 for name in every), 0.0
+        for kind in present if whole else []:
+            upto = below + 100 * (row[f"cpu.all.{kind}_ns"] or 0) / whole
+            times = {"t0": (row["t_ns"] - row["dt_ns"]) / 1e9, "t1": row["t_ns"] / 1e9}
+            rows.append({**times, "low": below, "high": upto, "kind": kinds[kind]})
+            below = upto
+    if not rows:
+        return None
+    names = [kinds[kind] for kind in present]
+    return {
+        **_base("CPU of the host, % of all CPUs", rows),
+        "mark": {"type": "rect", "clip": True},
+        "encoding": {
+            "x": _time_axis(_whole_s(summary), "t0"),
+            "x2": {"field": "t1"},
+            "y": {
+                "field": "low",
+                "type": "quantitative",
+                "scale": {"domain": [0, 100]},
+                "axis": {"title": None, "tickCount": 5},
+            },
+            "y2": {"field": "high"},
+            "color": _colour("kind", names),
+        },
+    }
+
+
+def host_memory(summary: Summary) -> Spec | None:
+    """Return the host's memory over time: available, cached, dirty, and the engine's own."""
+    host = summary.bundle.host()
+    kinds = {
+        "memory.available_bytes": "available",
+        "memory.cached_bytes": "page cache",
+        "memory.dirty_bytes": "dirty",
+        "engine.rss_bytes": "engine",
+    }
+    rows = [
+        {"t": row["t_ns"] / 1e9, "gib": row[column] / (1 << 30), "line": name}
+        for row in host.iter_rows(named=True)
+        for column, name in kinds.items()
+        if row.get(column) is not None
+    ]
+    if not rows:
+        return None
+    names = [name for name in kinds.values() if _any(rows, "line", name)]
+    spec = _time_chart(
+        summary, "Memory of the host, GiB", rows, field="line", names=names, span_s=_whole_s(summary)
+    )
+    spec["layer"][-1]["encoding"]["y"] = {
+        "field": "gib",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": None, "tickCount": 5},
+    }
+    return spec
+
+
+def _rates(summary: Summary, field: str, title: str, divisor: float, label: str) -> Spec | None:
+    table = _by_job(summary)
+    rows = [
+        {"t": _middle_s(row), "v": None if row[field] is None else row[field] / divisor, "line": row["line"]}
+        for row in table.iter_rows(named=True)
+        if field == "iops" or row["op"] != "sync"
+    ]
+    if not rows:
+        return None
+    names = list(dict.fromkeys(row["line"] for row in rows))
+    spec = _time_chart(summary, title, rows, field="line", names=names, span_s=_whole_s(summary))
+    spec["layer"][-1]["encoding"]["y"] = {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": None, "labelExpr": label, "tickCount": 5},
+    }
+    return spec
+
+
+def _by_job(summary: Summary) -> pl.DataFrame:
+    """Series with a column `line`: by job and operation, or by operation when those are too many."""
+    named = _lines(summary.totals("job"))
+    few = len(named) <= MAX_LINES
+    table = series(summary.measurement, "job" if few else "all", window_ns=window_ns(summary), percentiles=())
+    names = {(total.line.key, op): name for name, total, op in named} if few else {}
+    line = [
+        names.get((key, op), op if not few else None)
+        for key, op in zip(table["key"], table["op"], strict=True)
+    ]
+    return table.with_columns(pl.Series("line", line, pl.String)).filter(pl.col("line").is_not_null())
+
+
+def _lines(totals: Sequence[Total]) -> list[tuple[str, Total, str]]:
+    """Name, line and operation of everything that happened; names are as short as they can be."""
+    every = [(total, op) for total in totals for op in total.ops]
+    jobs, ops = {total.line.key for total, _ in every}, {op for _, op in every}
+    named = []
+    for total, op in every:
+        one_op = len(total.ops) == 1
+        name = total.line.name if one_op and (len(jobs) > 1 or len(ops) == 1) else f"{total.line.name} {op}"
+        named.append((op if len(jobs) == 1 else name, total, op))
+    return named
+
+
+def _time_chart(
+    summary: Summary,
+    title: str,
+    rows: list[Spec],
+    *,
+    field: str,
+    names: list[str],
+    span_s: tuple[float, float],
+) -> Spec:
+    """Return a line per name over time; ramps are shaded. The caller adds the vertical axis."""
+    few = len(rows) < 60 * len(names)
+    line: Spec = {
+        "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
+        "encoding": {"x": _time_axis(span_s, "t"), "color": _colour(field, names)},
+    }
+    return {**_base(title, rows), "layer": [*_ramps(summary, span_s), line]}
+
+
+def _ramps(summary: Summary, span_s: tuple[float, float]) -> list[Spec]:
+    spans = {(start, ramp_end) for start, ramp_end, _ in summary.measurement.spans if ramp_end > start}
+    if not spans or len(spans) > MAX_RAMPS:
+        return []
+    values = [{"t0": start / 1e9, "t1": end / 1e9} for start, end in sorted(spans)]
+    return [
+        {
+            "data": {"values": values},
+            "mark": {"type": "rect", "color": "#eee", "clip": True},
+            "encoding": {"x": _time_axis(span_s, "t0"), "x2": {"field": "t1"}},
+        }
+    ]
+
+
+def _base(title: str, rows: list[Spec]) -> Spec:
+    return {
+        "$schema": SCHEMA,
+        "title": title,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "config": config(),
+        "data": {"values": rows},
+    }
+
+
+def _whole_s(summary: Summary) -> tuple[float, float]:
+    return 0.0, max(summary.measurement.ended_ns / 1e9, 1e-3)
+
+
+def _span_s(summary: Summary, by: By, key: int) -> tuple[float, float]:
+    """Return when the line's first stream began and its last one ended."""
+    line = summary.measurement.lines(by)[key]
+    spans = [summary.measurement.spans[index] for index in line.streams]
+    ran = [(start, end) for start, _, end in spans if end > start]
+    if not ran:
+        return _whole_s(summary)
+    return min(start for start, _ in ran) / 1e9, max(end for _, end in ran) / 1e9
+
+
+def _time_axis(span_s: tuple[float, float], field: str) -> Spec:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"domain": list(span_s), "nice": False},
+        "axis": {"title": "time, s", "grid": False, "tickCount": 6, "labelFlush": False},
+    }
+
+
+def _latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
+    """Return a logarithmic axis over whole steps of 1, 2, 5; labelled where there is room."""
+    low, high = min(values_ns), max(values_ns)
+    marks = [step * 10.0**power for power in range(14) for step in (1, 2, 5)]
+    bottom = max([mark for mark in marks if mark <= low], default=1.0)
+    top = min([mark for mark in marks if mark >= high and mark > bottom], default=high)
+    inside = [mark for mark in marks if bottom <= mark <= top]
+    if len(inside) > 9:
+        inside = [mark for mark in inside if f"{mark:.0e}".startswith("1")]
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [bottom, top], "nice": False},
+        "axis": {"title": None, "values": inside, "labelExpr": _TIME_LABEL},
+    }
+
+
+def _colour(field: str, names: list[str]) -> Spec:
+    colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
+    return {"field": field, "type": "nominal", "scale": {"domain": names, "range": colours}}
+
+
+def _middle_s(row: Spec) -> float:
+    return float(row["start_ns"] + row["end_ns"]) / 2e9
+
+
+def _any(rows: list[Spec], field: str, name: str) -> bool:
+    return any(row[field] == name for row in rows)

@@ -1,0 +1,217 @@
+"""The report of one run: a page that needs nothing but itself, or its charts alone.
+
+Knows which parts a report has and in which order. Charts are drawn as SVG before the page is
+written, so that it works offline, on paper and without scripts. Computes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+import vl_convert
+
+from loadstone import __version__
+from loadstone.analysis.summary import Summary, summarise
+from loadstone.errors import InputError
+from loadstone.report import charts, units
+from loadstone.report.terminal import cells
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.analysis.measurement import By
+    from loadstone.analysis.totals import Total
+    from loadstone.bundle.read import Bundle
+    from loadstone.report.charts import Spec
+
+VEGA_LITE: Final = "6.4"
+MAX_SECTIONS: Final = 6
+"""With more jobs than this the charts are of all jobs together."""
+PNG_SCALE: Final = 2.0
+STATUS: Final = {
+    "complete": "The run did all that was asked.",
+    "interrupted": "The run was stopped by the user; this is what had been measured.",
+    "failed": "The run failed; this is what had been measured.",
+    "partial": "The run was killed and its bundle never sealed; this is what had been written.",
+}
+KINDS: Final = {
+    "trap": "read differently by fio",
+    "changed": "done another way",
+    "harmless": "without effect here",
+    "engine": "said by the engine",
+    "info": "note",
+}
+FORMATS: Final = (".html", ".svg", ".png", ".pdf")
+
+
+def write(bundle: Bundle, path: Path) -> None:
+    """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
+
+    Raises `InputError` for another ending, for a path that cannot be written, and for a
+    picture of a run with nothing to draw.
+    """
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        found = f"ends in {kind!r}" if kind else "has no ending"
+        raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
+    content = render(bundle).encode() if kind == ".html" else _picture(bundle, kind, path)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"{path}: the report cannot be written: {error.strerror}") from error
+
+
+def render(bundle: Bundle) -> str:
+    """Return the page as HTML."""
+    made = summarise(bundle)
+    files = resources.files("loadstone.report")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string((files / "page.html").read_text())
+    whole = (charts.iops(made), charts.bandwidth(made), charts.distribution(made.totals("job")))
+    return template.render(
+        style=(files / "page.css").read_text(),
+        version=__version__,
+        status=bundle.status,
+        status_text=STATUS[bundle.status],
+        title=_title(made),
+        facts=_facts(made),
+        jobs=_table(made.totals("job"), made),
+        targets=_table(made.totals("target"), None),
+        tails=_tails(made.totals("job")),
+        overview=_drawn(*whole),
+        sections=[
+            {
+                "name": total.line.name,
+                "about": _about(made, total),
+                "charts": _drawn(*_of_line(made, by, total)),
+            }
+            for by, total in sections(made)
+        ],
+        host=_drawn(charts.host_cpu(made), charts.host_memory(made)),
+        notes=[(KINDS.get(note.kind, note.kind), note.text, note.where) for note in made.notes],
+        problems=made.problems,
+        inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],
+        request=" ".join(str(word) for word in bundle.request.get("argv", [])),
+        environment=_flat(bundle.environment),
+    )
+
+
+def sections(made: Summary) -> list[tuple[By, Total]]:
+    """Return the lines that get charts of their own: the jobs, or everything when they are many."""
+    jobs = [total for total in made.totals("job") if total.ops]
+    if len(jobs) <= MAX_SECTIONS:
+        return [("job", total) for total in jobs]
+    return [("all", made.total)]
+
+
+def pictures(made: Summary) -> list[Spec]:
+    """Return every chart of the report, in its order."""
+    found = [charts.iops(made), charts.bandwidth(made), charts.distribution(made.totals("job"))]
+    for by, total in sections(made):
+        for spec in _of_line(made, by, total):
+            if spec is not None and made.totals("job")[1:]:
+                spec["title"] = f"{total.line.name}: {spec['title']}"
+            found.append(spec)
+    found += [charts.host_cpu(made), charts.host_memory(made)]
+    return [spec for spec in found if spec is not None]
+
+
+def _picture(bundle: Bundle, kind: str, path: Path) -> bytes:
+    specs = pictures(summarise(bundle))
+    if not specs:
+        raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
+    spec = charts.together(specs)
+    if kind == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+    if kind == ".png":
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=PNG_SCALE))
+    return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+
+
+def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
+    key = total.line.key
+    return charts.latency(made, by, key), charts.latency_heatmap(made, by, key)
+
+
+def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
+    """Return what each chart shows, and its SVG."""
+    return [
+        (str(spec["title"]), vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+        for spec in specs
+        if spec is not None
+    ]
+
+
+def _title(made: Summary) -> str:
+    names = [total.line.name for total in made.totals("job")]
+    some = ", ".join(names[:4])
+    return some if len(names) <= 4 else f"{some} and {len(names) - 4} more jobs"
+
+
+def _facts(made: Summary) -> list[tuple[str, str]]:
+    """Return what a reader wants to know before any number."""
+    plan, host = made.measurement.plan, made.bundle.environment.get("host", {})
+    targets = [target.path for target in plan.targets]
+    more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
+    facts = [("On", ", ".join(targets[:3]) + more)]
+    if made.started is not None:
+        facts.append(("Started", made.started.strftime("%Y-%m-%d %H:%M:%S UTC")))
+    facts.append(("Length", units.seconds(made.duration_s)))
+    known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
+    if any(known):
+        facts.append(("Host", " · ".join(str(part) for part in known if part)))
+    used = made.cpu_of(made.total)
+    if used is not None and used[0].ios:
+        user, system = used[0].user_ns_per_io, used[0].system_ns_per_io
+        facts.append(("CPU per I/O", f"{units.duration(user)} user + {units.duration(system)} system"))
+    facts.append(("Backend", ", ".join(made.backends_of(made.total))))
+    return facts
+
+
+def _about(made: Summary, total: Total) -> str:
+    streams = [made.measurement.plan.streams[index] for index in total.line.streams]
+    depths = sorted({stream.iodepth for stream in streams})
+    depth = str(depths[0]) if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
+    many = f"{len(streams)} streams" if len(streams) != 1 else "1 stream"
+    return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
+
+
+def _table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, list[str], str]]:
+    """Return name, operation, cells and decimal bandwidth, one row per operation; names only once."""
+    rows: list[tuple[str, str, list[str], str]] = []
+    lines = [(total.line.name, total) for total in totals]
+    if whole is not None and len(totals) > 1:
+        lines.append(("total", whole.total))
+    for name, total in lines:
+        for index, (op, stats) in enumerate(total.ops.items()):
+            rate = stats.bandwidth.value if stats.bandwidth and stats.bytes else None
+            rows.append(("" if index else name, op, cells(stats), units.bandwidth_decimal(rate)))
+    return rows
+
+
+def _tails(totals: list[Total]) -> list[tuple[str, str, list[str]]]:
+    """Return the whole latency table: how long each part of an I/O's life took."""
+    rows: list[tuple[str, str, list[str]]] = []
+    for total in totals:
+        for op, stats in total.ops.items():
+            for kind, lat in stats.latencies.items():
+                shown: list[float | None] = [lat.min_ns, lat.mean.value, lat.stddev]
+                shown += [lat.percentile(p) for p in (50, 90, 95, 99, 99.9, 99.99)]
+                texts = [units.duration(value) for value in [*shown, lat.max_ns]]
+                rows.append((f"{total.line.name} {op}", kind, texts))
+    return rows
+
+
+def _flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested facts as lines of a path and a text."""
+    if isinstance(value, dict):
+        return [line for key, one in value.items() for line in _flat(one, f"{prefix}{key} ")]
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return [line for index, one in enumerate(value) for line in _flat(one, f"{prefix}{index} ")]
+    name = prefix.strip()
+    if name.endswith("_bytes") and isinstance(value, int):
+        return [(name.removesuffix("_bytes"), units.size(value))]
+    return [(name, value if isinstance(value, str) else json.dumps(value))]
