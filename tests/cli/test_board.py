@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from loadstone.cli.board import Board, stage_lengths_ns
-from loadstone.cli.live import bytes_text, count_text, time_text
 from tests.guard.plans import plan, target
 
 
@@ -85,15 +84,3 @@ def test_layout_adds_up_over_targets_and_ends_with_the_start() -> None:
     assert (layout.done_bytes, layout.total_bytes) == (10, 20)
     one.event({"type": "start"})
     assert one.layout() is None
-
-
-def test_units() -> None:
-    assert [count_text(x) for x in (None, 0, 999, 12_345, 1_234_567)] == ["–", "0", "999", "12.35k", "1.235M"]
-    assert [bytes_text(x) for x in (0, 1536, 3 << 30)] == ["0 B", "1.5 KiB", "3 GiB"]
-    assert [time_text(x) for x in (0, 999, 1500, 2_500_000, 3_000_000_000)] == [
-        "–",
-        "999 ns",
-        "1.5 µs",
-        "2.5 ms",
-        "3 s",
-    ]
