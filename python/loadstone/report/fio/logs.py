@@ -278,9 +278,8 @@ def _averages(source: Source, log: LogFile, span: Span) -> list[str]:
 
 def _window_end_ms(log: LogFile, window: int, last: object, span: Span) -> int:
     end_ms = (window + 1) * log.window_ms
-    return (
-        span.ms if window == last and (span.ms < end_ms or span.ms - end_ms < log.window_ms // 10) else end_ms
-    )
+    # The last one may be cut short, or hold a little more; a few milliseconds are none of both.
+    return span.ms if window == last and abs(span.ms - end_ms) > log.window_ms // 50 else end_ms
 
 
 def _window_line(log: LogFile, end_ms: int, op: int, mean: float, most: float) -> str:
