@@ -19,6 +19,7 @@ use crate::orders;
 use crate::plan::{Backend, Plan};
 use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
+use crate::slots::NOT_HANDED;
 use crate::target::{self, OpenTarget};
 
 /// How often the main thread looks up when no message comes.
@@ -368,7 +369,7 @@ impl Run {
         let mut said = 0;
         for index in 0..hand.slots.len() {
             let slot = hand.slots.copy(index);
-            if slot.handed_ns == 0 || said >= crate::events::MAX_ERRORS_PER_TARGET {
+            if slot.handed_ns == NOT_HANDED || said >= crate::events::MAX_ERRORS_PER_TARGET {
                 continue;
             }
             said += 1;

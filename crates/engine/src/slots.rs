@@ -7,6 +7,9 @@ use std::cell::UnsafeCell;
 
 use crate::backend::{Op, OPS};
 
+/// `handed_ns` of a free slot. Not 0: a virtual clock starts there.
+pub const NOT_HANDED: u64 = u64::MAX;
+
 /// One I/O that is free to be issued or in flight. One cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
@@ -15,7 +18,7 @@ pub struct Slot {
     pub intended_ns: u64,
     /// When the worker picked it up.
     pub picked_ns: u64,
-    /// When it was handed to the kernel; 0 while the slot is free.
+    /// When it was handed to the kernel; [`NOT_HANDED`] while the slot is free.
     pub handed_ns: u64,
     /// Byte offset in the target.
     pub offset: u64,
@@ -42,7 +45,7 @@ impl Slot {
         Self {
             intended_ns: 0,
             picked_ns: 0,
-            handed_ns: 0,
+            handed_ns: NOT_HANDED,
             offset: 0,
             len: 0,
             row: 0,

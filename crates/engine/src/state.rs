@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::record::{Run, Table};
 use crate::rows::{ops_of, Rows};
 use crate::samples::IoRecord;
-use crate::slots::{batch_column, count_depths, Counters, Slot};
+use crate::slots::{batch_column, count_depths, Counters, Slot, NOT_HANDED};
 use crate::stream::{Phase, Reason, StreamState};
 use crate::worker::BATCH;
 
@@ -550,11 +550,11 @@ impl State {
             let mut said = 0;
             for slot_index in first..first + depth {
                 let slot = self.slots[slot_index as usize];
-                if slot.handed_ns == 0 {
+                if slot.handed_ns == NOT_HANDED {
                     continue;
                 }
                 self.in_flight -= 1;
-                self.slots[slot_index as usize].handed_ns = 0;
+                self.slots[slot_index as usize].handed_ns = NOT_HANDED;
                 if said < MAX_ERRORS_PER_TARGET {
                     said += 1;
                     self.say(Message::Event(Event::Hung {
@@ -630,7 +630,11 @@ impl State {
         if self.in_flight == 0 {
             return;
         }
-        for slot in self.slots.iter().filter(|slot| slot.handed_ns != 0) {
+        for slot in self
+            .slots
+            .iter()
+            .filter(|slot| slot.handed_ns != NOT_HANDED)
+        {
             let ramp = u32::from(self.streams[slot.stream as usize].in_ramp);
             self.table.totals_mut(slot.row + ramp).in_flight += 1;
         }
@@ -668,7 +672,7 @@ impl State {
         self.slots
             .iter()
             .map(|slot| slot.handed_ns)
-            .filter(|&handed| handed > 0)
+            .filter(|&handed| handed != NOT_HANDED)
             .min()
             .unwrap_or(0)
     }
@@ -696,7 +700,7 @@ impl State {
         let slot = &mut self.slots[done.slot as usize];
         let index = slot.stream;
         let stream = &mut self.streams[index as usize];
-        if slot.handed_ns == 0 {
+        if slot.handed_ns == NOT_HANDED {
             return; // given up before
         }
         if !stream.simple || done.result != slot.len as i32 {
@@ -721,7 +725,7 @@ impl State {
         }
         self.counters[index as usize].completed[slot.op as usize] += 1;
         slot.intended_ns = now;
-        slot.handed_ns = 0;
+        slot.handed_ns = NOT_HANDED;
         stream.free.push(done.slot);
         stream.last_done_ns = now;
         self.in_flight -= 1;
@@ -761,7 +765,7 @@ impl State {
         }
         let freed = &mut self.slots[done.slot as usize];
         freed.intended_ns = now;
-        freed.handed_ns = 0;
+        freed.handed_ns = NOT_HANDED;
         self.in_flight -= 1;
         let stream = &mut self.streams[index as usize];
         stream.free.push(done.slot);
