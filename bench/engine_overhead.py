@@ -132,9 +132,8 @@ def main() -> None:
                 found[name].append(cost(run(options.short), run(options.long)))
         medians = {name: median(costs) for name, costs in found.items()}
         for name, m in medians.items():
-            print(
-                f"{target} {rw:9} {name:15} {m.iops / 1e6:7.2f} M IOPS  {m.user_ns:5.0f} + {m.system_ns:4.0f} ns"
-            )
+            rate, per_io = f"{m.iops / 1e6:7.2f} M IOPS", f"{m.user_ns:5.0f} + {m.system_ns:4.0f} ns"
+            print(f"{target} {rw:9} {name:15} {rate}  {per_io} (user + system)")
         ours = medians["engine"].iops
         default, tuned = ours / medians["fio"].iops, ours / medians["fio tuned"].iops
         print(f"{target} {rw:9} x{default:.2f} of fio's defaults, x{tuned:.2f} of fio tuned")

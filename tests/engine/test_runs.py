@@ -235,3 +235,54 @@ def test_a_bad_plan_is_refused_with_the_field(tmp_path: Path, changes: dict[str,
     fatal = json.loads(done.stdout)
     assert (fatal["type"], fatal["code"]) == ("fatal", 2)
     assert fatal["message"].startswith(path)
+
+
+def test_ios_that_never_come_back_are_reported_and_the_run_ends(tmp_path: Path) -> None:
+    device = {
+        "seed": 3,
+        "servers": 8,
+        "read_ns": 100_000,
+        "write_ns": 100_000,
+        "service": "constant",
+        "stall_every_ns": 0,
+        "stall_ns": 0,
+        "error_ppm": 0,
+        "short_ppm": 0,
+        "hang_ppm": 100,
+    }
+    one = stream(runtime_ns=500_000_000, time_based=True, iodepth=64)
+    virtual = target("", "virtual", 1 << 30)
+    outcome = run(plan([virtual], [one], [worker({"type": "sim", "device": device})]), tmp_path)
+    assert outcome.code == 0
+    assert_conserved(outcome)
+    hung = outcome.of("hung")
+    assert hung
+    assert all(event["age_ns"] >= 1_000_000_000 for event in hung), "younger than the grace"
+    end = outcome.of("stream_end")[0]
+    assert end["reason"] == "hung"
+    assert end["t_ns"] <= 500_000_000 + 1_000_000_000 + 100_000_000
+
+
+def test_the_simulation_repeats_exactly(tmp_path: Path) -> None:
+    device = {
+        "seed": 3,
+        "servers": 4,
+        "read_ns": 50_000,
+        "write_ns": 50_000,
+        "service": "exponential",
+        "stall_every_ns": 0,
+        "stall_ns": 0,
+        "error_ppm": 0,
+        "short_ppm": 0,
+        "hang_ppm": 0,
+    }
+    virtual = target("", "virtual", 1 << 30)
+    one = stream(runtime_ns=2_000_000_000, time_based=True)
+    outcomes = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        document = plan([virtual], [one], [worker({"type": "sim", "device": device})])
+        outcomes.append(run(document, tmp_path / name))
+    assert outcomes[0].rows == outcomes[1].rows
+    # Four servers of 50 microseconds each: 80,000 per second.
+    assert outcomes[0].total("ops") == pytest.approx(160_000, rel=0.02)
