@@ -69,14 +69,21 @@ def make(files: list[list[str]], rng: random.Random) -> bytes:
     return data
 
 
+def accepts(name: str, value: str) -> bool:
+    """Whether an option can be read with this value."""
+    try:
+        read_jobfiles([TextSource(f"[a]\n{name}={value}\n")], options=ReadOptions(allow_exec=True))
+    except LoadstoneError:
+        return False
+    return True
+
+
 def change(lines: list[str], files: list[list[str]], rng: random.Random) -> None:
     """Change a few lines in place."""
     at = rng.randrange(len(lines) + 1)
     what = rng.random()
     if what < 0.6:
-        name = rng.choice(NAMES)
-        equals = rng.choice(["=", "=", "=", " = ", "= ", " ="])
-        lines.insert(at, name if rng.random() < 0.1 else f"{name}{equals}{rng.choice(VALUES)}")
+        lines.insert(max(at, 1), option(rng))
     elif what < 0.7 and lines:
         lines[at - 1] = lines[at - 1].replace("=", rng.choice(["==", "", " = ", "=;", "=#"]), 1)
     elif what < 0.8 and lines:
@@ -90,6 +97,17 @@ def change(lines: list[str], files: list[list[str]], rng: random.Random) -> None
 
 
 NAMES = sorted(BY_NAME)
+NUMBERS = [name for name in NAMES if BY_NAME[name].verdict == "honoured" and accepts(name, "2")]
+"""Options that take a plain number: mostly these, so that many files reach the planner."""
+
+
+def option(rng: random.Random) -> str:
+    """Return a line with an option, three times of four one that can be read."""
+    if rng.random() < 0.75:
+        return f"{rng.choice(NUMBERS)}={rng.choice(['0', '1', '2', '7', '64', '4k', '1m', '50'])}"
+    name = rng.choice(NAMES)
+    equals = rng.choice(["=", "=", "=", " = ", "= ", " ="])
+    return name if rng.random() < 0.1 else f"{name}{equals}{rng.choice(VALUES)}"
 
 
 def host(rng: random.Random) -> HostFacts:

@@ -331,7 +331,7 @@ class Workload(_Model):
             if not targets and job.name in mapping:
                 targets = (TargetName(path=mapping[job.name], written=job.name),)
             jobs.append(job.model_copy(update={"targets": targets}))
-        return self._with(jobs, [f"{old} is {new}" for old, new in mapping.items()])
+        return self._with(jobs, ", ".join(f"{old} is {new}" for old, new in mapping.items()))
 
     def with_targets(self, paths: Sequence[str]) -> Workload:
         """Let every job use these targets instead of its own. Raises InputError without effect."""
@@ -354,14 +354,14 @@ class Workload(_Model):
                 jobs.append(
                     job.model_copy(update={**update, "name": name, "targets": (target,), "stonewall": wall})
                 )
-        return self._with(jobs, ["all jobs use " + ", ".join(paths)])
+        return self._with(jobs, "all jobs use " + ", ".join(paths))
 
     def with_runtime(self, runtime_ns: int) -> Workload:
         """Let every job run this long at most. Nanoseconds, above 0."""
         if runtime_ns <= 0:
             raise InputError("the runtime is 0: expected a time such as 30s")
         jobs = [job.model_copy(update={"runtime_ns": runtime_ns}) for job in self.jobs]
-        return self._with(jobs, [f"every job runs at most {runtime_ns / 1e9:g} s"])
+        return self._with(jobs, f"every job runs at most {runtime_ns / 1e9:g} s")
 
     def with_size(self, size: Amount) -> Workload:
         """Let every job use this much of its targets. Raises InputError where it has no effect."""
@@ -375,11 +375,11 @@ class Workload(_Model):
                 )
         jobs = [job.model_copy(update={"size": size, "io_size": None}) for job in self.jobs]
         amount = f"{size.percent:g}%" if size.percent is not None else f"{size.bytes} bytes"
-        return self._with(jobs, [f"every job uses {amount}"])
+        return self._with(jobs, f"every job uses {amount}")
 
-    def _with(self, jobs: Sequence[Job], changes: Sequence[str]) -> Workload:
-        notes = tuple(Note(where=None, text=f"as asked: {text}", kind="changed") for text in changes)
-        return self.model_copy(update={"jobs": tuple(jobs), "notes": (*self.notes, *notes)})
+    def _with(self, jobs: Sequence[Job], change: str) -> Workload:
+        note = Note(where=None, text=f"as asked: {change}", kind="changed")
+        return self.model_copy(update={"jobs": tuple(jobs), "notes": (*self.notes, note)})
 
 
 def _own_name(job: Job) -> tuple[str, ...]:
