@@ -178,6 +178,7 @@ def test_holes_are_said(plan: Planner) -> None:
         ("[a]\nfilename=/t/1g\nexit_what=all\n", 3, "without exitall"),
         ("[a]\nfilename=/t/1g\nexitall\n[b]\nnew_group\nfilename=/t/1g\n", 3, "one group of several"),
         ("[a]\nnumjobs=65536\n[b]\nnumjobs=2\n", 1, "too many"),
+        ("[a]\nfilename=/t/1g\nnumjobs=4097\n", 3, "threads"),
         ("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=65536\nbs=16m\n", None, "MiB of buffers"),
     ],
 )

@@ -19,12 +19,14 @@ from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
 from loadstone.plan.targets import Targets, TargetUse
+from loadstone.workload.forgotten import refuse_forgotten_target
 
 if TYPE_CHECKING:
     from loadstone.workload.model import Job, Note, Workload
 
 MAX_CLONES: Final = 65_536
 MAX_FILE_USES: Final = 262_144
+MAX_THREADS: Final = 4_096
 MAX_CELLS_PER_UNIT: Final = 64
 """A unit with more targets keeps one histogram for all of them."""
 DEFAULT_GRACE_NS: Final = 10_000_000_000
@@ -149,33 +151,13 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
         if workload.needs_targets and not job.targets:
             raise InputError(f"{workload.name} needs a target", hint="give --target PATH, once or more")
     if not workload.strict_fio_reading:
-        _check_forgotten_target(workload)
+        refuse_forgotten_target(workload.jobs)
     for job in workload.jobs:
         if options.read_only and files.writes(job):
             raise RefusedError(
                 f"[{job.name}] writes, and only reading is allowed",
                 where=job.at("rw"),
                 hint="use rw=read or randread",
-            )
-
-
-def _check_forgotten_target(workload: Workload) -> None:
-    """Refuse a job without a target beside jobs that name devices.
-
-    fio would use a file named after the job in the current directory: a test of the
-    wrong thing.
-    """
-    named = [j for j in workload.jobs if any(t.written.startswith("/dev/") for t in j.targets)]
-    for job in workload.jobs:
-        blank = not job.targets and not job.directories and not job.name.startswith("/")
-        if named and blank and job.filename_format is None and job.ioengine != "null":
-            device = next(t.written for t in named[0].targets if t.written.startswith("/dev/"))
-            raise RefusedError(
-                f"the section [{job.name}] has no filename, while others name devices "
-                f"([{named[0].name}]: {device}); "
-                f"fio would use a file named {job.name}.0.0 in the current directory",
-                where=job.where,
-                hint=f"add filename=... to [{job.name}], or remove the section",
             )
 
 
@@ -325,6 +307,12 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
         workers += [
             plan.Worker(stage=clones[0].stage, backend=how.backend, cpus=how.cpus, nice=how.nice)
         ] * count
+    if len(workers) > MAX_THREADS:
+        raise RefusedError(
+            f"{len(workers)} threads are too many: psync and mmap take one for each clone",
+            where=build.clones[0].job.at("numjobs"),
+            hint="use ioengine=io_uring with a higher iodepth",
+        )
     return workers, worker_of
 
 
