@@ -61,6 +61,14 @@ class Summary:
         return self.totals("all")[0]
 
     @property
+    def has_total(self) -> bool:
+        """Return whether the total tells something: several jobs, and all of them at the same time.
+
+        Rates of jobs that ran one after the other have no sum anybody could see.
+        """
+        return len(self.totals("job")) > 1 and len(self.measurement.stages_of(self.total.line)) == 1
+
+    @property
     def status(self) -> str:
         """The bundle's status."""
         return self.bundle.status
@@ -142,7 +150,7 @@ class Summary:
                 duration_s=self.duration_s,
                 total=shape.Line(**self._line(self.total)),
                 groups=[
-                    shape.Group(**self._line(total), group=self._group_of(total))
+                    shape.Group(**self._line(total), group=self.group_of(total))
                     for total in self.totals("group")
                 ],
                 jobs=[self._job(total) for total in self.totals("job")],
@@ -167,7 +175,7 @@ class Summary:
         units = [unit for unit in self.totals("unit") if unit.line.cells <= total.line.cells]
         return shape.Job(
             **self._line(total),
-            group=self._group_of(total),
+            group=self.group_of(total),
             stages=self.measurement.stages_of(total.line),
             clones=len(streams),
             iodepth=list(dict.fromkeys(stream.iodepth for stream in streams)),
@@ -175,7 +183,8 @@ class Summary:
             units=[shape.Line(**self._line(unit)) for unit in units] if len(units) > 1 else None,
         )
 
-    def _group_of(self, total: Total) -> int:
+    def group_of(self, total: Total) -> int:
+        """Return the reporting group of a job's or a group's line."""
         plan = self.measurement.plan
         return plan.units[plan.cells[min(total.line.cells)].unit].group
 

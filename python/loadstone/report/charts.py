@@ -34,6 +34,7 @@ MAX_COLUMNS: Final = 60
 MAX_RAMPS: Final = 32
 WIDTH: Final = 430
 HEIGHT: Final = 210
+LABEL_LIMIT: Final = 380
 FONT: Final = "Helvetica, Arial, sans-serif"
 PERCENTILES: Final = (50.0, 99.0, 99.9)
 
@@ -69,8 +70,6 @@ def config() -> Spec:
             "orient": "top",
             "title": None,
             "labelFontSize": 12,
-            "labelLimit": 190,
-            "columns": 4,
             "columnPadding": 22,
             "offset": 6,
             "symbolStrokeWidth": 3,
@@ -184,8 +183,7 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
                 "legend": {
                     "title": "share of I/Os, %",
                     "titleFontWeight": "normal",
-                    "gradientLength": 200,
-                    "gradientThickness": 10,
+                    "columns": 6,
                     "format": "~g",
                     "values": [v for v in (0.001, 0.01, 0.1, 1, 10, 100) if v >= least],
                 },
@@ -447,7 +445,11 @@ def _latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
 
 def _colour(field: str, names: list[str]) -> Spec:
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
-    return {"field": field, "type": "nominal", "scale": {"domain": names, "range": colours}}
+    # Text is drawn in a font that is not known here, so it is given room for a wide one.
+    longest = min(max(len(name) for name in names) * 8, LABEL_LIMIT)
+    legend = {"columns": max(1, min(4, WIDTH // (longest + 44))), "labelLimit": LABEL_LIMIT}
+    scale = {"domain": names, "range": colours}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
 
 def _middle_s(row: Spec) -> float:

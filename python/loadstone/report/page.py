@@ -183,7 +183,7 @@ def _table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, l
     """Return name, operation, cells and decimal bandwidth, one row per operation; names only once."""
     rows: list[tuple[str, str, list[str], str]] = []
     lines = [(total.line.name, total) for total in totals]
-    if whole is not None and len(totals) > 1:
+    if whole is not None and whole.has_total:
         lines.append(("total", whole.total))
     for name, total in lines:
         for index, (op, stats) in enumerate(total.ops.items()):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import Stats, Total
     from loadstone.bundle.read import Bundle
 
+WIDE: Final = 110
+"""Columns from which on errors of bandwidths have room."""
 MAX_JOBS: Final = 16
 """More jobs than this are not listed one by one: the report and the JSON have them."""
 STYLES: Final = {"complete": "green", "interrupted": "yellow", "partial": "yellow", "failed": "red"}
@@ -37,7 +39,7 @@ def summary(bundle: Bundle, console: Console) -> None:
     )
     console.print(head)
     if any(total.ops for total in made.totals("job")):
-        console.print(_table(made))
+        console.print(_table(made, narrow=console.width < WIDE))
         console.print(Text("± is one standard error; latency runs from the intended start to the end", "dim"))
     else:
         console.print("nothing was measured")
@@ -48,25 +50,37 @@ def summary(bundle: Bundle, console: Console) -> None:
         console.print(Text(f"problem: {problem.message}{again}", "red"))
 
 
-def _table(made: Summary) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("job", overflow="fold")
-    table.add_column("op")
-    for name in ("IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors"):
-        table.add_column(name, justify="right")
+def _table(made: Summary, *, narrow: bool) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0) if narrow else (0, 1))
+    table.add_column("job", overflow="fold", min_width=6)
+    table.add_column("op", no_wrap=True)
+    for name in (
+        "IOPS",
+        "bandwidth",
+        "mean" if narrow else "latency mean",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "errors",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
     jobs = made.totals("job")
     for total in jobs if len(jobs) <= MAX_JOBS else []:
-        _rows(table, total, total.line.name)
-    if len(jobs) > 1:
+        _rows(table, total, total.line.name, narrow=narrow)
+    if made.has_total or len(jobs) > MAX_JOBS:
         table.add_section()
         name = "total" if len(jobs) <= MAX_JOBS else f"total of {len(jobs)} jobs"
-        _rows(table, made.total, name)
+        _rows(table, made.total, name, narrow=narrow)
     return table
 
 
-def _rows(table: Table, total: Total, name: str) -> None:
+def _rows(table: Table, total: Total, name: str, *, narrow: bool) -> None:
     for op, stats in total.ops.items():
-        table.add_row(Text(name), op, *cells(stats))
+        texts = cells(stats)
+        if narrow and stats.bandwidth and stats.bytes:
+            texts[1] = units.bandwidth(stats.bandwidth.value)
+        table.add_row(Text(name), op, *texts)
         name = ""
 
 

@@ -1,0 +1,207 @@
+"""A bundle's results in other programs' formats.
+
+Knows which format is which and where it goes: text to standard output or a file, tables and
+logs to a path. fio's own formats are made in `report.fio`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from loadstone.analysis.measurement import Measurement
+from loadstone.analysis.series import series
+from loadstone.analysis.summary import Summary, summarise
+from loadstone.bundle.layout import LATENCIES, OPS
+from loadstone.errors import InputError
+from loadstone.report import fio, units
+from loadstone.report.fio import document
+from loadstone.report.terminal import cells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.analysis.totals import Total
+    from loadstone.bundle.read import Bundle
+
+KINDS: Final = ("fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown")
+
+
+def export(bundle: Bundle, kind: str, out: Path | None) -> None:
+    """Write one of `KINDS` to `out`; without it text goes to standard output.
+
+    Parquet goes to `samples-flat.parquet` and fio's logs go to the current directory when no
+    path is given. Raises `InputError` for another kind, or a path that cannot be written.
+    """
+    if kind not in KINDS:
+        raise InputError(f"no export is called {kind!r}; there are {', '.join(KINDS)}")
+    try:
+        if kind == "parquet":
+            flat(bundle).write_parquet(out or Path("samples-flat.parquet"), compression="zstd")
+        elif kind == "fio-logs":
+            _fio_logs(bundle, out or Path())
+        else:
+            text = _TEXTS[kind](bundle)
+            if out is None:
+                sys.stdout.write(text)
+            else:
+                # In one step, because node exporters read such files while they are written.
+                part = out.with_name(out.name + ".part")
+                part.write_text(text)
+                part.replace(out)
+    except OSError as error:
+        raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
+
+
+def csv(bundle: Bundle) -> str:
+    """Return one row per interval, job and operation: rates, latency mean, percentiles, maximum.
+
+    Fields without a value (no I/O, or too few for the percentile) are empty.
+    """
+    table = series(Measurement(bundle), "job").drop("key").rename({"name": "job"})
+    return table.write_csv(float_precision=3)
+
+
+def flat(bundle: Bundle) -> pl.DataFrame:
+    """Return the samples with names in place of indexes, one row per (interval, cell, op).
+
+    Columns of `samples.parquet`, with `job`, `clone`, `group` and `target` before them and
+    `op` as a word. `clone` and `target` are null where several are counted together.
+    """
+    plan = bundle.plan
+    names = pl.DataFrame(
+        [
+            (
+                index,
+                plan.units[cell.unit].name,
+                plan.units[cell.unit].clone,
+                plan.units[cell.unit].group,
+                None if cell.target is None else plan.targets[cell.target].path,
+            )
+            for index, cell in enumerate(plan.cells)
+        ],
+        schema={
+            "cell": pl.UInt32,
+            "job": pl.String,
+            "clone": pl.UInt32,
+            "group": pl.UInt32,
+            "target": pl.String,
+        },
+        orient="row",
+    )
+    word = pl.col("op").replace_strict(dict(enumerate(OPS)), return_dtype=pl.String)
+    joined = bundle.samples().join(names, on="cell", how="left", maintain_order="left").with_columns(word)
+    first = ["job", "clone", "group", "target", "op"]
+    return joined.select(*first, pl.exclude(*first))
+
+
+def markdown(bundle: Bundle) -> str:
+    """Return the result as a table for an issue or a wiki."""
+    made = summarise(bundle)
+    head = ["job", "op", "IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors"]
+    rows = [head, ["---", "---", *["---:"] * 8]]
+    jobs = made.totals("job")
+    named = [(total.line.name, total) for total in jobs]
+    if made.has_total:
+        named.append(("**total**", made.total))
+    for name, total in named:
+        rows += [[name.replace("|", "\\|"), op, *cells(stats)] for op, stats in total.ops.items()]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    about = f"{bundle.status} after {units.seconds(made.duration_s)}; ± is one standard error"
+    said = [f"- {note.text}" for note in made.notes] + [f"- **{one.message}**" for one in made.problems]
+    return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"
+
+
+def prometheus(bundle: Bundle) -> str:
+    """Return gauges per job, target and in total, as Prometheus text.
+
+    Readable by node_exporter's textfile collector. What is not known has no line.
+    """
+    registry = CollectorRegistry()
+    made = summarise(bundle)
+    labels = ("scope", "name", "group", "op")
+    gauges = {
+        name: Gauge(f"loadstone_{name}", text, labels, registry=registry)
+        for name, text in (
+            ("operations", "I/Os completed without error"),
+            ("bytes", "Bytes moved"),
+            ("errors", "I/Os that failed"),
+            ("iops", "Operations per second of measured time"),
+            ("iops_standard_error", "One standard error of the IOPS"),
+            ("bandwidth_bytes_per_second", "Bytes per second of measured time"),
+        )
+    }
+    latency = Gauge(
+        "loadstone_latency_seconds",
+        "Latency of an I/O, by statistic: mean, min, max or quantile",
+        (*labels, "kind", "statistic"),
+        registry=registry,
+    )
+    for scope, group, total in _scopes(made):
+        for op, stats in total.ops.items():
+            where = (scope, total.line.name, group, op)
+            gauges["operations"].labels(*where).set(stats.operations)
+            gauges["bytes"].labels(*where).set(stats.bytes)
+            gauges["errors"].labels(*where).set(stats.errors)
+            if stats.iops is not None and stats.bandwidth is not None:
+                gauges["iops"].labels(*where).set(stats.iops.value)
+                gauges["bandwidth_bytes_per_second"].labels(*where).set(stats.bandwidth.value)
+                if stats.iops.error is not None:
+                    gauges["iops_standard_error"].labels(*where).set(stats.iops.error)
+            for kind in LATENCIES:
+                lat = stats.latencies.get(kind)
+                if lat is None:
+                    continue
+                told: dict[str, float | None] = {"mean": lat.mean.value, "min": lat.min_ns, "max": lat.max_ns}
+                told |= {f"{p / 100:g}": lat.percentile(p) for p in (50.0, 90.0, 99.0, 99.9, 99.99)}
+                for statistic, value_ns in told.items():
+                    if value_ns is not None:
+                        latency.labels(*where, kind, statistic).set(value_ns / 1e9)
+    _run_gauges(made, registry)
+    return generate_latest(registry).decode()
+
+
+def _run_gauges(made: Summary, registry: CollectorRegistry) -> None:
+    used = made.cpu_of(made.total)
+    values: list[tuple[str, str, float | None]] = [
+        ("duration_seconds", "Length of the run", made.duration_s),
+        ("start_time_seconds", "Time of the first I/O", made.started.timestamp() if made.started else None),
+        ("complete", "1 when the run did all that was asked", float(made.status == "complete")),
+    ]
+    for name, value_ns in (
+        ("user", used[0].user_ns_per_io if used else None),
+        ("system", used[0].system_ns_per_io if used else None),
+    ):
+        text = f"{name.capitalize()} CPU time of the load generator per I/O"
+        values.append((f"cpu_{name}_seconds_per_io", text, None if value_ns is None else value_ns / 1e9))
+    for name, text, value in values:
+        if value is not None:
+            Gauge(f"loadstone_{name}", text, registry=registry).set(value)
+
+
+def _scopes(made: Summary) -> list[tuple[str, str, Total]]:
+    """Return scope, group (only jobs have one: two sections may share a name) and line."""
+    scopes = [("total", "", made.total)]
+    scopes += [("job", str(made.group_of(total)), total) for total in made.totals("job")]
+    return scopes + [("target", "", total) for total in made.totals("target")]
+
+
+def _fio_json(bundle: Bundle) -> str:
+    return document.text(fio.json_document(bundle))
+
+
+def _fio_logs(bundle: Bundle, directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    fio.write_logs(bundle, directory)
+
+
+_TEXTS: Final[dict[str, Callable[[Bundle], str]]] = {
+    "fio-json": _fio_json,
+    "csv": csv,
+    "prometheus": prometheus,
+    "markdown": markdown,
+}
