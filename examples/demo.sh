@@ -16,4 +16,4 @@ if [ "$size_mib" -lt 16 ]; then
 fi
 
 echo "demo: four corners on $file, $size_mib MiB, about 40 s of load" >&2
-"$loadstone" run four-corners --target "$file" --size "${size_mib}M" --runtime 10s --out "$work/run"
+"$loadstone" run four-corners --target "$file" --size "${size_mib}M" --runtime 8s --out "$work/run"

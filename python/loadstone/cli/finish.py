@@ -6,7 +6,7 @@ Knows which of summary, JSON document, report and error go where. Computes nothi
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from loadstone.cli.live import LiveProgress
     from loadstone.session import Outcome
 
-REPORT = "report.html"
+REPORT: Final = "report.html"
+PIPE_WIDTH: Final = 120
 
 
 def live(*, wanted: bool) -> LiveProgress | None:
@@ -42,7 +43,9 @@ def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
 
         from loadstone.report import terminal
 
-        terminal.summary(bundle, Console(highlight=False))
+        # A file or pipe has no width; there the table need not be squeezed into 80 columns.
+        width = None if sys.stdout.isatty() else PIPE_WIDTH
+        terminal.summary(bundle, Console(highlight=False, width=width))
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)

@@ -48,7 +48,9 @@ def run(
     """
     asked_for = workload(job, load)
     resolved = resolution(asked_for, load)
-    talk.notes(resolved.notes)
+    if json:
+        # The summary tells the notes; without it they are told here.
+        talk.notes(resolved.notes)
     options = {"job": job, **asdict(load), "i_accept_data_loss": list(i_accept_data_loss), "json": json}
     asked = Asked(
         request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},
