@@ -129,3 +129,9 @@ def test_a_name_that_occurs_nowhere_is_an_error() -> None:
     with pytest.raises(InputError, match="no job uses '/dev/sdx'") as caught:
         load("4k-rand-read").map_targets({"/dev/sdx": "/tmp/x"})
     assert "/dev/sdc" in (caught.value.hint or "")
+
+
+def test_a_map_for_the_disk_that_the_sixth_file_forgot_is_told_what_is_missing() -> None:
+    """Regression: the unused name in --map was named instead of the empty section."""
+    with pytest.raises(RefusedError, match=r"\[job-8\] has no filename"):
+        load("128k-seq-write").map_targets({f"/dev/sd{letter}": f"/tmp/{letter}" for letter in "cdefghij"})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from loadstone.errors import InputError, Where
+from loadstone.workload.forgotten import refuse_forgotten_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -172,6 +173,8 @@ class Job(_Model):
 
     name: str
     where: Where
+    section: str = ""
+    """What files made for the job are called after; empty: its name."""
     set_at: dict[str, Where] = {}
     """Field name (`logs.bw` for nested ones) to where its value was written."""
     own_options: dict[str, str] = {}
@@ -293,6 +296,11 @@ class Job(_Model):
     logs: LogRequests = LogRequests()
     stats: StatRequests = StatRequests()
 
+    @property
+    def stem(self) -> str:
+        """What files made for the job are called after."""
+        return self.section or self.name
+
     def at(self, field: str) -> Where:
         """Where a field was written, or the job's section when it was not."""
         return self.set_at.get(field, self.where)
@@ -317,20 +325,23 @@ class Workload(_Model):
 
     def map_targets(self, mapping: Mapping[str, str]) -> Workload:
         """Replace targets by name. Raises InputError for an old name that occurs nowhere."""
-        names = {name for job in self.jobs for name in (*(t.path for t in job.targets), *_own_name(job))}
-        for old in mapping:
-            if old not in names:
-                known = ", ".join(sorted(names)) or "none"
-                raise InputError(f"no job uses {old!r}", hint=f"the names in use are: {known}")
         jobs = []
         for job in self.jobs:
             targets = tuple(
                 TargetName(path=mapping.get(target.path, target.path), written=target.written)
                 for target in job.targets
             )
-            if not targets and job.name in mapping:
-                targets = (TargetName(path=mapping[job.name], written=job.name),)
+            if not targets and job.stem in mapping:
+                targets = (TargetName(path=mapping[job.stem], written=job.stem),)
             jobs.append(job.model_copy(update={"targets": targets}))
+        names = {name for job in self.jobs for name in (*(t.path for t in job.targets), *_own_name(job))}
+        for old in mapping:
+            if old not in names:
+                if not self.strict_fio_reading:
+                    # The name may be missing because a section forgot it: say that first.
+                    refuse_forgotten_target(jobs)
+                known = ", ".join(sorted(names)) or "none"
+                raise InputError(f"no job uses {old!r}", hint=f"the names in use are: {known}")
         return self._with(jobs, ", ".join(f"{old} is {new}" for old, new in mapping.items()))
 
     def with_targets(self, paths: Sequence[str]) -> Workload:
@@ -384,4 +395,4 @@ class Workload(_Model):
 
 def _own_name(job: Job) -> tuple[str, ...]:
     """Return the job's name where it may be its target: a path, and no other target given."""
-    return (job.name,) if not job.targets and "/" in job.name else ()
+    return (job.stem,) if not job.targets and "/" in job.stem else ()
