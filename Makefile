@@ -50,7 +50,7 @@ lint: $(VENV)/.python
 	$(BIN)/lint-imports
 
 bench: build
-	$(BIN)/python bench/compare.py
+	$(BIN)/python bench/engine_overhead.py
 
 MINUTES ?= 10
 fuzz: build
@@ -58,7 +58,10 @@ fuzz: build
 	$(BIN)/python tests/fuzz/fuzz_plan.py --minutes $(MINUTES)
 
 docs: build
-	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet -m '' -k fresh
+	$(ENGINE) schema plan > contract/plan.schema.json
+	$(ENGINE) schema samples > contract/samples.schema.json
+	$(BIN)/python -m tests.analysis.test_summary > contract/result.schema.json
+	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py tests/formats/test_document.py
 
 format:
 	$(CARGO) fmt

@@ -28,10 +28,11 @@ def export(
     kind
         Which format.
     output
-        File, or directory for fio-logs [default: standard output for text].
+        File, or directory for fio-logs [default: standard output; samples-flat.parquet and the current
+        directory for what is not text].
     """
     opened = Bundle.open(bundle)
-    from loadstone.report import exports
+    from loadstone.report.exports import export as write
 
-    exports.export(opened, kind, output)
+    write(opened, kind, output)
     return exitcodes.DONE
