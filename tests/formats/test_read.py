@@ -12,7 +12,7 @@ import pytest
 from loadstone.errors import InputError, LoadstoneError, RefusedError
 from loadstone.formats.fio import FileSource, ReadOptions, TextSource, TokenSource, read_jobfiles
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.workload.model import Amount, FixedSize, Workload
+from loadstone.workload.model import Amount, FixedSize, SizeRange, Workload
 
 EMPTY: dict[str, str] = {}
 
@@ -318,3 +318,11 @@ def test_every_declined_option_says_why() -> None:
     assert [
         option.name for option in BY_NAME.values() if option.verdict != "honoured" and not option.why
     ] == []
+
+
+def test_fios_reading_of_a_range_with_shares_stops_at_the_slash() -> None:
+    text = "[a]\nbsrange=512/25:1k:25:2k/25\n"
+    found = read(text, strict=True)
+    assert found.jobs[0].bsrange[0] == SizeRange(min_bytes=512, max_bytes=1024)
+    assert {note.kind for note in found.notes} == {"trap"}
+    assert "512/25" in error(text).message

@@ -61,8 +61,8 @@ def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Not
                 job, "nrfiles", f"nrfiles={job.nrfiles} has no effect: filename names {len(job.targets)}"
             )
         found = [target.path for target in job.targets]
-    elif (job.nrfiles or 1) == 1 and _is_device(job.name, base_directory, host):
-        return [_join(base_directory, job.name)]
+    elif (job.nrfiles or 1) == 1 and _is_device(job.stem, base_directory, host):
+        return [_join(base_directory, job.stem)]
     else:
         found = [_format(job, clone, number) for number in range(job.nrfiles or 1)]
     return [_join(place, name) for name in found]
@@ -81,7 +81,7 @@ def _is_device(name: str, base_directory: str, host: HostFacts) -> bool:
 
 
 def _format(job: Job, clone: int, number: int) -> str:
-    values = {"jobname": job.name, "jobnum": str(clone), "filenum": str(number), "clientuid": ""}
+    values = {"jobname": job.stem, "jobnum": str(clone), "filenum": str(number), "clientuid": ""}
     return re.sub(
         r"\$(jobname|jobnum|filenum|clientuid)",
         lambda match: values[match[1].lower()],

@@ -23,7 +23,6 @@ _USER = "Start loadstone as that user instead."
 
 HARMLESS: Final = (
     harmless("kb_base", "Read before all others: it decides what k and ki mean."),
-    harmless("name", "Names the job; only on a command line."),
     harmless(
         "random_generator",
         "Loadstone has its own generator; no address comes twice in a pass.",

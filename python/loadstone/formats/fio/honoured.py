@@ -328,6 +328,7 @@ PROCESS: Final = (
     text("exec_prerun", "exec_prerun", why=_ON_RUN),
     text("exec_postrun", "exec_postrun", why=_ON_RUN),
     text("description", "description"),
+    text("name", "reported_name", why="Names the job in results; its files keep the section's name."),
     choice("continue_on_error", "continue_on_error", _CONTINUE),
     honoured("ignore_error", _ignored_errors),
 )

@@ -55,6 +55,11 @@ class JobReader:
 
     def _job(self, section: Section, *, wall_before: bool) -> Job:
         fields, set_at = self._fields([*self.defaults, *section.entries])
+        given = fields.pop("reported_name", None)
+        if given and not any(entry.name == "name" for entry in section.entries):
+            given = None
+            note = "a name among the defaults has no effect, as in fio"
+            self._keep([Note(where=set_at["reported_name"], text=note, kind="trap")])
         if wall_before:
             fields["stonewall"] = True
         if not self.allow_exec:
@@ -72,7 +77,8 @@ class JobReader:
         for room, model in _NESTED.items():
             fields[room] = model(**nested[room])
         return Job(
-            name=section.name,
+            name=given or section.name,
+            section=section.name,
             where=section.where,
             set_at=set_at,
             own_options=_as_text(section.entries),

@@ -80,11 +80,21 @@ def block_range(text: str, reading: Reading) -> BlockSizes:
     low, separator, high = re.sub(":", "-", text).partition("-")
     if not separator:
         raise reading.error(f"found {text!r}, expected a range such as 1k-4k")
+    if reading.strict:
+        low, high = (_as_far_as_fio_reads(part, text, reading) for part in (low, high))
     smallest, largest = block_bytes(low.strip(), reading), block_bytes(high.strip(), reading)
     if smallest > largest:
         reading.note("trap", f"the range {text!r} is upside down; read as {high.strip()}-{low.strip()}")
         smallest, largest = largest, smallest
     return SizeRange(min_bytes=smallest, max_bytes=largest)
+
+
+def _as_far_as_fio_reads(part: str, text: str, reading: Reading) -> str:
+    """Cut an end of a range where fio stops reading it: after the first number and unit."""
+    read, *rest = re.split(r"[/-]", part.strip(), maxsplit=1)
+    if rest:
+        reading.note("trap", f"{text!r} is no range: fio reads {read} and leaves out /{rest[0]}; kept")
+    return read
 
 
 def _shares(text: str, reading: Reading, read: Callable[[str, Reading], U]) -> list[tuple[str, U | None]]:
