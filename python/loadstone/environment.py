@@ -64,10 +64,9 @@ def host() -> dict[str, Any]:
         "load_average": text("/proc/loadavg"),
         "cpu": cpu(),
         "memory": memory(),
-        "clock": {
-            "source": text(CLOCK / "current_clocksource"),
-            "available": text(CLOCK / "available_clocksource"),
-        },
+        "clock": _known(
+            source=text(CLOCK / "current_clocksource"), available=text(CLOCK / "available_clocksource")
+        ),
         "virtualisation": virtualisation(),
         "cgroup": cgroup_limits(),
     }
@@ -162,6 +161,11 @@ def chosen(choices: str | None) -> str | None:
     """Return the bracketed one of the kernel's `a [b] c` choices."""
     match = re.search(r"\[([^\]]+)\]", choices or "")
     return match.group(1) if match else choices
+
+
+def _known(**facts: Any) -> dict[str, Any]:
+    """Leave out what could not be found."""
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _unlimited(value: str) -> bool:
