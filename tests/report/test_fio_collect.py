@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadstone.report.fio import collect, document, normal, terse
+from loadstone.report.fio.stats import Latency
 
 from . import fio_small_run
 
@@ -119,3 +120,9 @@ def test_terse_lines_have_fios_number_of_fields(version: int) -> None:
     expected = {2: 161, 3: 121, 4: 162, 5: 180}[version]
     lines = terse.lines(collect.report(fio_small_run.source()), version)
     assert len(lines[0].split(";")) == expected
+
+
+def test_a_percentile_is_not_one_sample_early() -> None:
+    # fio: the double nearest to 99.95 is a little more, so of 4,000 it asks for the 3,999th
+    latency = Latency(samples=4000, counts={4: 3998, 8: 2})
+    assert latency.percentiles([99.9, 99.95, 100.0]) == [(99.9, 4), (99.95, 8), (100.0, 8)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -85,19 +86,15 @@ class Latency:
         total = sum(self.counts.values())
         if not total:
             return []
+        # Exactly, as fio does (nearly) in extended precision: a rank rounded down to a whole
+        # number would be one sample early.
+        ranks = [(p, math.ceil(Fraction(p) * total / 100)) for p in sorted(wanted)]
         found: list[tuple[float, int]] = []
-        remaining = iter(sorted(wanted))
-        p = next(remaining, None)
         seen = 0
         for bucket in sorted(self.counts):
             seen += self.counts[bucket]
-            while p is not None and seen >= p / 100.0 * total:
-                found.append((p, bucket_value_ns(bucket)))
-                p = next(remaining, None)
-        last = bucket_value_ns(max(self.counts))
-        while p is not None:  # rounding of p/100*n past n
-            found.append((p, last))
-            p = next(remaining, None)
+            while len(found) < len(ranks) and seen >= ranks[len(found)][1]:
+                found.append((ranks[len(found)][0], bucket_value_ns(bucket)))
         return found
 
 
