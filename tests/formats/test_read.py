@@ -53,6 +53,12 @@ def test_the_last_of_two_values_wins() -> None:
     assert read("[a]\niodepth=2\niodepth=8\n").jobs[0].iodepth == 8
 
 
+def test_a_name_renames_its_own_job_only() -> None:
+    found = read("[global]\nname=all\n[a]\n[b]\nname=other\n")
+    assert [(job.name, job.stem) for job in found.jobs] == [("a", "a"), ("other", "b")]
+    assert [note.kind for note in found.notes] == ["trap"]
+
+
 def test_comments_end_a_line_anywhere() -> None:
     found = read("; first\n# second\n[a] ; third\nbs=8k # fourth\nrw=write;fifth\n   \n")
     assert found.jobs[0].bs[0] == FixedSize(bytes=8192)

@@ -49,6 +49,11 @@ def test_fio_numbers_the_last_clone_second(plan: Planner) -> None:
     assert [stream.files[0].offset_bytes // M for stream in plan(text).plan.streams] == [0, 2, 4, 6]
 
 
+def test_a_renamed_job_keeps_the_names_of_its_files(plan: Planner) -> None:
+    found = plan("[a]\nname=other\nsize=1m\nrw=write\n").plan
+    assert (found.units[0].name, found.targets[0].path) == ("other", "/t/a.0.0")
+
+
 def test_cells_are_per_unit_and_target(plan: Planner) -> None:
     found = plan("[a]\nfilename=/dev/sda:/dev/sdb\nnumjobs=2\n[b]\nfilename=/dev/sda\n").plan
     assert [(cell.unit, cell.target) for cell in found.cells] == [(0, 0), (0, 1), (1, 0)]

@@ -23,13 +23,13 @@ def refuse_forgotten_target(jobs: Iterable[Job]) -> None:
     if not devices:
         return
     for job in jobs:
-        blank = not job.targets and not job.directories and not job.name.startswith("/")
+        blank = not job.targets and not job.directories and not job.stem.startswith("/")
         if blank and job.filename_format is None and job.ioengine != "null":
             named, device = devices[0]
             raise RefusedError(
-                f"the section [{job.name}] has no filename, while others name devices "
+                f"the section [{job.stem}] has no filename, while others name devices "
                 f"([{named.name}]: {device}); "
-                f"fio would use a file named {job.name}.0.0 in the current directory",
+                f"fio would use a file named {job.stem}.0.0 in the current directory",
                 where=job.where,
-                hint=f"add filename=... to [{job.name}], or remove the section",
+                hint=f"add filename=... to [{job.stem}], or remove the section",
             )
