@@ -16,6 +16,7 @@ from rich.table import Table
 from loadstone import doctor as checks
 from loadstone import exitcodes
 
+PIPE_WIDTH: Final = 160
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "dim"}
 
 
@@ -41,6 +42,7 @@ def doctor(*, json: bool = False) -> int:
         for check in found:
             colour = COLOURS[check.state]
             table.add_row(f"[{colour}]{check.state}[/]", check.name, check.found, check.remedy)
-        Console().print(table)
+        # A file or pipe has no width of its own.
+        Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
     failed = any(check.state == "fail" for check in found)
     return exitcodes.FAILED if failed else exitcodes.DONE

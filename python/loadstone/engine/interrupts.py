@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SAME_REQUEST_S: Final = 0.25
+ASKING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
@@ -25,6 +27,7 @@ class Interrupts:
 
     def __init__(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> None:
         self.count = 0
+        self._caught_s = 0.0
         self._on_first = on_first
         self._on_second = on_second
         self._before: dict[signal.Signals, Any] = {}
@@ -41,7 +44,11 @@ class Interrupts:
             signal.signal(number, before)
 
     def _caught(self, _number: int, _frame: FrameType | None) -> None:
-        self.count += 1
+        # `timeout` and some shells send one request twice, to the process and to its group.
+        now_s = time.monotonic()
+        if self.count and now_s - self._caught_s < SAME_REQUEST_S:
+            return
+        self.count, self._caught_s = self.count + 1, now_s
         if self.count == 1:
             self._on_first()
         else:
