@@ -1,0 +1,40 @@
+"""Signals that ask a run to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from loadstone.engine import interrupts
+from loadstone.engine.interrupts import Interrupts
+
+
+def collect(number: signal.Signals, times: int) -> tuple[list[str], int]:
+    said: list[str] = []
+    with Interrupts(lambda: said.append("first"), lambda: said.append("second")) as caught:
+        for _ in range(times):
+            os.kill(os.getpid(), number)
+    return said, caught.count
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_asks_and_the_next_insists(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "SAME_REQUEST_S", 0.0)
+    before = signal.getsignal(number)
+    assert collect(number, 2) == (["first", "second"], 2)
+    assert signal.getsignal(number) == before
+
+
+def test_one_request_sent_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "SAME_REQUEST_S", 60.0)
+    assert collect(signal.SIGINT, 2) == (["first"], 1)
+
+
+def test_what_was_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert collect(signal.SIGHUP, 2) == ([], 0)
+    finally:
+        signal.signal(signal.SIGHUP, before)
