@@ -143,7 +143,7 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
     ops = list(dict.fromkeys(row["op"] for row in rows))
     if len(ops) > 1:
         dashes = {"domain": ops, "range": [[1, 0], [5, 3], [2, 2]][: len(ops)]}
-        legend = {"symbolType": "stroke", "symbolSize": 400}
+        legend = {"symbolType": "stroke", "symbolSize": 400, "symbolStrokeColor": "#333"}
         encoding["strokeDash"] = {"field": "op", "type": "nominal", "scale": dashes, "legend": legend}
     return spec
 
@@ -192,14 +192,16 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
     }
 
 
-def distribution(totals: Sequence[Total]) -> Spec | None:
-    """Return latency against percentile, out to the slowest I/O; `totals` are the lines to draw.
+def distribution(summary: Summary) -> Spec | None:
+    """Return latency against percentile, out to the slowest I/O, by job and operation.
 
     The horizontal axis is 1 / (1 - p), so that each nine has the same room. Dashed: fewer
     than ten samples lie beyond.
     """
+    named = _lines(summary.totals("job"))
+    named = named if len(named) <= MAX_LINES else _lines(summary.totals("all"))
     rows: list[Spec] = []
-    for name, total, op in _lines(totals):
+    for name, total, op in named:
         lat = total.ops[op].latencies.get("lat")
         if lat is None:
             continue
@@ -221,7 +223,7 @@ def distribution(totals: Sequence[Total]) -> Spec | None:
     labels += [(1e6, "99.9999"), (1e7, "99.99999")]
     shown = [(value, text) for value, text in labels if value <= top * 1.2]
     expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in shown) + " : ''"
-    names = [name for name, _, _ in _lines(totals) if _any(rows, "line", name)]
+    names = [name for name, _, _ in named if _any(rows, "line", name)]
     encoding = {
         "x": {
             "field": "x",

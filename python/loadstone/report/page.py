@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 VEGA_LITE: Final = "6.4"
 MAX_SECTIONS: Final = 6
 """With more jobs than this the charts are of all jobs together."""
+MAX_HEADLINE: Final = 16
+"""With more jobs than this the first table is their total, and theirs comes later."""
+MAX_TITLE: Final = 70
 PNG_SCALE: Final = 2.0
 STATUS: Final = {
     "complete": "The run did all that was asked.",
@@ -70,7 +73,7 @@ def render(bundle: Bundle) -> str:
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "page.html").read_text())
-    whole = (charts.iops(made), charts.bandwidth(made), charts.distribution(made.totals("job")))
+    whole = (charts.iops(made), charts.bandwidth(made), charts.distribution(made))
     return template.render(
         style=(files / "page.css").read_text(),
         version=__version__,
@@ -78,13 +81,14 @@ def render(bundle: Bundle) -> str:
         status_text=STATUS[bundle.status],
         title=_title(made),
         facts=_facts(made),
-        jobs=_table(made.totals("job"), made),
-        targets=_table(made.totals("target"), None),
+        headline=_headline(made),
+        jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
+        targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
         tails=_tails(made.totals("job")),
         overview=_drawn(*whole),
         sections=[
             {
-                "name": total.line.name,
+                "name": "All jobs" if by == "all" else total.line.name,
                 "about": _about(made, total),
                 "charts": _drawn(*_of_line(made, by, total)),
             }
@@ -109,7 +113,7 @@ def sections(made: Summary) -> list[tuple[By, Total]]:
 
 def pictures(made: Summary) -> list[Spec]:
     """Return every chart of the report, in its order."""
-    found = [charts.iops(made), charts.bandwidth(made), charts.distribution(made.totals("job"))]
+    found = [charts.iops(made), charts.bandwidth(made), charts.distribution(made)]
     for by, total in sections(made):
         for spec in _of_line(made, by, total):
             if spec is not None and made.totals("job")[1:]:
@@ -147,8 +151,12 @@ def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
 
 def _title(made: Summary) -> str:
     names = [total.line.name for total in made.totals("job")]
-    some = ", ".join(names[:4])
-    return some if len(names) <= 4 else f"{some} and {len(names) - 4} more jobs"
+    every = ", ".join(names)
+    return (
+        every
+        if len(every) <= MAX_TITLE or len(names) == 1
+        else f"{len(names)} jobs, {names[0]} to {names[-1]}"
+    )
 
 
 def _facts(made: Summary) -> list[tuple[str, str]]:
@@ -159,7 +167,8 @@ def _facts(made: Summary) -> list[tuple[str, str]]:
     facts = [("On", ", ".join(targets[:3]) + more)]
     if made.started is not None:
         facts.append(("Started", made.started.strftime("%Y-%m-%d %H:%M:%S UTC")))
-    facts.append(("Length", units.seconds(made.duration_s)))
+    if made.duration_s:
+        facts.append(("Length", units.seconds(made.duration_s)))
     known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
     if any(known):
         facts.append(("Host", " · ".join(str(part) for part in known if part)))
@@ -179,10 +188,18 @@ def _about(made: Summary, total: Total) -> str:
     return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
 
 
-def _table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, list[str], str]]:
+def _headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
+    """Return the table that comes first: all jobs, or their total when they are many."""
+    jobs = made.totals("job")
+    return _table(jobs, made) if len(jobs) <= MAX_HEADLINE else _table([made.total], None, "all jobs")
+
+
+def _table(
+    totals: list[Total], whole: Summary | None, only: str | None = None
+) -> list[tuple[str, str, list[str], str]]:
     """Return name, operation, cells and decimal bandwidth, one row per operation; names only once."""
     rows: list[tuple[str, str, list[str], str]] = []
-    lines = [(total.line.name, total) for total in totals]
+    lines = [(only or total.line.name, total) for total in totals]
     if whole is not None and whole.has_total:
         lines.append(("total", whole.total))
     for name, total in lines:

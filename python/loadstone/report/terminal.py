@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
 
 WIDE: Final = 110
-"""Columns from which on errors of bandwidths have room."""
+"""Columns a table needs."""
+HEADINGS: Final = ("IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors")
 MAX_JOBS: Final = 16
 """More jobs than this are not listed one by one: the report and the JSON have them."""
 STYLES: Final = {"complete": "green", "interrupted": "yellow", "partial": "yellow", "failed": "red"}
@@ -39,7 +40,7 @@ def summary(bundle: Bundle, console: Console) -> None:
     )
     console.print(head)
     if any(total.ops for total in made.totals("job")):
-        console.print(_table(made, narrow=console.width < WIDE))
+        console.print(_table(made) if console.width >= WIDE else _blocks(made))
         console.print(Text("± is one standard error; latency runs from the intended start to the end", "dim"))
     else:
         console.print("nothing was measured")
@@ -50,38 +51,38 @@ def summary(bundle: Bundle, console: Console) -> None:
         console.print(Text(f"problem: {problem.message}{again}", "red"))
 
 
-def _table(made: Summary, *, narrow: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0) if narrow else (0, 1))
-    table.add_column("job", overflow="fold", min_width=6)
-    table.add_column("op", no_wrap=True)
-    for name in (
-        "IOPS",
-        "bandwidth",
-        "mean" if narrow else "latency mean",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-        "errors",
-    ):
-        table.add_column(name, justify="right", no_wrap=True)
+def _listed(made: Summary) -> list[tuple[str, Total]]:
     jobs = made.totals("job")
-    for total in jobs if len(jobs) <= MAX_JOBS else []:
-        _rows(table, total, total.line.name, narrow=narrow)
-    if made.has_total or len(jobs) > MAX_JOBS:
-        table.add_section()
-        name = "total" if len(jobs) <= MAX_JOBS else f"total of {len(jobs)} jobs"
-        _rows(table, made.total, name, narrow=narrow)
+    few = len(jobs) <= MAX_JOBS
+    listed = [(total.line.name, total) for total in jobs] if few else []
+    if made.has_total or not few:
+        listed.append(("total" if few else f"total of {len(jobs)} jobs", made.total))
+    return listed
+
+
+def _table(made: Summary) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("job", overflow="fold")
+    for name in ("op", *HEADINGS):
+        table.add_column(name, justify="left" if name == "op" else "right", no_wrap=True)
+    for name, total in _listed(made):
+        if total is made.total:
+            table.add_section()
+        for index, (op, stats) in enumerate(total.ops.items()):
+            table.add_row(Text("" if index else name), op, *cells(stats))
     return table
 
 
-def _rows(table: Table, total: Total, name: str, *, narrow: bool) -> None:
-    for op, stats in total.ops.items():
-        texts = cells(stats)
-        if narrow and stats.bandwidth and stats.bytes:
-            texts[1] = units.bandwidth(stats.bandwidth.value)
-        table.add_row(Text(name), op, *texts)
-        name = ""
+def _blocks(made: Summary) -> Text:
+    """Return the table's content as lines that fit where the table does not."""
+    lines: list[str] = []
+    for name, total in _listed(made):
+        lines.append(name)
+        for op, stats in total.ops.items():
+            said = [f"{heading} {text}" for heading, text in zip(HEADINGS, cells(stats), strict=True)]
+            lines += [f"  {op + ':':6} " + ", ".join(said[:2]), "         " + ", ".join(said[2:6])]
+            lines.append("         " + ", ".join(said[6:]))
+    return Text("\n".join(lines))
 
 
 def cells(stats: Stats) -> list[str]:

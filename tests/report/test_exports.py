@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from loadstone.bundle.read import Bundle
+from loadstone.errors import InputError
+from loadstone.report import exports
+from tests.support import runs
+from tests.support.runs import Job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> runs.Run:
+    jobs = (Job("a", {"read": 2000, "write": 300}, targets=(0, 1)), Job("a", group=1, targets=(1,)))
+    return runs.make(tmp_path / "b", *jobs, targets=2, seconds=3)
+
+
+def ops_of(run: runs.Run) -> int:
+    return sum(len(part) for parts in run.latencies.values() for part in parts)
+
+
+def test_csv_has_every_interval(run: runs.Run) -> None:
+    table = pl.read_csv(io.StringIO(exports.csv(Bundle.open(run.path))))
+    assert table.height == 6 * 3
+    assert table["ops"].sum() == ops_of(run)
+    assert table["p99.99_ns"].null_count() == table.height
+    assert table["p50_ns"].null_count() == 0
+
+
+def test_parquet_opens_everywhere_as_it_is(run: runs.Run, tmp_path: Path) -> None:
+    out = tmp_path / "flat.parquet"
+    exports.export(Bundle.open(run.path), "parquet", out)
+    for path in (out, run.path / "samples.parquet"):
+        assert pl.read_parquet(path)["ops"].sum() == ops_of(run)
+        assert pd.read_parquet(path)["ops"].sum() == ops_of(run)
+        assert duckdb.execute(f"select sum(ops) from '{path}'").fetchall() == [(ops_of(run),)]
+    names = duckdb.execute(f"select distinct job, target, op from '{out}' order by all").fetchall()
+    assert ("a", "/mnt/test/data0", "write") in names
+    assert len(names) == 4
+    merged = duckdb.execute(f"select sum(c) from (select unnest(lat_count) as c from '{out}')").fetchall()
+    assert merged == [(ops_of(run),)]
+
+
+def test_prometheus_text_parses_and_keeps_lines_apart(run: runs.Run) -> None:
+    text = exports.prometheus(Bundle.open(run.path))
+    found = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    # Two sections share a name; their groups keep them apart.
+    jobs = [
+        value for (name, labels), value in found.items()
+        if name == "loadstone_operations" and ("scope", "job") in labels
+    ]  # fmt: skip
+    assert len(jobs) == 3
+    assert sum(jobs) == ops_of(run)
+    quantiles = {
+        dict(labels).get("statistic") for (name, labels) in found if name == "loadstone_latency_seconds"
+    }
+    assert {"mean", "min", "max", "0.5", "0.99"} <= quantiles
+    assert "0.9999" not in quantiles
+    assert found["loadstone_complete", ()] == 1.0
+    assert all(0 < v < 1 for (name, _), v in found.items() if name == "loadstone_latency_seconds")
+
+
+def test_markdown_is_a_table(run: runs.Run) -> None:
+    lines = exports.markdown(Bundle.open(run.path)).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {11}
+    assert len(rows) == 2 + 3 + 2
+    assert "complete after" in lines[len(rows) + 1]
+
+
+def test_text_goes_to_standard_output_or_a_file(
+    run: runs.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = Bundle.open(run.path)
+    exports.export(bundle, "markdown", None)
+    told = capsys.readouterr().out
+    exports.export(bundle, "markdown", tmp_path / "x.md")
+    assert (tmp_path / "x.md").read_text() == told
+    assert [path.name for path in tmp_path.glob("x.md*")] == ["x.md"]
+
+
+def test_a_run_without_data_exports_empty_tables(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "b", seconds=1, seal=None)
+    (run.path / "samples.arrows").unlink()
+    bundle = Bundle.open(run.path)
+    assert len(exports.csv(bundle).splitlines()) == 1
+    assert exports.flat(bundle).height == 0
+    assert "loadstone_iops{" not in exports.prometheus(bundle)
+    assert "loadstone_complete 0.0" in exports.prometheus(bundle)
+
+
+def test_what_cannot_be_is_refused(run: runs.Run, tmp_path: Path) -> None:
+    bundle = Bundle.open(run.path)
+    with pytest.raises(InputError, match="no export is called 'xml'"):
+        exports.export(bundle, "xml", None)
+    with pytest.raises(InputError, match="cannot be written"):
+        exports.export(bundle, "csv", tmp_path / "none" / "x.csv")

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from loadstone.analysis.summary import summarise
+from loadstone.bundle.read import Bundle
+from loadstone.errors import InputError
+from loadstone.report import charts, page, terminal
+from tests.support import runs
+from tests.support.runs import Job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEVERAL = (
+    Job("first", {"read": 3000, "write": 900}, ramp_s=0.5, paced=True),
+    Job("second & last", stage=1, group=1),
+)
+
+
+def several(tmp_path: Path) -> Bundle:
+    return Bundle.open(runs.make(tmp_path / "b", *SEVERAL, seconds=3, text=b"[<job>]\nbs=4k & more\n").path)
+
+
+def test_a_page_needs_nothing_but_itself(tmp_path: Path) -> None:
+    html = page.render(several(tmp_path))
+    assert "<script" not in html
+    addresses = set(re.findall(r"https?://[^\s\"'<)]+", html))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert not re.search(r"<(link|img|iframe|object)\b", html)
+    assert len(html) < 3_000_000
+
+
+def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
+    html = page.render(several(tmp_path))
+    assert "[&lt;job&gt;]\nbs=4k &amp; more" in html
+    assert "second &amp; last" in html
+    assert "/mnt/test/data0" in html
+    assert "Test CPU" in html
+    # Overview 3, two for each of two jobs, host 2.
+    assert html.count("<figure") == 9
+    titles = re.findall(r'aria-label="([^"]+)"', html)
+    assert titles.count("Latency heat map") == 2
+    assert "Memory of the host, GiB" in titles
+
+
+def test_no_raw_floats_in_the_tables(tmp_path: Path) -> None:
+    html = page.render(several(tmp_path))
+    tables = "".join(re.findall(r"<tbody>.*?</tbody>", html, re.DOTALL))
+    assert not re.findall(r"\d\.\d{4,}", tables)
+
+
+def test_many_jobs_have_one_set_of_charts_and_a_table_of_their_own(tmp_path: Path) -> None:
+    jobs = [Job(f"j{number}", {"read": 100}) for number in range(40)]
+    html = page.render(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=2).path))
+    assert html.count("Latency heat map") >= 1
+    assert "All jobs" in html
+    assert "40 jobs, j0 to j39" in html
+    assert html.count('scope="row">j17<') == 1
+    assert len(html) < 3_000_000
+
+
+@pytest.mark.parametrize("seal", ["complete", "interrupted", "failed", None])
+def test_every_status_is_said(tmp_path: Path, seal: str | None) -> None:
+    html = page.render(Bundle.open(runs.make(tmp_path / "b", seconds=1, seal=seal).path))
+    status = seal or "partial"
+    assert f'<span class="status {status}">{status}</span>' in html
+    assert page.STATUS[status] in html
+
+
+def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
+    fatal = {"type": "fatal", "code": 3, "message": "cannot open /dev/x", "hint": "plug it in"}
+    run = runs.make(tmp_path / "b", seconds=1, seal=None, host=False, extra_events=[fatal])
+    (run.path / "samples.arrows").unlink()
+    bundle = Bundle.open(run.path)
+    html = page.render(bundle)
+    assert "Nothing was measured" in html
+    assert "cannot open /dev/x (plug it in)" in html
+    assert "<figure" not in html
+    with pytest.raises(InputError, match="nothing to draw"):
+        page.write(bundle, tmp_path / "x.svg")
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [(".html", b"<!doctype html>"), (".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")],
+)
+def test_every_format_is_written(tmp_path: Path, ending: str, start: bytes) -> None:
+    bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
+    page.write(bundle, tmp_path / f"x{ending}")
+    assert (tmp_path / f"x{ending}").read_bytes().startswith(start)
+
+
+def test_another_ending_and_a_place_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
+    with pytest.raises(InputError, match=r"\.docx.*one of \.html"):
+        page.write(bundle, tmp_path / "x.docx")
+    with pytest.raises(InputError, match="cannot be written"):
+        page.write(bundle, tmp_path / "none" / "x.html")
+
+
+def test_charts_hold_the_series_and_leave_gaps_open(tmp_path: Path) -> None:
+    made = summarise(several(tmp_path))
+    spec = charts.iops(made)
+    assert spec is not None
+    rows = spec["data"]["values"]
+    assert {row["line"] for row in rows} == {"first read", "first write", "second & last"}
+    mean = sum(row["v"] for row in rows if row["line"] == "second & last") / 6
+    assert mean == pytest.approx(1000, rel=0.1)
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rect", "line"]
+    latency = charts.latency(made, "job", 0)
+    assert latency is not None
+    assert latency["layer"][-1]["encoding"]["x"]["scale"]["domain"] == [0.0, 3.0]
+
+
+def test_the_tail_goes_out_to_the_slowest_io(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "b", seconds=3)
+    spec = charts.distribution(summarise(Bundle.open(run.path)))
+    assert spec is not None
+    slowest = max(int(part.max()) for part in run.latencies[0, "read"])
+    assert max(row["ns"] for row in spec["data"]["values"]) == slowest
+    sure = [row["x"] for row in spec["data"]["values"] if row["sure"]]
+    count = sum(len(part) for part in run.latencies[0, "read"])
+    assert max(sure) <= count / 9
+
+
+def printed(bundle: Bundle, width: int) -> str:
+    out = io.StringIO()
+    terminal.summary(bundle, Console(file=out, width=width, highlight=False))
+    return out.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_terminal_shows_jobs_wide_and_narrow(tmp_path: Path) -> None:
+    told = [
+        {
+            "type": "io_error",
+            "t_ns": 1,
+            "stream": 0,
+            "target": 0,
+            "op": 0,
+            "offset": 0,
+            "bytes": 4096,
+            "errno": 5,
+        }
+    ]
+    run = runs.make(
+        tmp_path / "b", Job("a"), Job("b", {"write": 50}), seconds=3, notes=["mind this"], extra_events=told
+    )  # fmt: skip
+    bundle = Bundle.open(run.path)
+    wide, narrow = printed(bundle, 140), printed(bundle, 80)
+    for text in (wide, narrow):
+        assert "complete after 3.00 s" in text
+        assert "CPU per I/O: 100 ns user + 1.50 µs system" in text
+        assert "note: mind this" in text
+        assert "Input/output error (EIO)" in " ".join(text.split())
+    assert re.search(r"a +read +\S+ ± \S+k? ", wide)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "total" in wide
+
+
+def test_rates_of_jobs_one_after_the_other_are_not_summed_up(tmp_path: Path) -> None:
+    assert "total" not in printed(several(tmp_path), 140)
+
+
+def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "b", seconds=1, seal=None)
+    (run.path / "samples.arrows").unlink()
+    assert "nothing was measured" in printed(Bundle.open(run.path), 100)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from loadstone.analysis.estimate import Estimate
+from loadstone.report import units
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [
+        (0, "0 ns"), (1, "1 ns"), (999, "999 ns"), (1000, "1.00 µs"), (1234, "1.23 µs"), (99_960, "100 µs"),
+        (999_960, "1.00 ms"), (12_340_000, "12.3 ms"), (1_500_000_000, "1.50 s"),
+        (12.34, "12.3 ns"), (None, "–"),
+    ],
+)  # fmt: skip
+def test_durations(value_ns: float | None, text: str) -> None:
+    assert plain(units.duration(value_ns)) == text
+
+
+def test_other_quantities() -> None:
+    assert plain(units.size(1536)) == "1.50 KiB"
+    assert plain(units.bandwidth(100 * 2**20)) == "100 MiB/s"
+    assert plain(units.bandwidth_decimal(104_857_600)) == "105 MB/s"
+    assert [units.count(n) for n in (0, 7, 999, 1000, 12_345, 1_543_000)] == [
+        "0",
+        "7",
+        "999",
+        "1.00k",
+        "12.3k",
+        "1.54M",
+    ]
+    assert plain(units.seconds(59.5)) == "59.5 s"
+    assert plain(units.seconds(3725)) == "1 h 2 min 5 s"
+
+
+def test_an_error_is_written_in_the_unit_and_with_the_places_of_its_value() -> None:
+    assert plain(units.with_error(Estimate(12_340.0, 123.0, 9, "1/s"), "count")) == "12.3 ± 0.1k"
+    assert plain(units.with_error(Estimate(102_400.0, 3210.0, 9, "ns"), "time")) == "102 ± 3 µs"
+    assert plain(units.with_error(Estimate(102_400.0, 10.0, 9, "ns"), "time")) == "102 ± <1 µs"
+    assert plain(units.with_error(Estimate(2**20, None, 2, "B/s"), "binary")) == "1.00 MiB/s"
+    assert units.with_error(None, "count") == "–"
