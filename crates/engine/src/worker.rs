@@ -279,9 +279,15 @@ impl<B: Backend> Worker<B> {
         let state = &mut self.state;
         let stream = &mut state.streams[index as usize];
         let file = &stream.uses[next.file as usize];
+        let paced = stream
+            .schedule
+            .as_ref()
+            .is_some_and(|schedule| schedule.paces(next.op));
         let slot = &mut state.slots[slot_index as usize];
         slot.intended_ns = slot.intended_ns.max(floor_ns);
-        slot.picked_ns = now;
+        // Without a pace nobody waits: submission begins when the slot is free, so that
+        // slat and clat add up to lat.
+        slot.picked_ns = if paced { now } else { slot.intended_ns };
         slot.offset = next.offset;
         slot.len = next.len;
         slot.row = file.rows[next.op as usize];
