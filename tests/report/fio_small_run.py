@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from loadstone.bundle import layout
 from loadstone.formats.fio import TextSource, read_jobfiles
 from loadstone.plan.model import Plan
 from loadstone.report.fio.collect import Source
@@ -80,15 +81,6 @@ def row(
     }
 
 
-LIST_TYPES: dict[str, Any] = {f"{k}_bucket": pl.List(pl.UInt16) for k in ("lat", "slat", "clat", "wait")} | {
-    f"{k}_count": pl.List(pl.UInt32) for k in ("lat", "slat", "clat", "wait")
-}
-NUMBER_TYPES: dict[str, Any] = {
-    "interval": pl.UInt32, "start_ns": pl.UInt64, "end_ns": pl.UInt64, "stage": pl.UInt32, "cell": pl.UInt32,
-    "op": pl.UInt8, "ops": pl.UInt64, "bytes": pl.UInt64, "errors": pl.UInt64, "shorts": pl.UInt64,
-}  # fmt: skip
-
-
 def samples() -> pl.DataFrame:
     rows = []
     for interval in (0, 1):
@@ -101,14 +93,7 @@ def samples() -> pl.DataFrame:
 
 
 def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema_overrides=NUMBER_TYPES | LIST_TYPES)
-
-
-IOS_TYPES = {
-    "t_ns": pl.UInt64, "stream": pl.UInt32, "target": pl.UInt32, "op": pl.UInt8, "offset": pl.UInt64,
-    "bytes": pl.UInt32, "wait_ns": pl.UInt64, "slat_ns": pl.UInt64, "clat_ns": pl.UInt64, "lat_ns": pl.UInt64,
-    "error": pl.Int32,
-}  # fmt: skip
+    return pl.DataFrame(rows, schema=layout.SAMPLES)
 
 
 def ios() -> pl.LazyFrame:
@@ -130,7 +115,7 @@ def ios() -> pl.LazyFrame:
         }
         for i in range(4)
     ]
-    return pl.DataFrame(rows, schema_overrides=IOS_TYPES).lazy()
+    return pl.DataFrame(rows, schema=layout.IOS).lazy()
 
 
 def events() -> list[dict[str, Any]]:

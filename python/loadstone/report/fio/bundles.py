@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from loadstone.bundle import layout
 from loadstone.errors import BundleError
-from loadstone.report.fio import collect, document, logs, normal, terse
+from loadstone.report.fio import collect, document, logs, monitored, normal, terse
 from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def source(
     bundle: Bundle,
     *,
     workload: Workload | None = None,
-    disks: Sequence[DiskUse] = (),
+    disks: Sequence[DiskUse] | None = None,
     notes: Sequence[str] | None = None,
 ) -> collect.Source:
     """Gather what the results of a bundle are made of.
@@ -39,6 +39,8 @@ def source(
     if notes is None:
         notes = [str(note.get("text", note) if isinstance(note, dict) else note) for note in bundle.notes]
     asked = workload if workload is not None else _workload(bundle)
+    if disks is None:
+        disks = monitored.disks(bundle.host())
     return collect.Source(bundle.plan, asked, bundle.samples(), bundle.events, notes=notes, disks=disks)
 
 
