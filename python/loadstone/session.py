@@ -161,6 +161,7 @@ class _Run:
                 self._ledger.heard(event)
                 self._tell(event)
                 if event.get("type") == "start":
+                    guard.prepared(self._plan)
                     self._begin_monitors(engine.pid, int(event["unix_ns"]))
             act = self._watch.look(time.monotonic())
             if act is Act.LEAVE:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import RefusedError, RunError
-from loadstone.plan import guard
+from loadstone.plan import guard, marker
+from loadstone.plan.host import HostFacts
 from loadstone.plan.model import TargetKind
 
 from .plans import plan, target
@@ -120,7 +121,7 @@ def test_an_empty_file_needs_nothing(tmp_path: Path) -> None:
 def test_a_file_made_by_loadstone_may_be_written_again(tmp_path: Path) -> None:
     try:
         (tmp_path / "probe").touch()
-        os.setxattr(tmp_path / "probe", guard.MARKER, b"1")
+        os.setxattr(tmp_path / "probe", marker.NAME, b"1")
     except OSError as error:
         pytest.skip(f"no user attributes in {tmp_path}: {error}")
     one = plan(target(str(tmp_path / "new"), create=True))
@@ -128,6 +129,32 @@ def test_a_file_made_by_loadstone_may_be_written_again(tmp_path: Path) -> None:
     assert claimed.targets[0].identity is not None
     (tmp_path / "new").write_bytes(b"data of the first run")
     guard.secure(one, NO)
+
+
+def test_an_unfinished_layout_does_not_count_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    layout = {
+        "size_bytes": 8192,
+        "truncate": False,
+        "fallocate": "native",
+        "write": True,
+        "fsync": False,
+        "seed": 1,
+    }
+    one = plan(target(str(path), create=True, layout=layout), read=100, write=0)
+    guard.claim(guard.secure(one, NO))
+    if marker.read(path) is None:
+        pytest.skip(f"no user attributes in {tmp_path}")
+    assert marker.read(path) == marker.UNFINISHED
+    os.truncate(path, 8192)
+    found = HostFacts.here().target(str(path), None)
+    assert (found.exists, found.size_bytes) == (False, 0)
+    claimed = guard.claim(guard.secure(one, NO))
+    assert path.stat().st_size == 0
+    os.truncate(path, 8192)
+    guard.prepared(claimed)
+    assert marker.read(path) == marker.READY
+    assert HostFacts.here().target(str(path), None).size_bytes == 8192
 
 
 def test_claim_keeps_what_exists(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 Knows the rules: what is in use is refused, whatever the user says; what carries a signature
 or somebody's content needs that target's path typed out; what is empty, new or made by
-Loadstone needs nothing. Knows no command line: consent comes as a value. `claim` is the only
-function here that changes anything: it creates the files the Plan wants created.
+Loadstone needs nothing. Knows no command line: consent comes as a value. `claim` and
+`prepared` are the only functions here that change anything: files that are Loadstone's.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -17,15 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError, RunError, Where
-from loadstone.plan import in_use, signatures
+from loadstone.plan import in_use, marker, signatures
 from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-MARKER: Final = "user.loadstone"
-"""Extended attribute of files that Loadstone created: they may be written again without consent."""
 
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
@@ -119,10 +115,18 @@ def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
 def claim(plan: Plan) -> Plan:
     """Create the missing files the Plan wants created, mark them as Loadstone's, note their identity.
 
-    Raises `RunError` when one cannot be created.
+    Files of Loadstone's that are about to be laid out are marked as unfinished until
+    `prepared` is called. Raises `RunError` when one cannot be created.
     """
-    targets = tuple(_created(target) if target.create else target for target in plan.targets)
-    return plan.model_copy(update={"targets": targets})
+    return plan.model_copy(update={"targets": tuple(_claimed(target) for target in plan.targets)})
+
+
+def prepared(plan: Plan) -> None:
+    """Take note that the files of the Plan are laid out."""
+    for target in plan.targets:
+        path = Path(target.path)
+        if target.layout is not None and marker.read(path) == marker.UNFINISHED:
+            marker.write(path, marker.READY)
 
 
 def _layout_changes(target: Target) -> bool:
@@ -140,7 +144,7 @@ def _layout_changes(target: Target) -> bool:
 
 def _examine_file(target: Target, path: Path, status: os.stat_result, host: Snapshot) -> Finding:
     used = in_use.file_uses(path, host)
-    if used or status.st_size == 0 or _marked(path):
+    if used or status.st_size == 0 or marker.read(path) is not None:
         return Finding(target.path, used)
     content = [f"it exists, holds {status.st_size} bytes and was not created by Loadstone"]
     return Finding(target.path, needs_consent=[*content, *_signatures(path)])
@@ -151,14 +155,6 @@ def _signatures(path: Path) -> list[str]:
         return [f"it carries {signature}" for signature in signatures.read(path)]
     except OSError as error:
         return [f"it cannot be read to look for signatures: {error.strerror}"]
-
-
-def _marked(path: Path) -> bool:
-    try:
-        os.getxattr(path, MARKER)
-    except OSError:
-        return False
-    return True
 
 
 def _identified(target: Target, *, written: bool) -> Target:
@@ -175,22 +171,30 @@ def _identified(target: Target, *, written: bool) -> Target:
     return target.model_copy(update={"identity": identity, "exclusive": exclusive})
 
 
+def _claimed(target: Target) -> Target:
+    path = Path(target.path)
+    if target.create and not path.exists():
+        target = _created(target)
+    if target.layout is None or not target.layout.write:
+        return target
+    if marker.read(path) == marker.UNFINISHED:
+        # The length an unfinished layout left behind would pass for data.
+        os.truncate(path, 0)
+    if marker.read(path) is not None and _layout_changes(target):
+        marker.write(path, marker.UNFINISHED)
+    return target
+
+
 def _created(target: Target) -> Target:
     try:
         descriptor = os.open(target.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    except FileExistsError:
-        return target
     except OSError as error:
         remedy = {errno.ENOENT: "create the directory first", errno.EACCES: "choose a writable directory"}
         raise RunError(
             f"{target.path} cannot be created: {error.strerror}", hint=remedy.get(error.errno or 0)
         ) from error
-    try:
-        # Not every file system has user attributes; there the file needs consent next time.
-        with contextlib.suppress(OSError):
-            os.setxattr(descriptor, MARKER, b"1")
-    finally:
-        os.close(descriptor)
+    os.close(descriptor)
+    marker.write(Path(target.path), marker.READY)
     return _identified(target, written=True)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.plan import marker
 from loadstone.plan.model import Identity, TargetKind
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
         return _block(found.st_rdev, identity)
     if stat.S_ISCHR(found.st_mode):
         return TargetFacts(TargetKind.CHAR, identity=identity)
+    if marker.read(Path(path)) == marker.UNFINISHED:
+        return _missing(path, where, places)
     if not stat.S_ISREG(found.st_mode):
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "neither a file nor a device"
         raise InputError(
