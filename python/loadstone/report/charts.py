@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone.analysis.heatmap import heatmap
-from loadstone.analysis.series import percentile_column, series
+from loadstone.analysis.series import MIN_COVER, percentile_column, series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +120,7 @@ def bandwidth(summary: Summary) -> Spec | None:
 
 def latency(summary: Summary, by: By, key: int) -> Spec | None:
     """Return latency percentiles and the maximum over time of one line, its operations together."""
-    table = series(summary.measurement, by, window_ns=window_ns(summary), percentiles=PERCENTILES)
+    table = _windows(summary, by, PERCENTILES)
     table = table.filter((pl.col("key") == key) & (pl.col("ops") > 0) & (pl.col("op") != "sync"))
     names = {percentile_column(p): f"p{p:g}" for p in PERCENTILES} | {"max_ns": "max"}
     rows = [
@@ -341,13 +341,21 @@ def _by_job(summary: Summary) -> pl.DataFrame:
     """Series with a column `line`: by job and operation, or by operation when those are too many."""
     named = _lines(summary.totals("job"))
     few = len(named) <= MAX_LINES
-    table = series(summary.measurement, "job" if few else "all", window_ns=window_ns(summary), percentiles=())
+    table = _windows(summary, "job" if few else "all", ())
     names = {(total.line.key, op): name for name, total, op in named} if few else {}
     line = [
         names.get((key, op), op if not few else None)
         for key, op in zip(table["key"], table["op"], strict=True)
     ]
     return table.with_columns(pl.Series("line", line, pl.String)).filter(pl.col("line").is_not_null())
+
+
+def _windows(summary: Summary, by: By, percentiles: tuple[float, ...]) -> pl.DataFrame:
+    """Return the series to draw, without slivers: the moment in which a stage drains is no window."""
+    every_ns = window_ns(summary)
+    table = series(summary.measurement, by, window_ns=every_ns, percentiles=percentiles)
+    lengths = pl.col("end_ns") - pl.col("start_ns")
+    return table.filter(lengths >= pl.min_horizontal(MIN_COVER * every_ns, lengths.max()))
 
 
 def _lines(totals: Sequence[Total]) -> list[tuple[str, Total, str]]:

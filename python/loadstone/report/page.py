@@ -112,14 +112,14 @@ def sections(made: Summary) -> list[tuple[By, Total]]:
 
 
 def pictures(made: Summary) -> list[Spec]:
-    """Return every chart of the report, in its order."""
-    found = [charts.iops(made), charts.bandwidth(made), charts.distribution(made)]
+    """Return every chart of the report; those of one job stand side by side."""
+    found = [charts.iops(made), charts.bandwidth(made)]
     for by, total in sections(made):
         for spec in _of_line(made, by, total):
             if spec is not None and made.totals("job")[1:]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
             found.append(spec)
-    found += [charts.host_cpu(made), charts.host_memory(made)]
+    found += [charts.distribution(made), charts.host_cpu(made), charts.host_memory(made)]
     return [spec for spec in found if spec is not None]
 
 
