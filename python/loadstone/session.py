@@ -84,9 +84,10 @@ def run_plan(
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
-    Raises `RefusedError` from the safety check and `EngineError` when the engine cannot be
-    started; everything after that is an `Outcome`. `guard_files=False` checks devices only
-    (what `loadstone fio` does). `result` computes the bundle's `result.json`. The first
+    Raises `RefusedError` from the safety check, `RunError` when a file cannot be created or
+    the bundle's disk is full, and `BundleError` for an unusable `out_dir`; every other end,
+    an engine that cannot be started among them, is an `Outcome`. `guard_files=False` checks
+    devices only (what `loadstone fio` does). `result` computes the bundle's `result.json`. The first
     SIGINT, SIGTERM or SIGHUP asks the engine to stop and keeps what was measured; the second
     kills it and returns at once.
     """
@@ -152,6 +153,9 @@ class _Run:
 
     def _listen(self, engine: EngineProcess, interrupts: Interrupts) -> None:
         for event in engine.events(LOOK_S):
+            if interrupts.count > 1:
+                # Killed, but it may be stuck in the kernel and never close its output.
+                return
             if interrupts.count and not self._ledger.stopped:
                 # Not told by the signal handler: it may run in the middle of another write.
                 self._ledger.stopped = True
