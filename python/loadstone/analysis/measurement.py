@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.histogram import Histogram
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -41,6 +43,7 @@ class Measurement:
         self.plan: Plan = bundle.plan
         self.samples: pl.DataFrame = bundle.samples()
         self._lines: dict[By, list[Line]] = {}
+        self._histograms: dict[str, dict[tuple[int, int], Histogram]] = {}
 
     def lines(self, by: By) -> list[Line]:
         """Return the lines of a grouping in the Plan's order; cells without a target are in no target."""
@@ -62,6 +65,28 @@ class Measurement:
         pairs = [(cell, line.key) for line in self.lines(by) for cell in line.cells]
         keys = pl.DataFrame(pairs, schema={"cell": pl.UInt32, "key": pl.UInt32}, orient="row")
         return self.samples.join(keys, on="cell", how="inner", maintain_order="left")
+
+    def histograms(self, latency: str) -> dict[tuple[int, int], Histogram]:
+        """Return the measured histogram of each (cell, op) that has samples of this latency.
+
+        Every grouping is a sum of these; the samples are gone through once.
+        """
+        if latency not in self._histograms:
+            names = [f"{latency}_bucket", f"{latency}_count"]
+            counts = (
+                self.samples.filter(~pl.col("ramp") & (pl.col(names[0]).list.len() > 0))
+                .select("cell", "op", *names)
+                .explode(names)
+                .group_by("cell", "op", names[0])
+                .agg(pl.col(names[1]).cast(pl.Int64).sum())
+            )
+            self._histograms[latency] = {
+                (int(str(cell)), int(str(op))): Histogram.of(
+                    *(part[name].to_numpy().astype(np.int64) for name in names)
+                )
+                for (cell, op), part in counts.partition_by("cell", "op", as_dict=True).items()
+            }
+        return self._histograms[latency]
 
     def stages_of(self, line: Line) -> list[int]:
         """Return the stages a line's streams run in, ascending."""

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.estimate import Estimate, ratio
-from loadstone.analysis.histogram import Histogram
 from loadstone.bundle.layout import LATENCIES, OPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.measurement import By, Line, Measurement
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -78,7 +78,7 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     """
     rows = measurement.rows(by).filter(~pl.col("ramp"))
     intervals = _per_interval(rows)
-    histograms = {latency: _histograms(rows, latency) for latency in LATENCIES}
+    histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts = {
         (int(str(key[0])), int(str(key[1]))): part
         for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items()
@@ -127,24 +127,16 @@ def _per_interval(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _histograms(rows: pl.DataFrame, latency: str) -> dict[tuple[int, int], Histogram]:
+def _histograms(measurement: Measurement, by: By, latency: str) -> dict[tuple[int, int], Histogram]:
     """Histogram of each (key, op), and of (key, `DATA`); without entry when there are no samples."""
-    names = [f"{latency}_bucket", f"{latency}_count"]
-    counts = (
-        rows.filter(pl.col(names[0]).list.len() > 0)
-        .select("key", "op", *names)
-        .explode(names)
-        .group_by("key", "op", names[0])
-        .agg(pl.col(names[1]).cast(pl.Int64).sum())
-    )
+    key_of = {cell: line.key for line in measurement.lines(by) for cell in line.cells}
     found: dict[tuple[int, int], Histogram] = {}
-    for identity, part in counts.partition_by("key", "op", as_dict=True).items():
-        key, op = int(str(identity[0])), int(str(identity[1]))
-        buckets, numbers = (part[name].to_numpy().astype(np.int64) for name in names)
-        histogram = Histogram.of(buckets, numbers)
-        found[key, op] = histogram
-        if op != SYNC:
-            found[key, DATA] = found.get((key, DATA), Histogram.empty()) + histogram
+    for (cell, op), histogram in measurement.histograms(latency).items():
+        if cell not in key_of:
+            continue
+        for kind in (op,) if op == SYNC else (op, DATA):
+            before = found.get((key_of[cell], kind))
+            found[key_of[cell], kind] = histogram if before is None else before + histogram
     return found
 
 
