@@ -147,7 +147,7 @@ def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) 
         return plan.RandomOrderNormal(deviation_percent=parameter, center=distribution.center)
     if distribution.kind.startswith("zoned"):
         return plan.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
-    repeat = bool(job.norandommap)
+    repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map
     aligned = job.blockalign_bytes[i]
     if is_random(job) and not repeat and aligned not in (None, smallest(block)):
         repeat = True

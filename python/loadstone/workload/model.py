@@ -199,6 +199,7 @@ class Job(_Model):
     )
     percentage_random: NumbersByDirection = (None, None, None)
     norandommap: bool | None = None
+    random_generator: Literal["tausworthe", "tausworthe64", "lfsr"] | None = None
     softrandommap: bool | None = None
     randrepeat: bool | None = None
     allrandrepeat: bool | None = None

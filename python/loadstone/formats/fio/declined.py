@@ -24,10 +24,6 @@ _USER = "Start loadstone as that user instead."
 HARMLESS: Final = (
     harmless("kb_base", "Read before all others: it decides what k and ki mean."),
     harmless(
-        "random_generator",
-        "Loadstone has its own generator; no address comes twice in a pass.",
-    ),
-    harmless(
         "io_submit_mode",
         "Latency counts from the intended start whoever submits: that is what offload is for.",
     ),

@@ -229,6 +229,12 @@ WHICH: Final = (
     ),
     triplet("percentage_random", "percentage_random", values.bounded(0, 100)),
     flag("norandommap", "norandommap"),
+    choice(
+        "random_generator",
+        "random_generator",
+        {name: name for name in ("tausworthe", "tausworthe64", "lfsr")},
+        why="lfsr touches every block once even with norandommap, as in fio; the generator is Loadstone's.",
+    ),
     boolean("softrandommap", "softrandommap", why="There is no map to allocate, so it never falls back."),
     boolean("randrepeat", "randrepeat"),
     boolean("allrandrepeat", "allrandrepeat"),
