@@ -30,4 +30,5 @@ pub mod state;
 pub mod stream;
 pub mod target;
 pub mod usage;
+pub mod verify;
 pub mod worker;
