@@ -1,6 +1,6 @@
 //! Verification: what was written comes back, or the damage is named.
 //!
-//! Knows how blocks are stamped ([`stamp`]), what each may hold (`expect`), how a block
+//! Knows how blocks are stamped ([`stamp`]), what each may hold ([`expect`]), how a block
 //! that was read is judged (`check`) and how expectations survive a crash (`journal`,
 //! `recover`). Knows no backend, no worker and no Plan.
 //!
@@ -9,5 +9,6 @@
 //! one verify block; a *sequence* counts the writes to a target.
 
 pub mod content;
+pub mod expect;
 pub mod stamp;
 
