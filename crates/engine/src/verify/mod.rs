@@ -1,14 +1,20 @@
 //! Verification: what was written comes back, or the damage is named.
 //!
 //! Knows how blocks are stamped ([`stamp`]), what each may hold ([`expect`]), how a block
-//! that was read is judged (`check`) and how expectations survive a crash (`journal`,
+//! that was read is judged ([`check`]) and how expectations survive a crash (`journal`,
 //! `recover`). Knows no backend, no worker and no Plan.
 //!
 //! A *verify block* is the unit of expectation: a multiple of 512 bytes, the Plan's verify
 //! interval. Every write covers whole verify blocks. A *generation* counts the writes to
 //! one verify block; a *sequence* counts the writes to a target.
 
+pub mod check;
 pub mod content;
+pub mod damage;
 pub mod expect;
+pub mod register;
+pub mod sector;
 pub mod stamp;
 
+#[cfg(test)]
+mod tests;

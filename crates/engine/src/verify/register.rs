@@ -1,0 +1,82 @@
+//! All damage of a run, counted and put together.
+//!
+//! Knows which two findings are one event: a write that went elsewhere leaves old content
+//! at one place and wrong content at another. Keeps a bounded number of findings; beyond
+//! that it counts.
+
+use super::damage::{Damage, Kind, KINDS};
+use super::expect::distance;
+
+/// Findings kept for putting together.
+pub const KEPT: usize = 1000;
+
+/// Damage found so far.
+#[derive(Debug, Default)]
+pub struct Register {
+    counts: [u64; KINDS],
+    kept: Vec<Damage>,
+}
+
+impl Register {
+    /// Takes in a finding; returns it with what is known from others.
+    pub fn add(&mut self, mut damage: Damage) -> Damage {
+        match damage.kind {
+            Kind::LostWrite | Kind::TornWrite => {
+                let stray = self.kept.iter().find(|other| is_stray_of(other, &damage));
+                if let Some(stray) = stray {
+                    damage.kind = Kind::MisdirectedWrite;
+                    damage.strayed_to = Some((stray.target, stray.offset));
+                }
+            }
+            Kind::MisdirectedWrite => {
+                let origin = self.kept.iter_mut().find(|other| {
+                    matches!(other.kind, Kind::LostWrite | Kind::TornWrite)
+                        && is_stray_of(&damage, other)
+                });
+                if let Some(origin) = origin {
+                    self.counts[origin.kind as usize] -= 1;
+                    self.counts[Kind::MisdirectedWrite as usize] += 1;
+                    origin.kind = Kind::MisdirectedWrite;
+                    origin.strayed_to = Some((damage.target, damage.offset));
+                }
+            }
+            _ => {}
+        }
+        self.counts[damage.kind as usize] += 1;
+        if self.kept.len() < KEPT {
+            self.kept.push(damage);
+        }
+        damage
+    }
+
+    /// Number of findings of a kind.
+    #[must_use]
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// Number of findings.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Findings kept, at most [`KEPT`], as they are understood now.
+    #[must_use]
+    pub fn findings(&self) -> &[Damage] {
+        &self.kept
+    }
+}
+
+/// True when `stray` holds a content that is missing at `origin`.
+fn is_stray_of(stray: &Damage, origin: &Damage) -> bool {
+    let Some(found) = stray.found else {
+        return false;
+    };
+    let missing = &origin.expected;
+    stray.kind == Kind::MisdirectedWrite
+        && stray.strayed_to.is_none()
+        && !found.other_run
+        && (found.target, found.offset) == (origin.target, origin.offset)
+        && u32::from(distance(found.generation, missing.newest)) <= missing.span
+}
