@@ -1,8 +1,8 @@
 //! Verification: what was written comes back, or the damage is named.
 //!
 //! Knows how blocks are stamped ([`stamp`]), what each may hold ([`expect`]), how a block
-//! that was read is judged ([`check`]) and how expectations survive a crash (`journal`,
-//! `recover`). Knows no backend, no worker and no Plan.
+//! that was read is judged ([`check`]) and how expectations survive a crash ([`journal`],
+//! [`recover`]). Knows no backend, no worker and no Plan.
 //!
 //! A *verify block* is the unit of expectation: a multiple of 512 bytes, the Plan's verify
 //! interval. Every write covers whole verify blocks. A *generation* counts the writes to
@@ -12,9 +12,13 @@ pub mod check;
 pub mod content;
 pub mod damage;
 pub mod expect;
+pub mod journal;
+pub mod recover;
 pub mod register;
 pub mod sector;
 pub mod stamp;
 
+#[cfg(test)]
+mod journal_tests;
 #[cfg(test)]
 mod tests;
