@@ -37,7 +37,7 @@ ONCE = {"type": "uniform", "repeat": False}
 RING = {
     "type": "io_uring",
     "registered_files": True,
-    "fixed_buffers": False,
+    "fixed_buffers": True,
     "iopoll": False,
     "sqpoll": False,
 }

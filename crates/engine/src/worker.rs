@@ -15,8 +15,8 @@ use crate::state::State;
 use crate::stream::{Phase, Reason};
 
 /// I/Os handed over at a time when the Plan leaves it to the engine. On targets that
-/// complete at once, larger batches gain little and cost latency.
-pub const BATCH: u32 = 32;
+/// complete at once 64 cost 2 % less CPU per I/O than 32, and 128 no less than 64.
+pub const BATCH: u32 = 64;
 
 /// Longest sleep: how late a stop may be noticed.
 const NAP_NS: u64 = 20_000_000;

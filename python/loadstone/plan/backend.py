@@ -100,7 +100,7 @@ def _ring(job: Job) -> plan.BackendIoUring:
         raise RefusedError("polling needs direct I/O", where=job.at("hipri"), hint="add direct=1")
     return plan.BackendIoUring(
         registered_files=job.registerfiles is not False,
-        fixed_buffers=direct if job.fixedbufs is None else job.fixedbufs,
+        fixed_buffers=job.fixedbufs is not False,
         iopoll=bool(job.hipri),
         sqpoll=bool(job.sqthread_poll),
     )
