@@ -9,7 +9,7 @@ use crate::plan::{
     Backend, OpPattern, Plan, RandomOrder, Rate, RateAmount, Sizes, Stream, TargetKind,
     PLAN_VERSION,
 };
-use crate::record::{Table, KINDS};
+use crate::record::Table;
 use crate::rows::Rows;
 use crate::slots::{Counters, Slot};
 use crate::state::LOG_BLOCK;
@@ -479,12 +479,12 @@ pub fn buffer_stride(stream: &Stream) -> usize {
 /// Memory of one worker.
 fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
     let rows = Rows::new(plan, worker);
-    let mut bytes = 2 * Table::bytes_needed(rows.len(), KINDS) as u64;
+    let mut bytes = 2 * Table::bytes_needed(rows.len()) as u64;
     let mut depth = 0u64;
     for stream in plan.streams.iter().filter(|stream| stream.worker == worker) {
         let own = u64::from(stream.iodepth);
         depth += own;
-        bytes += own * (buffer_stride(stream) + size_of::<Slot>() + 8) as u64;
+        bytes += own * (buffer_stride(stream) + size_of::<Slot>() + 8 + 16) as u64;
         bytes += (size_of::<Counters>() + 1024) as u64;
         // A use, and the generator's cursors for each operation.
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);

@@ -30,5 +30,6 @@ pub mod state;
 pub mod stream;
 pub mod target;
 pub mod usage;
+pub mod vacancy;
 pub mod verify;
 pub mod worker;

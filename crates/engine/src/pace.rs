@@ -118,12 +118,6 @@ impl Schedule {
         }
     }
 
-    /// True when `op` has a rate.
-    #[must_use]
-    pub fn paces(&self, op: Op) -> bool {
-        self.arrivals.iter().any(|arrivals| arrivals.op == op)
-    }
-
     /// Moves to the arrival after an issued I/O of `len` bytes.
     pub fn issued(&mut self, op: Op, len: u32) {
         if let Some(index) = self.arrivals.iter().position(|arrivals| arrivals.op == op) {

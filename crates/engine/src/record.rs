@@ -19,12 +19,14 @@ pub enum Kind {
     Slat = 1,
     /// Handed over to reaped.
     Clat = 2,
-    /// Intended start to picked up; paced streams only.
+    /// Intended start to picked up. In a closed loop mostly 0, so zeros are not counted
+    /// one by one: they are the operations without a count in the histogram.
     Wait = 3,
 }
 
 /// Number of [`Kind`]s.
 pub const KINDS: usize = 4;
+const WAIT: usize = Kind::Wait as usize;
 
 /// Sums of one kind of latency.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +40,21 @@ pub struct Sums {
     pub min_ns: u64,
     /// Largest.
     pub max_ns: u64,
+}
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, value_ns: u64, weight: f64, first: bool) {
+        let ns = value_ns as f64;
+        self.sum_ns += ns * weight;
+        self.sumsq_ns2 += ns * ns * weight;
+        self.min_ns = if first {
+            value_ns
+        } else {
+            self.min_ns.min(value_ns)
+        };
+        self.max_ns = self.max_ns.max(value_ns);
+    }
 }
 
 /// Counts and sums of one row.
@@ -65,7 +82,6 @@ pub struct Totals {
 pub struct Table {
     memory: Mapping,
     rows: usize,
-    kinds: usize,
     /// Start of the interval.
     pub start_ns: u64,
     /// End of the interval.
@@ -90,22 +106,21 @@ fn totals_bytes(rows: usize) -> usize {
 }
 
 impl Table {
-    /// Bytes a table of so many rows needs; `kinds` is 4 when a stream is paced, else 3.
+    /// Bytes a table of so many rows needs.
     #[must_use]
-    pub fn bytes_needed(rows: usize, kinds: usize) -> usize {
-        totals_bytes(rows) + rows * kinds * BUCKETS * size_of::<u32>()
+    pub fn bytes_needed(rows: usize) -> usize {
+        totals_bytes(rows) + rows * KINDS * BUCKETS * size_of::<u32>()
     }
 
     /// A table of zeros.
     ///
     /// # Errors
     /// The error of `mmap(2)`.
-    pub fn new(rows: usize, kinds: usize) -> io::Result<Self> {
-        let memory = Mapping::new(Self::bytes_needed(rows, kinds), false)?;
+    pub fn new(rows: usize) -> io::Result<Self> {
+        let memory = Mapping::new(Self::bytes_needed(rows), false)?;
         Ok(Self {
             memory,
             rows,
-            kinds,
             start_ns: 0,
             end_ns: 0,
         })
@@ -117,7 +132,6 @@ impl Table {
         Self {
             memory: Mapping::empty(),
             rows: 0,
-            kinds: 3,
             start_ns: 0,
             end_ns: 0,
         }
@@ -127,12 +141,6 @@ impl Table {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
-    }
-
-    /// Kinds of latency kept.
-    #[must_use]
-    pub fn kinds(&self) -> usize {
-        self.kinds
     }
 
     /// Counts of a row.
@@ -153,8 +161,8 @@ impl Table {
 
     #[inline]
     fn histogram_start(&self, row: u32, kind: usize) -> *mut u32 {
-        debug_assert!((row as usize) < self.rows && kind < self.kinds);
-        let index = (row as usize * self.kinds + kind) * BUCKETS;
+        debug_assert!((row as usize) < self.rows && kind < KINDS);
+        let index = (row as usize * KINDS + kind) * BUCKETS;
         self.memory
             .start()
             .wrapping_add(totals_bytes(self.rows))
@@ -165,7 +173,7 @@ impl Table {
     /// Buckets of a row.
     #[must_use]
     pub fn histogram(&self, row: u32, kind: usize) -> &[u32] {
-        assert!((row as usize) < self.rows && kind < self.kinds);
+        assert!((row as usize) < self.rows && kind < KINDS);
         // SAFETY: the range lies in the mapping; zeros are valid.
         unsafe { std::slice::from_raw_parts(self.histogram_start(row, kind), BUCKETS) }
     }
@@ -173,36 +181,42 @@ impl Table {
     /// Adds a run of completed I/Os.
     #[inline]
     pub fn add(&mut self, run: &Run) {
-        let kinds = self.kinds;
         let count = u64::from(run.count);
         let totals = self.totals_mut(run.row);
         let first = totals.ops == 0;
         totals.ops += count;
         totals.bytes += run.bytes;
         let weight = count as f64;
-        for (sums, &value) in totals.sums.iter_mut().zip(&run.values_ns).take(kinds) {
-            let ns = value as f64;
-            sums.sum_ns += ns * weight;
-            sums.sumsq_ns2 += ns * ns * weight;
-            sums.min_ns = if first { value } else { sums.min_ns.min(value) };
-            sums.max_ns = sums.max_ns.max(value);
+        for kind in 0..WAIT {
+            totals.sums[kind].add(run.values_ns[kind], weight, first);
         }
-        for (kind, &value) in run.values_ns.iter().enumerate().take(kinds) {
-            // SAFETY: `bucket_of` is below BUCKETS and the row was checked above.
-            unsafe {
-                let bucket = self.histogram_start(run.row, kind).add(bucket_of(value));
-                *bucket = (*bucket).saturating_add(run.count);
-            }
+        let wait = run.values_ns[WAIT];
+        if wait > 0 {
+            let first = totals.sums[WAIT].max_ns == 0;
+            totals.sums[WAIT].add(wait, weight, first);
+            self.count(run.row, WAIT, wait, run.count);
+        }
+        for kind in 0..WAIT {
+            self.count(run.row, kind, run.values_ns[kind], run.count);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, row: u32, kind: usize, value_ns: u64, count: u32) {
+        assert!((row as usize) < self.rows && kind < KINDS);
+        // SAFETY: `bucket_of` is below BUCKETS; row and kind were checked.
+        unsafe {
+            let bucket = self.histogram_start(row, kind).add(bucket_of(value_ns));
+            *bucket = (*bucket).saturating_add(count);
         }
     }
 
     /// Makes every counter zero, touching only what was used.
     pub fn clear(&mut self) {
-        let kinds = self.kinds;
         for row in 0..self.rows as u32 {
             let totals = *self.totals(row);
             if totals.ops > 0 {
-                for (kind, sums) in totals.sums.iter().enumerate().take(kinds) {
+                for (kind, sums) in totals.sums.iter().enumerate() {
                     let (low, high) = (bucket_of(sums.min_ns), bucket_of(sums.max_ns));
                     // SAFETY: both buckets are in range and every count lies between them.
                     unsafe {
@@ -225,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_run_counts_like_its_ios_one_by_one() {
-        let (mut run_wise, mut one_by_one) = (Table::new(2, 3).unwrap(), Table::new(2, 3).unwrap());
+        let (mut run_wise, mut one_by_one) = (Table::new(2).unwrap(), Table::new(2).unwrap());
         for (row, count, value) in [(0, 32, 4_000), (0, 1, 90), (1, 7, 1 << 50), (0, 5, 4_000)] {
             let values_ns = [value, value / 3, value - value / 3, 0];
             run_wise.add(&Run {
@@ -270,7 +284,7 @@ mod tests {
 
     #[test]
     fn clearing_leaves_nothing() {
-        let mut table = Table::new(3, 4).unwrap();
+        let mut table = Table::new(3).unwrap();
         for value in [0, 1, 77, 12_345, u64::MAX] {
             table.add(&Run {
                 row: 1,

@@ -16,7 +16,6 @@ use crate::rows::Rows;
 use crate::samples::{
     ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
 };
-use crate::setup::is_paced;
 use crate::usage::{resident_bytes, Usage};
 
 /// Writer of samples and ticks.
@@ -27,8 +26,6 @@ pub struct Reporter {
     interval_ns: u64,
     /// Rows of intervals not complete yet.
     pending: BTreeMap<u32, BTreeMap<Key, Row>>,
-    /// By cell: a paced stream feeds it.
-    paced: Vec<bool>,
     origin_usage: Usage,
     total_ops: u64,
     last_ns: u64,
@@ -45,19 +42,11 @@ impl Reporter {
         let ios = logged
             .then(|| BatchFile::create(&dir.join("ios.arrows"), &ios_schema()))
             .transpose()?;
-        let mut paced = vec![false; plan.cells.len()];
-        for stream in plan.streams.iter().filter(|stream| is_paced(stream)) {
-            stream
-                .files
-                .iter()
-                .for_each(|file| paced[file.cell as usize] = true);
-        }
         Ok(Self {
             samples: BatchFile::create(&dir.join("samples.arrows"), &samples_schema())?,
             ios,
             interval_ns: plan.interval_ns,
             pending: BTreeMap::new(),
-            paced,
             origin_usage: Usage::now(),
             total_ops: 0,
             last_ns: 0,
@@ -101,7 +90,7 @@ impl Reporter {
                 op: pair.op as u8,
                 ramp,
             };
-            let Some(taken) = Row::take(table, row, key, self.paced[pair.cell as usize]) else {
+            let Some(taken) = Row::take(table, row, key) else {
                 continue;
             };
             if taken.start_ns == taken.end_ns && taken.ops + taken.errors == 0 {

@@ -18,7 +18,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::backend::Op;
 use crate::histogram::value_of;
-use crate::record::{Sums, Table, KINDS};
+use crate::record::{Kind, Sums, Table, KINDS};
 
 /// Prefixes of the latency columns, in the order of [`crate::record::Kind`].
 pub const KIND_NAMES: [&str; KINDS] = ["lat", "slat", "clat", "wait"];
@@ -66,7 +66,7 @@ pub struct Row {
 impl Row {
     /// Takes a row out of a worker's table; none when there is nothing to tell.
     #[must_use]
-    pub fn take(table: &Table, row: u32, key: Key, paced: bool) -> Option<Self> {
+    pub fn take(table: &Table, row: u32, key: Key) -> Option<Self> {
         let totals = *table.totals(row);
         if totals.live == 0 && totals.ops == 0 && totals.errors == 0 {
             return None;
@@ -74,15 +74,12 @@ impl Row {
         let mut buckets: [Vec<(u16, u32)>; KINDS] = Default::default();
         let mut sums = [Sums::default(); KINDS];
         if totals.ops > 0 {
-            let kinds = if paced {
-                table.kinds()
-            } else {
-                table.kinds().min(KINDS - 1)
-            };
-            for kind in 0..kinds {
+            for kind in 0..KINDS {
                 sums[kind] = totals.sums[kind];
                 buckets[kind] = sparse(table.histogram(row, kind), &sums[kind]);
             }
+            const WAIT: usize = Kind::Wait as usize;
+            add_zeros(&mut buckets[WAIT], &mut sums[WAIT], totals.ops);
         }
         let (start_ns, end_ns) = (table.start_ns, table.end_ns);
         let (ops, bytes, errors, shorts) = (totals.ops, totals.bytes, totals.errors, totals.shorts);
@@ -154,6 +151,16 @@ fn sparse(histogram: &[u32], sums: &Sums) -> Vec<(u16, u32)> {
         .filter(|&bucket| histogram[bucket] > 0)
         .map(|bucket| (bucket as u16, histogram[bucket]))
         .collect()
+}
+
+/// Counts the operations that did not wait at all, which the table leaves out.
+fn add_zeros(buckets: &mut Vec<(u16, u32)>, sums: &mut Sums, ops: u64) {
+    let counted: u64 = buckets.iter().map(|&(_, count)| u64::from(count)).sum();
+    let zeros = ops.saturating_sub(counted);
+    if zeros > 0 {
+        buckets.insert(0, (0, u32::try_from(zeros).unwrap_or(u32::MAX)));
+        sums.min_ns = 0;
+    }
 }
 
 fn merge_sparse(a: &[(u16, u32)], b: &[(u16, u32)]) -> Vec<(u16, u32)> {

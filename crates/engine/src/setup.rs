@@ -21,7 +21,7 @@ use crate::control::{Control, Gate, Message};
 use crate::events::{hint_for, Event};
 use crate::memory::Mapping;
 use crate::plan::{self, Plan};
-use crate::record::{Table, KINDS};
+use crate::record::Table;
 use crate::rows::Rows;
 use crate::slots::{Counters, Shared, Slot};
 use crate::state::{Opening, State};
@@ -97,17 +97,9 @@ pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
     let buffers = Mapping::new(bytes.sum(), true)?;
     let slots = Arc::new(Shared::new(lay_out_slots(plan, &streams, &buffers)));
     let counters = Arc::new(Shared::new(vec![Counters::default(); streams.len()]));
-    let kinds = if streams
-        .iter()
-        .any(|&id| is_paced(&plan.streams[id as usize]))
-    {
-        KINDS
-    } else {
-        KINDS - 1
-    };
-    let table = Box::new(Table::new(rows.len(), kinds)?);
+    let table = Box::new(Table::new(rows.len())?);
     let (tables, spare) = channel();
-    let _ = tables.send(Box::new(Table::new(rows.len(), kinds)?));
+    let _ = tables.send(Box::new(Table::new(rows.len())?));
     let kit = Kit {
         stage: stage.clone(),
         worker,
@@ -132,12 +124,6 @@ pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
         counters,
         streams,
     })
-}
-
-/// True when a stream has arrivals of its own.
-#[must_use]
-pub fn is_paced(stream: &plan::Stream) -> bool {
-    stream.pace.read.is_some() || stream.pace.write.is_some() || stream.pace.trim.is_some()
 }
 
 fn lay_out_slots(plan: &Plan, streams: &[u32], buffers: &Mapping) -> Vec<Slot> {

@@ -14,7 +14,7 @@ pub const NOT_HANDED: u64 = u64::MAX;
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Slot {
-    /// When the I/O should have started; while free: when the slot became free.
+    /// When the I/O should have started.
     pub intended_ns: u64,
     /// When the worker picked it up.
     pub picked_ns: u64,

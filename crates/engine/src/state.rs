@@ -364,7 +364,7 @@ impl State {
         let (started, ramp_end_run) = (self.run_time(time), self.run_time(ramp_end));
         let stream = &mut self.streams[index as usize];
         stream.phase = Phase::Running;
-        stream.eligible_ns = time;
+        stream.vacancies.open(time, stream.depth);
         stream.last_done_ns = time;
         if limits.ramp_ns > 0 {
             self.timers.push(Reverse((ramp_end, Timer::RampEnd, index)));
@@ -724,9 +724,9 @@ impl State {
             *run = start_run(row, slot, u64::from(slot.len), now);
         }
         self.counters[index as usize].completed[slot.op as usize] += 1;
-        slot.intended_ns = now;
         slot.handed_ns = NOT_HANDED;
         stream.free.push(done.slot);
+        stream.vacancies.add(now);
         stream.last_done_ns = now;
         self.in_flight -= 1;
         if !stream.queued {
@@ -763,12 +763,11 @@ impl State {
         if self.streams[index as usize].logged {
             self.log_io(&slot, moved, (-done.result).max(0), now);
         }
-        let freed = &mut self.slots[done.slot as usize];
-        freed.intended_ns = now;
-        freed.handed_ns = NOT_HANDED;
+        self.slots[done.slot as usize].handed_ns = NOT_HANDED;
         self.in_flight -= 1;
         let stream = &mut self.streams[index as usize];
         stream.free.push(done.slot);
+        stream.vacancies.add(now);
         stream.last_done_ns = now;
         if let Some(schedule) = &mut stream.schedule {
             schedule.completed(slot.op, u64::from(moved));
@@ -840,7 +839,6 @@ impl State {
 
     fn log_io(&mut self, slot: &Slot, moved: u32, error: i32, now: u64) {
         let ramp = self.streams[slot.stream as usize].in_ramp;
-        let paced = self.streams[slot.stream as usize].schedule.is_some();
         self.log.push(IoRecord {
             t_ns: self.run_time(now),
             stream: self.streams[slot.stream as usize].id,
@@ -848,11 +846,7 @@ impl State {
             op: slot.op,
             offset: slot.offset,
             bytes: moved,
-            wait_ns: if paced {
-                slot.picked_ns.saturating_sub(slot.intended_ns)
-            } else {
-                0
-            },
+            wait_ns: slot.picked_ns.saturating_sub(slot.intended_ns),
             slat_ns: slot.handed_ns.saturating_sub(slot.picked_ns),
             clat_ns: now.saturating_sub(slot.handed_ns),
             lat_ns: now.saturating_sub(slot.intended_ns),

@@ -9,6 +9,7 @@ use crate::pattern::Generator;
 use crate::payload::Filler;
 use crate::plan::{Plan, Sizes, Stream, Think};
 use crate::rows::Rows;
+use crate::vacancy::Vacancies;
 
 /// Where a stream is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +105,8 @@ pub struct StreamState {
     pub uses: Vec<Use>,
     /// Free slots; the last freed is the next used, so a small working set stays in cache.
     pub free: Vec<u32>,
+    /// Since when there is room for I/Os: as many as free slots.
+    pub vacancies: Vacancies,
     /// First of its slots.
     pub first_slot: u32,
     /// Largest block, and so the content of a slot's buffer.
@@ -142,7 +145,7 @@ pub struct StreamState {
     pub logged: bool,
     /// Paused until then (thinking), or the time of its next arrival.
     pub not_before_ns: u64,
-    /// An I/O picked now cannot have been intended before: the worker's last visit.
+    /// When the depth last fell to `low`: no I/O was intended before.
     pub eligible_ns: u64,
     /// When its time is over, on the worker's clock; `u64::MAX`: never.
     pub end_ns: u64,
@@ -223,6 +226,7 @@ impl StreamState {
                 .then(|| Filler::new(&stream.payload, stream.seed, max_block_bytes(stream))),
             uses: uses.collect(),
             free: (first_slot..first_slot + depth).rev().collect(),
+            vacancies: Vacancies::new(depth),
             first_slot,
             block_bytes: max_block_bytes(stream),
             depth,
@@ -260,6 +264,14 @@ impl StreamState {
             grace_end_ns: u64::MAX,
             last_done_ns: 0,
         }
+    }
+
+    /// No I/O of a closed loop was intended before this: the depth fell to `low`, or a
+    /// pause ended.
+    #[inline]
+    #[must_use]
+    pub fn floor_ns(&self) -> u64 {
+        self.eligible_ns.max(self.not_before_ns)
     }
 
     /// I/Os in flight.

@@ -116,7 +116,6 @@ impl<B: Backend> Worker<B> {
             };
             issued += count;
             let stream = &mut self.state.streams[index as usize];
-            stream.eligible_ns = now;
             stream.queued = again;
             if again {
                 self.state.ready.push_back(index);
@@ -146,8 +145,8 @@ impl<B: Backend> Worker<B> {
             }
             let Some(slot) = stream.free.pop() else { break };
             stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
-            let eligible_ns = stream.eligible_ns;
-            self.issue(index, slot, &next, eligible_ns, now);
+            let intended_ns = stream.vacancies.take();
+            self.issue(index, slot, &next, intended_ns, now);
             count += 1;
         }
         let stream = &mut self.state.streams[index as usize];
@@ -183,8 +182,8 @@ impl<B: Backend> Worker<B> {
                 return (count, false);
             }
             if let Some((file, kind)) = stream.flushing.due.take() {
-                let eligible_ns = stream.eligible_ns;
-                self.issue_flush(index, file, kind, eligible_ns, now);
+                let floor_ns = stream.floor_ns();
+                self.issue_flush(index, file, kind, floor_ns, now);
                 count += 1;
                 continue;
             }
@@ -203,17 +202,15 @@ impl<B: Backend> Worker<B> {
             self.state.stop_issuing(index, Reason::Ops, now);
             return false;
         }
-        let floor_ns = stream.eligible_ns.max(stream.not_before_ns);
-        let (next, intended_ns) = match stream.schedule.as_ref().map(|schedule| schedule.next(now))
-        {
-            None => (stream.generator.next(), floor_ns),
-            Some(Due::Unpaced(op)) => (stream.generator.next_op(op), floor_ns),
+        let (next, arrival_ns) = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
+            None => (stream.generator.next(), None),
+            Some(Due::Unpaced(op)) => (stream.generator.next_op(op), None),
             Some(Due::Paced { op, intended_ns }) => {
                 let next = stream.generator.next_op(op);
                 if let Some(schedule) = stream.schedule.as_mut() {
                     schedule.issued(op, next.len);
                 }
-                (next, intended_ns)
+                (next, Some(intended_ns))
             }
             Some(Due::Wait(time_ns)) => {
                 self.state.wake_at(index, time_ns);
@@ -233,14 +230,9 @@ impl<B: Backend> Worker<B> {
         } else {
             stream.ops_left - 1
         };
-        if stream
-            .schedule
-            .as_ref()
-            .is_some_and(|schedule| schedule.paces(next.op))
-        {
-            // Its arrival counts, not when a slot happened to be free.
-            self.state.slots[slot as usize].intended_ns = intended_ns;
-        }
+        let free_ns = stream.vacancies.take().max(stream.floor_ns());
+        // Of a paced I/O its arrival counts, not when there happened to be room.
+        let intended_ns = arrival_ns.unwrap_or(free_ns);
         if next.op == Op::Write {
             stream.note_write(next.file);
         }
@@ -263,7 +255,8 @@ impl<B: Backend> Worker<B> {
             offset: 0,
             len: kind,
         };
-        self.issue(index, slot, &next, floor_ns, now);
+        let intended_ns = stream.vacancies.take().max(floor_ns);
+        self.issue(index, slot, &next, intended_ns, now);
     }
 
     fn issue_final_flush(&mut self, index: u32, now: u64) {
@@ -275,19 +268,13 @@ impl<B: Backend> Worker<B> {
 
     /// Puts one I/O into its slot and gives it to the backend.
     #[inline]
-    fn issue(&mut self, index: u32, slot_index: u32, next: &Next, floor_ns: u64, now: u64) {
+    fn issue(&mut self, index: u32, slot_index: u32, next: &Next, intended_ns: u64, now: u64) {
         let state = &mut self.state;
         let stream = &mut state.streams[index as usize];
         let file = &stream.uses[next.file as usize];
-        let paced = stream
-            .schedule
-            .as_ref()
-            .is_some_and(|schedule| schedule.paces(next.op));
         let slot = &mut state.slots[slot_index as usize];
-        slot.intended_ns = slot.intended_ns.max(floor_ns);
-        // Without a pace nobody waits: submission begins when the slot is free, so that
-        // slat and clat add up to lat.
-        slot.picked_ns = if paced { now } else { slot.intended_ns };
+        slot.intended_ns = intended_ns;
+        slot.picked_ns = now;
         slot.offset = next.offset;
         slot.len = next.len;
         slot.row = file.rows[next.op as usize];
@@ -334,3 +321,6 @@ impl<B: Backend> Worker<B> {
 fn stream_has_batch(submit: u32) -> bool {
     submit != u32::MAX
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,7 +55,7 @@ class Stats(_Model):
     latency_ns: LatencyNs | None = Field(description="from when an I/O should have started to its end")
     slat_ns: LatencyNs | None = Field(description="from its pick-up to the kernel")
     clat_ns: LatencyNs | None = Field(description="from the kernel's door to its reaping")
-    wait_ns: LatencyNs | None = Field(description="late starts; null unless paced by a rate")
+    wait_ns: LatencyNs | None = Field(description="how late the engine was: intended start to pick-up")
 
 
 class Line(Stats):

@@ -154,7 +154,11 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
             pl.col(f"{kind}_min_ns").filter(done).min(),
             pl.col(f"{kind}_max_ns").max(),
         ]
-    for row in rows.group_by("line", "op").agg(aggregates).iter_rows(named=True):
+    # fio has no word for an I/O that waits for its turn in the generator, and its readers
+    # expect slat and clat to add up to lat: waiting is submission to it.
+    waited = pl.col("wait_sum_ns").sum()
+    for row in rows.group_by("line", "op").agg([*aggregates, waited]).iter_rows(named=True):
+        row["slat_sum_ns"] += row["wait_sum_ns"]
         line = lines[row["line"]]
         latencies = {
             kind: Latency(

@@ -1,0 +1,249 @@
+//! The loop on a device and a clock that are counted out: what a worker says of its
+//! latencies must be what happened.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::mpsc::channel;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::Worker;
+use crate::backend::{Backend, Done, Io, Op};
+use crate::control::{Control, Message};
+use crate::plan::Plan;
+use crate::record::{Kind, Table, Totals};
+use crate::rows::Rows;
+use crate::slots::{Counters, Slot};
+use crate::state::{Opening, State};
+use crate::stream::StreamState;
+
+const START_NS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A few servers of constant service, and a worker that needs time of its own: for each
+/// hand-over and for each I/O in it.
+struct Costly {
+    now_ns: u64,
+    service_ns: u64,
+    enter_ns: u64,
+    push_ns: u64,
+    free_ns: BinaryHeap<Reverse<u64>>,
+    coming: BinaryHeap<Reverse<(u64, u32, i32)>>,
+}
+
+impl Costly {
+    fn new(servers: u32, service_ns: u64, enter_ns: u64, push_ns: u64) -> Self {
+        Self {
+            now_ns: START_NS,
+            service_ns,
+            enter_ns,
+            push_ns,
+            free_ns: (0..servers).map(|_| Reverse(0)).collect(),
+            coming: BinaryHeap::new(),
+        }
+    }
+
+    fn done(&self) -> u32 {
+        self.coming
+            .iter()
+            .filter(|Reverse((time, ..))| *time <= self.now_ns)
+            .count() as u32
+    }
+}
+
+impl Backend for Costly {
+    const VIRTUAL: bool = true;
+
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns
+    }
+
+    fn push(&mut self, io: Io) {
+        self.now_ns += self.push_ns;
+        let free = self.free_ns.pop().map_or(0, |Reverse(time)| time);
+        let end = free.max(self.now_ns) + self.service_ns;
+        self.free_ns.push(Reverse(end));
+        self.coming.push(Reverse((end, io.slot, io.len as i32)));
+    }
+
+    fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
+        self.now_ns += self.enter_ns;
+        while self.done() < wait_for.min(self.coming.len() as u32) && self.now_ns < until_ns {
+            let next = self
+                .coming
+                .iter()
+                .map(|Reverse((time, ..))| *time)
+                .filter(|&time| time > self.now_ns)
+                .min();
+            self.now_ns = next.map_or(until_ns, |time| time.min(until_ns));
+        }
+        if wait_for == 0 && self.coming.is_empty() {
+            self.now_ns = self.now_ns.max(until_ns);
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
+        let mut count = 0;
+        while count < max
+            && self
+                .coming
+                .peek()
+                .is_some_and(|Reverse((time, ..))| *time <= self.now_ns)
+        {
+            let Some(Reverse((_, slot, result))) = self.coming.pop() else {
+                break;
+            };
+            take(Done { slot, result });
+            count += 1;
+        }
+        count
+    }
+}
+
+/// A Plan of `streams` equal streams of 4 KiB reads for a second in one cell; `changes`
+/// replace fields of each stream.
+fn plan(streams: usize, iodepth: u32, changes: &serde_json::Value) -> Plan {
+    let order = json!({
+        "random_percent": 100, "random": {"type": "uniform", "repeat": true}, "stride_bytes": 0,
+        "run_length": 1, "run_identical": false, "sizes": {"type": "fixed", "bytes": 4096},
+        "align_bytes": 4096,
+    });
+    let mut stream = json!({
+        "name": "job", "worker": 0,
+        "files": [{"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": 1 << 30}],
+        "file_choice": {"type": "round_robin", "every": 1}, "seed": 1, "iodepth": iodepth,
+        "batch": null,
+        "pattern": {
+            "read_percent": 100, "write_percent": 0, "trim_percent": 0, "trim_then_write": false,
+            "read": order, "write": order, "trim": order,
+        },
+        "pace": {"read": null, "write": null, "trim": null, "think": null},
+        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": false, "on_close": false},
+        "payload": {
+            "fill": {"type": "random"}, "refill": false, "stamp": true, "compress_percent": 0,
+            "compress_chunk_bytes": 0, "dedupe_percent": 0,
+        },
+        "limits": {
+            "start_delay_ns": 0, "ramp_ns": 0, "runtime_ns": SECOND_NS, "time_based": true,
+            "bytes": 0, "ops": 0, "ends_stage": false,
+        },
+        "errors": {
+            "continue_read": false, "continue_write": false, "ignore_read": [], "ignore_write": [],
+        },
+        "log_ios": false,
+    });
+    if let (Some(stream), Some(changes)) = (stream.as_object_mut(), changes.as_object()) {
+        stream.extend(changes.clone());
+    }
+    let plan = json!({
+        "version": 1, "interval_ns": 1000 * SECOND_NS, "grace_ns": SECOND_NS,
+        "memory_limit_bytes": 1 << 30,
+        "targets": [{
+            "path": "", "kind": "virtual", "size_bytes": 1 << 30, "direct": false,
+            "read_only": false, "create": false, "sync": "none", "exclusive": false,
+            "identity": null, "layout": null, "invalidate": false, "advice": null,
+            "unlink": false,
+        }],
+        "units": [{"name": "job", "group": 0, "clone": null}],
+        "cells": [{"unit": 0, "target": 0}],
+        "workers": [{"stage": 0, "backend": {"type": "null"}, "cpus": [], "nice": 0}],
+        "streams": vec![stream; streams],
+    });
+    serde_json::from_value(plan).unwrap()
+}
+
+/// Runs worker 0 of a Plan to its end; gives the totals of its reads.
+fn run(plan: Plan, backend: Costly) -> Totals {
+    let plan = Arc::new(plan);
+    let rows = Arc::new(Rows::new(&plan, 0));
+    let (out, messages) = channel();
+    let (tables, spare) = channel();
+    let mut slots = Vec::new();
+    let mut streams = Vec::new();
+    for (index, stream) in plan.streams.iter().enumerate() {
+        let first = slots.len() as u32;
+        slots.extend((0..stream.iodepth).map(|_| Slot::free(index as u32, 0)));
+        streams.push(StreamState::new(&plan, index as u32, first, &rows, &|_| 0));
+    }
+    let counters = vec![Counters::default(); streams.len()];
+    let state = State::new(Opening {
+        control: Arc::new(Control::default()),
+        plan: plan.clone(),
+        worker: 0,
+        backend_name: "costly",
+        streams,
+        slots: slots.leak(),
+        counters: counters.leak(),
+        rows: rows.clone(),
+        table: Box::new(Table::new(rows.len()).unwrap()),
+        spare,
+        out,
+    });
+    Worker { backend, state }.run().unwrap();
+    drop(tables);
+    let table = messages.iter().find_map(|message| match message {
+        Message::Cut { table, .. } => Some(table),
+        _ => None,
+    });
+    *table.unwrap().totals(rows.row(0, Op::Read))
+}
+
+fn sum_ns(totals: &Totals, kind: Kind) -> f64 {
+    totals.sums[kind as usize].sum_ns
+}
+
+#[test]
+fn outstanding_is_rate_times_latency_also_when_the_worker_is_the_bottleneck() {
+    let batch = |submit, min, max| json!({"batch": {"submit": submit, "complete_min": min, "complete_max": max, "low": 16}});
+    let cases = [
+        (32, 16, json!({})),
+        (32, 16, batch(1, 1, 1)),
+        (32, 16, batch(4, 1, 8)),
+        (16, 16, batch(16, 4, 16)),
+    ];
+    for (streams, depth, changes) in cases {
+        for (servers, enter_ns, push_ns) in [(4, 2_000, 300), (64, 10_000, 1_000), (64, 100, 0)] {
+            let plan = plan(streams, depth, &changes);
+            let totals = run(plan, Costly::new(servers, 50_000, enter_ns, push_ns));
+            let outstanding = sum_ns(&totals, Kind::Lat) / SECOND_NS as f64;
+            let slots = streams as f64 * f64::from(depth);
+            let gap = outstanding / slots - 1.0;
+            let label = format!("{streams} x {depth} {changes} on {servers}, {enter_ns}");
+            assert!(gap.abs() < 0.01, "{label}: {outstanding}, asked {slots}");
+            let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
+                .into_iter()
+                .map(|kind| sum_ns(&totals, kind))
+                .sum();
+            assert!((parts / sum_ns(&totals, Kind::Lat) - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn a_pause_is_no_latency() {
+    for count_issued in [false, true] {
+        let think = json!({"pace": {"read": null, "write": null, "trim": null, "think": {
+            "pause_ns": 10_000_000, "spin_ns": 0, "every_ios": 1, "count_issued": count_issued,
+        }}});
+        let totals = run(plan(1, 1, &think), Costly::new(1, 50_000, 1_000, 100));
+        let most = totals.sums[Kind::Lat as usize].max_ns;
+        assert!((99..=101).contains(&totals.ops), "{}", totals.ops);
+        // Service, and the worker's own microseconds around it.
+        assert!((50_000..60_000).contains(&most), "{most}");
+    }
+}
+
+#[test]
+fn a_refill_after_iodepth_low_starts_when_the_depth_fell_to_it() {
+    let batch = json!({"batch": {"submit": 8, "complete_min": 1, "complete_max": 1, "low": 2}});
+    let totals = run(plan(1, 8, &batch), Costly::new(1, 100_000, 100, 0));
+    // Eight go out together; six come back one by one before the next six follow two
+    // that are still there: none is older than eight services.
+    let most = totals.sums[Kind::Lat as usize].max_ns;
+    assert!((790_000..=810_000).contains(&most), "{most}");
+    let waited = sum_ns(&totals, Kind::Wait) / totals.ops as f64;
+    assert!(waited < 1_000.0, "{waited}");
+}
