@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use loadstone_engine::events::{Event, Speaker};
 use loadstone_engine::fault::Fault;
-use loadstone_engine::{check, clock, probe, run, samples};
+use loadstone_engine::{budget, check, clock, probe, run, samples};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -90,7 +90,7 @@ fn read(path: &Path) -> Result<String, Fault> {
 fn checked(text: &str) -> Result<u64, Fault> {
     let plan = check::parse(text)?;
     check::check(&plan)?;
-    check::check_memory(&plan)
+    budget::check(&plan)
 }
 
 fn complain(fault: &Fault) -> i32 {

@@ -5,6 +5,7 @@
 //! default.
 
 pub mod backend;
+pub mod budget;
 pub mod check;
 pub mod clock;
 pub mod control;

@@ -9,6 +9,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::budget;
 use crate::check;
 use crate::clock::{monotonic_ns, unix_ns, Calibration, Clock};
 use crate::control::{Control, Gate, Message, StageStart, Stop};
@@ -55,7 +56,7 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
     let calibration = Calibration::start();
     let plan = Arc::new(check::parse(text)?);
     check::check(&plan)?;
-    let memory_bytes = check::check_memory(&plan)?;
+    let memory_bytes = budget::check(&plan)?;
     let control = Arc::new(Control::default());
     orders::listen(&control)
         .map_err(|error| Fault::broken(format!("cannot listen for orders: {error}"), ""))?;

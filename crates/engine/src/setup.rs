@@ -15,7 +15,7 @@ use crate::backend::psync::Psync;
 use crate::backend::sim::Sim;
 use crate::backend::uring::{Uring, UringOptions};
 use crate::backend::{Backend, OpenFile};
-use crate::check::buffer_stride;
+use crate::budget::buffer_stride;
 use crate::clock::Clock;
 use crate::control::{Control, Gate, Message};
 use crate::events::{hint_for, Event};

@@ -2,7 +2,7 @@
 //! latencies must be what happened.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
@@ -31,6 +31,7 @@ struct Costly {
     push_ns: u64,
     free_ns: BinaryHeap<Reverse<u64>>,
     coming: BinaryHeap<Reverse<(u64, u32, i32)>>,
+    done: VecDeque<Done>,
 }
 
 impl Costly {
@@ -42,14 +43,19 @@ impl Costly {
             push_ns,
             free_ns: (0..servers).map(|_| Reverse(0)).collect(),
             coming: BinaryHeap::new(),
+            done: VecDeque::new(),
         }
     }
 
-    fn done(&self) -> u32 {
-        self.coming
-            .iter()
-            .filter(|Reverse((time, ..))| *time <= self.now_ns)
-            .count() as u32
+    /// Moves what is over by now to where it can be reaped.
+    fn settle(&mut self) {
+        while let Some(&Reverse((time, slot, result))) = self.coming.peek() {
+            if time > self.now_ns {
+                break;
+            }
+            self.coming.pop();
+            self.done.push_back(Done { slot, result });
+        }
     }
 }
 
@@ -70,35 +76,22 @@ impl Backend for Costly {
 
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
         self.now_ns += self.enter_ns;
-        while self.done() < wait_for.min(self.coming.len() as u32) && self.now_ns < until_ns {
-            let next = self
-                .coming
-                .iter()
-                .map(|Reverse((time, ..))| *time)
-                .filter(|&time| time > self.now_ns)
-                .min();
-            self.now_ns = next.map_or(until_ns, |time| time.min(until_ns));
+        self.settle();
+        let idle = self.coming.is_empty() && self.done.is_empty();
+        while (self.done.len() as u32) < wait_for && self.now_ns < until_ns {
+            let next = self.coming.peek().map_or(until_ns, |next| next.0 .0);
+            self.now_ns = next.min(until_ns);
+            self.settle();
         }
-        if wait_for == 0 && self.coming.is_empty() {
+        if wait_for == 0 && idle {
             self.now_ns = self.now_ns.max(until_ns);
         }
         Ok(())
     }
 
     fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
-        let mut count = 0;
-        while count < max
-            && self
-                .coming
-                .peek()
-                .is_some_and(|Reverse((time, ..))| *time <= self.now_ns)
-        {
-            let Some(Reverse((_, slot, result))) = self.coming.pop() else {
-                break;
-            };
-            take(Done { slot, result });
-            count += 1;
-        }
+        let count = max.min(self.done.len() as u32);
+        self.done.drain(..count as usize).for_each(take);
         count
     }
 }

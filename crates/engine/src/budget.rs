@@ -1,0 +1,87 @@
+//! How much memory a Plan needs, known before anything is allocated.
+//!
+//! Knows the sizes of what a run allocates. Allocates nothing.
+
+use crate::fault::Fault;
+use crate::memory::PAGE_BYTES;
+use crate::plan::{Plan, Stream};
+use crate::record::Table;
+use crate::rows::Rows;
+use crate::slots::{Counters, Slot};
+use crate::state::LOG_BLOCK;
+use crate::stream::{max_block_bytes, Use};
+
+/// Program, libraries, stacks and message buffers.
+const BASE_BYTES: u64 = 8 << 20;
+/// Streams a worker's records of single I/Os may have under way, in blocks.
+pub const LOG_BLOCKS: usize = 16;
+
+/// Bytes from one slot's buffer to the next.
+#[must_use]
+pub fn buffer_stride(stream: &Stream) -> usize {
+    (max_block_bytes(stream) as usize).next_multiple_of(PAGE_BYTES)
+}
+
+/// Memory of one worker.
+fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
+    let rows = Rows::new(plan, worker);
+    let mut bytes = 2 * Table::bytes_needed(rows.len()) as u64;
+    let mut depth = 0u64;
+    for stream in plan.streams.iter().filter(|stream| stream.worker == worker) {
+        let own = u64::from(stream.iodepth);
+        depth += own;
+        bytes += own * (buffer_stride(stream) + size_of::<Slot>() + 8 + 16) as u64;
+        bytes += (size_of::<Counters>() + 1024) as u64;
+        // A use, and the generator's cursors for each operation.
+        bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
+        if stream.log_ios {
+            bytes += (LOG_BLOCK * (LOG_BLOCKS + 1) * size_of::<crate::samples::IoRecord>()) as u64;
+        }
+    }
+    // Completion queue entries of 16 bytes, and as much again in completions copied.
+    bytes + depth.next_power_of_two() * 32 + 256 * 1024
+}
+
+/// Memory the Plan needs at most at one time, in bytes: its largest stage.
+#[must_use]
+pub fn memory_bytes(plan: &Plan) -> u64 {
+    let stages = plan
+        .workers
+        .iter()
+        .map(|worker| worker.stage)
+        .max()
+        .unwrap_or(0);
+    let mut largest = 0;
+    for stage in 0..=stages {
+        let workers = plan
+            .workers
+            .iter()
+            .enumerate()
+            .filter(|(_, worker)| worker.stage == stage);
+        largest = largest.max(
+            workers
+                .map(|(index, _)| worker_bytes(plan, index as u32))
+                .sum(),
+        );
+    }
+    largest + BASE_BYTES + (plan.targets.len() + plan.streams.len()) as u64 * 512
+}
+
+/// Refuses a Plan over its own limit.
+///
+/// # Errors
+/// [`Fault::Plan`].
+pub fn check(plan: &Plan) -> Result<u64, Fault> {
+    let needed = memory_bytes(plan);
+    if needed <= plan.memory_limit_bytes {
+        return Ok(needed);
+    }
+    Err(Fault::Plan {
+        path: "/memory_limit_bytes".into(),
+        message: format!(
+            "the Plan needs {needed} bytes, the limit is {}",
+            plan.memory_limit_bytes
+        ),
+        hint: "lower iodepth, block size or the number of clones, or raise the limit".into(),
+    })
+}

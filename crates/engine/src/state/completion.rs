@@ -1,0 +1,228 @@
+//! Completions: recorded, counted, and what follows from them.
+//!
+//! Knows latencies and results. Knows no backend. The common completion takes the short
+//! way; whatever is unusual about it or its stream takes the slow one.
+
+use super::{State, LOG_BLOCK};
+use crate::backend::{Done, Op};
+use crate::control::Message;
+use crate::events::{describe_errno, Event, IoFailure, MAX_ERRORS_PER_TARGET};
+use crate::record::Run;
+use crate::samples::IoRecord;
+use crate::slots::{batch_column, Slot, NOT_HANDED};
+use crate::stream::{Phase, Reason, StreamState};
+
+impl State {
+    /// Takes one completion.
+    #[inline]
+    pub fn complete(&mut self, done: Done, now: u64) {
+        let slot = &mut self.slots[done.slot as usize];
+        let index = slot.stream;
+        let stream = &mut self.streams[index as usize];
+        if slot.handed_ns == NOT_HANDED {
+            return; // given up before
+        }
+        if !stream.simple || done.result != slot.len as i32 {
+            self.complete_slow(done, now);
+            return;
+        }
+        let row = slot.row + u32::from(stream.in_ramp);
+        let run = &mut self.run;
+        if run.row == row
+            && self.run_intended_ns == slot.intended_ns
+            && self.run_handed_ns == slot.handed_ns
+        {
+            run.count += 1;
+            run.bytes += u64::from(slot.len);
+        } else {
+            if run.count > 0 {
+                self.table.add(run);
+            }
+            self.run_intended_ns = slot.intended_ns;
+            self.run_handed_ns = slot.handed_ns;
+            *run = start_run(row, slot, u64::from(slot.len), now);
+        }
+        self.counters[index as usize].completed[slot.op as usize] += 1;
+        slot.handed_ns = NOT_HANDED;
+        stream.free.push(done.slot);
+        stream.vacancies.add(now);
+        stream.last_done_ns = now;
+        self.in_flight -= 1;
+        if !stream.queued {
+            stream.queued = true;
+            self.ready.push_back(index);
+        }
+    }
+
+    /// A completion with anything unusual about it or its stream.
+    #[inline(never)]
+    pub(super) fn complete_slow(&mut self, done: Done, now: u64) {
+        let slot = self.slots[done.slot as usize];
+        let index = slot.stream;
+        let id = self.streams[index as usize].id;
+        let row = slot.row + u32::from(self.streams[index as usize].in_ramp);
+        let whole = matches!(slot.op, Op::Trim | Op::Sync);
+        let moved = match (done.result, slot.op) {
+            (0.., Op::Trim) => slot.len,
+            (0.., Op::Sync) => 0,
+            (result, _) => result.max(0) as u32,
+        };
+        let failed = done.result < 0 || (!whole && moved == 0 && slot.len > 0);
+        let short = !failed && !whole && moved < slot.len;
+        if failed {
+            self.table.totals_mut(row).errors += 1;
+            self.counters[index as usize].failed[slot.op as usize] += 1;
+        } else {
+            self.flush_run();
+            self.table
+                .add(&start_run(row, &slot, u64::from(moved), now));
+            self.table.totals_mut(row).shorts += u64::from(short);
+            self.counters[index as usize].completed[slot.op as usize] += 1;
+        }
+        if self.streams[index as usize].logged {
+            self.log_io(&slot, moved, (-done.result).max(0), now);
+        }
+        self.slots[done.slot as usize].handed_ns = NOT_HANDED;
+        self.in_flight -= 1;
+        let stream = &mut self.streams[index as usize];
+        stream.free.push(done.slot);
+        stream.vacancies.add(now);
+        stream.last_done_ns = now;
+        if let Some(schedule) = &mut stream.schedule {
+            schedule.completed(slot.op, u64::from(moved));
+        }
+        if stream.note_thought(false, now) {
+            self.start_pause(index);
+        }
+        if failed || short {
+            self.report(id, index, &slot, done.result, moved, now);
+        }
+        self.after_completion(index, now);
+    }
+
+    /// What a stream does once one of its I/Os is back.
+    pub(super) fn after_completion(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        if stream.emptying && stream.in_flight() <= stream.low {
+            stream.emptying = false;
+            stream.eligible_ns = now;
+        }
+        match stream.phase {
+            Phase::Draining | Phase::Flushing if stream.in_flight() == 0 => {
+                self.drained(index, now)
+            }
+            _ => self.enqueue(index),
+        }
+    }
+
+    /// Says what failed or came back short, and ends the stream unless it may go on.
+    pub(super) fn report(
+        &mut self,
+        id: u32,
+        index: u32,
+        slot: &Slot,
+        result: i32,
+        moved: u32,
+        now: u64,
+    ) {
+        let errno = (-result).max(0);
+        let plan = &self.plan.streams[id as usize];
+        if errno != 0 && StreamState::ignores(plan, slot.op, errno) {
+            return;
+        }
+        let goes_on = moved > 0 || StreamState::tolerates(plan, slot.op);
+        let said = &mut self.errors_said[slot.target as usize];
+        *said += 1;
+        if *said <= MAX_ERRORS_PER_TARGET {
+            let path = &self.plan.targets[slot.target as usize].path;
+            let what = if errno != 0 {
+                describe_errno(errno)
+            } else {
+                short_text(slot, moved)
+            };
+            self.say(Message::Event(Event::IoError(IoFailure {
+                t_ns: self.run_time(now),
+                stream: id,
+                target: slot.target,
+                op: slot.op.name(),
+                offset: slot.offset,
+                bytes: slot.len,
+                errno,
+                moved,
+                message: format!(
+                    "{} of {} bytes at offset {} of {path}: {what}",
+                    slot.op.name(),
+                    slot.len,
+                    slot.offset
+                ),
+            })));
+        }
+        if !goes_on {
+            self.stop_issuing(index, Reason::Error, now);
+            // A stream that was ending for another reason ends because of the error.
+            self.streams[index as usize].reason = Reason::Error;
+        }
+    }
+
+    pub(super) fn log_io(&mut self, slot: &Slot, moved: u32, error: i32, now: u64) {
+        let ramp = self.streams[slot.stream as usize].in_ramp;
+        self.log.push(IoRecord {
+            t_ns: self.run_time(now),
+            stream: self.streams[slot.stream as usize].id,
+            target: slot.target,
+            op: slot.op,
+            offset: slot.offset,
+            bytes: moved,
+            wait_ns: slot.picked_ns.saturating_sub(slot.intended_ns),
+            slat_ns: slot.handed_ns.saturating_sub(slot.picked_ns),
+            clat_ns: now.saturating_sub(slot.handed_ns),
+            lat_ns: now.saturating_sub(slot.intended_ns),
+            error,
+            ramp,
+        });
+        if self.log.len() >= LOG_BLOCK {
+            self.send_log();
+        }
+    }
+
+    #[inline]
+    pub(super) fn flush_run(&mut self) {
+        if self.run.count > 0 {
+            self.table.add(&self.run);
+            self.run.count = 0;
+            self.run.row = u32::MAX;
+        }
+    }
+
+    /// Ends a batch of completions.
+    #[inline]
+    pub fn settle(&mut self, reaped: u32, now: u64) {
+        self.flush_run();
+        self.complete_batches[batch_column(reaped)] += 1;
+        debug_assert!(now >= self.stage_start_ns);
+    }
+}
+
+#[inline]
+fn start_run(row: u32, slot: &Slot, bytes: u64, now: u64) -> Run {
+    let lat = now.saturating_sub(slot.intended_ns);
+    let slat = slot.handed_ns.saturating_sub(slot.picked_ns);
+    let clat = now.saturating_sub(slot.handed_ns);
+    let wait = slot.picked_ns.saturating_sub(slot.intended_ns);
+    Run {
+        row,
+        count: 1,
+        bytes,
+        values_ns: [lat, slat, clat, wait],
+    }
+}
+
+fn short_text(slot: &Slot, moved: u32) -> String {
+    if moved == 0 && slot.op == Op::Read {
+        "end of the file: it is shorter than the job expects".into()
+    } else if moved == 0 {
+        "nothing was written".into()
+    } else {
+        format!("short: only {moved} bytes moved")
+    }
+}

@@ -1,0 +1,122 @@
+//! How a stream ends: it drains, flushes, is told, or is given up.
+//!
+//! Knows phases and reasons. Knows no clock of its own.
+
+use super::{State, FLUSH_GRACE_NS, LEAVE_NS};
+use crate::control::{Message, Stop};
+use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
+use crate::slots::NOT_HANDED;
+use crate::stream::{Phase, Reason};
+
+impl State {
+    /// Issues nothing more for a stream.
+    #[cold]
+    pub fn stop_issuing(&mut self, index: u32, reason: Reason, now: u64) {
+        let grace = if self.stop_seen == Stop::Now {
+            LEAVE_NS
+        } else {
+            self.plan.grace_ns
+        };
+        let stream = &mut self.streams[index as usize];
+        if !matches!(stream.phase, Phase::Waiting | Phase::Running) {
+            return;
+        }
+        let ran = stream.phase == Phase::Running;
+        stream.phase = Phase::Draining;
+        stream.simple = false;
+        stream.reason = reason;
+        if !ran || reason == Reason::Error {
+            stream.flushing.at_end = 0;
+        }
+        self.set_grace(index, now + grace);
+        if self.streams[index as usize].in_flight() == 0 {
+            self.drained(index, now);
+        }
+    }
+
+    /// Nothing is in flight any more.
+    pub(super) fn drained(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        if stream.flushing.at_end > 0 {
+            if stream.phase == Phase::Draining {
+                stream.phase = Phase::Flushing;
+                stream.grace_end_ns = u64::MAX;
+                let grace = self.plan.grace_ns.max(FLUSH_GRACE_NS);
+                self.set_grace(index, now + grace);
+            }
+            self.enqueue(index);
+        } else {
+            self.end_stream(index, now);
+        }
+    }
+
+    pub(super) fn end_stream(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        stream.phase = Phase::Ended;
+        stream.simple = false;
+        let (id, reason) = (stream.id, stream.reason);
+        // A stream that ran its time ended with it, not with its last completion.
+        let due = if reason == Reason::Runtime {
+            stream.end_ns
+        } else {
+            0
+        };
+        let ended = stream.last_done_ns.max(due);
+        let ended = if ended == 0 { now } else { ended };
+        let counters = self.counters[index as usize];
+        self.alive -= 1;
+        self.say(Message::Event(Event::StreamEnd(Box::new(StreamEnd {
+            t_ns: self.run_time(now),
+            stream: id,
+            reason: reason.name(),
+            started_ns: counters.started_ns,
+            ramp_end_ns: counters.ramp_end_ns,
+            ended_ns: self.run_time(ended).max(counters.started_ns),
+            issued: counters.issued,
+            completed: counters.completed,
+            failed: counters.failed,
+            depth: counters.depth,
+            submit_batches: self.submit_batches,
+            complete_batches: self.complete_batches,
+            backend: self.backend_name,
+        }))));
+        if self.plan.streams[id as usize].limits.ends_stage {
+            self.control.end_stage(self.stage);
+        }
+        self.set_patience();
+    }
+
+    /// The time of grace is over: what is in flight is reported and abandoned.
+    pub(super) fn give_up(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        if stream.in_flight() > 0 {
+            self.lost = true;
+            if self.stop_seen != Stop::Now {
+                stream.reason = Reason::Hung;
+            }
+            let (first, depth, id) = (stream.first_slot, stream.depth, stream.id);
+            let mut said = 0;
+            for slot_index in first..first + depth {
+                let slot = self.slots[slot_index as usize];
+                if slot.handed_ns == NOT_HANDED {
+                    continue;
+                }
+                self.in_flight -= 1;
+                self.slots[slot_index as usize].handed_ns = NOT_HANDED;
+                if said < MAX_ERRORS_PER_TARGET {
+                    said += 1;
+                    self.say(Message::Event(Event::Hung {
+                        t_ns: self.run_time(now),
+                        stream: id,
+                        target: slot.target,
+                        op: slot.op.name(),
+                        offset: slot.offset,
+                        bytes: slot.len,
+                        age_ns: now.saturating_sub(slot.handed_ns),
+                    }));
+                }
+            }
+        }
+        self.end_stream(index, now);
+    }
+}

@@ -1,0 +1,116 @@
+//! Intervals: when they are cut and how a worker hands one in.
+//!
+//! Knows the grid, the ends of ramps and the tables that go back and forth. Knows no
+//! I/O but how many are in flight.
+
+use super::{State, LOG_BLOCK};
+use crate::control::Message;
+use crate::record::Table;
+use crate::rows::ops_of;
+use crate::slots::NOT_HANDED;
+use crate::stream::Phase;
+
+impl State {
+    /// Sets the next cut after `time_ns`: the next multiple of the interval, or an end
+    /// of a ramp before it.
+    pub(super) fn plan_cut(&mut self, time_ns: u64) {
+        let interval = self.plan.interval_ns;
+        let grid = (self.run_time(time_ns) / interval + 1) * interval;
+        self.next_cut_ns = grid.wrapping_add(self.shift_ns);
+        while self
+            .ramp_ends
+            .last()
+            .is_some_and(|&ramp_end| ramp_end <= time_ns)
+        {
+            self.ramp_ends.pop();
+        }
+        if let Some(&ramp_end) = self.ramp_ends.last() {
+            self.next_cut_ns = self.next_cut_ns.min(ramp_end);
+        }
+    }
+
+    /// Marks the rows a stream feeds, so that an interval without completions is told.
+    pub(super) fn mark_live(&mut self, index: u32) {
+        let stream = &self.streams[index as usize];
+        let ramp = u32::from(stream.in_ramp);
+        for op in ops_of(&self.plan.streams[stream.id as usize]) {
+            for file in &stream.uses {
+                self.table.totals_mut(file.rows[op as usize] + ramp).live = 1;
+            }
+        }
+    }
+
+    /// Closes the interval at `time_ns` and gives its table away. When the main thread
+    /// still has the other one, the interval goes on to the next cut instead.
+    pub(super) fn cut(&mut self, time_ns: u64, is_virtual: bool) {
+        let fresh = if is_virtual {
+            self.spare.recv().ok()
+        } else {
+            self.spare.try_recv().ok()
+        };
+        let Some(fresh) = fresh else { return };
+        self.hand_in(time_ns, Some(fresh));
+        for index in 0..self.streams.len() as u32 {
+            // A ramp that ends with this interval is over for the next one.
+            let ramp_over = self.counters[index as usize].ramp_end_ns <= self.run_time(time_ns);
+            let stream = &mut self.streams[index as usize];
+            stream.in_ramp &= stream.phase == Phase::Waiting || !ramp_over;
+            if !matches!(
+                self.streams[index as usize].phase,
+                Phase::Waiting | Phase::Ended
+            ) {
+                self.mark_live(index);
+            }
+        }
+        self.send_log();
+    }
+
+    pub(super) fn hand_in(&mut self, time_ns: u64, fresh: Option<Box<Table>>) {
+        self.count_in_flight();
+        self.table.end_ns = self.run_time(time_ns);
+        let last = fresh.is_none();
+        let mut next = match fresh {
+            Some(table) => table,
+            None => Box::new(Table::empty()),
+        };
+        next.start_ns = self.table.end_ns;
+        let table = std::mem::replace(&mut self.table, next);
+        self.say(Message::Cut {
+            worker: self.worker,
+            table,
+            last,
+        });
+    }
+
+    /// Looks at every slot, once per interval, rather than counting at every I/O.
+    pub(super) fn count_in_flight(&mut self) {
+        if self.in_flight == 0 {
+            return;
+        }
+        for slot in self
+            .slots
+            .iter()
+            .filter(|slot| slot.handed_ns != NOT_HANDED)
+        {
+            let ramp = u32::from(self.streams[slot.stream as usize].in_ramp);
+            self.table.totals_mut(slot.row + ramp).in_flight += 1;
+        }
+    }
+
+    /// Hands in the last interval.
+    pub fn finish(&mut self, now: u64) {
+        // The log first: after the last interval nobody listens any more.
+        self.send_log();
+        self.hand_in(now, None);
+    }
+
+    pub(super) fn send_log(&mut self) {
+        if !self.log.is_empty() {
+            let records = std::mem::replace(&mut self.log, Vec::with_capacity(LOG_BLOCK));
+            self.say(Message::Ios {
+                worker: self.worker,
+                records,
+            });
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What happens when: starts, ends of ramps and of time, pauses, orders to stop.
+//!
+//! Knows times and phases. Knows no completion and no histogram.
+
+use std::cmp::Reverse;
+
+use super::{State, Timer, LEAVE_NS};
+use crate::control::Stop;
+use crate::stream::{Phase, Reason};
+use crate::worker::BATCH;
+
+impl State {
+    /// Starts the stage. A virtual clock's start is the stage's start.
+    pub fn begin(&mut self, now: u64, is_virtual: bool) {
+        if is_virtual {
+            self.stage_start_ns = now;
+        }
+        let start = self.stage_start_ns;
+        self.shift_ns = start.wrapping_sub(self.stage_offset_ns);
+        for index in 0..self.streams.len() {
+            let limits = self.plan.streams[self.streams[index].id as usize].limits;
+            let begins = start + limits.start_delay_ns;
+            self.timers
+                .push(Reverse((begins, Timer::Start, index as u32)));
+        }
+        for (other, stream) in self.plan.streams.iter().enumerate() {
+            let same_stage = self.plan.workers[stream.worker as usize].stage == self.stage;
+            if same_stage && stream.limits.ramp_ns > 0 {
+                self.ramp_ends
+                    .push(start + stream.limits.start_delay_ns + stream.limits.ramp_ns);
+            }
+            debug_assert!(other < self.plan.streams.len());
+        }
+        self.ramp_ends.sort_unstable_by_key(|&time| Reverse(time));
+        self.ramp_ends.dedup();
+        self.table.start_ns = self.stage_offset_ns;
+        self.plan_cut(start);
+        self.plan_event();
+    }
+
+    pub(super) fn plan_event(&mut self) {
+        let timer = self
+            .timers
+            .peek()
+            .map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        self.next_event_ns = timer.min(self.next_cut_ns);
+    }
+
+    /// True when an order arrived that was not yet obeyed.
+    #[inline]
+    #[must_use]
+    pub fn has_orders(&self) -> bool {
+        self.control.stopping() != self.stop_seen
+            || (!self.stage_over && self.control.stage_is_over(self.stage))
+    }
+
+    /// Does everything due by `now`, in the order of time.
+    #[cold]
+    pub fn events(&mut self, now: u64, is_virtual: bool) {
+        self.obey(now);
+        loop {
+            let timer = self
+                .timers
+                .peek()
+                .map_or(u64::MAX, |Reverse((time, _, _))| *time);
+            if timer.min(self.next_cut_ns) > now {
+                break;
+            }
+            if self.next_cut_ns <= timer {
+                let time = self.next_cut_ns;
+                self.cut(time, is_virtual);
+                self.plan_cut(time);
+            } else if let Some(Reverse((time, timer, index))) = self.timers.pop() {
+                self.fire(timer, index, time, now);
+            }
+        }
+        self.plan_event();
+    }
+
+    pub(super) fn obey(&mut self, now: u64) {
+        let stop = self.control.stopping();
+        let over = self.control.stage_is_over(self.stage);
+        if stop == self.stop_seen && over == self.stage_over {
+            return;
+        }
+        let leaving = stop == Stop::Now && self.stop_seen != Stop::Now;
+        self.stop_seen = stop;
+        self.stage_over = over;
+        for index in 0..self.streams.len() as u32 {
+            match self.streams[index as usize].phase {
+                Phase::Waiting | Phase::Running => self.stop_issuing(index, Reason::Stopped, now),
+                Phase::Draining | Phase::Flushing if stop != Stop::No => {
+                    let grace = if stop == Stop::Now {
+                        LEAVE_NS
+                    } else {
+                        self.plan.grace_ns
+                    };
+                    self.set_grace(index, now + grace);
+                }
+                _ => {}
+            }
+            if leaving && self.streams[index as usize].phase != Phase::Ended {
+                self.streams[index as usize].flushing.at_end = 0;
+                self.set_grace(index, now + LEAVE_NS);
+            }
+        }
+    }
+
+    pub(super) fn set_grace(&mut self, index: u32, time_ns: u64) {
+        let stream = &mut self.streams[index as usize];
+        if time_ns < stream.grace_end_ns {
+            stream.grace_end_ns = time_ns;
+            self.timers.push(Reverse((time_ns, Timer::Grace, index)));
+            self.plan_event();
+        }
+    }
+
+    pub(super) fn fire(&mut self, timer: Timer, index: u32, time: u64, now: u64) {
+        match timer {
+            Timer::Start => self.start_stream(index, time, now),
+            Timer::RampEnd => {
+                if self.streams[index as usize].phase != Phase::Ended {
+                    self.streams[index as usize].in_ramp = false;
+                    self.mark_live(index);
+                }
+            }
+            Timer::End => self.stop_issuing(index, Reason::Runtime, now),
+            Timer::Wake => {
+                let stream = &mut self.streams[index as usize];
+                if stream.wake_ns == time {
+                    stream.wake_ns = u64::MAX;
+                    self.enqueue(index);
+                }
+            }
+            Timer::Check => self.check_rate(index, now),
+            Timer::Grace => {
+                let stream = &self.streams[index as usize];
+                if stream.phase != Phase::Ended && stream.grace_end_ns == time {
+                    self.give_up(index, now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn start_stream(&mut self, index: u32, time: u64, now: u64) {
+        if self.streams[index as usize].phase != Phase::Waiting {
+            return;
+        }
+        let limits = self.plan.streams[self.streams[index as usize].id as usize].limits;
+        let ramp_end = time + limits.ramp_ns;
+        let (started, ramp_end_run) = (self.run_time(time), self.run_time(ramp_end));
+        let stream = &mut self.streams[index as usize];
+        stream.phase = Phase::Running;
+        stream.vacancies.open(time, stream.depth);
+        stream.last_done_ns = time;
+        if limits.ramp_ns > 0 {
+            self.timers.push(Reverse((ramp_end, Timer::RampEnd, index)));
+        }
+        if limits.runtime_ns > 0 {
+            stream.end_ns = ramp_end + limits.runtime_ns;
+            self.timers
+                .push(Reverse((stream.end_ns, Timer::End, index)));
+        }
+        if let Some(schedule) = &mut stream.schedule {
+            schedule.start(time);
+            if let Some(check) = schedule.next_check_ns() {
+                self.timers.push(Reverse((check, Timer::Check, index)));
+            }
+        }
+        stream.simple = stream.is_simple();
+        let counters = &mut self.counters[index as usize];
+        counters.started_ns = started;
+        counters.ramp_end_ns = ramp_end_run;
+        self.mark_live(index);
+        self.set_patience();
+        self.enqueue(index);
+        debug_assert!(now >= time);
+    }
+
+    /// Waiting for several completions at a time costs no more latency than a share of
+    /// the depth: with N in flight an I/O takes N completions' time, so waiting for N/16
+    /// adds at most 1/16 and 1/32 on average. The shallowest stream decides.
+    pub(super) fn set_patience(&mut self) {
+        let (mut target, mut most, mut batch) = (u32::MAX, u32::MAX, BATCH);
+        for stream in self
+            .streams
+            .iter()
+            .filter(|stream| stream.phase == Phase::Running)
+        {
+            let plan = &self.plan.streams[stream.id as usize];
+            let own = match plan.batch {
+                Some(batch) => batch.complete_min,
+                None if stream.schedule.is_some() || stream.thinking.is_some() => 1,
+                None => stream.depth / 16,
+            };
+            target = target.min(own.max(1));
+            most = most.min(
+                plan.batch
+                    .map_or(u32::MAX, |batch| batch.complete_max.max(1)),
+            );
+            batch = batch.max(plan.batch.map_or(0, |batch| batch.submit));
+        }
+        self.wait_target = if target == u32::MAX { 1 } else { target };
+        self.reap_max = most;
+        self.batch_max = batch;
+    }
+
+    #[inline]
+    pub(super) fn enqueue(&mut self, index: u32) {
+        let stream = &mut self.streams[index as usize];
+        if !stream.queued && stream.wake_ns == u64::MAX && stream.can_issue() {
+            stream.queued = true;
+            self.ready.push_back(index);
+        }
+    }
+
+    /// Queues a stream again at `time_ns`.
+    pub fn wake_at(&mut self, index: u32, time_ns: u64) {
+        let stream = &mut self.streams[index as usize];
+        if time_ns < stream.wake_ns {
+            stream.wake_ns = time_ns;
+            self.timers.push(Reverse((time_ns, Timer::Wake, index)));
+            self.next_event_ns = self.next_event_ns.min(time_ns);
+        }
+    }
+
+    /// A pause began: spinning keeps the worker from sleeping.
+    pub fn start_pause(&mut self, index: u32) {
+        if let Some(thinking) = self.streams[index as usize].thinking {
+            self.spin_until_ns = self.spin_until_ns.max(thinking.spin_until_ns);
+        }
+    }
+
+    pub(super) fn check_rate(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        if stream.phase != Phase::Running {
+            return;
+        }
+        let Some(schedule) = &mut stream.schedule else {
+            return;
+        };
+        let kept = schedule.keeps_minimum(now);
+        if let Some(check) = schedule.next_check_ns() {
+            self.timers.push(Reverse((check, Timer::Check, index)));
+        }
+        if !kept {
+            self.stop_issuing(index, Reason::RateMinimum, now);
+        }
+    }
+}
