@@ -77,6 +77,7 @@ def test_a_second_run_on_its_own_file_needs_no_consent_and_a_strangers_does(tmp_
         done = run("run", one, "--out", name, "--no-report", cwd=tmp_path)
         assert done.code == 0, done.err
     os.removexattr(tmp_path / "data", "user.loadstone")
+    (tmp_path / "data").write_text("somebody's notes\n" * 4096)
     refused = run("run", one, "--out", "third", "--no-report", cwd=tmp_path)
     assert refused.code == 2
     assert "was not created by Loadstone" in refused.err

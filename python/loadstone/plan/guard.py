@@ -1,8 +1,8 @@
 """The safety check: may this Plan write what it wants to write.
 
 Knows the rules: what is in use is refused, whatever the user says; what carries a signature
-or somebody's content needs that target's path typed out; what is empty, new or made by
-Loadstone needs nothing. Knows no command line: consent comes as a value. `claim` and
+or somebody's content needs that target's path typed out; what is empty, new, made by
+Loadstone or holds test data only needs nothing. Knows no command line: consent comes as a value. `claim` and
 `prepared` are the only functions here that change anything: files that are Loadstone's.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError, RunError, Where
 from loadstone.plan import in_use, marker, signatures
+from loadstone.plan.content import content
 from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 
@@ -146,8 +147,16 @@ def _examine_file(target: Target, path: Path, status: os.stat_result, host: Snap
     used = in_use.file_uses(path, host)
     if used or status.st_size == 0 or marker.read(path) is not None:
         return Finding(target.path, used)
-    content = [f"it exists, holds {status.st_size} bytes and was not created by Loadstone"]
-    return Finding(target.path, needs_consent=[*content, *_signatures(path)])
+    found = _signatures(path)
+    try:
+        held = content(path)
+    except OSError as error:
+        held = f"it cannot be read to see what it holds: {error.strerror}"
+    if held is not None:
+        found.append(held)
+    if found:
+        found.insert(0, f"it exists, holds {status.st_size} bytes and was not created by Loadstone")
+    return Finding(target.path, needs_consent=found)
 
 
 def _signatures(path: Path) -> list[str]:
