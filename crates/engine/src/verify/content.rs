@@ -10,8 +10,6 @@
 use super::stamp::SECTOR_BYTES;
 use crate::pattern::mix;
 
-const WORDS: usize = SECTOR_BYTES / 4;
-
 /// Seed of a sector's payload. `key` is the stamp's place, `run` the run's identity.
 #[inline(always)]
 #[must_use]
@@ -23,9 +21,8 @@ pub fn seed(run: u64, key: u64, generation: u16) -> u64 {
 #[inline(always)]
 pub fn fill(sector: &mut [u8; SECTOR_BYTES], seed: u64) {
     let (low, high) = (seed as u32, (seed >> 32) as u32);
-    for word in 0..WORDS {
-        let value = hash(word as u32, low, high);
-        sector[word * 4..word * 4 + 4].copy_from_slice(&value.to_le_bytes());
+    for (word, bytes) in (0u32..).zip(sector.chunks_exact_mut(4)) {
+        bytes.copy_from_slice(&hash(word, low, high).to_le_bytes());
     }
 }
 

@@ -122,6 +122,12 @@ impl Stamper {
         (offset / SECTOR_BYTES as u64) | (u64::from(self.target) << SECTOR_BITS) | (self.run << 56)
     }
 
+    /// Generation, version and content, as in bytes 4 to 7.
+    #[inline(always)]
+    fn head(&self, generation: u16) -> u32 {
+        u32::from(generation) | (u32::from(VERSION) << 16) | ((self.content as u32) << 24)
+    }
+
     /// Stamps one verify block that will be written at `offset`.
     #[inline]
     pub fn stamp(&self, block: &mut [u8], offset: u64, generation: u16, write: Write) {
@@ -143,15 +149,16 @@ impl Stamper {
 
     #[inline(always)]
     fn stamp_portable(&self, block: &mut [u8], offset: u64, generation: u16, write: Write) {
-        let mut first = true;
+        let mut first = Some(write);
         for (key, sector) in (self.key(offset)..).zip(block.chunks_exact_mut(SECTOR_BYTES)) {
-            let Some(sector) = sector.first_chunk_mut::<SECTOR_BYTES>() else {
-                return;
-            };
-            self.image(sector, key, generation, first.then_some(write));
+            if let Some(sector) = sector.first_chunk_mut::<SECTOR_BYTES>() {
+                self.image(sector, key, generation, first.take());
+            }
+        }
+        // In a second pass: a checksum right behind the stores would wait for them.
+        for sector in block.chunks_exact_mut(SECTOR_BYTES) {
             let crc = crc32c::crc32c(&sector[4..]);
             sector[..4].copy_from_slice(&crc.to_le_bytes());
-            first = false;
         }
     }
 
@@ -167,8 +174,8 @@ impl Stamper {
         if self.content == Content::Generated {
             content::fill(sector, content::seed(self.run, key, generation));
         }
-        let [low, high] = generation.to_le_bytes();
-        sector[4..8].copy_from_slice(&[low, high, VERSION, self.content as u8]);
+        let head = self.head(generation);
+        sector[4..8].copy_from_slice(&head.to_le_bytes());
         put(sector, 8, key);
         if let Some(write) = write {
             put(sector, 16, MAGIC);
@@ -187,8 +194,7 @@ impl Stamper {
     #[must_use]
     pub fn holds(&self, block: &[u8], offset: u64, generation: u16) -> bool {
         let mut key = self.key(offset);
-        let [low, high] = generation.to_le_bytes();
-        let head = u32::from_le_bytes([low, high, VERSION, self.content as u8]);
+        let head = self.head(generation);
         if get(block, 24) != self.run || get(block, 16) != MAGIC {
             return false;
         }
