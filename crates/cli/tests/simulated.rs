@@ -168,6 +168,7 @@ fn device() -> SimDevice {
         error_ppm: 0,
         short_ppm: 0,
         hang_ppm: 0,
+        faults: None,
     }
 }
 
@@ -248,6 +249,7 @@ fn stream(iodepth: u32) -> Stream {
             ignore_write: vec![],
         },
         log_ios: true,
+        verify: None,
     }
 }
 

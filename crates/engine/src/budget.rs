@@ -10,6 +10,8 @@ use crate::rows::Rows;
 use crate::slots::{Counters, Slot};
 use crate::state::LOG_BLOCK;
 use crate::stream::{max_block_bytes, Use};
+use crate::verify::books;
+use crate::verify::verifier::Verifier;
 
 /// Program, libraries, stacks and message buffers.
 const BASE_BYTES: u64 = 8 << 20;
@@ -34,6 +36,7 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
         bytes += (size_of::<Counters>() + 1024) as u64;
         // A use, and the generator's cursors for each operation.
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
+        bytes += Verifier::memory_bytes(stream);
         if stream.log_ios {
             bytes += (LOG_BLOCK * (LOG_BLOCKS + 1) * size_of::<crate::samples::IoRecord>()) as u64;
         }
@@ -64,7 +67,10 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
                 .sum(),
         );
     }
-    largest + BASE_BYTES + (plan.targets.len() + plan.streams.len()) as u64 * 512
+    largest
+        + books::memory_bytes(plan)
+        + BASE_BYTES
+        + (plan.targets.len() + plan.streams.len()) as u64 * 512
 }
 
 /// Refuses a Plan over its own limit.
@@ -82,6 +88,6 @@ pub fn check(plan: &Plan) -> Result<u64, Fault> {
             "the Plan needs {needed} bytes, the limit is {}",
             plan.memory_limit_bytes
         ),
-        hint: "lower iodepth, block size or the number of clones, or raise the limit".into(),
+        hint: "lower iodepth, block size or the number of clones, or raise the limit; verification keeps 4 bytes for each verify block: larger ones need less".into(),
     })
 }

@@ -11,6 +11,7 @@ use pattern::check_pattern;
 
 use crate::fault::Fault;
 use crate::plan::{Plan, Rate, RateAmount, Stream, TargetKind, PLAN_VERSION};
+use crate::verify::rules;
 
 /// Most I/Os a stream may have in flight.
 const MAX_DEPTH: u32 = 1 << 20;
@@ -27,9 +28,14 @@ pub fn parse(text: &str) -> Result<Plan, Fault> {
     })
 }
 
-type Checked = Result<(), Fault>;
+/// Nothing, or the rule that is broken.
+pub(crate) type Checked = Result<(), Fault>;
 
-fn need(holds: bool, path: impl FnOnce() -> String, message: impl FnOnce() -> String) -> Checked {
+pub(crate) fn need(
+    holds: bool,
+    path: impl FnOnce() -> String,
+    message: impl FnOnce() -> String,
+) -> Checked {
     if holds {
         Ok(())
     } else {
@@ -138,6 +144,7 @@ pub fn check(plan: &Plan) -> Checked {
     }
     for (index, stream) in plan.streams.iter().enumerate() {
         check_stream(plan, stream, &format!("/streams/{index}"))?;
+        rules::check(plan, stream, &format!("/streams/{index}"))?;
     }
     Ok(())
 }

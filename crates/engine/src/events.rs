@@ -2,6 +2,7 @@
 //!
 //! Knows the shapes of ARCHITECTURE.md's event table. Knows nothing of when they are said.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -64,7 +65,25 @@ pub enum Event {
         bytes: u32,
         age_ns: u64,
     },
+    Damage(Box<DamageFound>),
     StreamEnd(Box<StreamEnd>),
+    VerifyEnd {
+        t_ns: u64,
+        stream: u32,
+        checked: u64,
+        unverified: u64,
+        damaged: u64,
+    },
+    Verified {
+        found: BTreeMap<&'static str, u64>,
+    },
+    Injected {
+        target: u32,
+        kind: &'static str,
+        offset: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<u64>,
+    },
     End {
         t_ns: u64,
         reason: &'static str,
@@ -115,6 +134,35 @@ pub struct IoFailure {
     pub bytes: u32,
     pub errno: i32,
     pub moved: u32,
+    pub message: String,
+}
+
+/// A block that does not hold what was written.
+#[derive(Debug, Clone, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+)]
+pub struct DamageFound {
+    pub t_ns: u64,
+    pub stream: u32,
+    pub target: u32,
+    pub offset: u64,
+    pub bytes: u32,
+    pub kind: &'static str,
+    pub expected_generation: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found_generation: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found_target: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found_offset: Option<u64>,
+    pub first_sector: u32,
+    pub sectors: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flipped_bits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_bit: Option<u32>,
     pub message: String,
 }
 

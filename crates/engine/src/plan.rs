@@ -245,6 +245,29 @@ pub struct SimDevice {
     pub short_ppm: u32,
     /// Share of I/Os that never complete, in parts per million.
     pub hang_ppm: u32,
+    /// The device keeps what is written, and damages it; none: it touches no data.
+    pub faults: Option<SimFaults>,
+}
+
+/// How a simulated device damages data: shares of its writes or reads in parts per
+/// million, at most one fault for each. Every injection is an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimFaults {
+    /// Acknowledged writes that have no effect.
+    pub lost_ppm: u32,
+    /// Writes of which only the first sectors arrive.
+    pub torn_ppm: u32,
+    /// Writes that go to another place.
+    pub misdirected_ppm: u32,
+    /// Reads that return what was there before the last write.
+    pub stale_ppm: u32,
+    /// Writes of which one to four bits are flipped.
+    pub flip_ppm: u32,
+    /// Writes that leave zeros.
+    pub zero_ppm: u32,
+    /// Writes that leave noise.
+    pub foreign_ppm: u32,
 }
 
 /// Distribution of simulated service times.
@@ -291,6 +314,47 @@ pub struct Stream {
     pub errors: ErrorPolicy,
     /// Keep a record of every I/O in `ios.arrows`.
     pub log_ios: bool,
+    /// Stamp what is written, and check what is read.
+    pub verify: Option<Verify>,
+}
+
+/// Verification of a stream. All streams that write to a target must agree on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Verify {
+    /// Unit of stamps and expectations: a multiple of 512 that divides every size and
+    /// offset of the stream.
+    pub block_bytes: u32,
+    /// Identity of the run, part of every stamp.
+    pub run: u64,
+    /// Bytes between the stamps.
+    pub content: VerifyContent,
+    /// What reads are held against.
+    pub expect: VerifyExpect,
+    /// Read only what was written before: other reads are counted as done, not made.
+    pub only_written: bool,
+    /// End the stream at the first damage.
+    pub fatal: bool,
+}
+
+/// Bytes between the stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyContent {
+    /// The stream's payload.
+    Payload,
+    /// Generated from place and generation, so that damage is located to the bit.
+    Generated,
+}
+
+/// What reads are held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyExpect {
+    /// What this run wrote: 4 bytes of memory for each block.
+    Table,
+    /// Only what stamps say of themselves: no memory, and no lost or stale writes found.
+    Stamps,
 }
 
 /// A stream's use of one target.

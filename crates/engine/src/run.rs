@@ -9,6 +9,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backend::medium::Medium;
 use crate::budget;
 use crate::check;
 use crate::clock::{monotonic_ns, unix_ns, Calibration, Clock};
@@ -22,6 +23,7 @@ use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
 use crate::slots::NOT_HANDED;
 use crate::target::{self, OpenTarget};
+use crate::verify::books::{self, Books};
 
 /// How often the main thread looks up when no message comes.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -46,6 +48,8 @@ struct Run {
     /// By stream: its end was said.
     ended: Vec<bool>,
     lost: bool,
+    books: Arc<Books>,
+    media: Arc<Vec<Arc<Medium>>>,
 }
 
 /// Runs a Plan; `engine_start_ns` is the time the process began.
@@ -69,6 +73,8 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
     let (out, inbox) = channel();
     let mut run = Run {
         ended: vec![false; plan.streams.len()],
+        books: Arc::new(Books::new(&plan)),
+        media: Arc::new(plan.targets.iter().map(|_| Arc::default()).collect()),
         clock: Clock::monotonic(),
         plan,
         control,
@@ -157,6 +163,8 @@ impl Run {
             gate: Arc::new(Gate::default()),
             clock: self.clock,
             files: Arc::new(self.targets.iter().map(OpenTarget::view).collect()),
+            books: self.books.clone(),
+            media: self.media.clone(),
             out: self.out.clone(),
         };
         let members: Vec<u32> = (0..plan.workers.len() as u32)
@@ -434,6 +442,25 @@ impl Run {
         }
     }
 
+    /// What was found in all, and what a simulated device had done.
+    fn say_verified(&mut self) {
+        if !books::is_verified(&self.plan) {
+            return;
+        }
+        for (target, medium) in self.media.iter().enumerate() {
+            for injected in medium.injected() {
+                self.speaker.say(&Event::Injected {
+                    target: target as u32,
+                    kind: injected.kind,
+                    offset: injected.offset,
+                    to: injected.to,
+                });
+            }
+        }
+        let found = self.books.counts().into_iter().collect();
+        self.speaker.say(&Event::Verified { found });
+    }
+
     fn end(mut self) -> Result<(), Fault> {
         if !self.lost {
             for text in target::unlink_all(&self.plan) {
@@ -445,6 +472,7 @@ impl Run {
             }
         }
         self.write(|reporter, speaker| reporter.finish(speaker))?;
+        self.say_verified();
         let reason = match (self.lost, self.control.stopping()) {
             (true, _) => "failed",
             (false, Stop::No) => "done",

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::backend::libaio::Libaio;
+use crate::backend::medium::Medium;
 use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
 use crate::backend::psync::Psync;
@@ -26,6 +27,7 @@ use crate::rows::Rows;
 use crate::slots::{Counters, Shared, Slot};
 use crate::state::{Opening, State};
 use crate::stream::StreamState;
+use crate::verify::books::Books;
 use crate::worker::Worker;
 
 /// Stack of a worker: its loop needs little.
@@ -44,6 +46,10 @@ pub struct Stage {
     pub clock: Clock,
     /// Open targets, in the Plan's order.
     pub files: Arc<Vec<OpenFile>>,
+    /// What verified blocks may hold.
+    pub books: Arc<Books>,
+    /// Content of simulated devices, in the Plan's order.
+    pub media: Arc<Vec<Arc<Medium>>>,
     /// To the main thread.
     pub out: Sender<Message>,
 }
@@ -192,7 +198,14 @@ fn body(kit: Kit) {
             drive(kit, backend, "mmap", &local);
         }
         plan::Backend::Sim { device } => {
-            let backend = Sim::new(device, files.len(), depth);
+            // By the worker's own numbers.
+            let mut media = vec![Arc::<Medium>::default(); files.len()];
+            for (target, &number) in local.iter().enumerate() {
+                if let Some(medium) = media.get_mut(number as usize) {
+                    medium.clone_from(&kit.stage.media[target]);
+                }
+            }
+            let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
             drive(kit, Ok(backend), "sim", &local);
         }
     }
@@ -234,9 +247,14 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
     };
     let mut first_slot = 0;
     let states = streams.iter().map(|&id| {
-        let state = StreamState::new(&stage.plan, id, first_slot, &rows, &|target| {
-            local[target as usize]
-        });
+        let state = StreamState::new(
+            &stage.plan,
+            id,
+            first_slot,
+            &rows,
+            &stage.books,
+            &|target| local[target as usize],
+        );
         first_slot += state.depth;
         state
     });

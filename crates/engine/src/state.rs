@@ -7,6 +7,7 @@ mod completion;
 mod ending;
 mod intervals;
 mod timers;
+mod verification;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -99,6 +100,7 @@ pub struct State {
     run_intended_ns: u64,
     run_handed_ns: u64,
     errors_said: Vec<u32>,
+    damage_said: Vec<u32>,
     log: Vec<IoRecord>,
     submit_batches: [u64; 7],
     complete_batches: [u64; 7],
@@ -153,6 +155,7 @@ impl State {
         Self {
             stage: plan.workers[worker as usize].stage,
             errors_said: vec![0; plan.targets.len()],
+            damage_said: vec![0; plan.targets.len()],
             pending: Vec::with_capacity(slots.len()),
             ready: VecDeque::with_capacity(count + 1),
             timers: BinaryHeap::with_capacity(count * 7 + 8),

@@ -3,6 +3,8 @@
 //! Knows a stream's limits, pauses and counts. Knows no backend, no slot's content and
 //! no histogram; the worker's loop does.
 
+use std::sync::Arc;
+
 use crate::backend::{Op, OPS};
 use crate::pace::Schedule;
 use crate::pattern::Generator;
@@ -10,6 +12,8 @@ use crate::payload::Filler;
 use crate::plan::{Plan, Sizes, Stream, Think};
 use crate::rows::Rows;
 use crate::vacancy::Vacancies;
+use crate::verify::books::Books;
+use crate::verify::verifier::Verifier;
 
 /// Where a stream is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub enum Reason {
     Hung,
     /// It was slower than its minimum.
     RateMinimum,
+    /// What it read was damaged.
+    Damage,
 }
 
 impl Reason {
@@ -57,6 +63,7 @@ impl Reason {
             Self::Stopped => "stopped",
             Self::Hung => "hung",
             Self::RateMinimum => "rate_minimum",
+            Self::Damage => "damage",
         }
     }
 }
@@ -153,6 +160,8 @@ pub struct StreamState {
     pub grace_end_ns: u64,
     /// Last completion.
     pub last_done_ns: u64,
+    /// Stamps and checks.
+    pub verifier: Option<Box<Verifier>>,
 }
 
 /// Largest block of any operation of a stream.
@@ -197,6 +206,7 @@ impl StreamState {
         id: u32,
         first_slot: u32,
         rows: &Rows,
+        books: &Arc<Books>,
         local: &dyn Fn(u32) -> u32,
     ) -> Self {
         let stream = &plan.streams[id as usize];
@@ -222,7 +232,7 @@ impl StreamState {
         Self {
             id,
             generator: Generator::new(stream),
-            filler: writes
+            filler: (writes && !Verifier::generates(stream.verify))
                 .then(|| Filler::new(&stream.payload, stream.seed, max_block_bytes(stream))),
             uses: uses.collect(),
             free: (first_slot..first_slot + depth).rev().collect(),
@@ -263,6 +273,7 @@ impl StreamState {
             end_ns: u64::MAX,
             grace_end_ns: u64::MAX,
             last_done_ns: 0,
+            verifier: Verifier::new(stream, books).map(Box::new),
         }
     }
 
@@ -316,6 +327,7 @@ impl StreamState {
             && self.thinking.is_none()
             && !self.flushes_between()
             && !self.logged
+            && self.verifier.is_none()
             && self.low == self.depth
     }
 

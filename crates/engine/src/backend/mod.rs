@@ -9,6 +9,7 @@ use std::os::fd::RawFd;
 use crate::plan::TargetKind;
 
 pub mod libaio;
+pub mod medium;
 pub mod mmap;
 pub mod null;
 pub mod psync;

@@ -3,7 +3,7 @@
 //! Knows a queueing model: every file of the worker is one device of `servers` servers
 //! fed from one queue in order of arrival (G/G/c), with stalls and faults. Time is a
 //! number that moves only when somebody waits, so the same Plan and seed give the same
-//! run, however busy the machine is. Touches no buffer.
+//! run, however busy the machine is. Touches no buffer, unless the device has a medium.
 //!
 //! Rules of the model:
 //! * A device stands still from `k·stall_every_ns` for `stall_ns`, for k = 1, 2, …,
@@ -18,7 +18,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
+use std::sync::Arc;
 
+use super::medium::{Faults, Medium};
 use super::queue::Queue;
 use super::{Backend, Done, Io, Op};
 use crate::pattern::{mix, Rng};
@@ -50,6 +52,8 @@ struct Device {
     rng: Rng,
     /// When each server is free, counted from the clock's start.
     free_ns: BinaryHeap<Reverse<u64>>,
+    /// Where data are kept, and what goes wrong there.
+    medium: Option<(Arc<Medium>, Faults)>,
 }
 
 impl Sim {
@@ -60,6 +64,7 @@ impl Sim {
         let device = |file| Device {
             rng: Rng::new(mix(model.seed) ^ file as u64),
             free_ns: (0..model.servers.max(1)).map(|_| Reverse(0)).collect(),
+            medium: None,
         };
         Self {
             model: model.clone(),
@@ -70,6 +75,18 @@ impl Sim {
             count: 0,
             pushed: false,
         }
+    }
+
+    /// Gives every device its medium, when the model has faults.
+    #[must_use]
+    pub fn with_media(mut self, media: impl Iterator<Item = Arc<Medium>>) -> Self {
+        if let Some(faults) = self.model.faults {
+            for (file, (device, medium)) in self.devices.iter_mut().zip(media).enumerate() {
+                let seed = mix(self.model.seed ^ 0xfa17) ^ file as u64;
+                device.medium = Some((medium, Faults::new(faults, seed)));
+            }
+        }
+        self
     }
 
     /// Moves the clock to the next completion if that is not after `until_ns`.
@@ -170,6 +187,14 @@ impl Backend for Sim {
         let arrival_ns = self.now_ns - START_NS;
         if let Some((end_ns, result)) = device.serve(&self.model, arrival_ns, &io) {
             let time_ns = START_NS.saturating_add(end_ns);
+            if let (Some((medium, faults)), 0..) = (&mut device.medium, result) {
+                let moved = if io.op == Op::Trim {
+                    io.len
+                } else {
+                    result as u32
+                };
+                medium.perform(&io, moved, faults);
+            }
             self.coming
                 .push(Reverse((time_ns, self.count, io.slot, result)));
         }
@@ -224,6 +249,7 @@ mod tests {
             error_ppm: 0,
             short_ppm: 0,
             hang_ppm: 0,
+            faults: None,
         }
     }
 

@@ -91,6 +91,7 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
             ignore_write: vec![],
         },
         log_ios: false,
+        verify: None,
     }
 }
 

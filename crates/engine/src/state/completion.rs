@@ -94,6 +94,9 @@ impl State {
         if stream.note_thought(false, now) {
             self.start_pause(index);
         }
+        if self.streams[index as usize].verifier.is_some() {
+            self.verify(index, done.slot, &slot, moved, failed, now);
+        }
         if failed || short {
             self.report(id, index, &slot, done.result, moved, now);
         }

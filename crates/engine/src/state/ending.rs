@@ -7,6 +7,7 @@ use crate::control::{Message, Stop};
 use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
 use crate::slots::NOT_HANDED;
 use crate::stream::{Phase, Reason};
+use crate::verify::verifier::Transfer;
 
 impl State {
     /// Issues nothing more for a stream.
@@ -80,6 +81,7 @@ impl State {
             complete_batches: self.complete_batches,
             backend: self.backend_name,
         }))));
+        self.say_verified(index, now);
         if self.plan.streams[id as usize].limits.ends_stage {
             self.control.end_stage(self.stage);
         }
@@ -103,6 +105,9 @@ impl State {
                 }
                 self.in_flight -= 1;
                 self.slots[slot_index as usize].handed_ns = NOT_HANDED;
+                if let Some(verifier) = &mut self.streams[index as usize].verifier {
+                    verifier.abandon(&Transfer::of(slot_index - first, &slot));
+                }
                 if said < MAX_ERRORS_PER_TARGET {
                     said += 1;
                     self.say(Message::Event(Event::Hung {

@@ -8,6 +8,7 @@
 //! interval. Every write covers whole verify blocks. A *generation* counts the writes to
 //! one verify block; a *sequence* counts the writes to a target.
 
+pub mod books;
 pub mod check;
 pub mod content;
 pub mod damage;
@@ -15,8 +16,10 @@ pub mod expect;
 pub mod journal;
 pub mod recover;
 pub mod register;
+pub mod rules;
 pub mod sector;
 pub mod stamp;
+pub mod verifier;
 
 #[cfg(test)]
 mod journal_tests;

@@ -159,7 +159,14 @@ fn run(plan: Plan, backend: Costly) -> Totals {
     for (index, stream) in plan.streams.iter().enumerate() {
         let first = slots.len() as u32;
         slots.extend((0..stream.iodepth).map(|_| Slot::free(index as u32, 0)));
-        streams.push(StreamState::new(&plan, index as u32, first, &rows, &|_| 0));
+        streams.push(StreamState::new(
+            &plan,
+            index as u32,
+            first,
+            &rows,
+            &Arc::default(),
+            &|_| 0,
+        ));
     }
     let counters = vec![Counters::default(); streams.len()];
     let state = State::new(Opening {

@@ -1,0 +1,470 @@
+//! Verification in whole runs: a simulated device damages data, and the engine says what
+//! it did. Every injection is compared with what the engine found.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{json, Value};
+
+const SECOND: u64 = 1_000_000_000;
+const BLOCK: u64 = 4096;
+
+fn scratch() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("verified-{}-{number}", std::process::id());
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn engine(plan: &Value) -> Output {
+    let dir = scratch();
+    let path = dir.join("plan.json");
+    std::fs::write(&path, plan.to_string()).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loadstone-engine"))
+        .arg("run")
+        .arg(&path)
+        .arg("--out")
+        .arg(&dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Its standard input stays open until the output is complete.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    std::fs::remove_dir_all(&dir).unwrap();
+    output
+}
+
+fn run(plan: &Value) -> Vec<Value> {
+    let output = engine(plan);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn of_type<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    events.iter().filter(move |event| event["type"] == kind)
+}
+
+fn sim(seed: u64, faults: &[(&str, u32)]) -> Value {
+    let mut shares = json!({
+        "lost_ppm": 0, "torn_ppm": 0, "misdirected_ppm": 0, "stale_ppm": 0,
+        "flip_ppm": 0, "zero_ppm": 0, "foreign_ppm": 0
+    });
+    for (kind, ppm) in faults {
+        shares[*kind] = json!(ppm);
+    }
+    json!({"type": "sim", "device": {
+        "seed": seed, "servers": 4, "read_ns": 50_000, "write_ns": 80_000,
+        "service": "exponential", "stall_every_ns": 0, "stall_ns": 0,
+        "error_ppm": 0, "short_ppm": 0, "hang_ppm": 0, "faults": shares
+    }})
+}
+
+fn verify(content: &str) -> Value {
+    json!({
+        "block_bytes": BLOCK, "run": 0xabcd_1234_u64, "content": content, "expect": "table",
+        "only_written": false, "fatal": false
+    })
+}
+
+/// A stream of one pass over the range; `worker` is its number.
+fn pass(worker: u32, read_percent: u32, random: bool, blocks: u64, verify: &Value) -> Value {
+    let order = json!({
+        "random_percent": if random { 100 } else { 0 },
+        "random": {"type": "uniform", "repeat": false},
+        "stride_bytes": 0, "run_length": 1, "run_identical": false,
+        "sizes": {"type": "fixed", "bytes": BLOCK}, "align_bytes": BLOCK
+    });
+    json!({
+        "name": format!("pass.{worker}"), "worker": worker,
+        "files": [{"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": blocks * BLOCK}],
+        "file_choice": {"type": "round_robin", "every": 1},
+        "seed": 7 + worker, "iodepth": 16, "batch": null,
+        "pattern": {
+            "read_percent": read_percent, "write_percent": 100 - read_percent,
+            "trim_percent": 0, "trim_then_write": false,
+            "read": order, "write": order, "trim": order
+        },
+        "pace": {"read": null, "write": null, "trim": null, "think": null},
+        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": false, "on_close": false},
+        "payload": {
+            "fill": {"type": "random"}, "refill": false, "stamp": true,
+            "compress_percent": 0, "compress_chunk_bytes": 0, "dedupe_percent": 0
+        },
+        "limits": {
+            "start_delay_ns": 0, "ramp_ns": 0, "runtime_ns": 0, "time_based": false,
+            "bytes": blocks * BLOCK, "ops": 0, "ends_stage": false
+        },
+        "errors": {"continue_read": true, "continue_write": true, "ignore_read": [], "ignore_write": []},
+        "log_ios": false, "verify": verify
+    })
+}
+
+/// Stages of one stream each: the backend and the stream of every one.
+fn plan(target: &Value, stages: Vec<(Value, Value)>) -> Value {
+    let (backends, streams): (Vec<Value>, Vec<Value>) = stages.into_iter().unzip();
+    let workers: Vec<Value> = (0..)
+        .zip(backends)
+        .map(|(stage, backend)| json!({"stage": stage, "backend": backend, "cpus": [], "nice": 0}))
+        .collect();
+    json!({
+        "version": 1, "interval_ns": SECOND / 10, "grace_ns": SECOND,
+        "memory_limit_bytes": 1u64 << 30, "targets": [target],
+        "units": [{"name": "v", "group": 0, "clone": null}],
+        "cells": [{"unit": 0, "target": 0}],
+        "workers": workers, "streams": streams
+    })
+}
+
+fn target(path: &str, kind: &str, blocks: u64) -> Value {
+    json!({
+        "path": path, "kind": kind, "size_bytes": blocks * BLOCK, "direct": false,
+        "read_only": false, "create": kind == "file", "sync": "none", "exclusive": false,
+        "identity": null, "layout": null, "invalidate": false, "advice": null, "unlink": false
+    })
+}
+
+fn simulated(blocks: u64) -> Value {
+    target("simulated", "virtual", blocks)
+}
+
+fn offsets<'a>(events: impl Iterator<Item = &'a Value>, field: &str) -> BTreeSet<u64> {
+    events.filter_map(|event| event[field].as_u64()).collect()
+}
+
+fn found(events: &[Value], kind: &str) -> u64 {
+    of_type(events, "verified").next().unwrap()["found"][kind]
+        .as_u64()
+        .unwrap()
+}
+
+fn total_found(events: &[Value]) -> u64 {
+    let verified = of_type(events, "verified").next().unwrap();
+    verified["found"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|n| n.as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn what_a_simulated_device_does_to_writes_is_found_and_named() {
+    let blocks = 30_000;
+    for content in ["generated", "payload"] {
+        for (fault, kind) in [
+            ("lost_ppm", "lost_write"),
+            ("torn_ppm", "torn_write"),
+            ("flip_ppm", "bit_flip"),
+            ("zero_ppm", "zeroed_block"),
+            ("foreign_ppm", "foreign"),
+        ] {
+            let verify = verify(content);
+            let events = run(&plan(
+                &simulated(blocks),
+                vec![
+                    (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+                    (
+                        sim(2, &[(fault, 40_000)]),
+                        pass(1, 0, true, blocks, &verify),
+                    ),
+                    (sim(3, &[]), pass(2, 100, true, blocks, &verify)),
+                ],
+            ));
+            let injected = offsets(of_type(&events, "injected"), "offset");
+            assert!(injected.len() > 1000, "{kind}: {}", injected.len());
+            assert!(of_type(&events, "injected").all(|event| event["kind"] == kind));
+            assert_eq!(
+                found(&events, kind),
+                injected.len() as u64,
+                "{content} {kind}"
+            );
+            assert_eq!(
+                total_found(&events),
+                injected.len() as u64,
+                "{content} {kind}"
+            );
+            // The first hundred are told one by one, each where one was injected.
+            let told = offsets(of_type(&events, "damage"), "offset");
+            assert!(told.len() == 100 && told.is_subset(&injected));
+            let end = of_type(&events, "verify_end")
+                .find(|event| event["stream"] == 2)
+                .unwrap();
+            assert_eq!(
+                end["checked"].as_u64().unwrap() + injected.len() as u64,
+                blocks
+            );
+            assert_eq!(end["unverified"], 0);
+        }
+    }
+}
+
+#[test]
+fn both_ends_of_a_misdirected_write_are_found() {
+    let (blocks, verify) = (30_000, verify("generated"));
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+            (
+                sim(2, &[("misdirected_ppm", 1_000)]),
+                pass(1, 0, true, blocks, &verify),
+            ),
+            (sim(3, &[]), pass(2, 100, false, blocks, &verify)),
+        ],
+    ));
+    let from = offsets(of_type(&events, "injected"), "offset");
+    let to = offsets(of_type(&events, "injected"), "to");
+    assert!(!from.is_empty() && from.len() < 50, "{}", from.len());
+    let told = offsets(of_type(&events, "damage"), "offset");
+    assert!(
+        told.is_superset(&from),
+        "a write that went elsewhere is missing at its place"
+    );
+    // Where it went may have been written again since.
+    let both: BTreeSet<u64> = from.union(&to).copied().collect();
+    assert!(told.is_subset(&both) && told.len() > from.len());
+    for event in of_type(&events, "damage") {
+        if event["kind"] == "misdirected_write" && event["found_offset"] != event["offset"] {
+            assert!(
+                from.contains(&event["found_offset"].as_u64().unwrap()),
+                "{event}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_stale_read_is_told_from_a_lost_write_by_an_earlier_read() {
+    let (blocks, verify) = (20_000, verify("generated"));
+    let stale = [("stale_ppm", 60_000)];
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+            (sim(2, &[]), pass(1, 0, true, blocks, &verify)),
+            (sim(3, &[]), pass(2, 100, false, blocks, &verify)),
+            (sim(4, &stale), pass(3, 100, true, blocks, &verify)),
+        ],
+    ));
+    let injected = of_type(&events, "injected").count() as u64;
+    assert!(injected > 1000);
+    assert_eq!(
+        (found(&events, "stale_read"), total_found(&events)),
+        (injected, injected)
+    );
+}
+
+#[test]
+fn a_sound_device_has_no_damage_whatever_overlaps() {
+    // Few blocks, deep queue, reads and writes mixed: most I/Os overlap others; some
+    // fail, some come back short and some never.
+    for seed in 0..20 {
+        let blocks = 64;
+        let mut backend = sim(seed, &[]);
+        backend["device"]["error_ppm"] = json!(5_000);
+        backend["device"]["short_ppm"] = json!(5_000);
+        let verify = verify(if seed % 2 == 0 {
+            "generated"
+        } else {
+            "payload"
+        });
+        let mut mixed = pass(0, 50, true, blocks, &verify);
+        mixed["limits"]["bytes"] = json!(5_000 * BLOCK);
+        mixed["pattern"]["write"]["random"]["repeat"] = json!(true);
+        mixed["pattern"]["read"]["random"]["repeat"] = json!(true);
+        mixed["iodepth"] = json!(32);
+        let events = run(&plan(&simulated(blocks), vec![(backend, mixed)]));
+        assert_eq!(
+            total_found(&events),
+            0,
+            "seed {seed}: {:?}",
+            of_type(&events, "damage").next()
+        );
+        let end = of_type(&events, "verify_end").next().unwrap();
+        assert!(end["checked"].as_u64().unwrap() > 1000, "{end}");
+    }
+}
+
+#[test]
+fn only_what_was_written_is_read() {
+    let (blocks, mut verify) = (10_000, verify("generated"));
+    let mut some = pass(0, 0, true, blocks, &verify);
+    some["limits"]["bytes"] = json!(700 * BLOCK);
+    verify["only_written"] = json!(true);
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (sim(1, &[]), some),
+            (sim(2, &[]), pass(1, 100, false, blocks, &verify)),
+        ],
+    ));
+    let end = of_type(&events, "stream_end")
+        .find(|event| event["stream"] == 1)
+        .unwrap();
+    assert_eq!(
+        (&end["completed"][0], &end["reason"]),
+        (&json!(700), &json!("bytes"))
+    );
+    let end = of_type(&events, "verify_end")
+        .find(|event| event["stream"] == 1)
+        .unwrap();
+    assert_eq!(
+        (&end["checked"], &end["unverified"]),
+        (&json!(700), &json!(0))
+    );
+}
+
+#[test]
+fn fatal_damage_ends_the_stream() {
+    let (blocks, mut verify) = (1_000, verify("generated"));
+    verify["fatal"] = json!(true);
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (
+                sim(1, &[("zero_ppm", 1_000_000)]),
+                pass(0, 0, false, blocks, &verify),
+            ),
+            (sim(2, &[]), pass(1, 100, false, blocks, &verify)),
+        ],
+    ));
+    let end = of_type(&events, "stream_end")
+        .find(|event| event["stream"] == 1)
+        .unwrap();
+    assert_eq!(end["reason"], "damage");
+    assert!(end["completed"][0].as_u64().unwrap() < 100);
+}
+
+/// Writes a file, lets `harm` change it, and checks it by what its stamps say.
+fn on_a_file(backend: &Value, harm: impl FnOnce(&Path)) -> Vec<Value> {
+    let dir = scratch();
+    let path = dir.join("data");
+    let blocks = 2_000;
+    let mut verify = verify("generated");
+    verify["expect"] = json!("stamps");
+    let file = target(path.to_str().unwrap(), "file", blocks);
+    let mut layout = file.clone();
+    layout["layout"] = json!({
+        "size_bytes": blocks * BLOCK, "truncate": false, "fallocate": "none",
+        "write": true, "fsync": false, "seed": 1
+    });
+    let events = run(&plan(
+        &layout,
+        vec![(backend.clone(), pass(0, 0, true, blocks, &verify))],
+    ));
+    assert_eq!(total_found(&events), 0);
+    harm(&path);
+    let events = run(&plan(
+        &file,
+        vec![(backend.clone(), pass(0, 100, true, blocks, &verify))],
+    ));
+    std::fs::remove_dir_all(&dir).unwrap();
+    events
+}
+
+#[test]
+fn a_later_run_checks_a_real_file() {
+    use std::os::unix::fs::FileExt;
+    let uring = json!({"type": "io_uring", "registered_files": true, "fixed_buffers": true, "iopoll": false, "sqpoll": false});
+    for backend in [json!({"type": "psync"}), json!({"type": "mmap"}), uring] {
+        let clean = on_a_file(&backend, |_| ());
+        assert_eq!(total_found(&clean), 0, "{backend}");
+        let end = of_type(&clean, "verify_end").next().unwrap();
+        assert_eq!(
+            (&end["checked"], &end["unverified"]),
+            (&json!(2000), &json!(0)),
+            "{backend}"
+        );
+        let harmed = on_a_file(&backend, |path| {
+            let file = std::fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(path)
+                .unwrap();
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, 17 * BLOCK + 1000).unwrap();
+            file.write_all_at(&[byte[0] ^ 4], 17 * BLOCK + 1000)
+                .unwrap();
+            let mut block = [0; BLOCK as usize];
+            file.read_exact_at(&mut block, 40 * BLOCK).unwrap();
+            file.write_all_at(&block, 50 * BLOCK).unwrap();
+        });
+        let told: Vec<(u64, &str)> = of_type(&harmed, "damage")
+            .map(|event| {
+                (
+                    event["offset"].as_u64().unwrap(),
+                    event["kind"].as_str().unwrap(),
+                )
+            })
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        assert_eq!(
+            told,
+            [(17 * BLOCK, "bit_flip"), (50 * BLOCK, "misdirected_write")]
+        );
+        let flip = of_type(&harmed, "damage")
+            .find(|event| event["kind"] == "bit_flip")
+            .unwrap();
+        // Byte 1000 of the block: sector 1, byte 488 of it, bit 2.
+        assert_eq!(
+            (&flip["first_sector"], &flip["first_bit"]),
+            (&json!(1), &json!(488 * 8 + 2))
+        );
+    }
+}
+
+#[test]
+fn plans_that_cannot_be_verified_are_refused() {
+    let blocks = 100;
+    let good = plan(
+        &simulated(blocks),
+        vec![(sim(1, &[]), pass(0, 50, true, blocks, &verify("payload")))],
+    );
+    for (path, value, expected) in [
+        (
+            "/streams/0/verify/block_bytes",
+            json!(1000),
+            "multiple of 512",
+        ),
+        (
+            "/streams/0/verify/block_bytes",
+            json!(8192),
+            "multiples of the verify block",
+        ),
+        ("/streams/0/payload/dedupe_percent", json!(10), "no effect"),
+        (
+            "/workers/0/backend",
+            json!({"type": "null"}),
+            "keeps no data",
+        ),
+        (
+            "/workers/0/backend/device/faults",
+            json!(null),
+            "keeps no data",
+        ),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(path).unwrap() = value;
+        let output = engine(&bad);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{path}: {text}");
+        assert!(text.contains(expected), "{path}: {text}");
+    }
+    let mut two = good;
+    let mut other = pass(0, 0, true, blocks, &verify("payload"));
+    other["verify"] = json!(null);
+    two["streams"].as_array_mut().unwrap().push(other);
+    assert!(String::from_utf8_lossy(&engine(&two).stdout).contains("same target"));
+}

@@ -1,0 +1,83 @@
+//! What verification says in the course of a run.
+//!
+//! Knows when damage is told and when it ends a stream. How it is found is in
+//! [`crate::verify`].
+
+use super::State;
+use crate::control::Message;
+use crate::events::{DamageFound, Event, MAX_ERRORS_PER_TARGET};
+use crate::slots::Slot;
+use crate::stream::Reason;
+use crate::verify::damage::Damage;
+use crate::verify::verifier::Transfer;
+
+impl State {
+    /// Judges what a verified stream's I/O brought.
+    pub(super) fn verify(
+        &mut self,
+        index: u32,
+        number: u32,
+        slot: &Slot,
+        moved: u32,
+        failed: bool,
+        now: u64,
+    ) {
+        let stream = &mut self.streams[index as usize];
+        let io = Transfer::of(number - stream.first_slot, slot);
+        let id = stream.id;
+        let Some(verifier) = &mut stream.verifier else {
+            return;
+        };
+        // SAFETY: the I/O is back, so the slot's buffer of at least `moved` bytes is ours.
+        let buffer =
+            unsafe { std::slice::from_raw_parts(slot.buffer as *const u8, moved as usize) };
+        let damages = verifier.complete(&io, moved, failed, buffer);
+        let fatal = verifier.is_fatal() && !damages.is_empty();
+        for damage in damages {
+            let said = &mut self.damage_said[damage.target as usize];
+            *said += 1;
+            if *said <= MAX_ERRORS_PER_TARGET {
+                self.say(Message::Event(describe(&damage, id, self.run_time(now))));
+            }
+        }
+        if fatal {
+            self.stop_issuing(index, Reason::Damage, now);
+            self.streams[index as usize].reason = Reason::Damage;
+        }
+    }
+
+    /// What a verified stream checked, at its end.
+    pub(super) fn say_verified(&self, index: u32, now: u64) {
+        let stream = &self.streams[index as usize];
+        if let Some(verifier) = &stream.verifier {
+            self.say(Message::Event(Event::VerifyEnd {
+                t_ns: self.run_time(now),
+                stream: stream.id,
+                checked: verifier.checked,
+                unverified: verifier.unverified,
+                damaged: verifier.damaged,
+            }));
+        }
+    }
+}
+
+#[cold]
+fn describe(damage: &Damage, stream: u32, t_ns: u64) -> Event {
+    Event::Damage(Box::new(DamageFound {
+        t_ns,
+        stream,
+        target: damage.target,
+        offset: damage.offset,
+        bytes: damage.block_bytes,
+        kind: damage.kind.name(),
+        expected_generation: damage.expected.newest,
+        found_generation: damage.found.map(|found| found.generation),
+        found_target: damage.found.map(|found| found.target),
+        found_offset: damage.found.map(|found| found.offset),
+        first_sector: damage.first_sector,
+        sectors: damage.sectors,
+        flipped_bits: damage.flips.and_then(|flips| flips.count),
+        first_bit: damage.flips.and_then(|flips| flips.first),
+        message: damage.describe(),
+    }))
+}

@@ -1,0 +1,101 @@
+//! The tables of a run and all damage found in it.
+//!
+//! Knows which targets of a Plan are verified and in which range. Shared by all workers
+//! and by all stages, so that a later stage can check what an earlier one wrote.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::damage::{Damage, Kind};
+use super::expect::Table;
+use super::register::Register;
+use crate::plan::{Plan, Stream, VerifyExpect};
+
+/// Tables by target, and the register.
+#[derive(Debug, Default)]
+pub struct Books {
+    tables: Vec<Option<Table>>,
+    register: Mutex<Register>,
+}
+
+impl Books {
+    /// The books of a Plan. Tables take memory as blocks are touched.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let tables = (0..plan.targets.len() as u32).map(|target| {
+            range(plan, target).map(|(start, length, block)| Table::new(start, length, block))
+        });
+        let tables = if is_verified(plan) {
+            tables.collect()
+        } else {
+            Vec::new()
+        };
+        Self {
+            tables,
+            register: Mutex::default(),
+        }
+    }
+
+    /// The table of a target.
+    #[inline]
+    #[must_use]
+    pub fn table(&self, target: u32) -> Option<&Table> {
+        self.tables.get(target as usize)?.as_ref()
+    }
+
+    /// Takes in a finding; see [`Register::add`].
+    pub fn add(&self, damage: Damage) -> Damage {
+        self.register
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(damage)
+    }
+
+    /// Number of findings by kind, in the order of [`Kind::ALL`].
+    #[must_use]
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        let register = self.register.lock().unwrap_or_else(PoisonError::into_inner);
+        Kind::ALL
+            .iter()
+            .map(|&kind| (kind.name(), register.count(kind)))
+            .collect()
+    }
+}
+
+/// True when any stream verifies.
+#[must_use]
+pub fn is_verified(plan: &Plan) -> bool {
+    plan.streams.iter().any(|stream| stream.verify.is_some())
+}
+
+/// Bytes the tables of a Plan need when all blocks are touched.
+#[must_use]
+pub fn memory_bytes(plan: &Plan) -> u64 {
+    (0..plan.targets.len() as u32)
+        .filter_map(|target| range(plan, target))
+        .map(|(_, length, block)| Table::memory_bytes(length, block))
+        .sum()
+}
+
+/// Start, length and verify block of the part of a target for which a table is kept.
+fn range(plan: &Plan, target: u32) -> Option<(u64, u64, u32)> {
+    let mut range: Option<(u64, u64, u32)> = None;
+    for stream in plan.streams.iter().filter(|stream| keeps_table(stream)) {
+        let Some(verify) = stream.verify else {
+            continue;
+        };
+        for file in stream.files.iter().filter(|file| file.target == target) {
+            let (start, end) = (file.offset_bytes, file.offset_bytes + file.length_bytes);
+            range = Some(match range {
+                None => (start, end, verify.block_bytes),
+                Some((first, last, block)) => (first.min(start), last.max(end), block),
+            });
+        }
+    }
+    range.map(|(start, end, block)| (start, end - start, block))
+}
+
+fn keeps_table(stream: &Stream) -> bool {
+    stream
+        .verify
+        .is_some_and(|verify| verify.expect == VerifyExpect::Table)
+}

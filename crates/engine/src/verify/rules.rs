@@ -1,0 +1,145 @@
+//! Rules a Plan must keep so that verification means something.
+//!
+//! Knows which fields depend on each other. Opens nothing.
+
+use super::stamp::{MAX_OFFSET_BYTES, MAX_TARGET, SECTOR_BYTES};
+use crate::check::{need, Checked};
+use crate::plan::{Backend, OpPattern, Plan, Sizes, Stream, TargetKind, Verify, VerifyExpect};
+
+/// Checks the verification of one stream; `path` is its JSON path.
+///
+/// # Errors
+/// [`crate::fault::Fault::Plan`] with the JSON path of the field.
+pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
+    agree(plan, stream, path)?;
+    let Some(verify) = stream.verify else {
+        return Ok(());
+    };
+    let at = |field: &str| format!("{path}/verify/{field}");
+    let block = u64::from(verify.block_bytes);
+    need(
+        block > 0 && block % SECTOR_BYTES as u64 == 0,
+        || at("block_bytes"),
+        || format!("is {block}, must be a multiple of {SECTOR_BYTES}"),
+    )?;
+    need(
+        !verify.only_written || verify.expect == VerifyExpect::Table,
+        || at("only_written"),
+        || "needs a table: without one nothing is known to have been written".into(),
+    )?;
+    let pace = &stream.pace;
+    let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
+    need(
+        !verify.only_written || !paced,
+        || at("only_written"),
+        || "cannot be paced: reads that are left out have no arrival".into(),
+    )?;
+    need(
+        stream.payload.dedupe_percent == 0,
+        || format!("{path}/payload/dedupe_percent"),
+        || "has no effect with verification: no two stamped blocks are equal".into(),
+    )?;
+    let pattern = &stream.pattern;
+    for (name, percent, order) in [
+        ("read", pattern.read_percent, &pattern.read),
+        ("write", pattern.write_percent, &pattern.write),
+        ("trim", pattern.trim_percent, &pattern.trim),
+    ] {
+        if percent > 0 || (name == "write" && pattern.trim_then_write) {
+            divides(block, order, &format!("{path}/pattern/{name}"))?;
+        }
+    }
+    places(plan, stream, block, path)
+}
+
+/// Every address and size is a multiple of the verify block.
+fn divides(block: u64, order: &OpPattern, path: &str) -> Checked {
+    let whole = |bytes: u64| bytes % block == 0;
+    let sizes = match &order.sizes {
+        Sizes::Fixed { bytes } => whole(u64::from(*bytes)),
+        Sizes::Range {
+            min_bytes,
+            max_bytes,
+            step_bytes,
+        } => [min_bytes, max_bytes, step_bytes]
+            .iter()
+            .all(|bytes| whole(u64::from(**bytes))),
+        Sizes::Split { table } => table.iter().all(|entry| whole(u64::from(entry.bytes))),
+    };
+    let message =
+        |what: &str| format!("{what} must be multiples of the verify block of {block} bytes");
+    need(sizes, || format!("{path}/sizes"), || message("sizes"))?;
+    need(
+        whole(order.align_bytes) && whole(order.stride_bytes.unsigned_abs()),
+        || format!("{path}/align_bytes"),
+        || message("alignment and stride"),
+    )
+}
+
+fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
+    let backend = &plan.workers[stream.worker as usize].backend;
+    need(
+        !matches!(backend, Backend::Null {}),
+        || format!("{path}/verify"),
+        || "the null backend keeps no data".into(),
+    )?;
+    for (index, file) in stream.files.iter().enumerate() {
+        let at = |field: &str| format!("{path}/files/{index}/{field}");
+        let target = &plan.targets[file.target as usize];
+        let keeps = match (target.kind, backend) {
+            (TargetKind::Char, _) => false,
+            (TargetKind::Virtual, Backend::Sim { device }) => device.faults.is_some(),
+            _ => true,
+        };
+        need(
+            keeps && file.target <= MAX_TARGET,
+            || at("target"),
+            || format!("{} keeps no data that could be verified", target.path),
+        )?;
+        let end = file.offset_bytes.saturating_add(file.length_bytes);
+        need(
+            file.offset_bytes % block == 0 && end <= MAX_OFFSET_BYTES,
+            || at("offset_bytes"),
+            || {
+                format!("is {}, must be a multiple of the verify block of {block} bytes and end below 512 TiB", file.offset_bytes)
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Whoever writes to a verified target must do it in the same way.
+fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
+    let pattern = &stream.pattern;
+    let writes = pattern.write_percent > 0 || pattern.trim_percent > 0;
+    if !writes && stream.verify.is_none() {
+        return Ok(());
+    }
+    let shares = |other: &Stream| {
+        let target = |target: u32| stream.files.iter().any(|file| file.target == target);
+        other.files.iter().any(|file| target(file.target))
+    };
+    let same = |verify: Option<Verify>| {
+        verify.map(|verify| {
+            (
+                verify.block_bytes,
+                verify.run,
+                verify.content,
+                verify.expect,
+            )
+        })
+    };
+    for other in plan.streams.iter().filter(|other| other.verify.is_some()) {
+        need(
+            same(other.verify) == same(stream.verify) || !shares(other),
+            || format!("{path}/verify"),
+            || {
+                format!(
+                    "differs from that of stream {}, which uses the same target: what one of them writes would look damaged to the other",
+                    other.name
+                )
+            },
+        )?;
+    }
+    Ok(())
+}

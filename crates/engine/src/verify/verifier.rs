@@ -1,0 +1,270 @@
+//! The verification of one stream: stamps its writes, judges its reads.
+//!
+//! Knows when in the life of an I/O the tables are told and asked. Knows no backend and
+//! no statistics. Allocates only when something is damaged.
+
+use std::sync::Arc;
+
+use super::books::Books;
+use super::check::{check, join_torn, Verdict};
+use super::damage::{Damage, Kind};
+use super::expect::{Entry, Expectation, Outcome};
+use super::stamp::{Content, Stamper, Write};
+use crate::backend::Op;
+use crate::plan::{Stream, Verify, VerifyContent};
+use crate::slots::Slot;
+use crate::stream::max_block_bytes;
+
+/// What a stream verifies by, and what it counted.
+#[derive(Debug)]
+pub struct Verifier {
+    plan: Verify,
+    books: Arc<Books>,
+    /// State of every block of every read in flight when it was issued.
+    before: Vec<Entry>,
+    blocks_per_slot: usize,
+    /// Blocks that were right.
+    pub checked: u64,
+    /// Blocks of which nothing could be said.
+    pub unverified: u64,
+    /// Blocks found damaged, each once until it is written again.
+    pub damaged: u64,
+}
+
+/// One I/O of the stream, by its slot.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    /// Number of the slot among the stream's.
+    pub slot: u32,
+    /// Operation.
+    pub op: Op,
+    /// Index into the Plan's targets.
+    pub target: u32,
+    /// Place in the target.
+    pub offset: u64,
+    /// Bytes asked for.
+    pub len: u32,
+}
+
+impl Transfer {
+    /// The I/O of a slot; `number` counts the stream's slots.
+    #[inline]
+    #[must_use]
+    pub fn of(number: u32, slot: &Slot) -> Self {
+        Self {
+            slot: number,
+            op: slot.op,
+            target: slot.target,
+            offset: slot.offset,
+            len: slot.len,
+        }
+    }
+}
+
+impl Verifier {
+    /// The verifier of a stream; none when it does not verify.
+    #[must_use]
+    pub fn new(stream: &Stream, books: &Arc<Books>) -> Option<Self> {
+        let plan = stream.verify?;
+        let blocks_per_slot = blocks_per_slot(stream);
+        Some(Self {
+            plan,
+            books: books.clone(),
+            before: vec![Entry::default(); blocks_per_slot * stream.iodepth as usize],
+            blocks_per_slot,
+            checked: 0,
+            unverified: 0,
+            damaged: 0,
+        })
+    }
+
+    /// Bytes a stream's verifier needs.
+    #[must_use]
+    pub fn memory_bytes(stream: &Stream) -> u64 {
+        let slots = blocks_per_slot(stream) as u64 * u64::from(stream.iodepth);
+        slots * size_of::<Entry>() as u64
+    }
+
+    /// The first damage ends the stream.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        self.plan.fatal
+    }
+
+    /// The whole payload is generated: no other needs to be filled in.
+    #[must_use]
+    pub fn generates(plan: Option<Verify>) -> bool {
+        plan.is_some_and(|plan| plan.content == VerifyContent::Generated)
+    }
+
+    fn stamper(&self, target: u32) -> Stamper {
+        Stamper {
+            run: self.plan.run,
+            target,
+            block_bytes: self.plan.block_bytes,
+            content: match self.plan.content {
+                VerifyContent::Payload => Content::Payload,
+                VerifyContent::Generated => Content::Generated,
+            },
+        }
+    }
+
+    /// True when a read need not be made: nothing is known of any of its blocks.
+    #[must_use]
+    pub fn skips(&self, op: Op, target: u32, offset: u64, len: u32) -> bool {
+        if op != Op::Read || !self.plan.only_written {
+            return false;
+        }
+        self.books.table(target).is_some_and(|table| {
+            let first = table.index(offset);
+            (first..first + self.blocks(len)).all(|index| table.entry(index).generation() == 0)
+        })
+    }
+
+    fn blocks(&self, len: u32) -> usize {
+        (len / self.plan.block_bytes) as usize
+    }
+
+    /// Before an I/O is handed over. The bytes of a write are stamped.
+    pub fn issue(&mut self, io: &Transfer, buffer: &mut [u8]) {
+        let blocks = self.blocks(io.len);
+        match io.op {
+            Op::Write => self.stamp(io, &mut buffer[..io.len as usize]),
+            Op::Read => {
+                if let Some(table) = self.books.table(io.target) {
+                    let first = table.index(io.offset);
+                    let at = io.slot as usize * self.blocks_per_slot;
+                    for (i, before) in self.before[at..at + blocks].iter_mut().enumerate() {
+                        *before = table.entry(first + i);
+                    }
+                }
+            }
+            Op::Trim => {
+                if let Some(table) = self.books.table(io.target) {
+                    let first = table.index(io.offset);
+                    (first..first + blocks).for_each(|index| {
+                        table.begin(index);
+                    });
+                }
+            }
+            Op::Sync => {}
+        }
+    }
+
+    fn stamp(&self, io: &Transfer, buffer: &mut [u8]) {
+        let stamper = self.stamper(io.target);
+        let table = self.books.table(io.target);
+        let sequence = table.map_or(0, super::expect::Table::next_sequence);
+        let block_bytes = self.plan.block_bytes;
+        let mut place_bytes = 0;
+        for block in buffer.chunks_exact_mut(block_bytes as usize) {
+            let offset = io.offset + u64::from(place_bytes);
+            // Without a table all writes have the same generation.
+            let generation = table.map_or(1, |table| table.begin(table.index(offset)));
+            let write = Write {
+                sequence,
+                bytes: io.len,
+                place_bytes,
+            };
+            stamper.stamp(block, offset, generation, write);
+            place_bytes += block_bytes;
+        }
+    }
+
+    /// After an I/O came back with `moved` bytes. The damage it shows, not told before.
+    pub fn complete(
+        &mut self,
+        io: &Transfer,
+        moved: u32,
+        failed: bool,
+        buffer: &[u8],
+    ) -> Vec<Damage> {
+        let whole = if failed { 0 } else { self.blocks(moved) };
+        match io.op {
+            Op::Write => self.end(io, whole, Outcome::Acknowledged),
+            Op::Trim => self.end(io, whole, Outcome::Discarded),
+            Op::Sync => {}
+            Op::Read if whole > 0 => return self.judge(io, whole, buffer),
+            Op::Read => {}
+        }
+        Vec::new()
+    }
+
+    /// An I/O that never came back: what it may have done stays possible.
+    pub fn abandon(&mut self, io: &Transfer) {
+        if io.op == Op::Write || io.op == Op::Trim {
+            self.end(io, 0, Outcome::Uncertain);
+        }
+    }
+
+    fn end(&mut self, io: &Transfer, whole: usize, outcome: Outcome) {
+        let Some(table) = self.books.table(io.target) else {
+            return;
+        };
+        let first = table.index(io.offset);
+        for i in 0..self.blocks(io.len) {
+            let rest = if io.op == Op::Trim {
+                Outcome::Discarded
+            } else {
+                Outcome::Uncertain
+            };
+            table.end(first + i, if i < whole { outcome } else { rest });
+        }
+    }
+
+    fn judge(&mut self, io: &Transfer, blocks: usize, buffer: &[u8]) -> Vec<Damage> {
+        let stamper = self.stamper(io.target);
+        let block_bytes = self.plan.block_bytes as usize;
+        let data = &buffer[..blocks * block_bytes];
+        let table = self.books.table(io.target);
+        let slot = io.slot as usize * self.blocks_per_slot;
+        let mut damages = Vec::new();
+        for (i, block) in data.chunks_exact(block_bytes).enumerate() {
+            let offset = io.offset + (i * block_bytes) as u64;
+            let known = table.map(|table| {
+                let index = table.index(offset);
+                (
+                    table,
+                    index,
+                    table.expectation(index, self.before[slot + i]),
+                )
+            });
+            let expected = known.map_or(Expectation::NONE, |(_, _, (expected, _))| expected);
+            match check(&stamper, block, offset, &expected) {
+                Verdict::Newest => {
+                    self.checked += 1;
+                    if let Some((table, index, (_, after))) = known {
+                        table.mark_seen(index, after);
+                    }
+                }
+                Verdict::Allowed => self.checked += 1,
+                Verdict::Unverified => self.unverified += 1,
+                Verdict::Damaged(damage) => {
+                    let first = known
+                        .is_none_or(|(table, index, (_, after))| table.mark_reported(index, after));
+                    if first {
+                        damages.push(damage);
+                    }
+                }
+            }
+        }
+        if damages.iter().any(|damage| damage.kind == Kind::LostWrite) {
+            join_torn(&stamper, data, io.offset, &mut damages);
+        }
+        self.damaged += damages.len() as u64;
+        damages
+            .into_iter()
+            .map(|damage| self.books.add(damage))
+            .collect()
+    }
+}
+
+fn blocks_per_slot(stream: &Stream) -> usize {
+    let reads = stream.pattern.read_percent > 0;
+    let block_bytes = stream.verify.map_or(u32::MAX, |verify| verify.block_bytes);
+    if reads {
+        (max_block_bytes(stream) / block_bytes) as usize
+    } else {
+        0
+    }
+}
