@@ -162,6 +162,18 @@ class ServiceTime(StrEnum):
     UNIFORM = "uniform"
 
 
+class SimFaults(_Model):
+    """How a simulated device damages data: shares of its writes or reads in parts per million."""
+
+    lost_ppm: U32
+    torn_ppm: U32
+    misdirected_ppm: U32
+    stale_ppm: U32
+    flip_ppm: U32
+    zero_ppm: U32
+    foreign_ppm: U32
+
+
 class SimDevice(_Model):
     """A seeded model of a device on a virtual clock."""
 
@@ -175,6 +187,8 @@ class SimDevice(_Model):
     error_ppm: U32
     short_ppm: U32
     hang_ppm: U32
+    faults: SimFaults | None
+    """The device keeps what is written, and damages it; `None`: it touches no data."""
 
 
 class BackendSim(_Model):
@@ -465,6 +479,38 @@ class ErrorPolicy(_Model):
     ignore_write: tuple[I32, ...]
 
 
+class VerifyContent(StrEnum):
+    """Bytes between the stamps."""
+
+    PAYLOAD = "payload"
+    """The stream's payload."""
+    GENERATED = "generated"
+    """Generated from place and generation, so that damage is located to the bit."""
+
+
+class VerifyExpect(StrEnum):
+    """What reads are held against."""
+
+    TABLE = "table"
+    """What this run wrote: 4 bytes of memory for each block."""
+    STAMPS = "stamps"
+    """Only what stamps say of themselves: no lost or stale writes are found."""
+
+
+class Verify(_Model):
+    """Stamp what is written, and check what is read."""
+
+    block_bytes: U32
+    """A multiple of 512 that divides every size and offset of the stream."""
+    run: U64
+    content: VerifyContent
+    expect: VerifyExpect
+    only_written: bool
+    """Read only what was written before; other reads are counted as done, not made."""
+    fatal: bool
+    """End the stream at the first damage."""
+
+
 class Stream(_Model):
     """One source of I/O: a clone of a job."""
 
@@ -482,6 +528,7 @@ class Stream(_Model):
     limits: Limits
     errors: ErrorPolicy
     log_ios: bool
+    verify: Verify | None
 
 
 class Plan(_Model):

@@ -241,6 +241,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
                 limits=stream.limits(job, found.total_bytes, build.notes, chance),
                 errors=shared.errors,
                 log_ios=job.logs.every_io,
+                verify=None,
             ),
         )
     )
