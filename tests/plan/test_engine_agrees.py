@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.engine.binary import OVERRIDE
 from tests.plan.test_values import CASES
 
 if TYPE_CHECKING:
     from tests.plan.conftest import Planner
 
-ENGINE = Path(__file__).parents[2] / "target" / "release" / "loadstone-engine"
+ENGINE = Path(
+    os.environ.get(OVERRIDE) or Path(__file__).parents[2] / "target" / "release" / "loadstone-engine"
+)
 
 
 @pytest.mark.parametrize("text", [case[1] for case in CASES], ids=[case[0] for case in CASES])
@@ -43,6 +47,8 @@ def check(plan: Planner, text: str, tmp_path: Path) -> tuple[int, int]:
         "[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=64\nbs=1m\n[b]\nstonewall\nfilename=/t/1g\n",
         "[a]\nfilename=/t/1g\nwrite_lat_log=x\nnumjobs=4\n",
         "[a]\nnrfiles=4\nnumjobs=60\nsize=1m\nrw=trimwrite\n",
+        "[a]\nioengine=null\nsize=1t\nrw=randrw\nbsrange=512-4k\n",
+        "[a]\nioengine=null\nsize=1t\nrw=randrw\nbsrange=512-4k\nnorandommap\n",
     ],
 )
 def test_memory_is_an_upper_bound_and_not_far_above(plan: Planner, text: str, tmp_path: Path) -> None:

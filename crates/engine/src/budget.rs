@@ -4,6 +4,7 @@
 
 use crate::fault::Fault;
 use crate::memory::PAGE_BYTES;
+use crate::pattern::map_bytes;
 use crate::plan::{Plan, Stream};
 use crate::record::Table;
 use crate::rows::Rows;
@@ -37,6 +38,7 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
         // A use, and the generator's cursors for each operation.
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
         bytes += Verifier::memory_bytes(stream);
+        bytes += map_bytes(stream);
         if stream.log_ios {
             bytes += (LOG_BLOCK * (LOG_BLOCKS + 1) * size_of::<crate::samples::IoRecord>()) as u64;
         }

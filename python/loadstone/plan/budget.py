@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from loadstone.plan.model import SizesFixed, SizesRange
+from loadstone.plan.model import RandomOrderUniform, SizesFixed, SizesRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loadstone.plan.model import Plan, Sizes, Stream
+    from loadstone.plan.model import OpPattern, Plan, Sizes, Stream
 
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
@@ -75,7 +75,7 @@ def memory_bytes(plan: Plan) -> int:
     for stream in plan.streams:
         stage = plan.workers[stream.worker].stage
         own = stream.iodepth * (_block_bytes(stream) + _SLOT_BYTES) + _STREAM_BYTES
-        own += len(stream.files) * _USE_BYTES + stream.log_ios * _LOG_BYTES
+        own += len(stream.files) * _USE_BYTES + stream.log_ios * _LOG_BYTES + _map_bytes(stream)
         for cell in {use.cell for use in stream.files}:
             for op in _operations(stream):
                 own += 0 if (stream.worker, cell, op) in rows else _ROWS_BYTES
@@ -102,6 +102,31 @@ def _largest(sizes: Sizes) -> int:
     if isinstance(sizes, SizesFixed):
         return sizes.bytes
     return sizes.max_bytes if isinstance(sizes, SizesRange) else max(entry.bytes for entry in sizes.table)
+
+
+def _smallest(sizes: Sizes) -> int:
+    if isinstance(sizes, SizesFixed):
+        return sizes.bytes
+    return sizes.min_bytes if isinstance(sizes, SizesRange) else min(entry.bytes for entry in sizes.table)
+
+
+def _map_bytes(stream: Stream) -> int:
+    """Maps of touched blocks: a bit and a 64th for each, where sizes vary and none comes twice."""
+    pattern = stream.pattern
+    shares = (pattern.read_percent, pattern.write_percent, pattern.trim_percent)
+    ops = (pattern.read, pattern.write, pattern.trim)
+    return sum(
+        (-(-use.length_bytes // op.align_bytes) // 64 + 128) * 8 * 65 // 64
+        for share, op in zip(shares, ops, strict=True)
+        if share and _needs_map(op)
+        for use in stream.files
+    )
+
+
+def _needs_map(op: OpPattern) -> bool:
+    once = isinstance(op.random, RandomOrderUniform) and not op.random.repeat
+    varies = _smallest(op.sizes) < _largest(op.sizes)
+    return op.random_percent > 0 and once and varies and op.align_bytes == _smallest(op.sizes)
 
 
 def _operations(stream: Stream) -> list[str]:

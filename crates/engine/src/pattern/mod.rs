@@ -10,14 +10,17 @@
 //!   where it fits.
 //! * Without repeats, each of these places comes once per pass. Operations with the same
 //!   alignment and smallest size share one pass, as they share fio's random map. With
-//!   mixed sizes a pass therefore touches every block at least once; fio cuts an I/O
-//!   short at a block already touched, Loadstone keeps its size.
+//!   sizes that vary an I/O is cut short at a block already touched, as in fio, so that
+//!   no block is touched twice; this takes a bit of memory per block. (Where places are
+//!   closer or further apart than the smallest size there are no such blocks, and every
+//!   place comes once.)
 //! * Every operation keeps its own sequential position in every file. A sequential I/O
 //!   that does not fit before the end starts again at the beginning; of a range of
 //!   sizes, one that fits is taken first.
 //! * A negative stride starts at the end, and returns there from the beginning.
 //! * Runs (`run_length`) are counted per operation and file.
 
+mod bitmap;
 mod order;
 mod permutation;
 mod rng;
@@ -28,6 +31,7 @@ pub use rng::{mix, Rng};
 
 use crate::backend::Op;
 use crate::plan::{self, FileChoice, RandomOrder};
+use bitmap::Bitmap;
 use order::{Skewed, Zones};
 use sizes::Sizes;
 
@@ -56,7 +60,7 @@ pub struct Generator {
     /// By operation; those with share 0 have no cursors.
     ops: [Source; 3],
     /// Orders without repeats, by class and file.
-    walks: Vec<Box<[Walk]>>,
+    walks: Passes,
     trim_then_write: bool,
     follow_up: Option<Next>,
 }
@@ -78,14 +82,17 @@ impl Generator {
             files: &stream.files,
             classes: Vec::new(),
         };
-        let ops = [(0, &pattern.read), (1, &pattern.write), (2, &pattern.trim)]
+        let mut ops = [(0, &pattern.read), (1, &pattern.write), (2, &pattern.trim)]
             .map(|(op, source)| Source::new(source, &mut walks, mix.has(op)));
+        for source in &mut ops {
+            source.use_map(&walks.classes);
+        }
         Self {
             rng: Rng::new(stream.seed),
             mix,
             files: Files::new(stream),
             ops,
-            walks: walks.classes.into_iter().map(|class| class.walks).collect(),
+            walks: walks.classes.into_iter().map(Class::into_pass).collect(),
             trim_then_write: pattern.trim_then_write,
             follow_up: None,
         }
@@ -297,6 +304,8 @@ enum Shape {
 enum Order {
     /// Number of a class of walks.
     Walk(usize),
+    /// Number of a class with maps.
+    Map(usize),
     Uniform,
     Skewed(Box<[Skewed]>),
     Zoned(Zones),
@@ -333,7 +342,7 @@ impl Source {
             _ if !random => Order::Uniform,
             RandomOrder::Uniform { repeat: true } => Order::Uniform,
             RandomOrder::Uniform { repeat: false } => {
-                Order::Walk(walks.class(&cursors, align_bytes))
+                Order::Walk(walks.class(&cursors, align_bytes, needs_map(pattern)))
             }
             RandomOrder::Zoned { zones } => Order::Zoned(Zones::new(zones, align_bytes)),
             skewed => Order::Skewed(
@@ -365,9 +374,18 @@ impl Source {
         }
     }
 
+    /// Goes over to maps where an operation of the same class needs one.
+    fn use_map(&mut self, classes: &[Class]) {
+        if let Order::Walk(class) = self.order {
+            if classes[class].mapped {
+                self.order = Order::Map(class);
+            }
+        }
+    }
+
     /// Offset and length of the next I/O.
     #[inline(always)]
-    fn next(&mut self, file: usize, rng: &mut Rng, walks: &mut [Box<[Walk]>]) -> (u64, u32) {
+    fn next(&mut self, file: usize, rng: &mut Rng, walks: &mut [Pass]) -> (u64, u32) {
         match self.shape {
             Shape::Sequential => {
                 let len = self.sizes.draw(rng);
@@ -385,11 +403,20 @@ impl Source {
     }
 
     #[inline(always)]
-    fn random(&mut self, file: usize, rng: &mut Rng, walks: &mut [Box<[Walk]>]) -> (u64, u32) {
+    fn random(&mut self, file: usize, rng: &mut Rng, walks: &mut [Pass]) -> (u64, u32) {
         let len = self.sizes.draw(rng);
         let cursor = &self.cursors[file];
         let block = match &self.order {
-            Order::Walk(class) => walks[*class][file].step(),
+            Order::Walk(class) => walks[*class].walks[file].step(),
+            Order::Map(class) => {
+                let most = u64::from(len).div_ceil(self.align_bytes);
+                let (block, count) = walks[*class].maps[file].take(rng, most);
+                let free = count.saturating_mul(self.align_bytes);
+                return (
+                    cursor.begin + block * self.align_bytes,
+                    len.min(clamp_len(free)),
+                );
+            }
             Order::Uniform => rng.below(cursor.blocks),
             Order::Skewed(laws) => laws[file].draw(rng),
             Order::Zoned(zones) => zones.draw(rng, cursor.blocks),
@@ -401,7 +428,7 @@ impl Source {
         cursor.last_place(len, self.align_bytes)
     }
 
-    fn general(&mut self, file: usize, rng: &mut Rng, walks: &mut [Box<[Walk]>]) -> (u64, u32) {
+    fn general(&mut self, file: usize, rng: &mut Rng, walks: &mut [Pass]) -> (u64, u32) {
         let in_run = self.cursors[file].run_left > 0;
         let random = !in_run
             && (self.random_percent >= 100 || rng.below(100) < u64::from(self.random_percent));
@@ -531,6 +558,50 @@ fn clamp_len(range_bytes: u64) -> u32 {
     u32::try_from(range_bytes).unwrap_or(u32::MAX)
 }
 
+/// The orders without repeats of one class, by file: maps, or else walks.
+#[derive(Debug, Clone)]
+struct Pass {
+    walks: Box<[Walk]>,
+    maps: Box<[Bitmap]>,
+}
+
+/// By class.
+type Passes = Vec<Pass>;
+
+/// Blocks of different numbers are touched by one I/O, so what is left must be known.
+fn needs_map(pattern: &plan::OpPattern) -> bool {
+    let sizes = Sizes::new(&pattern.sizes);
+    pattern.random_percent > 0
+        && matches!(pattern.random, RandomOrder::Uniform { repeat: false })
+        && !matches!(sizes, Sizes::Fixed(_))
+        && pattern.align_bytes == u64::from(sizes.min())
+}
+
+/// Memory of a stream's maps of touched blocks, in bytes; without maps 0.
+#[must_use]
+pub fn map_bytes(stream: &plan::Stream) -> u64 {
+    let pattern = &stream.pattern;
+    let of = |source: &plan::OpPattern| -> u64 {
+        let smallest = Sizes::new(&source.sizes).min();
+        stream
+            .files
+            .iter()
+            .map(|file| Cursor::new(file, source.align_bytes, smallest, 0).blocks)
+            .map(bitmap::bytes_needed)
+            .sum()
+    };
+    // Operations may share one; this is the most they take.
+    [
+        (pattern.read_percent, &pattern.read),
+        (pattern.write_percent, &pattern.write),
+        (pattern.trim_percent, &pattern.trim),
+    ]
+    .into_iter()
+    .filter(|(share, source)| *share > 0 && needs_map(source))
+    .map(|(_, source)| of(source))
+    .sum()
+}
+
 /// Builds the orders without repeats, one class for all operations with the same places.
 struct Walks<'a> {
     seed: u64,
@@ -541,27 +612,46 @@ struct Walks<'a> {
 struct Class {
     align_bytes: u64,
     blocks: Box<[u64]>,
-    walks: Box<[Walk]>,
+    /// An operation's sizes vary.
+    mapped: bool,
+    keys: Box<[u64]>,
 }
 
+impl Class {
+    fn into_pass(self) -> Pass {
+        let (mut walks, mut maps) = (Vec::new(), Vec::new());
+        for (&n, &key) in self.blocks.iter().zip(&self.keys) {
+            if self.mapped {
+                maps.push(Bitmap::new(n));
+            } else {
+                walks.push(Walk::new(n, key));
+            }
+        }
+        Pass {
+            walks: walks.into(),
+            maps: maps.into(),
+        }
+    }
+}
 impl Walks<'_> {
     fn key(&self, file: usize, class: usize) -> u64 {
         mix(self.seed ^ mix(((class as u64) << 32) | file as u64))
     }
 
-    fn class(&mut self, cursors: &[Cursor], align_bytes: u64) -> usize {
+    fn class(&mut self, cursors: &[Cursor], align_bytes: u64, mapped: bool) -> usize {
         let blocks: Box<[u64]> = cursors.iter().map(|cursor| cursor.blocks).collect();
         let same = |class: &Class| class.align_bytes == align_bytes && class.blocks == blocks;
         if let Some(class) = self.classes.iter().position(same) {
+            self.classes[class].mapped |= mapped;
             return class;
         }
         let number = self.classes.len();
-        let walk = |(file, &n): (usize, &u64)| Walk::new(n, self.key(file, number + 1));
-        let walks = blocks.iter().enumerate().map(walk).collect();
+        let keys = (0..blocks.len()).map(|file| self.key(file, number + 1));
         self.classes.push(Class {
             align_bytes,
+            keys: keys.collect(),
             blocks,
-            walks,
+            mapped,
         });
         number
     }

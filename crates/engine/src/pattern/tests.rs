@@ -3,7 +3,6 @@
 use super::*;
 use crate::plan::{FileUse, OpPattern, Pattern, SizeWeight, Stream, Zone};
 use proptest::prelude::*;
-use std::collections::HashMap;
 
 const KIB: u64 = 1024;
 
@@ -562,35 +561,61 @@ fn a_stream_that_is_not_well_formed_still_gives_ios_inside_its_range() {
     }
 }
 
-#[test]
-fn mixed_sizes_at_random_begin_at_every_place_the_smallest_fits() {
-    let table = vec![
-        SizeWeight {
-            bytes: 4096,
-            weight: 1.0,
+/// Sizes of 4 and 16 KiB.
+fn four_or_sixteen() -> OpPattern {
+    let entry = |bytes| SizeWeight { bytes, weight: 1.0 };
+    OpPattern {
+        sizes: plan::Sizes::Split {
+            table: vec![entry(4096), entry(16384)],
         },
-        SizeWeight {
-            bytes: 16384,
-            weight: 1.0,
-        },
-    ];
-    let pattern = OpPattern {
-        sizes: plan::Sizes::Split { table },
         ..source(100, 4096)
-    };
-    let stream = reads(pattern, vec![file(0, 0, 100 * 4096)]);
-    let mut starts: HashMap<u64, u32> = HashMap::new();
-    for io in take(&stream, 100) {
-        *starts.entry(io.offset / 4096).or_default() += 1;
     }
-    // Places 0 to 95 take both sizes; at the last three a large one moves to 96.
-    assert!((0..96).all(|place| starts[&place] == 1), "{starts:?}");
-    assert_eq!(
-        (96..100)
-            .filter_map(|place| starts.get(&place))
-            .sum::<u32>(),
-        4
-    );
+}
+
+/// Counts the 4 KiB blocks of each file that the I/Os of one pass touch.
+fn touched(stream: &Stream, blocks: u64) -> Vec<u32> {
+    let mut generator = Generator::new(stream);
+    let (mut counts, mut left) = (vec![0; blocks as usize], blocks);
+    while left > 0 {
+        let io = generator.next();
+        let count = u64::from(io.len) / 4096;
+        assert!((1..=4).contains(&count), "{io:?}");
+        for block in io.offset / 4096..io.offset / 4096 + count {
+            counts[block as usize] += 1;
+        }
+        left = left.saturating_sub(count);
+    }
+    counts
+}
+
+#[test]
+fn mixed_sizes_touch_every_block_once_per_pass() {
+    let blocks = 1000;
+    let stream = reads(four_or_sixteen(), vec![file(0, 0, blocks * 4096)]);
+    assert_eq!(touched(&stream, blocks), vec![1; 1000]);
+    assert_eq!(touched(&stream, 3 * blocks), {
+        let mut counts = vec![3; 1000];
+        counts.resize(3000, 0);
+        counts
+    });
+}
+
+#[test]
+fn an_io_of_one_size_shares_the_map_with_one_whose_sizes_vary() {
+    let mut stream = mixed([50, 50, 0], four_or_sixteen(), vec![file(0, 0, 800 * 4096)]);
+    stream.pattern.read = source(100, 4096);
+    assert_eq!(touched(&stream, 800), vec![1; 800]);
+}
+
+#[test]
+fn maps_are_counted_and_only_where_sizes_vary() {
+    let files = || vec![file(0, 0, 1 << 30), file(1, 0, 4096 * 64)];
+    assert_eq!(map_bytes(&reads(source(100, 4096), files())), 0);
+    let mut varied = reads(four_or_sixteen(), files());
+    // 2^18 blocks in 4,096 words and 64 above them; 64 blocks in 1 and 1.
+    assert_eq!(map_bytes(&varied), 8 * (4096 + 64 + 1 + 1));
+    varied.pattern.read.random = uniform(true);
+    assert_eq!(map_bytes(&varied), 0);
 }
 
 /// Prints the cost of one I/O: `cargo test --release -- --ignored --nocapture cost_of`.
