@@ -111,7 +111,7 @@ def _smallest(sizes: Sizes) -> int:
 
 
 def _map_bytes(stream: Stream) -> int:
-    """Maps of touched blocks: a bit and a 64th for each, where sizes vary and none comes twice."""
+    """Memory of maps of touched blocks (where sizes vary and no block comes twice): 65/64 bits each."""
     pattern = stream.pattern
     shares = (pattern.read_percent, pattern.write_percent, pattern.trim_percent)
     ops = (pattern.read, pattern.write, pattern.trim)

@@ -235,7 +235,11 @@ WHICH: Final = (
         {name: name for name in ("tausworthe", "tausworthe64", "lfsr")},
         why="lfsr touches every block once even with norandommap, as in fio; the generator is Loadstone's.",
     ),
-    boolean("softrandommap", "softrandommap", why="A map is needed only where sizes vary; its memory is checked before the run."),
+    boolean(
+        "softrandommap",
+        "softrandommap",
+        why="A map is needed only where sizes vary; its memory is checked before the run.",
+    ),
     boolean("randrepeat", "randrepeat"),
     boolean("allrandrepeat", "allrandrepeat"),
     number("randseed", "randseed", high=INT63, why="Repeats Loadstone's own sequence, not fio's."),
