@@ -97,6 +97,8 @@ def test_a_silent_interval_still_has_a_row(tmp_path: Path) -> None:
     rate = {
         "amount": {"unit": "ops", "per_second": 2.5},
         "process": "linear",
+        "profile": [],
+        "phase": 0.0,
         "minimum": 0.0,
         "min_window_ns": 0,
     }

@@ -441,6 +441,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
             "s.pace.read": {
                 "amount": {"unit": "ops", "per_second": 500.0},
                 "process": "poisson",
+                "profile": (),
+                "phase": 0.0,
                 "minimum": 0.0,
                 "min_window_ns": S,
             },
@@ -456,6 +458,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
             "s.pace.write": {
                 "amount": {"unit": "bytes", "per_second": 2.0 * M},
                 "process": "linear",
+                "profile": (),
+                "phase": 0.0,
                 "minimum": 1.0 * M,
                 "min_window_ns": 500 * MS,
             },

@@ -189,6 +189,8 @@ def _stream(
     rate = {
         "amount": {"unit": "ops", "per_second": whole},
         "process": "poisson",
+        "profile": [],
+        "phase": 0.0,
         "minimum": 0.0,
         "min_window_ns": 0,
     }

@@ -378,6 +378,8 @@ fn a_stall_is_seen_by_every_io_that_should_have_started_in_it() {
         paced.pace.read = Some(Rate {
             amount: RateAmount::Ops { per_second: 1000.0 },
             process: RateProcess::Linear,
+            profile: vec![],
+            phase: 0.0,
             minimum: 0.0,
             min_window_ns: SECOND,
         });

@@ -10,7 +10,7 @@ use files::check_files;
 use pattern::check_pattern;
 
 use crate::fault::Fault;
-use crate::plan::{Plan, Rate, RateAmount, Stream, TargetKind, PLAN_VERSION};
+use crate::plan::{Plan, Rate, RateAmount, RateProcess, Stream, TargetKind, PLAN_VERSION};
 use crate::verify::rules;
 
 /// Most I/Os a stream may have in flight.
@@ -259,5 +259,33 @@ fn check_rate(rate: &Rate, path: &str) -> Checked {
         rate.minimum == 0.0 || rate.min_window_ns > 0,
         || format!("{path}/min_window_ns"),
         || "is 0, a minimum needs a window".into(),
+    )?;
+    let late = rate.process == RateProcess::Linear && (0.0..1.0).contains(&rate.phase);
+    need(
+        late || rate.phase == 0.0,
+        || format!("{path}/phase"),
+        || {
+            format!(
+                "is {}, must be 0, or below 1 for evenly spaced arrivals",
+                rate.phase
+            )
+        },
+    )?;
+    for (index, point) in rate.profile.iter().enumerate() {
+        need(
+            point.share.is_finite() && point.share >= 0.0,
+            || format!("{path}/profile/{index}/share"),
+            || format!("is {}, must be at least 0", point.share),
+        )?;
+        need(
+            index == 0 || rate.profile[index - 1].at_ns <= point.at_ns,
+            || format!("{path}/profile/{index}/at_ns"),
+            || "is before the point before it".into(),
+        )?;
+    }
+    need(
+        rate.profile.is_empty() || rate.profile.iter().any(|point| point.share > 0.0),
+        || format!("{path}/profile"),
+        || "is 0 all the time: nothing would ever start".into(),
     )
 }

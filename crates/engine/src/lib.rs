@@ -20,6 +20,7 @@ pub mod pattern;
 pub mod payload;
 pub mod plan;
 pub mod probe;
+pub mod profile;
 pub mod record;
 pub mod report;
 pub mod rows;

@@ -1,10 +1,17 @@
 //! When I/Os should start: arrival times that advance whatever the device does.
 //!
 //! Knows rates and the times they make. Knows no I/O. A due time that has passed stays
-//! due, so a late I/O carries the time it waited.
+//! due, so a late I/O carries the time it waited. Arrivals are counted in units (I/Os or
+//! bytes) and each turned into a time by itself, so they do not drift.
 
 use crate::backend::Op;
+use crate::pattern::{mix, Rng};
 use crate::plan::{Pace, Pattern, Rate, RateAmount, RateProcess};
+use crate::profile::Profile;
+use crate::stream::max_size;
+
+/// Keeps the gaps independent of the addresses, which have the same seed.
+const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Arrivals of one operation.
 #[derive(Debug, Clone)]
@@ -14,7 +21,10 @@ struct Arrivals {
     gap_ns: f64,
     per_byte: bool,
     poisson: bool,
-    /// Next arrival, relative to `start_ns`.
+    profile: Profile,
+    /// Units that arrive before the next arrival.
+    due_units: f64,
+    /// Next arrival, relative to `start_ns`; infinite: none.
     due_ns: f64,
     minimum: Option<Minimum>,
 }
@@ -35,7 +45,7 @@ pub struct Schedule {
     /// Operations without a rate, issued whenever nothing is due.
     unpaced: Vec<Op>,
     start_ns: u64,
-    random: u64,
+    rng: Rng,
 }
 
 /// What to do next.
@@ -61,14 +71,19 @@ impl Schedule {
         let mut arrivals = Vec::new();
         let mut unpaced = Vec::new();
         let shares = [
-            (Op::Read, &pace.read, pattern.read_percent),
-            (Op::Write, &pace.write, pattern.write_percent),
-            (Op::Trim, &pace.trim, pattern.trim_percent),
+            (Op::Read, &pace.read, pattern.read_percent, &pattern.read),
+            (
+                Op::Write,
+                &pace.write,
+                pattern.write_percent,
+                &pattern.write,
+            ),
+            (Op::Trim, &pace.trim, pattern.trim_percent, &pattern.trim),
         ];
-        for (op, rate, percent) in shares {
+        for (op, rate, percent, order) in shares {
             match rate {
                 _ if percent == 0 => {}
-                Some(rate) => arrivals.push(Arrivals::new(op, rate)),
+                Some(rate) => arrivals.push(Arrivals::new(op, rate, max_size(&order.sizes))),
                 None => unpaced.push(op),
             }
         }
@@ -79,7 +94,7 @@ impl Schedule {
             arrivals,
             unpaced,
             start_ns: 0,
-            random: seed ^ 0x9e37_79b9_7f4a_7c15,
+            rng: Rng::new(mix(seed ^ SALT)),
         })
     }
 
@@ -89,6 +104,8 @@ impl Schedule {
         for index in 0..self.arrivals.len() {
             if self.arrivals[index].poisson {
                 self.advance(index, 0);
+            } else {
+                self.arrivals[index].find_time();
             }
             if let Some(minimum) = &mut self.arrivals[index].minimum {
                 minimum.ends_ns = now_ns + minimum.window_ns;
@@ -105,7 +122,7 @@ impl Schedule {
                 earliest = arrivals;
             }
         }
-        let intended_ns = self.start_ns + earliest.due_ns as u64;
+        let intended_ns = self.start_ns.saturating_add(earliest.due_ns as u64);
         if intended_ns <= now_ns {
             return Next::Paced {
                 op: earliest.op,
@@ -126,25 +143,19 @@ impl Schedule {
     }
 
     fn advance(&mut self, index: usize, len: u32) {
-        let uniform = self.uniform();
         let arrivals = &mut self.arrivals[index];
         let units = if arrivals.per_byte {
             f64::from(len)
         } else {
             1.0
         };
-        let factor = if arrivals.poisson { -uniform.ln() } else { 1.0 };
-        arrivals.due_ns += arrivals.gap_ns * units * factor;
-    }
-
-    /// A number in (0, 1], from splitmix64 (Steele, Lea, Flood 2014).
-    fn uniform(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((z >> 11) + 1) as f64 / (1u64 << 53) as f64
+        let factor = if arrivals.poisson {
+            -self.rng.unit().ln()
+        } else {
+            1.0
+        };
+        arrivals.due_units += units * factor;
+        arrivals.find_time();
     }
 
     /// Counts a completion for the minimum rate.
@@ -189,7 +200,8 @@ impl Schedule {
 }
 
 impl Arrivals {
-    fn new(op: Op, rate: &Rate) -> Self {
+    /// `io_bytes` is the size of an I/O, to begin a part of a gap late.
+    fn new(op: Op, rate: &Rate, io_bytes: u32) -> Self {
         let (per_second, per_byte) = match rate.amount {
             RateAmount::Ops { per_second } => (per_second, false),
             RateAmount::Bytes { per_second } => (per_second, true),
@@ -206,9 +218,15 @@ impl Arrivals {
             gap_ns: 1e9 / per_second,
             per_byte,
             poisson,
+            profile: Profile::new(&rate.profile),
+            due_units: rate.phase * if per_byte { f64::from(io_bytes) } else { 1.0 },
             due_ns: 0.0,
             minimum,
         }
+    }
+
+    fn find_time(&mut self) {
+        self.due_ns = self.profile.time_of(self.due_units * self.gap_ns);
     }
 }
 
@@ -220,14 +238,16 @@ mod tests {
         let rate = Rate {
             amount,
             process,
+            profile: vec![],
+            phase: 0.0,
             minimum: 0.0,
             min_window_ns: 0,
         };
         Schedule {
-            arrivals: vec![Arrivals::new(Op::Read, &rate)],
+            arrivals: vec![Arrivals::new(Op::Read, &rate, 4096)],
             unpaced: Vec::new(),
             start_ns: 0,
-            random: 7,
+            rng: Rng::new(7),
         }
     }
 
@@ -245,6 +265,33 @@ mod tests {
                 other => panic!("{other:?}"),
             }
             schedule.issued(Op::Read, 4096);
+        }
+    }
+
+    #[test]
+    fn clones_with_phases_take_turns() {
+        let rate = |phase| Rate {
+            amount: RateAmount::Bytes { per_second: 4096e3 },
+            process: RateProcess::Linear,
+            profile: vec![],
+            phase,
+            minimum: 0.0,
+            min_window_ns: 0,
+        };
+        for (phase, first) in [(0.0, 0), (0.25, 250_000), (0.75, 750_000)] {
+            let mut schedule = Schedule {
+                arrivals: vec![Arrivals::new(Op::Write, &rate(phase), 4096)],
+                unpaced: Vec::new(),
+                start_ns: 0,
+                rng: Rng::new(1),
+            };
+            schedule.start(10);
+            for n in 0..3 {
+                let intended_ns = 10 + first + n * 1_000_000;
+                let op = Op::Write;
+                assert_eq!(schedule.next(u64::MAX), Next::Paced { op, intended_ns });
+                schedule.issued(op, 4096);
+            }
         }
     }
 
@@ -285,14 +332,16 @@ mod tests {
         let rate = Rate {
             amount: RateAmount::Ops { per_second: 100.0 },
             process: RateProcess::Linear,
+            profile: vec![],
+            phase: 0.0,
             minimum: 50.0,
             min_window_ns: 1_000_000_000,
         };
         let mut schedule = Schedule {
-            arrivals: vec![Arrivals::new(Op::Write, &rate)],
+            arrivals: vec![Arrivals::new(Op::Write, &rate, 4096)],
             unpaced: Vec::new(),
             start_ns: 0,
-            random: 1,
+            rng: Rng::new(1),
         };
         schedule.start(0);
         (0..50).for_each(|_| schedule.completed(Op::Write, 1));

@@ -543,18 +543,35 @@ pub struct Pace {
 }
 
 /// An arrival rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     /// How much.
     pub amount: RateAmount,
     /// Spacing of arrivals.
     pub process: RateProcess,
+    /// The rate over the stream's time, ramp included: `amount` times the share that
+    /// these points give, straight lines between them, the first and the last share
+    /// before and after. Two points at one time are a step. Empty: always `amount`.
+    pub profile: Vec<RatePoint>,
+    /// Evenly spaced arrivals begin this part of a gap late, from 0 to below 1, so that
+    /// clones do not all start an I/O at the same moment. 0 for Poisson arrivals.
+    pub phase: f64,
     /// Fail the stream when over a `min_window_ns` it achieves less than this share
     /// of a unit per second (0: never); same unit as `amount`.
     pub minimum: f64,
     /// Window of `minimum`.
     pub min_window_ns: u64,
+}
+
+/// One point of [`Rate::profile`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatePoint {
+    /// Time since the stream's start; not below that of the point before.
+    pub at_ns: u64,
+    /// Share of the rate's amount, at least 0.
+    pub share: f64,
 }
 
 /// Rate in operations or in bytes.

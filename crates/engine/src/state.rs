@@ -74,6 +74,8 @@ pub struct State {
     pub batch_max: u32,
     /// No sleep before this time: a pause is being spun away.
     pub spin_until_ns: u64,
+    /// It has arrivals and a processor to itself: it spins before they are due.
+    pub spins: bool,
     /// Next cut or timer.
     pub next_event_ns: u64,
     /// Nothing was handed over yet.
@@ -152,7 +154,9 @@ impl State {
         } = opening;
         let count = streams.len();
         let logged = streams.iter().any(|stream| stream.logged);
+        let paced = streams.iter().any(|stream| stream.schedule.is_some());
         Self {
+            spins: paced && has_own_processor(&plan, worker),
             stage: plan.workers[worker as usize].stage,
             errors_said: vec![0; plan.targets.len()],
             damage_said: vec![0; plan.targets.len()],
@@ -253,4 +257,19 @@ impl State {
     pub fn rows(&self) -> &Rows {
         &self.rows
     }
+}
+
+/// True when the workers that run beside this one, on its processors, are not more than
+/// these. Spinning would take time from each other.
+fn has_own_processor(plan: &Plan, worker: u32) -> bool {
+    let mine = &plan.workers[worker as usize];
+    let meets = |other: &&crate::plan::Worker| {
+        other.stage == mine.stage
+            && (mine.cpus.is_empty()
+                || other.cpus.is_empty()
+                || other.cpus.iter().any(|cpu| mine.cpus.contains(cpu)))
+    };
+    let beside = plan.workers.iter().filter(meets).count();
+    // Counts only the processors this thread was put on.
+    std::thread::available_parallelism().is_ok_and(|processors| beside <= processors.get())
 }

@@ -25,6 +25,9 @@ const SKIPS: u32 = 16_384;
 /// Longest sleep: how late a stop may be noticed.
 const NAP_NS: u64 = 20_000_000;
 
+/// Before an arrival this long is spun away, not slept: a sleep ends this much late.
+const SPIN_NS: u64 = 50_000;
+
 /// A worker and its backend.
 #[derive(Debug)]
 pub struct Worker<B: Backend> {
@@ -93,7 +96,13 @@ impl<B: Backend> Worker<B> {
         if !state.ready.is_empty() || state.spin_until_ns > now {
             return (0, 0);
         }
-        let until_ns = state.next_event_ns.min(now + NAP_NS);
+        let mut until_ns = state.next_event_ns.min(now + NAP_NS);
+        if !B::VIRTUAL && state.spins {
+            if until_ns <= now + SPIN_NS {
+                return (0, 0);
+            }
+            until_ns -= SPIN_NS;
+        }
         (state.wait_target.min(state.in_flight), until_ns)
     }
 

@@ -6,7 +6,7 @@ Knows names, help texts and what makes no sense together. Reads no file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -30,6 +30,12 @@ class Load:
     """Longest time each job runs, as 30s or 5m."""
     size: str | None = None
     """Bytes each job works on, as 1g or 20%."""
+    rate: str | None = None
+    """I/Os per second of all jobs that run at the same time, as 20000 or 20k."""
+    rate_process: Literal["linear", "poisson"] | None = None
+    """Spacing of these I/Os: evenly, or with random gaps as from many users [default: linear]."""
+    rate_profile: str | None = None
+    """Share of the rate over time, as 0s:10%,60s:100%; straight lines between, a time twice is a step."""
     set: Annotated[list[str], Repeat] = field(default_factory=list)
     """Set a parameter of a named workload, as NAME=VALUE (repeat for several)."""
     section: Annotated[list[str], Repeat] = field(default_factory=list)

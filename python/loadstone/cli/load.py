@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.errors import InputError, LoadstoneError, Where
-from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, time_ns
+from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
+from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.plan.stream import TotalRate
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
@@ -50,7 +53,44 @@ def workload(word: str, load: Load) -> Workload:
 
 def resolution(found: Workload, load: Load) -> Resolution:
     """Resolve every default against this host. Touches nothing."""
-    return resolve(found, options=ResolveOptions(keep_ioengine=load.keep_ioengine))
+    options = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=total_rate(load))
+    return resolve(found, options=options)
+
+
+def total_rate(load: Load) -> TotalRate | None:
+    """Read `--rate` and what belongs to it; `None` without it."""
+    if load.rate is None:
+        for option, given in (("--rate-process", load.rate_process), ("--rate-profile", load.rate_profile)):
+            if given is not None:
+                raise InputError("has no effect without --rate", where=Where(COMMAND_LINE, option=option))
+        return None
+    with _of("--rate") as where:
+        per_second = size(load.rate, Reading(where, kb_base=1000))
+        if not per_second:
+            raise InputError("the rate is 0: expected I/Os per second such as 20000 or 20k", where=where)
+    return TotalRate(
+        iops=float(per_second),
+        process=RateProcess(load.rate_process or "linear"),
+        profile=_profile(load.rate_profile) if load.rate_profile is not None else (),
+        where=where,
+    )
+
+
+def _profile(text: str) -> tuple[tuple[int, float], ...]:
+    """Read `TIME:SHARE%,...`, times ascending; nanoseconds and shares of 1."""
+    where = Where(COMMAND_LINE, option="--rate-profile")
+    points: list[tuple[int, float]] = []
+    for word in text.split(","):
+        time, colon, share = word.partition(":")
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*", share)
+        if not colon or match is None:
+            raise InputError(f"found {word!r}, expected TIME:SHARE% such as 30s:100%", where=where)
+        points.append((time_ns(time, Reading(where), SECOND_NS), float(match[1]) / 100))
+    if points != sorted(points, key=lambda point: point[0]):
+        raise InputError("the times do not ascend", where=where)
+    if not any(share for _, share in points):
+        raise InputError("the share is 0% all the time: nothing would ever start", where=where)
+    return tuple(points)
 
 
 @contextlib.contextmanager

@@ -388,11 +388,22 @@ class RateProcess(StrEnum):
     POISSON = "poisson"
 
 
+class RatePoint(_Model):
+    """One point of a rate's profile: `share` of the amount at `at_ns` since the stream's start."""
+
+    at_ns: U64
+    share: F64
+
+
 class Rate(_Model):
     """An arrival rate."""
 
     amount: RateAmount
     process: RateProcess
+    profile: tuple[RatePoint, ...]
+    """Share of `amount` over time, straight lines between the points; empty: always all of it."""
+    phase: F64
+    """Part of a gap before the first of evenly spaced arrivals, so that clones take turns."""
     minimum: F64
     """Same unit as `amount`; 0: never checked."""
     min_window_ns: U64

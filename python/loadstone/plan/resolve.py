@@ -39,7 +39,8 @@ class ResolveOptions:
 
     `keep_ioengine`: libaio runs on libaio. `per_clone_units`: every clone is a
     unit of its own, not one per job. `interval_ns` None: chosen. `read_only`:
-    refuse jobs that write. `base_directory`: what relative paths start from.
+    refuse jobs that write. `base_directory`: what relative paths start from. `rate`:
+    arrivals of all that runs at the same time.
     """
 
     keep_ioengine: bool = False
@@ -48,6 +49,7 @@ class ResolveOptions:
     grace_ns: int = DEFAULT_GRACE_NS
     read_only: bool = False
     base_directory: str | None = None
+    rate: stream.TotalRate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
                 iodepth=how.iodepth,
                 batch=stream.batch(job, how.iodepth, build.notes),
                 pattern=shared.pattern(min(part.length_bytes for part in found.ranges)),
-                pace=shared.pace,
+                pace=stream.taking_turns(shared.pace, clone, job.numjobs or 1),
                 flush=shared.flush,
                 payload=shared.payload,
                 limits=stream.limits(job, found.total_bytes, build.notes, chance),
@@ -322,6 +324,8 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
     workers, worker_of = _workers(build)
     streams = [_placed(clone, worker_of[clone.number], cells) for clone in build.clones]
     stages: dict[int, list[plan.Stream]] = {}
+    if build.options.rate is not None:
+        streams = _paced(streams, [clone.stage for clone in build.clones], build.options.rate)
     for clone, placed in zip(build.clones, streams, strict=True):
         stages.setdefault(clone.stage, []).append(placed)
     duration = budget.duration_ns(stages.values())
@@ -350,6 +354,17 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         disk_bytes_estimate=budget.samples_bytes(draft, duration) + build.targets.growth_bytes(),
         duration_ns=duration,
     )
+
+
+def _paced(streams: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:
+    """Give the streams of each stage the total rate, in the same order."""
+    made = {
+        wanted: iter(
+            stream.paced_together([s for s, at in zip(streams, stages, strict=True) if at == wanted], rate)
+        )
+        for wanted in set(stages)
+    }
+    return [next(made[stage]) for stage in stages]
 
 
 def _check_memory(needed: int, build: _Build) -> None:

@@ -5,6 +5,7 @@ Knows fio's defaults for these (HOWTO; its `fixup_options`). Knows no file and n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
@@ -13,7 +14,9 @@ from loadstone.plan.pattern import shares
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
+    from loadstone.errors import Where
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
 
@@ -27,6 +30,8 @@ def pace(job: Job, notes: Notes) -> plan.Pace:
     if (job.rw or "").endswith("trimwrite"):
         paced = (0, 0, 100)  # Each trim brings its write.
     rates = [_rate(job, i) if share else None for i, share in enumerate(paced)]
+    if job.rate_profile and not any(rates):
+        raise RefusedError("a profile without a rate has no effect", where=job.at("rate_profile"))
     return plan.Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
@@ -56,8 +61,68 @@ def _rate(job: Job, i: int) -> plan.Rate | None:
     return plan.Rate(
         amount=amount,
         process=plan.RateProcess(job.rate_process or "linear"),
+        profile=tuple(plan.RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
+        phase=0.0,
         minimum=minimum or 0.0,
         min_window_ns=job.rate_cycle_ns or DEFAULT_CYCLE_NS,
+    )
+
+
+def taking_turns(pace: plan.Pace, clone: int, clones: int) -> plan.Pace:
+    """Return the pace of one clone of several: evenly spaced arrivals of all are evenly spaced."""
+    if clones == 1:
+        return pace
+    rates = {
+        op: rate.model_copy(update={"phase": clone / clones})
+        for op, rate in (("read", pace.read), ("write", pace.write), ("trim", pace.trim))
+        if rate is not None and rate.process == plan.RateProcess.LINEAR
+    }
+    return pace.model_copy(update=rates)
+
+
+@dataclass(frozen=True, slots=True)
+class TotalRate:
+    """I/Os per second of everything that runs at the same time, and its profile as in `Job`."""
+
+    iops: float
+    process: plan.RateProcess
+    profile: tuple[tuple[int, float], ...] = ()
+    where: Where | None = None
+    """Where it was asked for."""
+
+
+def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[plan.Stream]:
+    """Return the streams of one stage with equal parts of a total rate, each by its shares of operations.
+
+    Raises RefusedError for a stream that has a rate of its own.
+    """
+    made = []
+    for position, stream in enumerate(streams):
+        if stream.pace.read or stream.pace.write or stream.pace.trim:
+            raise RefusedError(
+                f"{stream.name} has a rate of its own",
+                where=total.where,
+                hint="leave the total rate out, or remove rate= and rate_iops= from the job file",
+            )
+        of = stream.pattern
+        percents = (of.read_percent, of.write_percent, of.trim_percent)
+        if of.trim_then_write:
+            percents = (0, 0, 100)
+        share = total.iops / len(streams) / 100
+        rates = [_part(total, share * percent) if percent else None for percent in percents]
+        pace = stream.pace.model_copy(update=dict(zip(("read", "write", "trim"), rates, strict=True)))
+        made.append(stream.model_copy(update={"pace": taking_turns(pace, position, len(streams))}))
+    return made
+
+
+def _part(total: TotalRate, per_second: float) -> plan.Rate:
+    return plan.Rate(
+        amount=plan.RateAmountOps(per_second=per_second),
+        process=total.process,
+        profile=tuple(plan.RatePoint(at_ns=at, share=share) for at, share in total.profile),
+        phase=0.0,
+        minimum=0.0,
+        min_window_ns=DEFAULT_CYCLE_NS,
     )
 
 

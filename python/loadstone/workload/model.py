@@ -267,6 +267,8 @@ class Job(_Model):
     rate_iops_min: NumbersByDirection = (None, None, None)
     rate_process: Literal["linear", "poisson"] | None = None
     rate_cycle_ns: int | None = None
+    rate_profile: tuple[tuple[int, float], ...] = ()
+    """Time since the clone's start in ns and share of its rate; straight lines between."""
     thinktime_ns: int | None = None
     thinktime_spin_ns: int | None = None
     thinktime_blocks: int | None = None
