@@ -1,0 +1,312 @@
+//! The real worker loop on a simulated device, with a witness in between.
+//!
+//! Knows how a worker is put together and what passes the seam to its backend. The
+//! witness keeps its own account: it knows no slot's times and no histogram.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::Arc;
+
+use loadstone_engine::backend::sim::{Sim, START_NS};
+use loadstone_engine::backend::{Backend, Done, Io, Op};
+use loadstone_engine::budget::buffer_stride;
+use loadstone_engine::control::{Control, Message};
+use loadstone_engine::events::{Event, StreamEnd};
+use loadstone_engine::memory::Mapping;
+use loadstone_engine::plan::{self, Plan};
+use loadstone_engine::record::{Sums, Table, KINDS};
+use loadstone_engine::rows::Rows;
+use loadstone_engine::samples::{self, IoRecord};
+use loadstone_engine::slots::{Counters, Slot};
+use loadstone_engine::state::{Opening, State};
+use loadstone_engine::stream::StreamState;
+use loadstone_engine::worker::Worker;
+
+/// Tables to cut into; what is not cut for want of one goes on to the next interval.
+const TABLES: usize = 12;
+
+/// One I/O as it went by. Times count from the clock's start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seen {
+    pub stream: u32,
+    /// The backend's number of the file, which here is the target's.
+    pub file: u32,
+    pub op: Op,
+    pub offset: u64,
+    pub len: u32,
+    pub pushed_ns: u64,
+    /// When it came back and with what; none: never.
+    pub back: Option<(u64, i32)>,
+    /// I/Os of its stream in flight with it when it was pushed, itself included.
+    pub depth: u32,
+}
+
+/// A row of one interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub cell: u32,
+    pub op: Op,
+    pub ops: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    /// Sum, minimum and maximum by kind of latency.
+    pub sums: [(f64, u64, u64); KINDS],
+    /// Buckets that are not empty and their counts, by kind.
+    pub histograms: [Vec<(u16, u32)>; KINDS],
+}
+
+/// One interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub rows: Vec<Row>,
+}
+
+/// How one stream ended, by its own account.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    pub stream: u32,
+    pub t_ns: u64,
+    pub reason: &'static str,
+    pub started_ns: u64,
+    pub ended_ns: u64,
+    pub issued: [u64; 4],
+    pub completed: [u64; 4],
+    pub failed: [u64; 4],
+    pub depth: [u64; 7],
+    pub hung: u64,
+}
+
+/// One record of the log: stream, end, hand-over, operation, offset and error, and the
+/// four latencies.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+pub struct Logged {
+    pub identity: (u32, u64, u64, u8, u64, i32),
+    /// By kind.
+    pub latencies_ns: [u64; KINDS],
+}
+
+/// Everything a run left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub seen: Vec<Seen>,
+    pub intervals: Vec<Interval>,
+    pub ends: Vec<End>,
+    pub log: Vec<Logged>,
+}
+
+struct Witness {
+    sim: Sim,
+    seen: Vec<Seen>,
+    /// By slot: its stream, and the I/O in flight on it.
+    slots: Vec<(u32, Option<usize>)>,
+    in_flight: Vec<u32>,
+}
+
+impl Backend for Witness {
+    const VIRTUAL: bool = true;
+
+    fn now_ns(&mut self) -> u64 {
+        self.sim.now_ns()
+    }
+
+    fn push(&mut self, io: Io) {
+        let pushed_ns = self.sim.now_ns() - START_NS;
+        let (stream, current) = &mut self.slots[io.slot as usize];
+        assert!(current.is_none(), "slot {} is in flight already", io.slot);
+        *current = Some(self.seen.len());
+        let depth = &mut self.in_flight[*stream as usize];
+        *depth += 1;
+        self.seen.push(Seen {
+            stream: *stream,
+            file: io.file,
+            op: io.op,
+            offset: io.offset,
+            len: io.len,
+            pushed_ns,
+            back: None,
+            depth: *depth,
+        });
+        self.sim.push(io);
+    }
+
+    fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
+        self.sim.flush(wait_for, until_ns)
+    }
+
+    fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
+        let now_ns = self.sim.now_ns() - START_NS;
+        let (seen, slots, in_flight) = (&mut self.seen, &mut self.slots, &mut self.in_flight);
+        self.sim.reap(max, &mut |done: Done| {
+            let (stream, current) = &mut slots[done.slot as usize];
+            let index = current.take().expect("it was in flight");
+            seen[index].back = Some((now_ns, done.result));
+            in_flight[*stream as usize] -= 1;
+            take(done);
+        })
+    }
+}
+
+/// Runs a Plan of one worker.
+pub fn run(plan: &Plan) -> Outcome {
+    let plan = Arc::new(plan.clone());
+    let plan::Backend::Sim { device } = &plan.workers[0].backend else {
+        panic!("not a simulation")
+    };
+    let rows = Arc::new(Rows::new(&plan, 0));
+    let stride = |stream: &plan::Stream| buffer_stride(stream) * stream.iodepth as usize;
+    let buffers = Mapping::new(plan.streams.iter().map(stride).sum(), false).unwrap();
+    let mut slots = lay_out(&plan, &buffers);
+    let mut counters = vec![Counters::default(); plan.streams.len()];
+    // The books want memory that outlives them; `worker` does not outlive this function.
+    // SAFETY: both vectors are declared before the worker and are not touched while it lives.
+    let (slot_slice, counter_slice) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(slots.as_mut_ptr(), slots.len()),
+            std::slice::from_raw_parts_mut(counters.as_mut_ptr(), counters.len()),
+        )
+    };
+    let table = || Box::new(Table::new(rows.len()).unwrap());
+    let (tables, spare) = channel();
+    (0..TABLES).for_each(|_| tables.send(table()).unwrap());
+    drop(tables);
+    let (out, inbox) = channel();
+    let mut first_slot = 0;
+    let streams = (0..plan.streams.len() as u32).map(|id| {
+        let state = StreamState::new(&plan, id, first_slot, &rows, &|target| target);
+        first_slot += state.depth;
+        state
+    });
+    let state = State::new(Opening {
+        control: Arc::new(Control::default()),
+        plan: plan.clone(),
+        worker: 0,
+        backend_name: "sim",
+        streams: streams.collect(),
+        slots: slot_slice,
+        counters: counter_slice,
+        rows: rows.clone(),
+        table: table(),
+        spare,
+        out,
+    });
+    let depth = plan.streams.iter().map(|stream| stream.iodepth).sum();
+    let backend = Witness {
+        sim: Sim::new(device, plan.targets.len(), depth),
+        seen: Vec::new(),
+        slots: state.slots.iter().map(|slot| (slot.stream, None)).collect(),
+        in_flight: vec![0; plan.streams.len()],
+    };
+    let mut worker = Worker { backend, state };
+    worker.run().unwrap();
+    let seen = std::mem::take(&mut worker.backend.seen);
+    drop(worker);
+    collect(seen, &inbox, &rows)
+}
+
+fn lay_out(plan: &Plan, buffers: &Mapping) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    let mut address = buffers.start() as usize;
+    for (index, stream) in plan.streams.iter().enumerate() {
+        for _ in 0..stream.iodepth {
+            slots.push(Slot::free(index as u32, address));
+            address += buffer_stride(stream);
+        }
+    }
+    slots
+}
+
+fn collect(seen: Vec<Seen>, inbox: &Receiver<Message>, rows: &Rows) -> Outcome {
+    let mut outcome = Outcome {
+        seen,
+        intervals: Vec::new(),
+        ends: Vec::new(),
+        log: Vec::new(),
+    };
+    let mut hung = BTreeMap::<u32, u64>::new();
+    while let Ok(message) = inbox.try_recv() {
+        match message {
+            Message::Cut { table, .. } => outcome.intervals.push(interval(&table, rows)),
+            Message::Ios { records, .. } => outcome.log.extend(records.iter().map(logged)),
+            Message::Event(Event::Hung { stream, .. }) => *hung.entry(stream).or_default() += 1,
+            Message::Event(Event::StreamEnd(end)) => outcome.ends.push(self::end(&end)),
+            _ => {}
+        }
+    }
+    for end in &mut outcome.ends {
+        end.hung = hung.get(&end.stream).copied().unwrap_or(0);
+        // What comes back to a stream that was given up is too late to count.
+        let late = |io: &&mut Seen| {
+            io.stream == end.stream && io.back.is_some_and(|(back_ns, _)| back_ns >= end.t_ns)
+        };
+        if end.hung > 0 {
+            outcome
+                .seen
+                .iter_mut()
+                .filter(late)
+                .for_each(|io| io.back = None);
+        }
+    }
+    outcome
+}
+
+fn logged(io: &IoRecord) -> Logged {
+    let handed_ns = io.t_ns - io.clat_ns;
+    Logged {
+        identity: (
+            io.stream,
+            io.t_ns,
+            handed_ns,
+            io.op as u8,
+            io.offset,
+            io.error,
+        ),
+        latencies_ns: [io.lat_ns, io.slat_ns, io.clat_ns, io.wait_ns],
+    }
+}
+
+fn end(end: &StreamEnd) -> End {
+    End {
+        stream: end.stream,
+        t_ns: end.t_ns,
+        reason: end.reason,
+        started_ns: end.started_ns,
+        ended_ns: end.ended_ns,
+        issued: end.issued,
+        completed: end.completed,
+        failed: end.failed,
+        depth: end.depth,
+        hung: 0,
+    }
+}
+
+fn interval(table: &Table, rows: &Rows) -> Interval {
+    let row = |number: u32| {
+        let (pair, ramp) = rows.meaning(number);
+        let key = samples::Key {
+            interval: 0,
+            stage: 0,
+            cell: pair.cell,
+            op: pair.op as u8,
+            ramp,
+        };
+        let row = samples::Row::take(table, number, key)?;
+        let sums = |sums: Sums| (sums.sum_ns, sums.min_ns, sums.max_ns);
+        Some(Row {
+            cell: pair.cell,
+            op: pair.op,
+            ops: row.ops,
+            bytes: row.bytes,
+            errors: row.errors,
+            sums: row.sums.map(sums),
+            histograms: row.buckets,
+        })
+    };
+    Interval {
+        start_ns: table.start_ns,
+        end_ns: table.end_ns,
+        rows: (0..table.rows() as u32).filter_map(row).collect(),
+    }
+}
