@@ -7,7 +7,7 @@ number. Prints nothing: what happens goes to the bundle and to a `Progress`.
 Besides the engine's events, `events.jsonl` holds the coordinator's own: `talk` (a line of
 the engine's standard error), `stop` (the user asked to stop), `kill` (with `why`), `silent`
 (with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
-reaped) and `monitor_cost` (with `cpu_ns`, `rows`).
+reaped), `calibration` (see `engine.calibrate`) and `monitor_cost` (with `cpu_ns`, `rows`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import environment, exitcodes
 from loadstone.bundle.write import BundleWriter
+from loadstone.engine.calibrate import calibrate
 from loadstone.engine.interrupts import Interrupts
 from loadstone.engine.ledger import Ledger, Status, Verdict
 from loadstone.engine.process import EngineProcess
@@ -81,6 +82,7 @@ def run_plan(
     consent: guard.Consent | None = None,
     guard_files: bool = True,
     result: Callable[[Bundle], dict[str, Any]] | None = None,
+    calibration: bool = False,
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
@@ -92,6 +94,7 @@ def run_plan(
     kills it and returns at once.
     """
     plan = guard.claim(guard.secure(plan, consent or guard.Consent(), files=guard_files))
+    calibrated = calibrate(plan) if calibration else None
     writer = BundleWriter.create(
         out_dir,
         request=asked.request,
@@ -101,6 +104,8 @@ def run_plan(
         notes=asked.notes,
         environment=environment.describe(plan),
     )
+    if calibrated is not None:
+        writer.event(calibrated)
     run = _Run(plan, writer, out_dir, progress)
     try:
         verdict = run.go()

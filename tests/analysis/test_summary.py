@@ -41,6 +41,9 @@ def test_every_field_is_described() -> None:
         document.Cpu,
         document.Error,
         document.Note,
+        document.Pacing,
+        document.Stage,
+        document.Tool,
     ):
         for name in model.model_fields:
             assert f"`{name}`" in text, f"{model.__name__}.{name}"

@@ -70,6 +70,37 @@ class Line(Stats):
     sync: Stats | None = None
 
 
+class Pacing(_Model):
+    """What the schedule of one operation asked for in the measured time, and what was done."""
+
+    op: Literal["read", "write", "trim"]
+    unit: Literal["ops", "bytes"]
+    process: str = Field(description="linear: evenly spaced; poisson: random gaps")
+    asked_per_s: float = Field(description="mean of what was due, all clones together")
+    achieved_per_s: float = Field(description="I/Os that failed included")
+    held: bool = Field(description="false: it stayed below by more than 1 % and more than chance")
+
+
+class Stage(_Model):
+    """How near a stage came to what the engine can do at most."""
+
+    stage: int
+    ceiling_iops: float
+    iops: float | None
+    share: float | None
+
+
+class Tool(_Model):
+    """What measuring itself cost and how far the load generator was from its limit."""
+
+    stages: list[Stage]
+    share_of_ceiling: float | None = Field(description="of the stage that came nearest")
+    user_ns_per_io_null: float | None = Field(description="engine's user time per I/O without a device")
+    system_ns_per_io_null: float | None
+    monitor_cpu_share: float | None = Field(description="of one processor")
+    skipped: str | None = Field(description="why there was no calibration")
+
+
 class Job(Line):
     """A job section, all its clones together."""
 
@@ -78,6 +109,7 @@ class Job(Line):
     clones: int
     iodepth: list[int] = Field(description="each depth its clones have, once")
     backends: list[str] = Field(description="what really ran")
+    pacing: list[Pacing] = Field(description="one for each operation with a rate")
     units: list[Line] | None = Field(default=None, description="each clone, when they are kept apart")
 
 
@@ -123,6 +155,7 @@ class Document(_Model):
     jobs: list[Job]
     targets: list[Line]
     cpu: Cpu | None
+    tool: Tool
     notes: list[Note]
     errors: list[Error]
 

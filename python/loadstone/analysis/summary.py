@@ -14,7 +14,9 @@ from loadstone import __version__, exitcodes
 from loadstone.analysis import cpu
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
+from loadstone.analysis.pacing import Pacing, pacing
 from loadstone.analysis.problems import Problem, problems
+from loadstone.analysis.tool import Tool, tool
 from loadstone.analysis.totals import PERCENTILES, Latency, Stats, Total, totals
 
 if TYPE_CHECKING:
@@ -77,6 +79,16 @@ class Summary:
     def problems(self) -> list[Problem]:
         """What went wrong, one entry per kind."""
         return problems(self.bundle)
+
+    @cached_property
+    def pacing(self) -> list[Pacing]:
+        """Rates asked for and achieved, one row per paced job and operation."""
+        return pacing(self.measurement, self.totals("job"))
+
+    @cached_property
+    def tool(self) -> Tool:
+        """The tool's own cost."""
+        return tool(self.measurement, self.totals("stage"))
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -156,6 +168,7 @@ class Summary:
                 jobs=[self._job(total) for total in self.totals("job")],
                 targets=[shape.Line(**self._line(total)) for total in self.totals("target")],
                 cpu=self._cpu(self.total),
+                tool=self._tool(),
                 notes=[shape.Note(**asdict(note)) for note in self.notes],
                 errors=[shape.Error.model_validate(asdict(problem)) for problem in self.problems],
             )
@@ -180,6 +193,7 @@ class Summary:
             clones=len(streams),
             iodepth=list(dict.fromkeys(stream.iodepth for stream in streams)),
             backends=self.backends_of(total),
+            pacing=[_pacing(row) for row in self.pacing if row.job_key == total.line.key],
             units=[shape.Line(**self._line(unit)) for unit in units] if len(units) > 1 else None,
         )
 
@@ -187,6 +201,20 @@ class Summary:
         """Return the reporting group of a job's or a group's line."""
         plan = self.measurement.plan
         return plan.units[plan.cells[min(total.line.cells)].unit].group
+
+    def _tool(self) -> shape.Tool:
+        made = self.tool
+        return shape.Tool(
+            stages=[
+                shape.Stage(stage=s.stage, ceiling_iops=s.ceiling_iops, iops=s.iops, share=s.share)
+                for s in made.stages
+            ],
+            share_of_ceiling=made.nearest.share if made.nearest else None,
+            user_ns_per_io_null=made.user_ns_per_io_null,
+            system_ns_per_io_null=made.system_ns_per_io_null,
+            monitor_cpu_share=made.monitor_cpu_share,
+            skipped=made.skipped,
+        )
 
     def _cpu(self, total: Total) -> shape.Cpu | None:
         found = self.cpu_of(total)
@@ -205,6 +233,17 @@ class Summary:
         at = event.get("target")
         targets: Sequence[Any] = self.measurement.plan.targets
         return str(targets[at].path) if isinstance(at, int) and at < len(targets) else None
+
+
+def _pacing(row: Pacing) -> shape.Pacing:
+    return shape.Pacing(
+        op=row.op,
+        unit=row.unit,
+        process=row.process,
+        asked_per_s=row.asked_per_s,
+        achieved_per_s=row.achieved_per_s,
+        held=row.held,
+    )
 
 
 def _stats(stats: Stats | None) -> shape.Stats:

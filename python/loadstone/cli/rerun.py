@@ -30,6 +30,7 @@ def rerun(
     json: Annotated[bool, Flag] = False,
     progress: bool = True,
     report: bool = True,
+    calibration: bool = True,
 ) -> int:
     """Run the Plan of a bundle again.
 
@@ -47,6 +48,8 @@ def rerun(
         Show the run while it runs (on a terminal only).
     report
         Write the report into the bundle.
+    calibration
+        Measure for 0.3 s before the run what the load generator can do without a device.
     """
     old = Bundle.open(bundle)
     asked = Asked(
@@ -68,6 +71,7 @@ def rerun(
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
         result=finish.document,
+        calibration=calibration,
     )
     return finish.tell(outcome, json=json, report=report)
 

@@ -28,6 +28,7 @@ def run(
     json: Annotated[bool, Flag] = False,
     progress: bool = True,
     report: bool = True,
+    calibration: bool = True,
 ) -> int:
     """Run a job file or a named workload, and report.
 
@@ -45,6 +46,8 @@ def run(
         Show the run while it runs (on a terminal only).
     report
         Write the report into the bundle.
+    calibration
+        Measure for 0.3 s before the run what the load generator can do without a device.
     """
     asked_for = workload(job, load)
     resolved = resolution(asked_for, load)
@@ -66,6 +69,7 @@ def run(
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
         result=finish.document,
+        calibration=calibration,
     )
     commands.after(asked_for)
     return finish.tell(outcome, json=json, report=report)

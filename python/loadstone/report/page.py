@@ -17,6 +17,7 @@ from loadstone import __version__
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.errors import InputError
 from loadstone.report import charts, units
+from loadstone.report.said import cost, per_second
 from loadstone.report.terminal import cells
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def render(bundle: Bundle) -> str:
         headline=_headline(made),
         jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
+        rates=_rates(made),
         tails=_tails(made.totals("job")),
         overview=_drawn(*whole),
         sections=[
@@ -176,6 +178,7 @@ def _facts(made: Summary) -> list[tuple[str, str]]:
     if used is not None and used[0].ios:
         user, system = used[0].user_ns_per_io, used[0].system_ns_per_io
         facts.append(("CPU per I/O", f"{units.duration(user)} user + {units.duration(system)} system"))
+    facts += [("Load generator", line.partition(": ")[2]) for line in cost(made.tool)]
     facts.append(("Backend", ", ".join(made.backends_of(made.total))))
     return facts
 
@@ -206,6 +209,18 @@ def _table(
         for index, (op, stats) in enumerate(total.ops.items()):
             rate = stats.bandwidth.value if stats.bandwidth and stats.bytes else None
             rows.append(("" if index else name, op, cells(stats), units.bandwidth_decimal(rate)))
+    return rows
+
+
+def _rates(made: Summary) -> list[tuple[str, str, list[str], bool]]:
+    """Return what paced jobs were asked for and did: job, operation, cells, whether it was held."""
+    rows: list[tuple[str, str, list[str], bool]] = []
+    for row in made.pacing:
+        late: list[float | None] = [None] * 4
+        if row.wait is not None:
+            late = [*(row.wait.percentile(p) for p in (50.0, 99.0, 99.9)), row.wait.max_ns]
+        texts = [row.process, per_second(row.asked_per_s, row), per_second(row.achieved_per_s, row)]
+        rows.append((row.job, row.op, texts + [units.duration(value) for value in late], row.held))
     return rows
 
 

@@ -1,0 +1,120 @@
+"""Rates asked for and rates achieved: one row per paced job and operation.
+
+Knows what a Plan's schedules ask for in the measured time, and when a rate counts as held.
+What was not held is never left out: late I/Os carry their wait, and the shortfall is here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from loadstone.plan.model import RateAmountOps, RateProcess
+
+if TYPE_CHECKING:
+    from loadstone.analysis.measurement import Measurement
+    from loadstone.analysis.totals import Latency, Stats, Total
+    from loadstone.plan.model import Rate, RatePoint, Stream
+
+PacedOp = Literal["read", "write", "trim"]
+OPS: Final[tuple[PacedOp, ...]] = ("read", "write", "trim")
+TOLERANCE: Final = 0.01
+"""A rate within this share of what was asked for is held."""
+DEVIATIONS: Final = 3.0
+"""Random arrivals differ from their mean; this many standard deviations of their count are chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """One operation of one job; rates are in `unit` per second over the measured time.
+
+    `asked_per_s` follows the profile where the rate has one, so it is the mean of what was due.
+    """
+
+    job: str
+    job_key: int
+    """The job's line."""
+    op: PacedOp
+    unit: Literal["ops", "bytes"]
+    process: str
+    asked_per_s: float
+    achieved_per_s: float
+    held: bool
+    wait: Latency | None
+    """Late starts, of the I/Os that completed; `None` when none did."""
+
+
+def pacing(measurement: Measurement, jobs: list[Total]) -> list[Pacing]:
+    """Return the rows of all paced jobs in the Plan's order; jobs without measured time have none."""
+    rows: list[Pacing] = []
+    for total in jobs:
+        for op in OPS:
+            row = _row(measurement, total, op)
+            if row is not None:
+                rows.append(row)
+    return rows
+
+
+def _row(measurement: Measurement, total: Total, op: PacedOp) -> Pacing | None:
+    streams = measurement.plan.streams
+    paced = [(i, rate) for i in total.line.streams if (rate := getattr(streams[i].pace, op)) is not None]
+    unpaced = len(paced) < sum(_does(streams[i], op) for i in total.line.streams)
+    if not paced or unpaced or not total.measured_ns:
+        return None
+    by_ops = isinstance(paced[0][1].amount, RateAmountOps)
+    asked = sum(_asked(rate, streams[i], measurement.spans[i]) for i, rate in paced)
+    stats = total.ops.get(op)
+    achieved = float((stats.operations + stats.errors) if by_ops else stats.bytes) if stats else 0.0
+    seconds = total.measured_ns / 1e9
+    return Pacing(
+        job=total.line.name,
+        job_key=total.line.key,
+        op=op,
+        unit="ops" if by_ops else "bytes",
+        process=paced[0][1].process.value,
+        asked_per_s=asked / seconds,
+        achieved_per_s=achieved / seconds,
+        held=_held(asked, achieved, paced[0][1], stats, len(paced)),
+        wait=stats.latencies.get("wait") if stats else None,
+    )
+
+
+def _does(stream: Stream, op: str) -> bool:
+    return bool(getattr(stream.pattern, f"{op}_percent"))
+
+
+def _held(asked: float, achieved: float, rate: Rate, stats: Stats | None, streams: int) -> bool:
+    """Return whether the shortfall is within tolerance, chance, and one I/O of each stream."""
+    by_bytes = not isinstance(rate.amount, RateAmountOps)
+    size = stats.bytes / stats.operations if by_bytes and stats and stats.operations else 1.0
+    chance = DEVIATIONS * math.sqrt(asked / size) * size if rate.process == RateProcess.POISSON else 0.0
+    return asked - achieved <= max(TOLERANCE * asked, streams * size) + chance
+
+
+def _asked(rate: Rate, stream: Stream, span: tuple[int, int, int]) -> float:
+    """Return the units due in the measured time of a stream."""
+    start, ramp_end, end = span
+    limits = stream.limits
+    if limits.runtime_ns:
+        # What is still in flight at the end is drained; nothing is due meanwhile.
+        end = min(end, start + limits.ramp_ns + limits.runtime_ns)
+    full_ns = full_rate_ns(rate.profile, end - start) - full_rate_ns(rate.profile, ramp_end - start)
+    return max(0.0, full_ns) * rate.amount.per_second / 1e9
+
+
+def full_rate_ns(profile: tuple[RatePoint, ...], time_ns: float) -> float:
+    """Return the time at full rate that is worth as much as the profile up to `time_ns`, in ns."""
+    if not profile:
+        return time_ns
+    edges = [(0.0, profile[0].share), *((float(point.at_ns), point.share) for point in profile)]
+    edges.append((math.inf, profile[-1].share))
+    whole = 0.0
+    for (begin, low), (end, high) in itertools.pairwise(edges):
+        length = min(end, time_ns) - begin
+        if length <= 0:
+            continue
+        share = low if math.isinf(end) else low + (high - low) * length / (end - begin)
+        whole += length * (low + share) / 2
+    return whole
