@@ -89,6 +89,7 @@ def stream(**changes: Any) -> dict[str, Any]:
         "limits": limits,
         "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
         "log_ios": False,
+        "verify": None,
     } | changes
 
 

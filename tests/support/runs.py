@@ -233,6 +233,7 @@ def _stream(
         },
         "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
         "log_ios": log_ios,
+        "verify": None,
     }
 
 

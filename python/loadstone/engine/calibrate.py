@@ -94,6 +94,8 @@ def null_plan(plan: Plan) -> Plan:
         "flush": model.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=False),
         "limits": limits,
         "log_ios": False,
+        # A device that keeps nothing cannot be verified.
+        "verify": None,
     }
     nowhere = {
         "kind": model.TargetKind.VIRTUAL,

@@ -103,6 +103,7 @@ fn device(dice: &mut Dice) -> SimDevice {
         error_ppm,
         short_ppm,
         hang_ppm,
+        faults: None,
     }
 }
 
@@ -215,6 +216,7 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
             ignore_write: vec![],
         },
         log_ios: dice.chance(30),
+        verify: None,
     }
 }
 

@@ -21,6 +21,7 @@ use loadstone_engine::samples::{self, IoRecord};
 use loadstone_engine::slots::{Counters, Slot};
 use loadstone_engine::state::{Opening, State};
 use loadstone_engine::stream::StreamState;
+use loadstone_engine::verify::books::Books;
 use loadstone_engine::worker::Worker;
 
 /// Tables to cut into; what is not cut for want of one goes on to the next interval.
@@ -173,9 +174,10 @@ pub fn run(plan: &Plan) -> Outcome {
     (0..TABLES).for_each(|_| tables.send(table()).unwrap());
     drop(tables);
     let (out, inbox) = channel();
+    let books = Arc::new(Books::new(&plan));
     let mut first_slot = 0;
     let streams = (0..plan.streams.len() as u32).map(|id| {
-        let state = StreamState::new(&plan, id, first_slot, &rows, &|target| target);
+        let state = StreamState::new(&plan, id, first_slot, &rows, &books, &|target| target);
         first_slot += state.depth;
         state
     });
