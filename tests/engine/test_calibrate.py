@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.engine.binary import find
+from loadstone.engine.calibrate import calibrate, null_plan
+from loadstone.plan.model import Plan
+from tests.engine.plans import plan, stream, target, worker
+from tests.pacing.simulated import device, rate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = {"runtime_ns": 60_000_000_000, "time_based": True}
+
+
+def model(document: dict[str, Any]) -> Plan:
+    return Plan.model_validate_json(json.dumps(document))
+
+
+def test_nothing_is_left_of_targets_paces_and_flushes(tmp_path: Path) -> None:
+    missing = target(tmp_path / "nobody-made-this", create=True)
+    one = stream(pace={"read": rate(10)}, fsync_every=1, at_end=True, log_ios=True, ramp_ns=1, **LONG)
+    made = null_plan(model(plan([missing], [one])))
+    file = tmp_path / "plan.json"
+    file.write_text(made.model_dump_json())
+    done = subprocess.run([find(), "check", file], capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout
+    calibrate(model(plan([missing], [one])))
+    assert not (tmp_path / "nobody-made-this").exists()
+
+
+def test_it_tells_the_ceiling_of_each_stage(tmp_path: Path) -> None:
+    files = [target(tmp_path / "a"), target(tmp_path / "b")]
+    first = stream(**LONG)
+    second = stream(**LONG) | {"worker": 1, "name": "later.0"}
+    second["files"] = [{"target": 1, "cell": 1, "offset_bytes": 0, "length_bytes": 1 << 20}]
+    found = calibrate(model(plan(files, [first, second], [worker(), worker(stage=1)])))
+    assert "skipped" not in found
+    assert [stage["stage"] for stage in found["stages"]] == [0, 1]
+    for stage in found["stages"]:
+        assert stage["ops"] > 0
+        assert stage["ceiling_iops"] == pytest.approx(stage["ops"] * 1e9 / stage["measured_ns"])
+    assert found["ops"] >= sum(stage["ops"] for stage in found["stages"])
+
+
+@pytest.mark.parametrize(
+    ("one", "backend", "why"),
+    [
+        (stream(runtime_ns=1_000_000_000, time_based=True), None, "short"),
+        (stream(bytes=1 << 20), None, "short"),
+        (stream(**LONG), device(1_000), "simulated"),
+    ],
+)
+def test_it_is_skipped_where_it_would_not_help(
+    tmp_path: Path, one: dict[str, Any], backend: dict[str, Any] | None, why: str
+) -> None:
+    found = calibrate(model(plan([target(tmp_path / "x")], [one], [worker(backend)])))
+    assert why in found["skipped"]
+    assert "stages" not in found
+
+
+def test_a_run_does_not_depend_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "engine"
+    program.write_text("#!/bin/sh\nexit 4\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("LOADSTONE_ENGINE", str(program))
+    found = calibrate(model(plan([target(tmp_path / "x")], [stream(**LONG)])))
+    assert found["skipped"].startswith("it failed")

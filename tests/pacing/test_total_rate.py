@@ -1,0 +1,81 @@
+"""--rate: one rate over all that runs at the same time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.cli.arguments import Load
+from loadstone.cli.load import total_rate
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.plan.model import RateAmountOps, RateProcess
+from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.stream import TotalRate
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
+
+TWO = (
+    b"[global]\nioengine=null\nsize=1m\nruntime=1\ntime_based\n"
+    b"[a]\nrw=randread\nnumjobs=3\n[b]\nrw=randrw\nrwmixread=75\n"
+)
+
+
+def planned(text: bytes, total: TotalRate) -> Plan:
+    workload = read_jobfiles([TextSource(text, name="job")])
+    return resolve(workload, options=ResolveOptions(rate=total)).plan
+
+
+def test_clones_of_all_jobs_share_it_and_take_turns() -> None:
+    streams = planned(TWO, TotalRate(8_000.0, RateProcess.LINEAR)).streams
+    rates = [(s.pace.read, s.pace.write) for s in streams]
+    assert [r.amount.per_second if r else None for r, _ in rates] == [2_000, 2_000, 2_000, 1_500]
+    assert [w.amount.per_second if w else None for _, w in rates] == [None, None, None, 500]
+    assert [r.phase for r, _ in rates if r] == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_stages_have_all_of_it_each() -> None:
+    text = TWO.replace(b"[b]\n", b"[b]\nstonewall\n")
+    streams = planned(text, TotalRate(9_000.0, RateProcess.POISSON)).streams
+    read, write = streams[3].pace.read, streams[3].pace.write
+    assert read is not None
+    assert write is not None
+    assert isinstance(read.amount, RateAmountOps)
+    assert (read.amount.per_second, write.amount.per_second) == (6_750, 2_250)
+    first = streams[0].pace.read
+    assert first is not None
+    assert (first.amount.per_second, first.phase) == (3_000, 0.0)
+
+
+def test_a_job_with_a_rate_of_its_own_is_refused() -> None:
+    text = TWO.replace(b"numjobs=3", b"numjobs=3\nrate_iops=10")
+    with pytest.raises(RefusedError, match=r"a\.0 has a rate of its own"):
+        planned(text, TotalRate(8_000.0, RateProcess.LINEAR))
+
+
+def test_words_become_a_rate() -> None:
+    load = Load(rate="20k", rate_process="poisson", rate_profile="0s:10%,1m:100%,1m:50%")
+    found = total_rate(load)
+    assert found is not None
+    assert (found.iops, found.process) == (20_000.0, RateProcess.POISSON)
+    assert found.profile == ((0, 0.1), (60_000_000_000, 1.0), (60_000_000_000, 0.5))
+    assert total_rate(Load()) is None
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (Load(rate="0"), "the rate is 0"),
+        (Load(rate_process="poisson"), "no effect without --rate"),
+        (Load(rate_profile="0s:1%"), "no effect without --rate"),
+        (Load(rate="1k", rate_profile="10s"), "expected TIME:SHARE%"),
+        (Load(rate="1k", rate_profile="10s:5"), "expected TIME:SHARE%"),
+        (Load(rate="1k", rate_profile="10s:5%,5s:5%"), "do not ascend"),
+        (Load(rate="1k", rate_profile="10s:0%"), "0% all the time"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(load: Load, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        total_rate(load)
