@@ -101,6 +101,7 @@ def plan(
                     "ignore_write": [],
                 },
                 "log_ios": False,
+                "verify": None,
             }
         ],
     }

@@ -210,6 +210,7 @@ def _stream(index: int, name: str) -> dict[str, Any]:
         },
         "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
         "log_ios": not mixed,
+        "verify": None,
     }
 
 
