@@ -1,7 +1,8 @@
 //! Preparation of files: created, allocated, really written.
 //!
 //! Knows the Plan's `layout`. Knows nothing of the load that follows. Existing bytes are
-//! kept: only what lies beyond the present end is written.
+//! kept: only what lies beyond the present end is written. Writes to open targets only,
+//! whose identity was checked: never to a name.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,46 +13,40 @@ use std::time::{Duration, Instant};
 use crate::events::Event;
 use crate::fault::Fault;
 use crate::pattern::Rng;
-use crate::plan::{Fallocate, Layout, Target, TargetKind};
+use crate::plan::{Fallocate, Layout, Target};
+use crate::target::OpenTarget;
 
 /// Bytes written at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Creates and fills one target as its Plan says. `report` is called with progress and
-/// says whether to go on. Gives false when it was stopped.
+/// Fills one open target as its Plan says. `report` is called with progress and says
+/// whether to go on. Gives false when it was stopped.
 ///
 /// # Errors
 /// [`Fault::Target`].
 pub fn prepare(
     index: u32,
     target: &Target,
+    open: &OpenTarget,
     report: &mut dyn FnMut(Event) -> bool,
 ) -> Result<bool, Fault> {
-    if target.kind != TargetKind::File || (target.layout.is_none() && !target.create) {
-        return Ok(true);
-    }
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(target.create)
-        .truncate(false)
-        .mode(0o644)
-        .custom_flags(libc::O_CLOEXEC)
-        .open(&target.path)
-        .map_err(|error| {
-            Fault::target(
-                &target.path,
-                "cannot be created or opened for writing",
-                &error,
-            )
-        })?;
-    let Some(layout) = &target.layout else {
+    let (Some(layout), Some(file)) = (&target.layout, open.file()) else {
         return Ok(true);
     };
-    fill(index, &file, layout, report)
+    fill(index, file, layout, report)
         .map_err(|error| Fault::target(&target.path, "cannot be laid out", &error))
+}
+
+/// The same file once more, to be written through the page cache without `O_DIRECT` or
+/// `O_SYNC`, even when the load only reads it. Goes by the descriptor, not by the name.
+fn writable(file: &File) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_CLOEXEC)
+        .open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn fill(
@@ -61,10 +56,11 @@ fn fill(
     report: &mut dyn FnMut(Event) -> bool,
 ) -> io::Result<bool> {
     let had = file.metadata()?.len();
-    if had > layout.size_bytes && layout.truncate {
-        file.set_len(layout.size_bytes)?;
-    }
-    let whole = had >= layout.size_bytes || {
+    let whole = if had > layout.size_bytes && layout.truncate {
+        writable(file)?.set_len(layout.size_bytes)?;
+        true
+    } else if had < layout.size_bytes {
+        let file = &writable(file)?;
         allocate(file, layout)?;
         if layout.write {
             write_rest(index, file, layout, had, report)?
@@ -72,6 +68,8 @@ fn fill(
             file.set_len(layout.size_bytes)?;
             true
         }
+    } else {
+        true
     };
     if layout.fsync && whole {
         file.sync_all()?;

@@ -111,29 +111,32 @@ impl Run {
         target::allow_open_files(
             self.plan.targets.len() as u64 + self.plan.workers.len() as u64 + 64,
         )?;
+        let (plan, control) = (self.plan.clone(), self.control.clone());
+        // Every target is checked before anything is written to any.
+        for target in &plan.targets {
+            self.targets.push(target::open(target)?);
+        }
         let began = monotonic_ns();
-        let (plan, control, speaker) = (self.plan.clone(), self.control.clone(), &mut self.speaker);
-        for (index, target) in plan.targets.iter().enumerate() {
+        for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&self.targets)) {
+            let speaker = &mut self.speaker;
             let mut report = |event: Event| {
                 speaker.say(&event);
                 control.stopping() == Stop::No && !speaker.is_alone()
             };
-            if !layout::prepare(index as u32, target, &mut report)? {
+            if !layout::prepare(index, target, open, &mut report)? {
                 return Ok(false);
             }
         }
         self.layout_ns = monotonic_ns() - began;
-        for (index, target) in plan.targets.iter().enumerate() {
-            let open = target::open(target)?;
+        for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&self.targets)) {
             let speaker = &mut self.speaker;
-            target::advise(target, &open, &mut |text| {
+            target::advise(target, open, &mut |text| {
                 speaker.say(&Event::Note {
                     text,
                     worker: None,
-                    target: Some(index as u32),
+                    target: Some(index),
                 });
             });
-            self.targets.push(open);
         }
         Ok(true)
     }

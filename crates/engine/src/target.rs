@@ -3,7 +3,6 @@
 //! Knows `open(2)` and what the Plan says of a target. Knows no stream. Nothing is
 //! written to anything but what the Plan names, after its identity was checked.
 
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -34,7 +33,9 @@ impl OpenTarget {
     }
 }
 
-/// Opens one target, prepared before.
+/// Opens one target and makes sure it is what the planner saw; creates it when it is
+/// missing and may be. Nothing is written. This is the only look-up of its name: what is
+/// prepared later is this very file.
 ///
 /// # Errors
 /// [`Fault::Target`].
@@ -49,6 +50,10 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         return Ok(OpenTarget { file: None, view });
     }
     let mut flags = libc::O_CLOEXEC;
+    if target.create && target.identity.is_none() {
+        // Through the flags, because a file that is only read may have to be created, too.
+        flags |= libc::O_CREAT;
+    }
     if target.direct {
         flags |= libc::O_DIRECT;
     }
@@ -63,6 +68,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
     let file = OpenOptions::new()
         .read(true)
         .write(!target.read_only)
+        .mode(0o644)
         .custom_flags(flags)
         .open(&target.path)
         .map_err(|error| open_fault(target, &error))?;
@@ -95,20 +101,16 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
     let found = file
         .metadata()
         .map_err(|error| Fault::target(&target.path, "cannot stat", &error))?;
-    let kind = if found.file_type().is_block_device() {
-        TargetKind::Block
-    } else if found.file_type().is_char_device() {
-        TargetKind::Char
-    } else {
-        TargetKind::File
+    let kind = found.file_type();
+    let (is_planned, planned) = match target.kind {
+        TargetKind::Block => (kind.is_block_device(), "a block device"),
+        TargetKind::Char => (kind.is_char_device(), "a character device"),
+        TargetKind::File | TargetKind::Virtual => (kind.is_file(), "a regular file"),
     };
-    if kind != target.kind {
+    if !is_planned {
         return Err(Fault::Target {
             path: target.path.clone(),
-            message: format!(
-                "is a {kind:?} target, the Plan was made for {:?}",
-                target.kind
-            ),
+            message: format!("is not {planned}, for which the Plan was made"),
             hint: "make the Plan again: the path means something else now".into(),
         });
     }
@@ -129,6 +131,9 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Drops a block device's cached pages; `_IO(0x12, 97)` of `linux/fs.h`.
+const BLKFLSBUF: libc::c_ulong = 0x1261;
+
 /// Drops cached pages and gives advice. What does not work is told as a note.
 pub fn advise(target: &Target, open: &OpenTarget, note: &mut dyn FnMut(String)) {
     let Some(file) = open.file() else { return };
@@ -140,7 +145,19 @@ pub fn advise(target: &Target, open: &OpenTarget, note: &mut dyn FnMut(String)) 
             // Dirty pages are not dropped: write them first.
             let _ = file.sync_data();
         }
-        fadvise(target, file, libc::POSIX_FADV_DONTNEED, note);
+        // SAFETY: the request takes no argument.
+        let flushed = target.kind == TargetKind::Block
+            && unsafe { libc::ioctl(file.as_raw_fd(), BLKFLSBUF as _, 0) } == 0;
+        if target.kind == TargetKind::Block && !flushed {
+            let error = io::Error::last_os_error();
+            note(format!(
+                "{}: its cache was not flushed (that needs CAP_SYS_ADMIN), its clean pages are dropped: {error}",
+                target.path
+            ));
+        }
+        if !flushed {
+            fadvise(target, file, libc::POSIX_FADV_DONTNEED, note);
+        }
     }
     if let Some(advice) = target.advice {
         let advice = match advice {
@@ -209,17 +226,5 @@ pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
             limit.rlim_max
         ),
         hint: format!("raise it: ulimit -Hn {needed}, or use fewer files"),
-    })
-}
-
-/// A path for system calls.
-///
-/// # Errors
-/// [`Fault::Target`] when it contains a zero byte.
-pub fn c_path(path: &str) -> Result<CString, Fault> {
-    CString::new(path).map_err(|_| Fault::Target {
-        path: path.escape_default().to_string(),
-        message: "a path cannot contain a zero byte".into(),
-        hint: String::new(),
     })
 }
