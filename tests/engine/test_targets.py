@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .plans import layout, plan, run, stream, target
+from .plans import layout, plan, run, stream, target, worker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,3 +68,25 @@ def test_a_file_that_is_only_read_is_laid_out_all_the_same(tmp_path: Path, direc
     assert (outcome.code, outcome.total("ops"), outcome.total("errors")) == (0, 256, 0)
     assert path.stat().st_size == SIZE + 512
     assert path.read_bytes()[-512:] != bytes(512)
+
+
+@pytest.mark.parametrize(
+    ("changes", "direct", "field"),
+    [({"iodepth": 2}, False, "/streams/0/iodepth"), ({"iodepth": 1}, True, "/streams/0/files/0/target")],
+)
+def test_a_mapping_is_neither_deep_nor_direct(
+    tmp_path: Path, changes: dict[str, Any], direct: bool, field: str
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(SIZE))
+    document = plan([target(path, direct=direct)], [stream(ops=1, **changes)], [worker({"type": "mmap"})])
+    outcome = run(document, tmp_path)
+    assert outcome.code == 2
+    assert outcome.of("fatal")[0]["message"].startswith(field)
+
+
+def test_a_block_beyond_what_the_kernel_moves_at_once_is_refused(tmp_path: Path) -> None:
+    document = plan([target("/dev/zero", "char", 1 << 40)], [stream(ops=1, block_bytes=1 << 31, length_bytes=1 << 40)])
+    outcome = run(document, tmp_path)
+    assert outcome.code == 2
+    assert outcome.of("fatal")[0]["message"].startswith("/streams/0/pattern/read/sizes")

@@ -10,7 +10,7 @@ use files::check_files;
 use pattern::check_pattern;
 
 use crate::fault::Fault;
-use crate::plan::{Plan, Rate, RateAmount, RateProcess, Stream, TargetKind, PLAN_VERSION};
+use crate::plan::{Backend, Plan, Rate, RateAmount, RateProcess, Stream, TargetKind, PLAN_VERSION};
 use crate::verify::rules;
 
 /// Most I/Os a stream may have in flight.
@@ -163,6 +163,16 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         (1..=MAX_DEPTH).contains(&stream.iodepth),
         || format!("{path}/iodepth"),
         || format!("is {}, must be 1 to {MAX_DEPTH}", stream.iodepth),
+    )?;
+    need(
+        stream.iodepth == 1 || !matches!(backend, Backend::Mmap {}),
+        || format!("{path}/iodepth"),
+        || {
+            format!(
+                "is {}, must be 1: a mapping does one I/O at a time",
+                stream.iodepth
+            )
+        },
     )?;
     need(
         !stream.files.is_empty(),

@@ -42,7 +42,7 @@ enum Renewal {
 impl Filler {
     /// The filler of a stream with this payload; equal seeds give equal bytes.
     #[must_use]
-    pub fn new(payload: &Payload, seed: u64, _max_block_bytes: u32) -> Self {
+    pub fn new(payload: &Payload, seed: u64) -> Self {
         let layout = Layout::new(payload);
         let renewal = match payload {
             _ if layout.base == Base::Constant && !payload.stamp => Renewal::Nothing,
@@ -78,7 +78,7 @@ impl Filler {
 
     /// Prepares a primed buffer, cut to the length of the write, for the next write.
     #[inline]
-    pub fn next(&mut self, buffer: &mut [u8], _offset: u64) {
+    pub fn next(&mut self, buffer: &mut [u8]) {
         match &mut self.renewal {
             Renewal::Stamps => {
                 let stamp = &mut self.stamp;
@@ -333,7 +333,7 @@ mod tests {
 
     /// The contents of successive writes through `slots` buffers.
     fn writes(payload: &Payload, slots: usize, count: usize, len: usize) -> Vec<Vec<u8>> {
-        let mut filler = Filler::new(payload, 7, len as u32);
+        let mut filler = Filler::new(payload, 7);
         let mut buffers = vec![vec![0xee; len]; slots];
         for buffer in &mut buffers {
             filler.prime(buffer);
@@ -341,7 +341,7 @@ mod tests {
         let mut written = Vec::new();
         for i in 0..count {
             let buffer = &mut buffers[i % slots];
-            filler.next(buffer, 0);
+            filler.next(buffer);
             written.push(buffer.clone());
         }
         written
@@ -421,12 +421,12 @@ mod tests {
                 refill,
                 ..payload(Fill::Random {})
             };
-            let mut filler = Filler::new(&payload, 1, 65536);
+            let mut filler = Filler::new(&payload, 1);
             let mut buffer = vec![0; 65536];
             for read_bytes in [65536, 4096, 512] {
                 buffer[..read_bytes].fill(0);
                 filler.prime(&mut buffer);
-                filler.next(&mut buffer, 0);
+                filler.next(&mut buffer);
                 assert_eq!(
                     long_zero_share(&buffer),
                     0.0,
@@ -446,11 +446,10 @@ mod tests {
                     ..payload(fill)
                 },
                 1,
-                4096,
             );
             let mut buffer = vec![1; 4096];
             filler.prime(&mut buffer);
-            filler.next(&mut buffer, 0);
+            filler.next(&mut buffer);
             assert_eq!(buffer, [0; 4096]);
         }
     }
@@ -525,12 +524,12 @@ mod tests {
             lens in proptest::collection::vec(1usize..128, 1..20),
         ) {
             let payload = Payload { compress_percent: 50, ..payload(Fill::Random {}) };
-            let mut filler = Filler::new(&payload, 3, 65536);
+            let mut filler = Filler::new(&payload, 3);
             let mut buffer = vec![0; 65536];
             filler.prime(&mut buffer);
             for len in lens {
                 let block = &mut buffer[..len * 512];
-                filler.next(block, 0);
+                filler.next(block);
                 prop_assert!((zero_share(block) - 0.5).abs() < 0.05);
             }
         }
@@ -550,13 +549,13 @@ mod tests {
         #[test]
         fn any_length_is_filled_to_its_last_byte(len in 1usize..700, refill: bool) {
             let payload = Payload { refill, ..payload(Fill::Random {}) };
-            let mut filler = Filler::new(&payload, 9, 700);
+            let mut filler = Filler::new(&payload, 9);
             // A byte that stays zero in 20 fillings was not filled.
             let mut touched = vec![0u8; len];
             for _ in 0..20 {
                 let mut buffer = vec![0; len];
                 filler.prime(&mut buffer);
-                filler.next(&mut buffer, 0);
+                filler.next(&mut buffer);
                 touched.iter_mut().zip(&buffer).for_each(|(t, b)| *t |= b);
             }
             prop_assert!(touched.iter().all(|&byte| byte != 0));
@@ -609,13 +608,13 @@ mod tests {
             ),
         ];
         for (name, payload) in cases {
-            let mut filler = Filler::new(&payload, 1, 4096);
+            let mut filler = Filler::new(&payload, 1);
             let mut buffers = vec![vec![0u8; 4096]; 4];
             buffers.iter_mut().for_each(|buffer| filler.prime(buffer));
             let count = 1_000_000usize;
             let start = std::time::Instant::now();
             for i in 0..count {
-                filler.next(&mut buffers[i % 4], 0);
+                filler.next(&mut buffers[i % 4]);
             }
             let cost = start.elapsed().as_nanos() as f64 / count as f64;
             println!(

@@ -233,7 +233,7 @@ impl StreamState {
             id,
             generator: Generator::new(stream),
             filler: (writes && !Verifier::generates(stream.verify))
-                .then(|| Filler::new(&stream.payload, stream.seed, max_block_bytes(stream))),
+                .then(|| Filler::new(&stream.payload, stream.seed)),
             uses: uses.collect(),
             free: (first_slot..first_slot + depth).rev().collect(),
             vacancies: Vacancies::new(depth),

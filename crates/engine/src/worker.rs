@@ -345,7 +345,7 @@ impl<B: Backend> Worker<B> {
                         std::slice::from_raw_parts_mut(buffer, stream.block_bytes as usize)
                     });
                 }
-                filler.next(bytes, next.offset);
+                filler.next(bytes);
             }
         } else if next.op == Op::Read {
             slot.filled = false;

@@ -58,6 +58,16 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
                 )
             },
         )?;
+        need(
+            !matches!(backend, Backend::Mmap {}) || !target.direct,
+            || at("target"),
+            || {
+                format!(
+                    "{}: a mapping goes through the page cache, it cannot be direct",
+                    target.path
+                )
+            },
+        )?;
         if matches!(backend, Backend::IoUring { iopoll: true, .. }) {
             need(
                 target.direct,
