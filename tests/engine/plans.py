@@ -191,12 +191,13 @@ def finish(process: subprocess.Popen[str], directory: Path) -> Outcome:
     return Outcome(code, events, arrow_rows(out / "samples.arrows"), out)
 
 
-def arrow_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of an Arrow stream; none without the file."""
+def arrow_rows(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    """Rows of an Arrow stream, of these columns only when given; none without the file."""
     if not path.exists():
         return []
     with pa.ipc.open_stream(path.read_bytes()) as reader:
-        rows: list[dict[str, Any]] = reader.read_all().to_pylist()
+        table = reader.read_all()
+        rows: list[dict[str, Any]] = (table.select(columns) if columns else table).to_pylist()
     return rows
 
 

@@ -86,7 +86,9 @@ def test_a_mapping_is_neither_deep_nor_direct(
 
 
 def test_a_block_beyond_what_the_kernel_moves_at_once_is_refused(tmp_path: Path) -> None:
-    document = plan([target("/dev/zero", "char", 1 << 40)], [stream(ops=1, block_bytes=1 << 31, length_bytes=1 << 40)])
+    document = plan(
+        [target("/dev/zero", "char", 1 << 40)], [stream(ops=1, block_bytes=1 << 31, length_bytes=1 << 40)]
+    )
     outcome = run(document, tmp_path)
     assert outcome.code == 2
     assert outcome.of("fatal")[0]["message"].startswith("/streams/0/pattern/read/sizes")

@@ -8,16 +8,15 @@ use crate::pattern::map_bytes;
 use crate::plan::{Plan, Stream};
 use crate::record::Table;
 use crate::rows::Rows;
+use crate::samples::IoRecord;
 use crate::slots::{Counters, Slot};
-use crate::state::LOG_BLOCK;
+use crate::state::{LOG_BLOCK, LOG_BLOCKS};
 use crate::stream::{max_block_bytes, Use};
 use crate::verify::books;
 use crate::verify::verifier::Verifier;
 
 /// Program, libraries, stacks and message buffers.
 const BASE_BYTES: u64 = 8 << 20;
-/// Streams a worker's records of single I/Os may have under way, in blocks.
-pub const LOG_BLOCKS: usize = 16;
 
 /// Bytes from one slot's buffer to the next.
 #[must_use]
@@ -39,9 +38,10 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
         bytes += Verifier::memory_bytes(stream);
         bytes += map_bytes(stream);
-        if stream.log_ios {
-            bytes += (LOG_BLOCK * (LOG_BLOCKS + 1) * size_of::<crate::samples::IoRecord>()) as u64;
-        }
+    }
+    let own = |stream: &&Stream| stream.worker == worker;
+    if plan.streams.iter().filter(own).any(|stream| stream.log_ios) {
+        bytes += (LOG_BLOCK * LOG_BLOCKS * size_of::<IoRecord>()) as u64;
     }
     // Completion queue entries of 16 bytes, and as much again in completions copied.
     bytes + depth.next_power_of_two() * 32 + 256 * 1024

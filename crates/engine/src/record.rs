@@ -126,6 +126,41 @@ impl Table {
         })
     }
 
+    /// A copy of the table of so many rows at `address`, which another thread may be
+    /// writing.
+    ///
+    /// # Safety
+    /// `address` must be that of a living table with `rows` rows.
+    ///
+    /// # Errors
+    /// The error of `mmap(2)`.
+    pub unsafe fn copy(address: usize, rows: usize, bounds_ns: (u64, u64)) -> io::Result<Self> {
+        let mut copy = Self::new(rows)?;
+        (copy.start_ns, copy.end_ns) = bounds_ns;
+        let (from, to) = (address as *const u64, copy.memory.start().cast::<u64>());
+        for index in 0..Self::bytes_needed(rows) / size_of::<u64>() {
+            // SAFETY: by the caller's promise both mappings are that long, and both begin
+            // on a page.
+            unsafe {
+                let word = from.add(index).read_volatile();
+                if word != 0 {
+                    to.add(index).write(word);
+                }
+            }
+        }
+        Ok(copy)
+    }
+
+    /// Where the counters are; 0 for a table without rows.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        if self.rows == 0 {
+            0
+        } else {
+            self.memory.start() as usize
+        }
+    }
+
     /// A table without rows.
     #[must_use]
     pub fn empty() -> Self {

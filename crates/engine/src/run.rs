@@ -4,26 +4,29 @@
 //! It is the main thread: the only one that writes to standard output and to the sample
 //! files.
 
+mod watch;
+
 use std::path::Path;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::medium::Medium;
+use crate::backend::Op;
 use crate::budget;
 use crate::check;
 use crate::clock::{monotonic_ns, unix_ns, Calibration, Clock};
 use crate::control::{Control, Gate, Message, StageStart, Stop};
-use crate::events::{Event, Speaker, StreamEnd};
+use crate::events::{describe_errno, Event, IoFailure, Speaker};
 use crate::fault::Fault;
 use crate::layout;
 use crate::orders;
 use crate::plan::{Backend, Plan};
 use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
-use crate::slots::NOT_HANDED;
 use crate::target::{self, OpenTarget};
 use crate::verify::books::{self, Books};
+use watch::Seen;
 
 /// How often the main thread looks up when no message comes.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -50,6 +53,8 @@ struct Run {
     lost: bool,
     books: Arc<Books>,
     media: Arc<Vec<Arc<Medium>>>,
+    /// By target: an I/O on it never came back.
+    hung: Vec<bool>,
 }
 
 /// Runs a Plan; `engine_start_ns` is the time the process began.
@@ -89,6 +94,7 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
         started: false,
         stopped_ns: None,
         lost: false,
+        hung: Vec::new(),
     };
     let ready = run.prepare()?;
     run.clock = calibration.finish();
@@ -241,14 +247,16 @@ impl Run {
 
     /// Serves the workers of a stage until all of them have ended.
     fn attend(&mut self, stage: u32, hands: &mut [Hand], start: StageStart) -> Result<(), Fault> {
-        let mut progress = vec![start.offset_ns; hands.len()];
-        while progress.iter().any(|&time| time != u64::MAX) {
+        self.stopped_ns = None;
+        self.hung = vec![false; self.plan.targets.len()];
+        let mut seen: Vec<Seen> = hands.iter().map(|_| Seen::new(start)).collect();
+        while !seen.iter().all(Seen::has_ended) {
             match self.inbox.recv_timeout(LOOK_UP) {
-                Ok(message) => self.receive(message, stage, hands, &mut progress)?,
+                Ok(message) => self.receive(message, stage, hands, &mut seen)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.look_up(stage, hands, &mut progress, start);
+            self.look_up(stage, hands, &mut seen, start)?;
         }
         if !self.lost {
             for thread in hands.iter_mut().filter_map(|hand| hand.thread.take()) {
@@ -256,7 +264,7 @@ impl Run {
             }
         }
         while let Ok(message) = self.inbox.try_recv() {
-            self.receive(message, stage, hands, &mut progress)?;
+            self.receive(message, stage, hands, &mut seen)?;
         }
         self.write(|reporter, speaker| reporter.write_until(u64::MAX, speaker))
     }
@@ -266,20 +274,31 @@ impl Run {
         message: Message,
         stage: u32,
         hands: &mut [Hand],
-        progress: &mut [u64],
+        seen: &mut [Seen],
     ) -> Result<(), Fault> {
         match message {
             Message::Ready { .. } => {}
             Message::Failed { message, hint, .. } => return Err(Fault::broken(message, hint)),
             Message::First { handed_ns } => self.say_start(handed_ns),
             Message::Event(event) => {
-                if let Event::StreamEnd(end) = &event {
-                    self.ended[end.stream as usize] = true;
+                match &event {
+                    // Of a worker that was given up and came back it is known.
+                    Event::StreamEnd(end) if self.ended[end.stream as usize] => return Ok(()),
+                    Event::StreamEnd(end) => self.ended[end.stream as usize] = true,
+                    Event::Hung { target, .. } => self.hung[*target as usize] = true,
+                    _ => {}
                 }
                 self.speaker.say(&event);
             }
-            Message::Ios { records, .. } => {
-                self.write(|reporter, _| reporter.write_ios(&records))?
+            Message::Ios {
+                worker,
+                mut records,
+            } => {
+                self.write(|reporter, _| reporter.write_ios(&records))?;
+                records.clear();
+                if let Some(hand) = hands.iter().find(|hand| hand.worker == worker) {
+                    let _ = hand.log_blocks.send(records);
+                }
             }
             Message::Cut {
                 worker,
@@ -289,14 +308,14 @@ impl Run {
                 let Some(at) = hands.iter().position(|hand| hand.worker == worker) else {
                     return Ok(());
                 };
+                if seen[at].has_ended() {
+                    return Ok(()); // given up, and its table taken, before it came back
+                }
                 self.reporter.take(&table, &hands[at].rows, stage);
-                progress[at] = if last { u64::MAX } else { table.end_ns };
+                seen[at].progress_ns = if last { u64::MAX } else { table.end_ns };
                 table.clear();
                 let _ = hands[at].tables.send(table);
-                let complete = progress.iter().copied().min().unwrap_or(u64::MAX);
-                if complete != u64::MAX {
-                    self.write(|reporter, speaker| reporter.write_until(complete, speaker))?;
-                }
+                self.write_complete(hands, seen)?;
             }
         }
         Ok(())
@@ -330,118 +349,39 @@ impl Run {
         });
     }
 
-    /// Whatever no message tells: orders, a reader that is gone, a lost worker.
-    fn look_up(&mut self, stage: u32, hands: &[Hand], progress: &mut [u64], start: StageStart) {
-        if self.speaker.is_alone() {
-            self.control.stop(Stop::Now);
-        }
-        let now = self.clock.now_ns();
-        if self.control.stopping() != Stop::No && self.stopped_ns.is_none() {
-            self.stopped_ns = Some(now);
-        }
-        for (hand, progress) in hands.iter().zip(progress.iter_mut()) {
-            let deadline = self
-                .deadline(stage, hand, start)
-                .saturating_add(self.plan.grace_ns)
-                .saturating_add(LOST_NS);
-            if *progress != u64::MAX && now > deadline {
-                self.give_up(hand, now);
-                *progress = u64::MAX;
-            }
-        }
-    }
-
-    /// When a worker's streams are over at the latest, on the clock of the run.
-    fn deadline(&self, stage: u32, hand: &Hand, start: StageStart) -> u64 {
-        if matches!(
-            self.plan.workers[hand.worker as usize].backend,
-            Backend::Sim { .. }
-        ) {
-            return u64::MAX;
-        }
-        let ends = hand.streams.iter().map(|&id| {
-            let limits = &self.plan.streams[id as usize].limits;
-            let flushes = self.plan.streams[id as usize].flush.at_end;
-            if limits.runtime_ns == 0 || flushes {
-                u64::MAX
-            } else {
-                start.clock_ns + limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns
-            }
-        });
-        let planned = ends.max().unwrap_or(u64::MAX);
-        debug_assert!(stage == self.plan.workers[hand.worker as usize].stage);
-        self.stopped_ns
-            .map_or(planned, |stopped| planned.min(stopped))
-    }
-
-    /// A worker is stuck in a system call: says what it waits for, from its slots.
-    fn give_up(&mut self, hand: &Hand, now: u64) {
-        self.lost = true;
-        let t_ns = now - self.origin_ns;
-        let mut said = 0;
-        for index in 0..hand.slots.len() {
-            let slot = hand.slots.copy(index);
-            if slot.handed_ns == NOT_HANDED || said >= crate::events::MAX_ERRORS_PER_TARGET {
-                continue;
-            }
-            said += 1;
-            self.speaker.say(&Event::Hung {
-                t_ns,
-                stream: hand.streams[slot.stream as usize],
-                target: slot.target,
-                op: slot.op.name(),
-                offset: slot.offset,
-                bytes: slot.len,
-                age_ns: now.saturating_sub(slot.handed_ns),
-            });
-        }
-        for (index, &stream) in hand.streams.iter().enumerate() {
-            if std::mem::replace(&mut self.ended[stream as usize], true) {
-                continue;
-            }
-            let counters = hand.counters.copy(index);
-            self.speaker.say(&Event::StreamEnd(Box::new(StreamEnd {
-                t_ns,
-                stream,
-                reason: "hung",
-                started_ns: counters.started_ns,
-                ramp_end_ns: counters.ramp_end_ns,
-                ended_ns: t_ns,
-                issued: counters.issued,
-                completed: counters.completed,
-                failed: counters.failed,
-                depth: counters.depth,
-                submit_batches: [0; 7],
-                complete_batches: [0; 7],
-                backend: backend_name(&self.plan.workers[hand.worker as usize].backend),
-            })));
-        }
-    }
-
     /// `fsync` at the close of the files whose streams want it.
     fn close_files(&mut self, stage: u32) {
         if self.lost {
             return;
         }
         let plan = self.plan.clone();
-        let wanted = plan.streams.iter().filter(|stream| {
+        let wanted = (0..).zip(&plan.streams).filter(|(_, stream)| {
             stream.flush.on_close && plan.workers[stream.worker as usize].stage == stage
         });
-        for file in wanted.flat_map(|stream| &stream.files) {
-            let Some(open) = self.targets[file.target as usize].file() else {
+        for (stream, file) in wanted.flat_map(|(index, stream)| {
+            let files = stream.files.iter();
+            files.map(move |file| (index, file))
+        }) {
+            let target = file.target as usize;
+            let Some(open) = self.targets[target].file().filter(|_| !self.hung[target]) else {
                 continue;
             };
-            if let Err(error) = open.sync_all() {
-                let text = format!(
-                    "{}: fsync at close failed: {error}",
-                    plan.targets[file.target as usize].path
-                );
-                self.speaker.say(&Event::Note {
-                    text,
-                    worker: None,
-                    target: Some(file.target),
-                });
-            }
+            let Err(error) = open.sync_all() else {
+                continue;
+            };
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            let path = &plan.targets[target].path;
+            self.speaker.say(&Event::IoError(IoFailure {
+                t_ns: self.clock.now_ns() - self.origin_ns,
+                stream,
+                target: file.target,
+                op: Op::Sync.name(),
+                offset: 0,
+                bytes: 0,
+                errno,
+                moved: 0,
+                message: format!("fsync at the close of {path}: {}", describe_errno(errno)),
+            }));
         }
     }
 
@@ -495,16 +435,5 @@ impl Run {
             ops: self.reporter.total_ops(),
         });
         Ok(())
-    }
-}
-
-fn backend_name(backend: &Backend) -> &'static str {
-    match backend {
-        Backend::IoUring { .. } => "io_uring",
-        Backend::Libaio {} => "libaio",
-        Backend::Psync {} => "psync",
-        Backend::Mmap {} => "mmap",
-        Backend::Null {} => "null",
-        Backend::Sim { .. } => "sim",
     }
 }

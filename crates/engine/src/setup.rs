@@ -4,6 +4,7 @@
 //! workers.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,6 +25,7 @@ use crate::memory::Mapping;
 use crate::plan::{self, Plan};
 use crate::record::Table;
 use crate::rows::Rows;
+use crate::samples::IoRecord;
 use crate::slots::{Counters, Shared, Slot};
 use crate::state::{Opening, State};
 use crate::stream::StreamState;
@@ -65,6 +67,10 @@ pub struct Hand {
     pub rows: Arc<Rows>,
     /// Where its tables go back to.
     pub tables: Sender<Box<Table>>,
+    /// Where its blocks of records go back to.
+    pub log_blocks: Sender<Vec<IoRecord>>,
+    /// Address of the table it counts in; 0: none.
+    table_in_use: Arc<AtomicUsize>,
     /// Its slots, to look at when it is lost.
     pub slots: Arc<Shared<Slot>>,
     /// Its streams' counters, likewise.
@@ -84,6 +90,8 @@ struct Kit {
     buffers: Mapping,
     table: Box<Table>,
     spare: Receiver<Box<Table>>,
+    log_spare: Receiver<Vec<IoRecord>>,
+    table_in_use: Arc<AtomicUsize>,
 }
 
 /// Allocates a worker's memory and starts its thread, which then waits at the gate.
@@ -106,6 +114,8 @@ pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
     let table = Box::new(Table::new(rows.len())?);
     let (tables, spare) = channel();
     let _ = tables.send(Box::new(Table::new(rows.len())?));
+    let (log_blocks, log_spare) = channel();
+    let table_in_use = Arc::new(AtomicUsize::new(0));
     let kit = Kit {
         stage: stage.clone(),
         worker,
@@ -116,6 +126,8 @@ pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
         buffers,
         table,
         spare,
+        log_spare,
+        table_in_use: table_in_use.clone(),
     };
     let thread = std::thread::Builder::new()
         .name(format!("worker-{worker}"))
@@ -126,10 +138,29 @@ pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
         thread: Some(thread),
         rows,
         tables,
+        log_blocks,
+        table_in_use,
         slots,
         counters,
         streams,
     })
+}
+
+impl Hand {
+    /// A copy of the table the worker counts in at the moment, from `bounds_ns.0` to
+    /// `bounds_ns.1`. Meant for a worker that does not move: of one that does, the
+    /// numbers may not fit together.
+    ///
+    /// # Errors
+    /// Of the memory for the copy.
+    pub fn table_in_use(&self, bounds_ns: (u64, u64)) -> io::Result<Option<Table>> {
+        match self.table_in_use.load(Ordering::Acquire) {
+            0 => Ok(None),
+            // SAFETY: the worker's thread has not ended, or its last table lies unread in
+            // the main thread's inbox: either way the mapping is there.
+            address => unsafe { Table::copy(address, self.rows.len(), bounds_ns) }.map(Some),
+        }
+    }
 }
 
 fn lay_out_slots(plan: &Plan, streams: &[u32], buffers: &Mapping) -> Vec<Slot> {
@@ -239,6 +270,8 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
         buffers,
         table,
         spare,
+        log_spare,
+        table_in_use,
     } = kit;
     let out = stage.out.clone();
     let backend = match backend {
@@ -278,6 +311,8 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
         rows,
         table,
         spare,
+        log_spare,
+        table_in_use,
         out: out.clone(),
     });
     let _ = out.send(Message::Ready { worker });

@@ -11,6 +11,7 @@ mod verification;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
 
@@ -25,10 +26,23 @@ use crate::worker::BATCH;
 
 /// Records of single I/Os sent at a time.
 pub const LOG_BLOCK: usize = 8192;
+/// Blocks of records a worker may have: one it fills, the others on their way to the file.
+pub const LOG_BLOCKS: usize = 16;
 /// After the parent is gone, I/O in flight gets this long.
-const LEAVE_NS: u64 = 200_000_000;
+pub const LEAVE_NS: u64 = 200_000_000;
 /// Least time for the flushes after the last I/O.
 const FLUSH_GRACE_NS: u64 = 60_000_000_000;
+
+/// How long the flushes after the last I/O may take: after an order to stop nobody waits
+/// as long as without.
+#[must_use]
+pub fn flush_grace_ns(plan: &Plan, stop: Stop) -> u64 {
+    match stop {
+        Stop::No => plan.grace_ns.max(FLUSH_GRACE_NS),
+        Stop::Drain => plan.grace_ns,
+        Stop::Now => LEAVE_NS,
+    }
+}
 
 /// What a timer does when it fires; equal times fire in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +107,7 @@ pub struct State {
     timers: BinaryHeap<Reverse<(u64, Timer, u32)>>,
     table: Box<Table>,
     spare: Receiver<Box<Table>>,
+    table_in_use: Arc<AtomicUsize>,
     out: Sender<Message>,
     rows: Arc<Rows>,
     next_cut_ns: u64,
@@ -104,6 +119,8 @@ pub struct State {
     errors_said: Vec<u32>,
     damage_said: Vec<u32>,
     log: Vec<IoRecord>,
+    log_blocks: usize,
+    log_spare: Receiver<Vec<IoRecord>>,
     submit_batches: [u64; 7],
     complete_batches: [u64; 7],
 }
@@ -131,6 +148,10 @@ pub struct Opening {
     pub table: Box<Table>,
     /// Where tables come back.
     pub spare: Receiver<Box<Table>>,
+    /// Where blocks of records come back.
+    pub log_spare: Receiver<Vec<IoRecord>>,
+    /// Address of the table in use, for the main thread.
+    pub table_in_use: Arc<AtomicUsize>,
     /// Where messages go.
     pub out: Sender<Message>,
 }
@@ -150,8 +171,11 @@ impl State {
             rows,
             table,
             spare,
+            log_spare,
+            table_in_use,
             out,
         } = opening;
+        table_in_use.store(table.address(), Ordering::Release);
         let count = streams.len();
         let logged = streams.iter().any(|stream| stream.logged);
         let paced = streams.iter().any(|stream| stream.schedule.is_some());
@@ -165,6 +189,8 @@ impl State {
             timers: BinaryHeap::with_capacity(count * 7 + 8),
             alive: count,
             log: Vec::with_capacity(if logged { LOG_BLOCK } else { 0 }),
+            log_blocks: 1,
+            log_spare,
             in_flight: 0,
             wait_target: 1,
             reap_max: u32::MAX,
@@ -199,6 +225,7 @@ impl State {
             counters,
             table,
             spare,
+            table_in_use,
             out,
             rows,
         }

@@ -120,6 +120,8 @@ pub struct StreamState {
     pub block_bytes: u32,
     /// Most in flight.
     pub depth: u32,
+    /// Most that were in flight at one time.
+    pub deepest: u32,
     /// After being full it does not issue above this depth.
     pub low: u32,
     /// It was full and waits to get to `low`.
@@ -240,6 +242,7 @@ impl StreamState {
             first_slot,
             block_bytes: max_block_bytes(stream),
             depth,
+            deepest: 0,
             low: stream.batch.map_or(depth, |batch| batch.low),
             emptying: false,
             submit: stream.batch.map_or(u32::MAX, |batch| batch.submit),

@@ -46,6 +46,9 @@ impl<B: Backend> Worker<B> {
         let now = self.backend.now_ns();
         self.state.begin(now, B::VIRTUAL);
         let outcome = self.work(now);
+        if !B::VIRTUAL && !B::SYNCHRONOUS {
+            self.state.note_depth();
+        }
         let now = self.backend.now_ns();
         self.state.finish(now);
         outcome
@@ -130,6 +133,7 @@ impl<B: Backend> Worker<B> {
             issued += count;
             let stream = &mut self.state.streams[index as usize];
             stream.queued = again;
+            stream.deepest = stream.deepest.max(before + count);
             if again {
                 self.state.ready.push_back(index);
             }

@@ -192,6 +192,9 @@ pub fn run(plan: &Plan) -> Outcome {
         rows: rows.clone(),
         table: table(),
         spare,
+        // Nobody gives blocks of records back: each one is new.
+        log_spare: channel().1,
+        table_in_use: Arc::default(),
         out,
     });
     let depth = plan.streams.iter().map(|stream| stream.iodepth).sum();

@@ -7,6 +7,7 @@ use super::{State, LOG_BLOCK};
 use crate::backend::{Done, Op};
 use crate::control::Message;
 use crate::events::{describe_errno, Event, IoFailure, MAX_ERRORS_PER_TARGET};
+use crate::plan::Backend;
 use crate::record::Run;
 use crate::samples::IoRecord;
 use crate::slots::{batch_column, Slot, NOT_HANDED};
@@ -139,7 +140,7 @@ impl State {
         if *said <= MAX_ERRORS_PER_TARGET {
             let path = &self.plan.targets[slot.target as usize].path;
             let what = if errno != 0 {
-                describe_errno(errno)
+                self.describe(errno)
             } else {
                 short_text(slot, moved)
             };
@@ -164,6 +165,18 @@ impl State {
             self.stop_issuing(index, Reason::Error, now);
             // A stream that was ending for another reason ends because of the error.
             self.streams[index as usize].reason = Reason::Error;
+        }
+    }
+
+    /// An error number, with what this worker's way of doing I/O has to do with it.
+    fn describe(&self, errno: i32) -> String {
+        let backend = &self.plan.workers[self.worker as usize].backend;
+        match (errno, backend) {
+            (libc::EOPNOTSUPP, Backend::IoUring { iopoll: true, .. }) => {
+                "the target cannot be polled for completions: use hipri=0, or give the device poll queues"
+                    .into()
+            }
+            _ => describe_errno(errno),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Knows phases and reasons. Knows no clock of its own.
 
-use super::{State, FLUSH_GRACE_NS, LEAVE_NS};
+use super::{flush_grace_ns, State, LEAVE_NS};
 use crate::control::{Message, Stop};
 use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
 use crate::slots::NOT_HANDED;
@@ -42,7 +42,7 @@ impl State {
             if stream.phase == Phase::Draining {
                 stream.phase = Phase::Flushing;
                 stream.grace_end_ns = u64::MAX;
-                let grace = self.plan.grace_ns.max(FLUSH_GRACE_NS);
+                let grace = flush_grace_ns(&self.plan, self.stop_seen);
                 self.set_grace(index, now + grace);
             }
             self.enqueue(index);
@@ -86,6 +86,28 @@ impl State {
             self.control.end_stage(self.stage);
         }
         self.set_patience();
+    }
+
+    /// Says when a closed loop never had as many I/Os outstanding as it was asked for.
+    pub fn note_depth(&self) {
+        let (mut deepest, mut asked) = (0, 0);
+        for (stream, counters) in self.streams.iter().zip(&*self.counters) {
+            let issued: u64 = counters.issued.iter().sum();
+            let closed = stream.schedule.is_none() && stream.thinking.is_none();
+            if closed && issued >= u64::from(stream.depth) {
+                deepest += stream.deepest;
+                asked += stream.depth;
+            }
+        }
+        if deepest < asked {
+            self.say(Message::Event(Event::Note {
+                text: format!(
+                    "{deepest} of iodepth {asked} were outstanding at most: the target completes I/O inside the submitting call"
+                ),
+                worker: Some(self.worker),
+                target: None,
+            }));
+        }
     }
 
     /// The time of grace is over: what is in flight is reported and abandoned.

@@ -3,10 +3,13 @@
 //! Knows the grid, the ends of ramps and the tables that go back and forth. Knows no
 //! I/O but how many are in flight.
 
-use super::{State, LOG_BLOCK};
+use std::sync::atomic::Ordering;
+
+use super::{State, LOG_BLOCK, LOG_BLOCKS};
 use crate::control::Message;
 use crate::record::Table;
 use crate::rows::ops_of;
+use crate::samples::IoRecord;
 use crate::slots::NOT_HANDED;
 use crate::stream::Phase;
 
@@ -74,6 +77,7 @@ impl State {
             None => Box::new(Table::empty()),
         };
         next.start_ns = self.table.end_ns;
+        self.table_in_use.store(next.address(), Ordering::Release);
         let table = std::mem::replace(&mut self.table, next);
         self.say(Message::Cut {
             worker: self.worker,
@@ -104,9 +108,27 @@ impl State {
         self.hand_in(now, None);
     }
 
+    /// An empty block for records of single I/Os. When all the Plan's memory allows are on
+    /// their way to the file the worker waits for one: nothing is lost, and the load is
+    /// held back visibly (`wait_*`) instead of memory growing without bound.
+    fn log_block(&mut self) -> Vec<IoRecord> {
+        match self.log_spare.try_recv() {
+            Ok(block) => block,
+            Err(_) if self.log_blocks < LOG_BLOCKS => {
+                self.log_blocks += 1;
+                Vec::with_capacity(LOG_BLOCK)
+            }
+            Err(_) => self
+                .log_spare
+                .recv()
+                .unwrap_or_else(|_| Vec::with_capacity(LOG_BLOCK)),
+        }
+    }
+
     pub(super) fn send_log(&mut self) {
         if !self.log.is_empty() {
-            let records = std::mem::replace(&mut self.log, Vec::with_capacity(LOG_BLOCK));
+            let next = self.log_block();
+            let records = std::mem::replace(&mut self.log, next);
             self.say(Message::Ios {
                 worker: self.worker,
                 records,

@@ -180,6 +180,8 @@ fn run(plan: Plan, backend: Costly) -> Totals {
         rows: rows.clone(),
         table: Box::new(Table::new(rows.len()).unwrap()),
         spare,
+        log_spare: channel().1,
+        table_in_use: Arc::default(),
         out,
     });
     Worker { backend, state }.run().unwrap();

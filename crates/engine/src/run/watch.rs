@@ -1,0 +1,262 @@
+//! The main thread's eye on the workers: which are silent, late or lost.
+//!
+//! Knows when a worker should have ended and where its books lie in memory. A worker that
+//! is stuck in a system call cannot answer, so its slots, counters and table are read from
+//! outside, without its help.
+
+use super::{Run, LOST_NS};
+use crate::control::{StageStart, Stop};
+use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
+use crate::fault::Fault;
+use crate::plan::Backend;
+use crate::setup::Hand;
+use crate::slots::{Slot, NOT_HANDED};
+use crate::state::{flush_grace_ns, LEAVE_NS};
+
+/// Intervals are written this long after their end even when a worker is late.
+const LATE_NS: u64 = 1_000_000_000;
+/// Bounds of the time without a completion after which a worker is called silent.
+const SILENT_NS: (u64, u64) = (1_000_000_000, 10_000_000_000);
+
+/// What the main thread knows of one worker of the present stage.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// End of the last interval handed in, since the origin; `u64::MAX`: it has ended.
+    pub(super) progress_ns: u64,
+    /// I/Os it had completed when that number last changed, and when that was.
+    done: u64,
+    changed_ns: u64,
+    /// When its counters were last looked at.
+    looked_ns: u64,
+    /// Its silence was told.
+    told: bool,
+}
+
+impl Seen {
+    pub(super) fn new(start: StageStart) -> Self {
+        Self {
+            progress_ns: start.offset_ns,
+            done: 0,
+            changed_ns: start.clock_ns,
+            looked_ns: start.clock_ns,
+            told: false,
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.progress_ns == u64::MAX
+    }
+}
+
+impl Run {
+    /// Whatever no message tells: orders, a reader that is gone, silent and lost workers.
+    pub(super) fn look_up(
+        &mut self,
+        stage: u32,
+        hands: &[Hand],
+        seen: &mut [Seen],
+        start: StageStart,
+    ) -> Result<(), Fault> {
+        if self.speaker.is_alone() {
+            self.control.stop(Stop::Now);
+        }
+        let now = self.clock.now_ns();
+        let ordered = self.control.stopping() != Stop::No || self.control.stage_is_over(stage);
+        if ordered && self.stopped_ns.is_none() {
+            self.stopped_ns = Some(now);
+        }
+        for (hand, seen) in hands.iter().zip(seen.iter_mut()) {
+            if seen.has_ended() || self.is_virtual(hand) {
+                continue;
+            }
+            let deadline = self
+                .deadline(hand, start)
+                .saturating_add(self.grace_ns(hand));
+            if now > deadline.saturating_add(LOST_NS) {
+                self.give_up(stage, hand, seen.progress_ns, now)?;
+                seen.progress_ns = u64::MAX;
+            } else {
+                self.notice_silence(hand, seen, now);
+            }
+        }
+        self.write_complete(hands, seen)
+    }
+
+    fn is_virtual(&self, hand: &Hand) -> bool {
+        let backend = &self.plan.workers[hand.worker as usize].backend;
+        matches!(backend, Backend::Sim { .. })
+    }
+
+    /// Writes the intervals all workers have handed in, and those that are long over: the
+    /// rows of a late worker follow in a batch of their own.
+    pub(super) fn write_complete(&mut self, hands: &[Hand], seen: &[Seen]) -> Result<(), Fault> {
+        let complete = seen.iter().map(|seen| seen.progress_ns).min();
+        let mut complete = complete.unwrap_or(u64::MAX);
+        if complete == u64::MAX {
+            return Ok(());
+        }
+        if !hands.iter().any(|hand| self.is_virtual(hand)) {
+            let run_ns = self.clock.now_ns().saturating_sub(self.origin_ns);
+            complete = complete.max(run_ns.saturating_sub(LATE_NS));
+        }
+        self.write(|reporter, speaker| reporter.write_until(complete, speaker))
+    }
+
+    /// When a worker's streams are over at the latest, on the clock of the run.
+    fn deadline(&self, hand: &Hand, start: StageStart) -> u64 {
+        let ends = hand.streams.iter().map(|&id| {
+            let limits = &self.plan.streams[id as usize].limits;
+            let flushes = self.plan.streams[id as usize].flush.at_end;
+            if limits.runtime_ns == 0 || flushes {
+                u64::MAX
+            } else {
+                start.clock_ns + limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns
+            }
+        });
+        let planned = ends.max().unwrap_or(u64::MAX);
+        self.stopped_ns
+            .map_or(planned, |stopped| planned.min(stopped))
+    }
+
+    /// How long a worker may take to end after that: as it sees it itself.
+    fn grace_ns(&self, hand: &Hand) -> u64 {
+        let flushes = |&id: &u32| self.plan.streams[id as usize].flush.at_end;
+        let flushes = hand.streams.iter().any(flushes);
+        match self.control.stopping() {
+            Stop::Now => LEAVE_NS,
+            stop if flushes => self
+                .plan
+                .grace_ns
+                .saturating_add(flush_grace_ns(&self.plan, stop)),
+            _ => self.plan.grace_ns,
+        }
+    }
+
+    /// Says once that a worker has I/O in flight and nothing comes back.
+    fn notice_silence(&mut self, hand: &Hand, seen: &mut Seen, now: u64) {
+        // Looking at every counter is not for every time.
+        if now < seen.looked_ns.saturating_add(SILENT_NS.0) {
+            return;
+        }
+        seen.looked_ns = now;
+        let done = (0..hand.counters.len())
+            .map(|index| hand.counters.copy(index))
+            .map(|counters| {
+                counters
+                    .completed
+                    .iter()
+                    .chain(&counters.failed)
+                    .sum::<u64>()
+            })
+            .sum();
+        if done != seen.done {
+            (seen.done, seen.changed_ns, seen.told) = (done, now, false);
+            return;
+        }
+        let silent_ns = now - seen.changed_ns;
+        if seen.told || silent_ns < self.plan.grace_ns.clamp(SILENT_NS.0, SILENT_NS.1) {
+            return;
+        }
+        let Some(oldest) = in_flight(hand).min_by_key(|slot| slot.handed_ns) else {
+            return;
+        };
+        seen.told = true;
+        let text = format!(
+            "no I/O has completed for {:.1} s; {} in flight, the oldest is a {} of {} bytes at offset {} of {}",
+            silent_ns as f64 / 1e9,
+            in_flight(hand).count(),
+            oldest.op.name(),
+            oldest.len,
+            oldest.offset,
+            self.plan.targets[oldest.target as usize].path,
+        );
+        self.speaker.say(&Event::Note {
+            text,
+            worker: Some(hand.worker),
+            target: Some(oldest.target),
+        });
+    }
+
+    /// A worker is stuck in a system call: says what it waits for and takes what it had
+    /// counted since its last interval.
+    fn give_up(
+        &mut self,
+        stage: u32,
+        hand: &Hand,
+        progress_ns: u64,
+        now: u64,
+    ) -> Result<(), Fault> {
+        self.lost = true;
+        let t_ns = now - self.origin_ns;
+        for slot in in_flight(hand).take(MAX_ERRORS_PER_TARGET as usize) {
+            self.speaker.say(&Event::Hung {
+                t_ns,
+                stream: hand.streams[slot.stream as usize],
+                target: slot.target,
+                op: slot.op.name(),
+                offset: slot.offset,
+                bytes: slot.len,
+                age_ns: now.saturating_sub(slot.handed_ns),
+            });
+        }
+        self.salvage(stage, hand, (progress_ns, t_ns))?;
+        for (index, &stream) in hand.streams.iter().enumerate() {
+            if std::mem::replace(&mut self.ended[stream as usize], true) {
+                continue;
+            }
+            let counters = hand.counters.copy(index);
+            self.speaker.say(&Event::StreamEnd(Box::new(StreamEnd {
+                t_ns,
+                stream,
+                reason: "hung",
+                started_ns: counters.started_ns,
+                ramp_end_ns: counters.ramp_end_ns,
+                ended_ns: t_ns,
+                issued: counters.issued,
+                completed: counters.completed,
+                failed: counters.failed,
+                depth: counters.depth,
+                submit_batches: [0; 7],
+                complete_batches: [0; 7],
+                backend: backend_name(&self.plan.workers[hand.worker as usize].backend),
+            })));
+        }
+        Ok(())
+    }
+
+    /// Takes the interval a lost worker had begun.
+    fn salvage(&mut self, stage: u32, hand: &Hand, bounds_ns: (u64, u64)) -> Result<(), Fault> {
+        let copy = hand.table_in_use(bounds_ns).map_err(|error| {
+            Fault::broken(
+                format!("a lost worker's counters were not kept: {error}"),
+                "",
+            )
+        })?;
+        let Some(mut table) = copy else { return Ok(()) };
+        for slot in in_flight(hand) {
+            let ramp_end_ns = hand.counters.copy(slot.stream as usize).ramp_end_ns;
+            let row = slot.row + u32::from(ramp_end_ns > bounds_ns.1);
+            table.totals_mut(row).in_flight += 1;
+        }
+        self.reporter.take(&table, &hand.rows, stage);
+        Ok(())
+    }
+}
+
+/// The slots of a worker that are in flight, looked at from outside.
+fn in_flight(hand: &Hand) -> impl Iterator<Item = Slot> + '_ {
+    (0..hand.slots.len())
+        .map(|index| hand.slots.copy(index))
+        .filter(|slot| slot.handed_ns != NOT_HANDED)
+}
+
+fn backend_name(backend: &Backend) -> &'static str {
+    match backend {
+        Backend::IoUring { .. } => "io_uring",
+        Backend::Libaio {} => "libaio",
+        Backend::Psync {} => "psync",
+        Backend::Mmap {} => "mmap",
+        Backend::Null {} => "null",
+        Backend::Sim { .. } => "sim",
+    }
+}

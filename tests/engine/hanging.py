@@ -1,0 +1,87 @@
+"""A file that serves some reads and then never answers again, as a dead device does.
+
+A FUSE file system of one file, spoken to directly (`linux/fuse.h`, protocol 7.31). It needs
+root and `/dev/fuse`. Knows nothing of the engine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_IN = struct.Struct("<IIQQIIIHH")
+_OUT = struct.Struct("<IiQ")
+_FORGET, _GETATTR, _OPEN, _READ, _RELEASE, _INIT, _INTERRUPT = 2, 3, 14, 15, 18, 26, 36
+_DIRECT_IO = 1
+_DETACH = 2
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def missing() -> str | None:
+    """Why such a file cannot be had here; `None` when it can."""
+    if os.geteuid() != 0:
+        return "mounting needs root"
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "there is no /dev/fuse"
+    return None
+
+
+@contextmanager
+def hanging_file(path: Path, size_bytes: int, good_reads: int) -> Iterator[Path]:
+    """A file at `path` that answers `good_reads` reads (with zeros) and nothing after them."""
+    path.write_bytes(b"")
+    device = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={device},rootmode=100644,user_id=0,group_id=0,allow_other"
+    if _libc.mount(b"hanging", os.fsencode(path), b"fuse", 0, options.encode()) != 0:
+        number = ctypes.get_errno()
+        os.close(device)
+        raise OSError(number, os.strerror(number), str(path))
+    server = threading.Thread(target=_serve, args=(device, size_bytes, good_reads), daemon=True)
+    server.start()
+    try:
+        # The kernel learns here that there is nothing to flush at a close.
+        os.close(os.open(path, os.O_RDONLY))
+        yield path
+    finally:
+        _libc.umount2(os.fsencode(path), _DETACH)
+        server.join(0.1)
+        os.close(device)
+
+
+def _serve(device: int, size_bytes: int, good_reads: int) -> None:
+    left = good_reads
+    while left > 0:
+        try:
+            request = os.read(device, 1 << 17)
+        except OSError:
+            return  # unmounted
+        _, operation, unique, *_ = _IN.unpack_from(request)
+        if operation in (_FORGET, _INTERRUPT):
+            continue
+        number, body = _answer(operation, request[_IN.size :], size_bytes)
+        left -= operation == _READ
+        os.write(device, _OUT.pack(_OUT.size + len(body), -number, unique) + body)
+
+
+def _answer(operation: int, argument: bytes, size_bytes: int) -> tuple[int, bytes]:
+    if operation == _INIT:
+        return 0, struct.pack("<IIIIHHIIHH8I", 7, 31, 0, 0, 64, 64, 1 << 16, 1, 0, 0, *[0] * 8)
+    if operation == _GETATTR:
+        attributes = struct.pack("<6Q10I", 1, size_bytes, 0, 0, 0, 0, 0, 0, 0, 0o100644, 1, 0, 0, 0, 4096, 0)
+        return 0, struct.pack("<QII", 3600, 0, 0) + attributes
+    if operation == _OPEN:
+        return 0, struct.pack("<QII", 1, _DIRECT_IO, 0)
+    if operation == _READ:
+        return 0, bytes(struct.unpack_from("<QQI", argument)[2])
+    if operation == _RELEASE:
+        return 0, b""
+    return errno.ENOSYS, b""
