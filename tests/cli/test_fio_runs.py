@@ -246,3 +246,21 @@ def test_the_keys_are_those_of_fio(words: tuple[str, ...], tmp_path: Path) -> No
             assert a[name]["io_bytes"] + a[name]["total_ios"] >= 0
         total = sum(a[name]["total_ios"] for name in ("read", "write"))
         assert total == sum(b[name]["total_ios"] for name in ("read", "write"))
+
+
+def test_fio_replays_the_trace_of_a_run(tmp_path: Path) -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    words = ("--name=a", "--filename=f", "--size=64k", "--rw=randrw", "--bs=4k", "--write_iolog=a.log")
+    ran = document(*words, cwd=tmp_path)["jobs"][0]
+    done = subprocess.run(
+        ["fio", "--name=b", "--read_iolog=a.log", "--replay_no_stall=1", "--output-format=json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    replayed = json.loads(done.stdout)["jobs"][0]
+    for way in ("read", "write"):
+        assert replayed[way]["io_bytes"] == ran[way]["io_bytes"] > 0

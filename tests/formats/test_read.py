@@ -197,7 +197,6 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
         "steadystate=iops:1%",
         "ss=iops:1%",
         "read_iolog=x",
-        "write_iolog=x",
         "atomic=1",
         "wait_for=b",
         "latency_target=10ms",

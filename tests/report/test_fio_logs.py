@@ -5,9 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
-from loadstone.report.fio import logs, packed
+from loadstone.report.fio import iolog, logs, packed
 
 from . import fio_small_run
 
@@ -139,3 +140,24 @@ def test_the_bandwidth_log_of_all_jobs(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["agg-read_bw.log", "agg-write_bw.log", "agg-trim_bw.log"]
     assert paths[0].read_text().splitlines()[0].split(", ")[1:] == ["800", "0", "0", "0"]
     assert paths[2].read_text() == ""
+
+
+def test_a_trace_is_sorted_by_submission_and_says_which_files(tmp_path: Path) -> None:
+    source = fio_small_run.source(
+        fio_small_run.JOB.replace("write_iops_log=after", "write_iolog=after.iolog")
+    )
+    rows = fio_small_run.ios().collect()
+    # The second I/O took so long that it was submitted first.
+    clat = pl.Series("clat_ns", [50_000, 150_000_000, 50_000, 50_000], dtype=pl.UInt64)
+    failed = pl.Series("error", [0, 0, 0, 5], dtype=pl.Int32)
+    assert iolog.write(source, rows.with_columns(clat, failed).lazy(), tmp_path) == [tmp_path / "after.iolog"]
+    path = source.plan.targets[1].path
+    assert (tmp_path / "after.iolog").read_text().splitlines() == [
+        "fio version 3 iolog",
+        f"0 {path} add",
+        f"0 {path} open",
+        f"0 {path} write 4096 4096",
+        f"49950 {path} write 0 4096",
+        f"249950 {path} write 8192 4096",
+        f"249950 {path} close",
+    ]

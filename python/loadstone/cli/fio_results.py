@@ -79,7 +79,7 @@ class Results:
 
     def end(self, bundle: Path, error: Exception | None) -> bool:
         """Print the results and write the logs; return whether a job failed."""
-        from loadstone.report.fio import collect, logs
+        from loadstone.report.fio import collect, iolog, logs
 
         source = self._source(bundle)
         report = collect.report(source)
@@ -87,7 +87,10 @@ class Results:
             if line.error:
                 self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")
         self._print(report)
-        logs.write(source, self._ios(bundle), Path())
+        ios = self._ios(bundle)
+        logs.write(source, ios, Path())
+        if ios is not None:
+            iolog.write(source, ios, Path())
         if self._asked.bandwidth_log:
             logs.write_aggregate(source, Path())
         return error is not None or any(line.error for line in report.lines)

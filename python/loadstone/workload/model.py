@@ -130,6 +130,8 @@ class LogRequests(_Model):
     alternate_epoch_clock_id: int | None = None
     store_compressed: bool | None = None
     compression_bytes: int | None = None
+    iolog: str | None = None
+    """Where a trace of every I/O goes."""
 
     @property
     def wanted(self) -> bool:
@@ -138,8 +140,9 @@ class LogRequests(_Model):
 
     @property
     def every_io(self) -> bool:
-        """Whether a log with a line per I/O is asked for."""
-        return any(log is not None for log in (self.bw, self.iops, self.lat)) and not self.avg_msec
+        """Whether a log or a trace with a line per I/O is asked for."""
+        logs = any(log is not None for log in (self.bw, self.iops, self.lat)) and not self.avg_msec
+        return logs or self.iolog is not None
 
 
 class StatRequests(_Model):

@@ -103,7 +103,6 @@ _REFUSED_REST: Final = (
     refused("latency_window", _LATENCY, off=ZERO),
     refused("latency_percentile", _LATENCY, off=("100", "100.0")),
     refused("latency_run", _LATENCY, off=ZERO),
-    refused("write_iolog", _TRACE),
     refused("read_iolog", _TRACE),
     refused("read_iolog_chunked", _TRACE, off=ZERO),
     refused("replay_no_stall", _TRACE, off=ZERO),

@@ -370,6 +370,7 @@ RESULTS: Final = (
     boolean("log_unix_epoch", "logs.unix_epoch"),
     boolean("log_alternate_epoch", "logs.alternate_epoch"),
     number("log_alternate_epoch_clock_id", "logs.alternate_epoch_clock_id"),
+    text("write_iolog", "logs.iolog", why="Version 3, written after the run, sorted by time of submission."),
     boolean("log_store_compressed", "logs.store_compressed"),
     size("log_compression", "logs.compression_bytes"),
     number("bwavgtime", "stats.bw_window_msec", low=1),

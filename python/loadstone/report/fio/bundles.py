@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from loadstone.bundle import layout
 from loadstone.errors import BundleError
-from loadstone.report.fio import collect, document, logs, monitored, normal, terse
+from loadstone.report.fio import collect, document, iolog, logs, monitored, normal, terse
 from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -75,4 +75,6 @@ def write_logs(bundle: Bundle, directory: Path) -> list[Path]:
     A run that asked for none gets averages of bandwidth, IOPS and latencies over the
     run's own intervals, by the names `<job>_<kind>.<N>.log`.
     """
-    return logs.write(logs.asked_or_default(source(bundle)), logs.ios_of(bundle), directory)
+    found, ios = source(bundle), logs.ios_of(bundle)
+    written = logs.write(logs.asked_or_default(found), ios, directory)
+    return written if ios is None else [*written, *iolog.write(found, ios, directory)]
