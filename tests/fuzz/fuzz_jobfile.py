@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SECONDS_PER_FILE = 5
+STANDSTILL_SECONDS = 60
 MAX_CLONES = 2000
 """Larger runs are only read: planning them takes seconds and tries nothing new."""
 ROOT = Path(__file__).parents[1]
@@ -165,11 +166,14 @@ def main() -> int:
     rng = random.Random(arguments.seed)
     files = corpus()
     counts: dict[str, int] = {}
+    signal.signal(signal.SIGPROF, too_long)
     signal.signal(signal.SIGALRM, too_long)
     end = time.monotonic() + arguments.minutes * 60
     while time.monotonic() < end:
         data = make(files, rng)
-        signal.alarm(SECONDS_PER_FILE)
+        # Processor time, because the machine may be busy; the clock only against a standstill.
+        signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_FILE)
+        signal.alarm(STANDSTILL_SECONDS)
         try:
             outcome = one(data, rng)
         except LoadstoneError as refusal:
@@ -182,6 +186,7 @@ def main() -> int:
             print(f"FINDING: seed {arguments.seed}, after {sum(counts.values())} files:\n{data!r}")
             return 1
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
         counts[outcome] = counts.get(outcome, 0) + 1
     total = sum(counts.values())
