@@ -13,6 +13,7 @@ from rich.text import Text
 
 from loadstone.analysis.summary import summarise
 from loadstone.report import units
+from loadstone.report.said import cost, rate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,6 +45,8 @@ def summary(bundle: Bundle, console: Console) -> None:
         console.print(Text("± is one standard error; latency runs from the intended start to the end", "dim"))
     else:
         console.print("nothing was measured")
+    for row in made.pacing:
+        console.print(Text(rate(row), "" if row.held else "yellow"))
     for line in _facts(made):
         console.print(Text(line))
     for problem in made.problems:
@@ -107,6 +110,7 @@ def _facts(made: Summary) -> list[str]:
             f"CPU per I/O: {units.duration(cpu.user_ns_per_io)} user + "
             f"{units.duration(cpu.system_ns_per_io)} system, kernel workers included"
         )
+    lines += cost(made.tool)
     shorts = made.total.data.shorts if made.total.data else 0
     if shorts:
         lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from loadstone.bundle.read import Bundle
+from loadstone.plan.model import Plan
+from loadstone.report import page, terminal
+from tests.support import runs
+from tests.support.runs import Job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def calibration(ceiling_iops: float) -> dict[str, Any]:
+    stage = {"stage": 0, "ceiling_iops": ceiling_iops, "ops": 300_000, "measured_ns": 300_000_000}
+    cpu = {"cpu_user_ns": 9_000_000, "cpu_system_ns": 0, "ops": 300_000}
+    return {"type": "calibration", "stages": [stage], **cpu}
+
+
+def printed(bundle: Bundle) -> str:
+    out = io.StringIO()
+    terminal.summary(bundle, Console(file=out, width=200, highlight=False))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("done_hz", "words"), [(2_000.0, "rate held"), (1_000.0, "RATE NOT HELD")])
+def test_a_rate_and_whether_it_was_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done_hz: float, words: str
+) -> None:
+    made = runs.plan_of
+
+    def asked(jobs: tuple[Job, ...], *rest: Any, **more: Any) -> Any:
+        """The Plan asks for 2,000 a second, whatever the samples say."""
+        document = made(jobs, *rest, **more).model_dump(mode="json")
+        for stream in document["streams"]:
+            stream["pace"]["read"]["amount"]["per_second"] = 2_000.0
+        return Plan.model_validate_json(json.dumps(document))
+
+    monkeypatch.setattr(runs, "plan_of", asked)
+    run = runs.make(tmp_path / "b", Job("users", {"read": done_hz}, paced=True))
+    bundle = Bundle.open(run.path)
+    text = printed(bundle)
+    assert f"{words}: users read" in text
+    assert "2.00k/s asked for; started late by p50" in text
+    assert ("NOT HELD" in page.render(bundle)) == ("NOT" in words)
+
+
+@pytest.mark.parametrize(("ceiling", "share", "near"), [(1e6, 0.1, False), (1_500.0, 66.7, True)])
+def test_how_near_the_generator_was_to_its_limit(
+    tmp_path: Path, ceiling: float, share: float, near: bool
+) -> None:
+    run = runs.make(tmp_path / "b", Job(), extra_events=[calibration(ceiling)])
+    bundle = Bundle.open(run.path)
+    text = printed(bundle)
+    found = re.search(r"Load generator: (\S+) %", text)
+    assert found
+    assert float(found[1]) == pytest.approx(share, rel=0.05)
+    assert "30 ns user per I/O" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert ("measures itself" in text) == near
+    assert "of the" in page.render(bundle)
+
+
+def test_without_a_calibration_nothing_is_said_of_a_limit(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "b", Job())
+    assert "Load generator" not in printed(Bundle.open(run.path))
