@@ -9,6 +9,7 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::backend::discard::{ring_discards, Discarding};
 use crate::backend::libaio::Libaio;
 use crate::backend::medium::Medium;
 use crate::backend::mmap::Mmap;
@@ -209,6 +210,15 @@ fn body(kit: Kit) {
                     target: None,
                 }));
             }
+            if discards_itself(&kit, &files) {
+                let _ = out.send(Message::Event(Event::Note {
+                    text: "io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into(),
+                    worker: Some(worker),
+                    target: None,
+                }));
+                let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
+                return drive(kit, backend, "io_uring", &local);
+            }
             drive(kit, backend, "io_uring", &local);
         }
         plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), "null", &local),
@@ -239,6 +249,18 @@ fn body(kit: Kit) {
             let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
             drive(kit, Ok(backend), "sim", &local);
         }
+    }
+}
+
+/// True when the worker trims a block device and the ring cannot.
+fn discards_itself(kit: &Kit, files: &[OpenFile]) -> bool {
+    let trims = |&id: &u32| kit.stage.plan.streams[id as usize].pattern.trim_percent > 0;
+    let block = files
+        .iter()
+        .find(|file| file.kind == plan::TargetKind::Block);
+    match block.filter(|_| kit.streams.iter().any(trims)) {
+        Some(file) => !ring_discards(file).unwrap_or(true),
+        None => false,
     }
 }
 

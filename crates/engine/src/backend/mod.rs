@@ -8,6 +8,7 @@ use std::os::fd::RawFd;
 
 use crate::plan::TargetKind;
 
+pub mod discard;
 pub mod libaio;
 pub mod medium;
 pub mod mmap;
