@@ -60,3 +60,11 @@ def test_the_record_of_every_io_is_whole_and_bounded(tmp_path: Path) -> None:
     assert outcome.of("end")[0]["rss_peak_bytes"] <= 1.1 * outcome.of("hello")[0]["memory_bytes"]
     offsets = arrow_rows(outcome.out / "ios.arrows", ["offset"])
     assert len(offsets) == count
+
+
+def test_many_buffers_are_not_pinned_before_the_first_io(tmp_path: Path) -> None:
+    made = target(tmp_path / "data", size_bytes=SIZE, create=True, direct=True, layout=layout(SIZE))
+    wide = stream(ops=64, iodepth=64, block_bytes=1 << 18, length_bytes=SIZE)
+    outcome = run(plan([made], [wide]), tmp_path)
+    assert outcome.total("ops") == 64
+    assert [event for event in outcome.of("note") if "16 MiB of buffers are not registered" in event["text"]]

@@ -36,6 +36,10 @@ use crate::worker::Worker;
 /// Stack of a worker: its loop needs little.
 const STACK_BYTES: usize = 256 * 1024;
 
+/// Buffers up to this size are registered. Pinning touches and zeroes every page before the
+/// first I/O, about a millisecond for each MiB; it is also the usual `RLIMIT_MEMLOCK`.
+const MAX_PINNED_BYTES: usize = 8 << 20;
+
 /// What all workers of a stage share.
 #[derive(Debug, Clone)]
 pub struct Stage {
@@ -197,11 +201,18 @@ fn body(kit: Kit) {
         } => {
             let options = UringOptions {
                 registered_files: *registered_files,
-                fixed_buffers: *fixed_buffers,
+                fixed_buffers: *fixed_buffers && kit.buffers.len() <= MAX_PINNED_BYTES,
                 iopoll: *iopoll,
                 sqpoll: *sqpoll,
             };
             let mut notes = Vec::new();
+            if *fixed_buffers && !options.fixed_buffers && files.iter().any(|file| file.direct) {
+                notes.push(format!(
+                    "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
+                    kit.buffers.len() >> 20,
+                    MAX_PINNED_BYTES >> 20,
+                ));
+            }
             let backend = Uring::new(clock, options, &files, depth, &kit.buffers, &mut notes);
             for text in notes {
                 let _ = out.send(Message::Event(Event::Note {
