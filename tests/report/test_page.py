@@ -28,7 +28,7 @@ def several(tmp_path: Path) -> Bundle:
 
 
 def test_a_page_needs_nothing_but_itself(tmp_path: Path) -> None:
-    html = page.render(several(tmp_path))
+    html = page.render(summarise(several(tmp_path)))
     assert "<script" not in html
     addresses = set(re.findall(r"https?://[^\s\"'<)]+", html))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
@@ -37,7 +37,7 @@ def test_a_page_needs_nothing_but_itself(tmp_path: Path) -> None:
 
 
 def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
-    html = page.render(several(tmp_path))
+    html = page.render(summarise(several(tmp_path)))
     assert "[&lt;job&gt;]\nbs=4k &amp; more" in html
     assert "second &amp; last" in html
     assert "/mnt/test/data0" in html
@@ -50,14 +50,14 @@ def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
 
 
 def test_no_raw_floats_in_the_tables(tmp_path: Path) -> None:
-    html = page.render(several(tmp_path))
+    html = page.render(summarise(several(tmp_path)))
     tables = "".join(re.findall(r"<tbody>.*?</tbody>", html, re.DOTALL))
     assert not re.findall(r"\d\.\d{4,}", tables)
 
 
 def test_many_jobs_have_one_set_of_charts_and_a_table_of_their_own(tmp_path: Path) -> None:
     jobs = [Job(f"j{number}", {"read": 100}) for number in range(40)]
-    html = page.render(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=2).path))
+    html = page.render(summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=2).path)))
     assert html.count("Latency heat map") >= 1
     assert "All jobs" in html
     assert "40 jobs, j0 to j39" in html
@@ -67,7 +67,7 @@ def test_many_jobs_have_one_set_of_charts_and_a_table_of_their_own(tmp_path: Pat
 
 @pytest.mark.parametrize("seal", ["complete", "interrupted", "failed", None])
 def test_every_status_is_said(tmp_path: Path, seal: str | None) -> None:
-    html = page.render(Bundle.open(runs.make(tmp_path / "b", seconds=1, seal=seal).path))
+    html = page.render(summarise(Bundle.open(runs.make(tmp_path / "b", seconds=1, seal=seal).path)))
     status = seal or "partial"
     assert f'<span class="status {status}">{status}</span>' in html
     assert page.STATUS[status] in html
@@ -78,12 +78,12 @@ def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1, seal=None, host=False, extra_events=[fatal])
     (run.path / "samples.arrows").unlink()
     bundle = Bundle.open(run.path)
-    html = page.render(bundle)
+    html = page.render(summarise(bundle))
     assert "Nothing was measured" in html
     assert "cannot open /dev/x (plug it in)" in html
     assert "<figure" not in html
     with pytest.raises(InputError, match="nothing to draw"):
-        page.write(bundle, tmp_path / "x.svg")
+        page.write(summarise(bundle), tmp_path / "x.svg")
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
 )
 def test_every_format_is_written(tmp_path: Path, ending: str, start: bytes) -> None:
     bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
-    page.write(bundle, tmp_path / f"x{ending}")
+    page.write(summarise(bundle), tmp_path / f"x{ending}")
     assert (tmp_path / f"x{ending}").read_bytes().startswith(start)
 
 
 def test_another_ending_and_a_place_that_is_not_there_are_refused(tmp_path: Path) -> None:
     bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
     with pytest.raises(InputError, match=r"\.docx.*one of \.html"):
-        page.write(bundle, tmp_path / "x.docx")
+        page.write(summarise(bundle), tmp_path / "x.docx")
     with pytest.raises(InputError, match="cannot be written"):
-        page.write(bundle, tmp_path / "none" / "x.html")
+        page.write(summarise(bundle), tmp_path / "none" / "x.html")
 
 
 def test_charts_hold_the_series_and_leave_gaps_open(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_tail_goes_out_to_the_slowest_io(tmp_path: Path) -> None:
 
 def printed(bundle: Bundle, width: int) -> str:
     out = io.StringIO()
-    terminal.summary(bundle, Console(file=out, width=width, highlight=False))
+    terminal.summary(summarise(bundle), Console(file=out, width=width, highlight=False))
     return out.getvalue().replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -158,9 +158,22 @@ def test_the_terminal_shows_jobs_wide_and_narrow(tmp_path: Path) -> None:
         assert "CPU per I/O: 100 ns user + 1.50 µs system" in text
         assert "note: mind this" in text
         assert "Input/output error (EIO)" in " ".join(text.split())
-    assert re.search(r"a +read +\S+ ± \S+k? ", wide)
+    assert re.search(r"a +read +\S+ ± \S+k? +\S+ ± \S+ MiB/s", wide)
     assert max(map(len, narrow.splitlines())) <= 80
+    assert re.search(r"^a +read +\S+ ± \S+ +\S+ MiB/s +\S+ µs +\S+ µs", narrow, re.MULTILINE)
     assert "total" in wide
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_a_row_of_the_terminal_fits_in_one_line(tmp_path: Path, width: int) -> None:
+    run = runs.make(tmp_path / "b", Job("a-job-with-a-long-name"), Job("b", {"write": 50}), seconds=3)
+    rows = [
+        line
+        for line in printed(Bundle.open(run.path), width).splitlines()
+        if " ± " in line and "is" not in line
+    ]
+    assert len(rows) == 4
+    assert max(map(len, rows)) <= width
 
 
 def test_rates_of_jobs_one_after_the_other_are_not_summed_up(tmp_path: Path) -> None:

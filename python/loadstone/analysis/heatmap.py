@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.histogram import BUCKETS, SUB_BITS, lows_of
+from loadstone.analysis.totals import SYNC
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, Measurement
@@ -26,20 +27,23 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     `share` of the window's I/Os.
     """
     every = max(1, round(window_ns / measurement.plan.interval_ns))
-    cells = (
+    bounds = (
         measurement.rows(by)
-        .filter((pl.col("key") == key) & (pl.col("op") < 3))
-        .with_columns((pl.col("interval") // every).alias("window"))
-        .with_columns(
-            pl.col("start_ns").min().over("window"),
-            pl.col("end_ns").max().over("window"),
-        )
-        .filter(pl.col("lat_bucket").list.len() > 0)
-        .select("start_ns", "end_ns", "lat_bucket", "lat_count")
-        .explode("lat_bucket", "lat_count")
-        .with_columns((pl.col("lat_bucket") // BUCKETS_PER_ROW).cast(pl.Int64).alias("row"))
-        .group_by("start_ns", "end_ns", "row")
-        .agg(pl.col("lat_count").cast(pl.Int64).sum().alias("count"))
+        .filter(pl.col("key") == key)
+        .group_by((pl.col("interval") // every).alias("window"))
+        .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+    )
+    parts = [
+        pl.DataFrame({"window": np.full(len(buckets), window, np.uint32), "bucket": buckets, "count": counts})
+        for (line, op, _, window), (buckets, counts) in measurement.windows(by, "lat", every).items()
+        if line == key and op < SYNC
+    ]
+    empty = pl.DataFrame(schema={"window": pl.UInt32, "bucket": pl.Int64, "count": pl.Int64})
+    cells = (
+        pl.concat([empty, *parts])
+        .join(bounds, on="window")
+        .group_by("start_ns", "end_ns", (pl.col("bucket") // BUCKETS_PER_ROW).alias("row"))
+        .agg(pl.col("count").sum())
         .sort("start_ns", "row")
     )
     rows = cells["row"].to_numpy()

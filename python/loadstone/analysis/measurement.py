@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.histogram import Histogram, grouped
+from loadstone.bundle import layout
+from loadstone.bundle.layout import LATENCIES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,9 +43,7 @@ class Measurement:
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
         self.plan: Plan = bundle.plan
-        self.samples: pl.DataFrame = bundle.samples()
         self._lines: dict[By, list[Line]] = {}
-        self._histograms: dict[str, dict[tuple[int, int], Histogram]] = {}
 
     def lines(self, by: By) -> list[Line]:
         """Return the lines of a grouping in the Plan's order; cells without a target are in no target."""
@@ -60,33 +60,68 @@ class Measurement:
             ]
         return self._lines[by]
 
+    @property
+    def samples(self) -> pl.DataFrame:
+        """The samples without their histograms; `*_samples` says how many each of those holds."""
+        return self._read[0]
+
     def rows(self, by: By) -> pl.DataFrame:
-        """Return the samples with a column `key`, the line each row belongs to."""
-        pairs = [(cell, line.key) for line in self.lines(by) for cell in line.cells]
-        keys = pl.DataFrame(pairs, schema={"cell": pl.UInt32, "key": pl.UInt32}, orient="row")
-        return self.samples.join(keys, on="cell", how="inner", maintain_order="left")
+        """Return `samples` with a column `key`, the line each row belongs to."""
+        return self._keyed(self.samples, by)
+
+    def windows(
+        self, by: By, latency: str, every: int
+    ) -> dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return buckets and counts of each (key, op, stage, window of `every` intervals), ramps included.
+
+        Sorted by key. One pass over the histograms of this latency; only what is not empty is kept.
+        """
+        keys = ("key", "op", "stage", "window")
+        columns = ["cell", "op", "stage", "interval", f"{latency}_bucket", f"{latency}_count"]
+        found: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+        for piece in self.bundle.sample_pieces(columns):
+            rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
+            for (key, op, stage, window), buckets, counts in grouped(rows, latency, keys):
+                found.setdefault((key, op, stage, window), []).append((buckets, counts))
+        return {name: _one(parts) for name, parts in sorted(found.items())}
 
     def histograms(self, latency: str) -> dict[tuple[int, int], Histogram]:
         """Return the measured histogram of each (cell, op) that has samples of this latency.
 
         Every grouping is a sum of these; the samples are gone through once.
         """
-        if latency not in self._histograms:
-            names = [f"{latency}_bucket", f"{latency}_count"]
-            counts = (
-                self.samples.filter(~pl.col("ramp") & (pl.col(names[0]).list.len() > 0))
-                .select("cell", "op", *names)
-                .explode(names)
-                .group_by("cell", "op", names[0])
-                .agg(pl.col(names[1]).cast(pl.Int64).sum())
-            )
-            self._histograms[latency] = {
-                (int(str(cell)), int(str(op))): Histogram.of(
-                    *(part[name].to_numpy().astype(np.int64) for name in names)
-                )
-                for (cell, op), part in counts.partition_by("cell", "op", as_dict=True).items()
-            }
-        return self._histograms[latency]
+        return self._read[1][latency]
+
+    @cached_property
+    def _read(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, int], Histogram]]]:
+        """One pass over the samples: the columns that are numbers, and the histograms added up."""
+        lists = [f"{latency}_{name}" for latency in LATENCIES for name in ("bucket", "count")]
+        totals = [
+            pl.col(f"{latency}_count").list.sum().cast(pl.Int64).alias(f"{latency}_samples")
+            for latency in LATENCIES
+        ]
+        tables = [layout.SAMPLES.to_frame().with_columns(totals).drop(lists)]
+        sums: dict[str, dict[tuple[int, int], Histogram]] = {latency: {} for latency in LATENCIES}
+        for piece in self.bundle.sample_pieces():
+            numbers = piece.with_columns(totals).drop(lists)
+            # A copy: columns that are kept as they are would keep the whole piece in memory.
+            tables.append(numbers[np.arange(numbers.height)])
+            measured = piece.filter(~pl.col("ramp"))
+            for latency in LATENCIES:
+                for (cell, op), buckets, counts in grouped(measured, latency, ("cell", "op")):
+                    found = sums[latency].setdefault((cell, op), Histogram.empty())
+                    found.counts[buckets] += counts
+        return pl.concat(tables), sums
+
+    def _keyed(self, table: pl.DataFrame, by: By) -> pl.DataFrame:
+        """Add `key`; rows of cells in no line are left out. The columns themselves are shared."""
+        key_of = np.full(len(self.plan.cells), -1, np.int64)
+        for line in self.lines(by):
+            key_of[list(line.cells)] = line.key
+        keys = pl.Series("key", key_of[table["cell"].to_numpy()])
+        keyed = table.with_columns(keys)
+        lost = bool((key_of < 0).any())
+        return (keyed.filter(pl.col("key") >= 0) if lost else keyed).cast({"key": pl.UInt32})
 
     def stages_of(self, line: Line) -> list[int]:
         """Return the stages a line's streams run in, ascending."""
@@ -192,3 +227,14 @@ class Measurement:
             ),
             None,
         )
+
+
+def _one(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Add up histograms, each as buckets and counts."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Histogram.of(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    used = np.flatnonzero(whole.counts)
+    return used, whole.counts[used]

@@ -16,6 +16,8 @@ from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from loadstone.analysis.measurement import By, Measurement
 
 MIN_COVER: Final = 0.1
@@ -53,9 +55,11 @@ def series(
         pl.col("key").replace_strict(names, return_dtype=pl.String).alias("name"),
         pl.col("op").replace_strict(dict(enumerate(OPS)), return_dtype=pl.String),
     )
-    found = [
-        _percentiles(b, c, percentiles) for b, c in zip(windows["buckets"], windows["counts"], strict=True)
-    ]
+    if not percentiles:
+        return shaped.select(_empty(percentiles).columns)
+    histograms = measurement.windows(by, latency, every)
+    names_of = windows.select("key", "op", "stage", "window").iter_rows()
+    found = [_percentiles(histograms.get(name), percentiles) for name in names_of]
     columns = [
         pl.Series(percentile_column(percent), [one[index] for one in found], pl.Int64)
         for index, percent in enumerate(percentiles)
@@ -64,7 +68,7 @@ def series(
 
 
 def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
-    done = pl.col(f"{latency}_count").list.len() > 0
+    done = pl.col(f"{latency}_samples") > 0
     return (
         rows.group_by("key", "op", "stage", "window")
         .agg(
@@ -73,10 +77,8 @@ def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
             pl.col("ramp").all(),
             pl.col("ops", "bytes", "errors").sum(),
             pl.col(f"{latency}_sum_ns").sum().alias("sum_ns"),
-            pl.col(f"{latency}_count").list.sum().cast(pl.Int64).sum().alias("samples"),
+            pl.col(f"{latency}_samples").sum().alias("samples"),
             pl.col(f"{latency}_max_ns").filter(done).max().cast(pl.Int64).alias("max_ns"),
-            pl.col(f"{latency}_bucket").explode().alias("buckets"),
-            pl.col(f"{latency}_count").explode().alias("counts"),
         )
         .sort("key", "op", "stage", "window")
     )
@@ -97,14 +99,11 @@ def _rates(measurement: Measurement, by: By, part: pl.DataFrame) -> pl.DataFrame
 
 
 def _percentiles(
-    buckets: pl.Series | None, counts: pl.Series | None, percentiles: tuple[float, ...]
+    bins: tuple[NDArray[np.int64], NDArray[np.int64]] | None, percentiles: tuple[float, ...]
 ) -> list[int | None]:
-    if buckets is None or counts is None:
+    if bins is None:
         return [None] * len(percentiles)
-    kept = counts.is_not_null()
-    histogram = Histogram.of(
-        buckets.filter(kept).to_numpy().astype(np.int64), counts.filter(kept).to_numpy().astype(np.int64)
-    )
+    histogram = Histogram.of(*bins)
     return [histogram.percentile(percent) for percent in percentiles]
 
 

@@ -185,7 +185,10 @@ class Summary:
 
     def _job(self, total: Total) -> shape.Job:
         streams = [self.measurement.plan.streams[index] for index in total.line.streams]
-        units = [unit for unit in self.totals("unit") if unit.line.cells <= total.line.cells]
+        lines = self.measurement.lines("unit")
+        apart = sum(unit.cells <= total.line.cells for unit in lines) > 1
+        # Not even added up when a job is one unit: it would be the same numbers again.
+        units = [unit for unit in self.totals("unit") if unit.line.cells <= total.line.cells] if apart else []
         return shape.Job(
             **self._line(total),
             group=self.group_of(total),
@@ -194,7 +197,7 @@ class Summary:
             iodepth=list(dict.fromkeys(stream.iodepth for stream in streams)),
             backends=self.backends_of(total),
             pacing=[_pacing(row) for row in self.pacing if row.job_key == total.line.key],
-            units=[shape.Line(**self._line(unit)) for unit in units] if len(units) > 1 else None,
+            units=[shape.Line(**self._line(unit)) for unit in units] or None,
         )
 
     def group_of(self, total: Total) -> int:

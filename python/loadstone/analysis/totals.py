@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, Line, Measurement
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-DATA: Final = 255
-"""Stands in the `op` column for reads, writes and trims together. Syncs move no data and are apart."""
 SYNC: Final = OPS.index("sync")
+"""Syncs move no data: they are not among the reads, writes and trims together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,82 +75,110 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
 
     A line without a single measured interval has `data` `None` and no `ops`.
     """
-    rows = measurement.rows(by).filter(~pl.col("ramp"))
-    intervals = _per_interval(rows)
+    rows = measurement.rows(by)
+    if rows["ramp"].any():
+        rows = rows.filter(~pl.col("ramp"))
+    intervals, extremes = _per_interval(rows), _extremes(rows)
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
-    parts = {
-        (int(str(key[0])), int(str(key[1]))): part
-        for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items()
-    }
+    parts: dict[int, dict[int, pl.DataFrame]] = {}
+    for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items():
+        parts.setdefault(int(str(key[0])), {})[int(str(key[1]))] = part
     made: list[Total] = []
     for line in measurement.lines(by):
+        mine = parts.get(line.key, {})
         found: dict[int, Stats] = {}
-        for op in (DATA, *range(len(OPS))):
-            part = parts.get((line.key, op))
-            if part is not None and (op == DATA or int((part["ops"] + part["errors"]).sum())):
-                mine = {kind: counts.get((line.key, op)) for kind, counts in histograms.items()}
-                found[op] = _stats(measurement, line, part, mine)
-        ops = {OPS[op]: stats for op, stats in found.items() if op != DATA}
-        made.append(Total(line, measurement.measured_ns(line), found.get(DATA), ops))
+        for op, part in mine.items():
+            pair = (line.key, op)
+            known = {kind: counts[pair] for kind, counts in histograms.items() if pair in counts}
+            found[op] = _stats(measurement, line, part, known, extremes[pair])
+        moving = [op for op in mine if op != SYNC]
+        ops = {OPS[op]: stats for op, stats in found.items() if stats.operations + stats.errors}
+        data = found[moving[0]] if len(moving) == 1 else None
+        if len(moving) > 1:
+            together = _per_interval(pl.concat(mine[op] for op in moving).drop("op"), op=False)
+            added = {kind: _added(counts, line.key, moving) for kind, counts in histograms.items()}
+            known = {kind: histogram for kind, histogram in added.items() if histogram is not None}
+            of_all = _merged([extremes[line.key, op] for op in moving])
+            data = _stats(measurement, line, together, known, of_all)
+        made.append(Total(line, measurement.measured_ns(line), data, ops))
     return made
 
 
-def _per_interval(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per (key, op, interval), and per (key, `DATA`, interval); sums and extremes."""
+def _per_interval(rows: pl.DataFrame, *, op: bool = True) -> pl.DataFrame:
+    """One row per (key, op, interval), or per (key, interval), in this order."""
     sums = ["ops", "bytes", "errors", "shorts"]
     for latency in LATENCIES:
-        sums += [f"{latency}_sum_ns", f"{latency}_sumsq_ns2"]
-    extremes = [
-        extreme
+        sums += [f"{latency}_sum_ns", f"{latency}_samples"]
+    keys = ["key", "op", "interval"] if op else ["key", "interval"]
+    kept = [pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("stage").min(), pl.col(sums).sum()]
+    return rows.group_by(keys).agg(kept).sort(keys)
+
+
+_Extremes = dict[str, tuple[float, int | None, int]]
+"""By latency: sum of squares, minimum, maximum."""
+
+
+def _extremes(rows: pl.DataFrame) -> dict[tuple[int, int], _Extremes]:
+    wanted = [
+        one
         for latency in LATENCIES
-        for extreme in (
+        for one in (
+            pl.col(f"{latency}_sumsq_ns2").sum(),
             # Not every I/O has every latency: only those of paced streams have waited.
-            pl.col(f"{latency}_count").list.sum().cast(pl.Int64).sum().alias(f"{latency}_samples"),
-            pl.col(f"{latency}_min_ns").filter(pl.col(f"{latency}_count").list.len() > 0).min(),
+            pl.col(f"{latency}_min_ns").filter(pl.col(f"{latency}_samples") > 0).min(),
             pl.col(f"{latency}_max_ns").max(),
         )
     ]
-    both = pl.concat(
-        [rows, rows.filter(pl.col("op") != SYNC).with_columns(pl.lit(DATA, pl.UInt8).alias("op"))]
-    )
-    return (
-        both.group_by("key", "op", "interval")
-        .agg(
-            pl.col("start_ns").min(),
-            pl.col("end_ns").max(),
-            pl.col("stage").min(),
-            pl.col(sums).sum(),
-            *extremes,
+    found: dict[tuple[int, int], _Extremes] = {}
+    for key, op, *values in rows.group_by("key", "op").agg(wanted).iter_rows():
+        found[key, op] = {latency: tuple(values[3 * at : 3 * at + 3]) for at, latency in enumerate(LATENCIES)}
+    return found
+
+
+def _merged(parts: list[_Extremes]) -> _Extremes:
+    merged: _Extremes = {}
+    for latency in LATENCIES:
+        squares, lows, highs = zip(*(part[latency] for part in parts), strict=True)
+        merged[latency] = (
+            sum(squares),
+            min((low for low in lows if low is not None), default=None),
+            max(highs),
         )
-        .sort("key", "op", "interval")
-    )
+    return merged
+
+
+def _added(counts: dict[tuple[int, int], Histogram], key: int, ops: list[int]) -> Histogram | None:
+    known = [counts[key, op] for op in ops if (key, op) in counts]
+    return sum(known[1:], known[0]) if known else None
 
 
 def _histograms(measurement: Measurement, by: By, latency: str) -> dict[tuple[int, int], Histogram]:
-    """Histogram of each (key, op), and of (key, `DATA`); without entry when there are no samples."""
+    """Histogram of each (key, op); without entry when there are no samples."""
     key_of = {cell: line.key for line in measurement.lines(by) for cell in line.cells}
     found: dict[tuple[int, int], Histogram] = {}
     for (cell, op), histogram in measurement.histograms(latency).items():
-        if cell not in key_of:
-            continue
-        for kind in (op,) if op == SYNC else (op, DATA):
-            before = found.get((key_of[cell], kind))
-            found[key_of[cell], kind] = histogram if before is None else before + histogram
+        if cell in key_of:
+            pair = (key_of[cell], op)
+            found[pair] = found[pair] + histogram if pair in found else histogram
     return found
 
 
 def _stats(
-    measurement: Measurement, line: Line, part: pl.DataFrame, histograms: dict[str, Histogram | None]
+    measurement: Measurement,
+    line: Line,
+    part: pl.DataFrame,
+    histograms: dict[str, Histogram],
+    extremes: _Extremes,
 ) -> Stats:
     starts, ends, strata = (
         part[name].to_numpy().astype(np.int64) for name in ("start_ns", "end_ns", "stage")
     )
     seconds = measurement.covered_ns(line, starts, ends) / 1e9
     ops, moved = (part[name].to_numpy().astype(np.float64) for name in ("ops", "bytes"))
-    latencies: dict[str, Latency] = {}
-    for kind, histogram in histograms.items():
-        if histogram is not None:
-            latencies[kind] = _latency(part, kind, histogram, strata)
+    latencies = {
+        kind: _latency(part, kind, histogram, strata, extremes[kind])
+        for kind, histogram in histograms.items()
+    }
     return Stats(
         operations=int(part["ops"].sum()),
         bytes=int(part["bytes"].sum()),
@@ -168,18 +195,18 @@ def _latency(
     kind: str,
     histogram: Histogram,
     strata: NDArray[np.int64],
+    extremes: tuple[float, int | None, int],
 ) -> Latency:
     count = histogram.count
     sums, samples = part[f"{kind}_sum_ns"].to_numpy(), part[f"{kind}_samples"].to_numpy().astype(np.float64)
     mean = ratio(sums, samples, strata, "ns") or Estimate(0.0, None, 0, "ns")
-    squares = float(part[f"{kind}_sumsq_ns2"].sum())
+    squares, low, high = extremes
     variance = max(0.0, squares - count * mean.value**2) / max(1, count - 1)
-    low, high = part[f"{kind}_min_ns"].min(), part[f"{kind}_max_ns"].max()
     return Latency(
         count=count,
         mean=mean,
         stddev=float(np.sqrt(variance)),
-        min_ns=int(low) if isinstance(low, int) else 0,
-        max_ns=int(high) if isinstance(high, int) else 0,
+        min_ns=low or 0,
+        max_ns=high,
         histogram=histogram,
     )

@@ -33,8 +33,8 @@ def read(path: Path, schema: pl.Schema) -> pl.DataFrame:
 
     Raises `BundleError` when a column of `schema` is missing or has another type.
     """
-    pieces = list(_pieces(path, schema))
-    return pl.concat(pieces) if pieces else schema.to_frame()
+    found = list(pieces(path, schema))
+    return pl.concat(found) if found else schema.to_frame()
 
 
 def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
@@ -44,7 +44,7 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         left = limit
-        for piece in _pieces(path, schema):
+        for piece in pieces(path, schema):
             table = piece if predicate is None else piece.filter(predicate)
             table = table if columns is None else table.select(columns)
             if left is not None:
@@ -57,8 +57,8 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
     register_io_source(rows, schema=schema, is_pure=True).sink_parquet(out, compression="zstd")
 
 
-def _pieces(path: Path, schema: pl.Schema) -> Iterator[pl.DataFrame]:
-    """Tables of about `PIECE_BYTES` each, with exactly the columns of `schema`."""
+def pieces(path: Path, schema: pl.Schema) -> Iterator[pl.DataFrame]:
+    """Yield tables of about `PIECE_BYTES` each, with exactly the columns of `schema`."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

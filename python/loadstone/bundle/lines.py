@@ -9,21 +9,28 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of the whole lines up to the first that cannot be read; no file is none."""
+def read_lines(path: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the objects of the whole lines up to the first that cannot be read; no file is none.
+
+    Keys in `without` are left out, so that what is bulky and not needed takes no memory.
+    """
+    found: list[dict[str, Any]] = []
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                value = json.loads(line)
+                if isinstance(value, dict):
+                    for key in without:
+                        value.pop(key, None)
+                    found.append(value)
     except FileNotFoundError:
         return []
-    found: list[dict[str, Any]] = []
-    for line in content.split(b"\n")[:-1]:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            break
-        if isinstance(value, dict):
-            found.append(value)
+    except ValueError:
+        return found
     return found

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 from blake3 import blake3
+from pyarrow.parquet import ParquetFile
 from pydantic import ValidationError
 
 from loadstone.bundle import arrows, layout
@@ -20,7 +21,10 @@ from loadstone.errors import BundleError
 from loadstone.plan.model import Plan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+PIECE_ROWS: Final = 8192
 
 
 class Bundle:
@@ -91,8 +95,8 @@ class Bundle:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """Every event, oldest first."""
-        return read_lines(self.path / layout.EVENTS)
+        """Every event, oldest first; ticks without their `rows`, which the samples hold in full."""
+        return read_lines(self.path / layout.EVENTS, without=("rows",))
 
     def event(self, kind: str) -> dict[str, Any] | None:
         """Return the last event of a type."""
@@ -102,6 +106,17 @@ class Bundle:
         """Return the samples so far, columns as in `layout.SAMPLES`."""
         found = self._table("samples.arrows")
         return layout.SAMPLES.to_frame() if found is None else found
+
+    def sample_pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
+        """Yield the samples so far a piece at a time, in memory that does not grow with the run."""
+        sealed = self.path / layout.STREAMS["samples.arrows"]
+        if sealed.exists():
+            with ParquetFile(sealed) as file:
+                for batch in file.iter_batches(PIECE_ROWS, columns=list(columns)):
+                    yield pl.DataFrame(batch)
+        else:
+            for piece in arrows.pieces(self.path / "samples.arrows", layout.SAMPLES):
+                yield from piece.select(columns).iter_slices(PIECE_ROWS)
 
     def ios(self) -> pl.DataFrame | None:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""

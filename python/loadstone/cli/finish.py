@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
 from loadstone.cli.main import show
 
 if TYPE_CHECKING:
+    from loadstone.analysis.summary import Summary
+    from loadstone.bundle.read import Bundle
     from loadstone.cli.live import LiveProgress
     from loadstone.session import Outcome
 
@@ -29,12 +30,25 @@ def live(*, wanted: bool) -> LiveProgress | None:
     return LiveProgress()
 
 
-def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
+class Result:
+    """The run added up, once: for `result.json`, the summary on the terminal and the report."""
+
+    made: Summary
+    """Only there once `document` was called, which sealing a bundle does."""
+
+    def document(self, bundle: Bundle) -> dict[str, Any]:
+        """Compute `result.json`, which is the document of `--json`."""
+        from loadstone.analysis.summary import summarise
+
+        self.made = summarise(bundle)
+        return self.made.document()
+
+
+def tell(outcome: Outcome, result: Result, *, json: bool, report: bool) -> int:
     """Print the result and what went wrong, write the report; return the exit code."""
     if outcome.status == "partial":
         talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
         return outcome.exit_code
-    bundle = Bundle.open(outcome.bundle_path)
     if json:
         # As it stands in the bundle, so that the two never differ.
         sys.stdout.write((outcome.bundle_path / "result.json").read_text())
@@ -45,7 +59,7 @@ def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
 
         # A file or pipe has no width; there the table need not be squeezed into 80 columns.
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        terminal.summary(bundle, Console(highlight=False, width=width))
+        terminal.summary(result.made, Console(highlight=False, width=width))
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)
@@ -53,13 +67,6 @@ def tell(outcome: Outcome, *, json: bool, report: bool) -> int:
     if report:
         from loadstone.report import page
 
-        page.write(bundle, outcome.bundle_path / REPORT)
+        page.write(result.made, outcome.bundle_path / REPORT)
         talk.say(f"report: {outcome.bundle_path / REPORT}")
     return outcome.exit_code
-
-
-def document(bundle: Bundle) -> dict[str, Any]:
-    """Compute `result.json`, which is the document of `--json`."""
-    from loadstone.analysis.summary import summarise
-
-    return summarise(bundle).document()

@@ -29,9 +29,10 @@ def report(
         File to write: .html, .svg, .png or .pdf [default: report.html in the bundle].
     """
     opened = Bundle.open(bundle)
+    from loadstone.analysis.summary import summarise
     from loadstone.report import page
 
     where = output or bundle / REPORT
-    page.write(opened, where)
+    page.write(summarise(opened), where)
     talk.say(f"report: {where}")
     return exitcodes.DONE

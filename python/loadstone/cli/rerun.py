@@ -64,16 +64,17 @@ def rerun(
         workload_json=(old.path / "workload.json").read_text(),
         notes=list(old.notes),
     )
+    result = finish.Result()
     outcome = run_plan(
         forget_identities(old.plan),
         asked=asked,
         out_dir=out or default_directory("rerun"),
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
-        result=finish.document,
+        result=result.document,
         calibration=calibration,
     )
-    return finish.tell(outcome, json=json, report=report)
+    return finish.tell(outcome, result, json=json, report=report)
 
 
 def forget_identities(plan: Plan) -> Plan:

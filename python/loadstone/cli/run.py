@@ -62,17 +62,18 @@ def run(
         notes=[note.model_dump(mode="json") for note in resolved.notes],
     )
     commands.before(asked_for)
+    result = finish.Result()
     outcome = run_plan(
         resolved.plan,
         asked=asked,
         out_dir=out or default_directory(asked_for.name),
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
-        result=finish.document,
+        result=result.document,
         calibration=calibration,
     )
     commands.after(asked_for)
-    return finish.tell(outcome, json=json, report=report)
+    return finish.tell(outcome, result, json=json, report=report)
 
 
 def default_directory(name: str) -> Path:

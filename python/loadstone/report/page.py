@@ -14,7 +14,6 @@ import jinja2
 import vl_convert
 
 from loadstone import __version__
-from loadstone.analysis.summary import Summary, summarise
 from loadstone.errors import InputError
 from loadstone.report import charts, units
 from loadstone.report.said import cost, per_second
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.measurement import By
+    from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
-    from loadstone.bundle.read import Bundle
     from loadstone.report.charts import Spec
 
 VEGA_LITE: Final = "6.4"
@@ -51,7 +50,7 @@ KINDS: Final = {
 FORMATS: Final = (".html", ".svg", ".png", ".pdf")
 
 
-def write(bundle: Bundle, path: Path) -> None:
+def write(made: Summary, path: Path) -> None:
     """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
 
     Raises `InputError` for another ending, for a path that cannot be written, and for a
@@ -61,16 +60,16 @@ def write(bundle: Bundle, path: Path) -> None:
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    content = render(bundle).encode() if kind == ".html" else _picture(bundle, kind, path)
+    content = render(made).encode() if kind == ".html" else _picture(made, kind, path)
     try:
         path.write_bytes(content)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written: {error.strerror}") from error
 
 
-def render(bundle: Bundle) -> str:
+def render(made: Summary) -> str:
     """Return the page as HTML."""
-    made = summarise(bundle)
+    bundle = made.bundle
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "page.html").read_text())
@@ -125,8 +124,8 @@ def pictures(made: Summary) -> list[Spec]:
     return [spec for spec in found if spec is not None]
 
 
-def _picture(bundle: Bundle, kind: str, path: Path) -> bytes:
-    specs = pictures(summarise(bundle))
+def _picture(made: Summary, kind: str, path: Path) -> bytes:
+    specs = pictures(made)
     if not specs:
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
     spec = charts.together(specs)

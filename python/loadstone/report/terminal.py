@@ -1,48 +1,46 @@
 """The summary a run ends with on a terminal.
 
-Knows rich tables. Every number comes from the analysis with its unit and error.
+Knows what fits in a width. Every number comes from the analysis with its unit and error.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich import box
-from rich.table import Table
+from rich.cells import cell_len
 from rich.text import Text
 
-from loadstone.analysis.summary import summarise
 from loadstone.report import units
 from loadstone.report.said import cost, rate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Stats, Total
-    from loadstone.bundle.read import Bundle
 
-WIDE: Final = 110
-"""Columns a table needs."""
-HEADINGS: Final = ("IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors")
+HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "errors")
+DROPPED: Final = ("p99.9", "mean", "p50", "bandwidth", "max")
+"""What goes where there is no room, in this order."""
 MAX_JOBS: Final = 16
 """More jobs than this are not listed one by one: the report and the JSON have them."""
 STYLES: Final = {"complete": "green", "interrupted": "yellow", "partial": "yellow", "failed": "red"}
 
 
-def summary(bundle: Bundle, console: Console) -> None:
+def summary(made: Summary, console: Console) -> None:
     """Print what a run measured: jobs, total, CPU per I/O, notes and problems."""
-    made = summarise(bundle)
     head = Text.assemble(
-        (bundle.status, STYLES.get(bundle.status, "")),
+        (made.status, STYLES.get(made.status, "")),
         f" after {units.seconds(made.duration_s)}",
         f" · {_many(len(made.measurement.plan.targets), 'target')}",
         f" · {_many(len(made.measurement.plan.streams), 'stream')}",
     )
     console.print(head)
     if any(total.ops for total in made.totals("job")):
-        console.print(_table(made) if console.width >= WIDE else _blocks(made))
-        console.print(Text("± is one standard error; latency runs from the intended start to the end", "dim"))
+        console.print(_table(made, console.width), soft_wrap=True)
+        console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
     for row in made.pacing:
@@ -63,38 +61,68 @@ def _listed(made: Summary) -> list[tuple[str, Total]]:
     return listed
 
 
-def _table(made: Summary) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("job", overflow="fold")
-    for name in ("op", *HEADINGS):
-        table.add_column(name, justify="left" if name == "op" else "right", no_wrap=True)
-    for name, total in _listed(made):
-        if total is made.total:
-            table.add_section()
+def _table(made: Summary, width: int) -> Text:
+    """Return the widest form of the table that fits: first errors go, then columns.
+
+    Where names have no room beside the numbers they get lines of their own.
+    """
+    listed = _listed(made)
+    for beside, errors, columns in _forms():
+        lines = _laid_out(listed, columns, beside=beside, errors=errors)
+        if max(cell_len(line) for line, _ in lines) <= width:
+            break
+    return Text("\n").join(Text(line, "bold" if strong else "") for line, strong in lines)
+
+
+def _forms() -> Iterator[tuple[bool, bool, tuple[int, ...]]]:
+    """Names beside the numbers, errors, and which of `HEADINGS`; the best to read first."""
+    every = tuple(range(len(HEADINGS)))
+    yield True, True, every
+    yield True, False, every
+    yield False, False, every
+    for dropped in range(len(DROPPED)):
+        yield False, False, tuple(at for at in every if HEADINGS[at] not in DROPPED[: dropped + 1])
+
+
+def _laid_out(
+    listed: list[tuple[str, Total]], columns: tuple[int, ...], *, beside: bool, errors: bool
+) -> list[tuple[str, bool]]:
+    """Return lines, and whether each is a heading."""
+    failed = any(stats.errors for _, total in listed for stats in total.ops.values())
+    columns = tuple(at for at in columns if failed or HEADINGS[at] != "errors")
+    rows = [["job" if beside else "", "", *(HEADINGS[at] for at in columns)]]
+    for name, total in listed:
+        rows += [] if beside else [[name]]
         for index, (op, stats) in enumerate(total.ops.items()):
-            table.add_row(Text("" if index else name), op, *cells(stats))
-    return table
+            told = cells(stats, errors=errors)
+            first = "" if index or not beside else name
+            rows.append([first, op, *(told[at] for at in columns)])
+    whole = [row for row in rows if len(row) > 1]
+    widths = [max(cell_len(row[at]) for row in whole) for at in range(len(whole[0]))]
+    return [(_joined(row, widths), index == 0 or len(row) == 1) for index, row in enumerate(rows)]
 
 
-def _blocks(made: Summary) -> Text:
-    """Return the table's content as lines that fit where the table does not."""
-    lines: list[str] = []
-    for name, total in _listed(made):
-        lines.append(name)
-        for op, stats in total.ops.items():
-            said = [f"{heading} {text}" for heading, text in zip(HEADINGS, cells(stats), strict=True)]
-            lines += [f"  {op + ':':6} " + ", ".join(said[:2]), "         " + ", ".join(said[2:6])]
-            lines.append("         " + ", ".join(said[6:]))
-    return Text("\n".join(lines))
+def _joined(row: list[str], widths: list[int]) -> str:
+    if len(row) == 1:
+        return row[0]
+    pads = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+    shown = [
+        pad + cell if at > 1 else cell + pad for at, (cell, pad) in enumerate(zip(row, pads, strict=True))
+    ]
+    return "  ".join(shown).rstrip()
 
 
-def cells(stats: Stats) -> list[str]:
-    """Return IOPS, bandwidth, mean, p50, p99, p99.9, maximum and errors as text."""
+def cells(stats: Stats, *, errors: bool = True) -> list[str]:
+    """Return IOPS, bandwidth, mean, p50, p99, p99.9, maximum and errors as text.
+
+    Without `errors` only IOPS carry their standard error.
+    """
     lat = stats.latencies.get("lat")
+    mean, moved = (lat.mean if lat else None), (stats.bandwidth if stats.bytes else None)
     return [
         units.with_error(stats.iops, "count"),
-        units.with_error(stats.bandwidth, "binary") if stats.bytes else units.NONE,
-        units.with_error(lat.mean if lat else None, "time"),
+        units.with_error(moved, "binary") if errors else units.bandwidth(moved.value if moved else None),
+        units.with_error(mean, "time") if errors else units.duration(mean.value if mean else None),
         *(units.duration(lat.percentile(percent) if lat else None) for percent in (50, 99, 99.9)),
         units.duration(lat.max_ns if lat else None),
         units.count(stats.errors) if stats.errors else "0",
