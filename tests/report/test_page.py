@@ -43,7 +43,7 @@ def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
     assert "/mnt/test/data0" in html
     assert "Test CPU" in html
     # Overview 3, two for each of two jobs, host 2.
-    assert html.count("<figure") == 9
+    assert html.count("<figure") == 10
     titles = re.findall(r'aria-label="([^"]+)"', html)
     assert titles.count("Latency heat map") == 2
     assert "Memory of the host, GiB" in titles
@@ -184,3 +184,22 @@ def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1, seal=None)
     (run.path / "samples.arrows").unlink()
     assert "nothing was measured" in printed(Bundle.open(run.path), 100)
+
+
+def test_the_page_begins_with_each_jobs_main_figure(tmp_path: Path) -> None:
+    jobs = Job("small", {"read": 1000}), Job("large", {"write": 100}, block_bytes=128 << 10)
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=3).path))
+    small, large = (re.sub(r"\s", " ", text) for text in map(" ".join, page._cards(made)))
+    assert re.match(r"small \S+k? IOPS \S+ MiB/s p50 \S+ µs · p99 \S+ µs$", small)
+    assert re.match(r"large \S+ MiB/s \S+ IOPS p50 ", large)
+    assert page.render(made).count('class="main"') == 2
+
+
+def test_latencies_at_a_glance_are_those_of_the_table(tmp_path: Path) -> None:
+    made = summarise(several(tmp_path))
+    spec = charts.spread(made)
+    assert spec is not None
+    lat = made.totals("job")[0].ops["read"].latencies["lat"]
+    shown = {row["p"]: row["ns"] for row in spec["data"]["values"] if row["line"] == "first read"}
+    assert shown["p50"] == lat.percentile(50)
+    assert shown["max"] == lat.max_ns

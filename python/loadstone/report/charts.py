@@ -32,8 +32,8 @@ MAX_LINES: Final = len(COLOURS)
 MAX_WINDOWS: Final = 120
 MAX_COLUMNS: Final = 60
 MAX_RAMPS: Final = 32
-WIDTH: Final = 430
-HEIGHT: Final = 210
+WIDTH: Final = 500
+HEIGHT: Final = 290
 LABEL_LIMIT: Final = 380
 FONT: Final = "Helvetica, Arial, sans-serif"
 PERCENTILES: Final = (50.0, 99.0, 99.9)
@@ -80,7 +80,7 @@ def config() -> Spec:
 
 def together(specs: Sequence[Spec]) -> Spec:
     """Return one chart of many, two in a row, each with its own scales."""
-    inner = [{k: v for k, v in spec.items() if k not in {"$schema", "config"}} for spec in specs]
+    inner = [{k: v for k, v in spec.items() if k not in {"$schema", "config", "autosize"}} for spec in specs]
     return {
         "$schema": SCHEMA,
         "config": config(),
@@ -250,6 +250,43 @@ def distribution(summary: Summary) -> Spec | None:
     }
 
 
+def spread(summary: Summary) -> Spec | None:
+    """Return p50, p99, p99.9 and the maximum of each job and operation, side by side on one axis."""
+    named = _lines(summary.totals("job"))
+    named = named if len(named) <= MAX_LINES else _lines(summary.totals("all"))
+    rows: list[Spec] = []
+    for name, total, op in named:
+        lat = total.ops[op].latencies.get("lat")
+        if lat is not None:
+            known = {f"p{percent:g}": lat.percentile(percent) for percent in PERCENTILES} | {
+                "max": lat.max_ns
+            }
+            rows += [{"line": name, "ns": value, "p": what} for what, value in known.items() if value]
+    if not rows:
+        return None
+    names = [name for name, _, _ in named if _any(rows, "line", name)]
+    # Room for a wider font than the one the chart is laid out with.
+    room = min(150, 8 * max(len(name) for name in names))
+    axis = {"title": None, "labelLimit": 150, "minExtent": room}
+    y = {"field": "line", "type": "nominal", "sort": names, "axis": axis}
+    x = _latency_axis("ns", [row["ns"] for row in rows])
+    ends = {"aggregate": "min", "field": "ns"}, {"aggregate": "max", "field": "ns"}
+    shown = [what for what in (*(f"p{percent:g}" for percent in PERCENTILES), "max") if _any(rows, "p", what)]
+    return {
+        **_base("Latency at a glance", rows),
+        "layer": [
+            {
+                "mark": {"type": "rule", "color": "#bbb", "strokeWidth": 2},
+                "encoding": {"y": y, "x": x | ends[0], "x2": ends[1]},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
+                "encoding": {"y": y, "x": x, "color": _colour("p", shown)},
+            },
+        ],
+    }
+
+
 def host_cpu(summary: Summary) -> Spec | None:
     """Return how busy the host's CPUs were, by kind."""
     host = summary.bundle.host()
@@ -408,6 +445,8 @@ def _base(title: str, rows: list[Spec]) -> Spec:
         "title": title,
         "width": WIDTH,
         "height": HEIGHT,
+        # The whole picture has this size, so that plots beside each other line up.
+        "autosize": {"type": "fit", "contains": "padding"},
         "config": config(),
         "data": {"values": rows},
     }

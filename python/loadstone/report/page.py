@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
@@ -20,8 +21,6 @@ from loadstone.report.said import cost, per_second
 from loadstone.report.terminal import cells
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loadstone.analysis.measurement import By
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
@@ -32,6 +31,9 @@ MAX_SECTIONS: Final = 6
 """With more jobs than this the charts are of all jobs together."""
 MAX_HEADLINE: Final = 16
 """With more jobs than this the first table is their total, and theirs comes later."""
+MAX_CARDS: Final = 8
+BIG_BLOCK_BYTES: Final = 64 << 10
+"""From this mean size on bandwidth says more than IOPS."""
 MAX_TITLE: Final = 70
 PNG_SCALE: Final = 2.0
 STATUS: Final = {
@@ -73,7 +75,7 @@ def render(made: Summary) -> str:
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "page.html").read_text())
-    whole = (charts.iops(made), charts.bandwidth(made), charts.distribution(made))
+    whole = (charts.iops(made), charts.bandwidth(made), charts.spread(made), charts.distribution(made))
     return template.render(
         style=(files / "page.css").read_text(),
         version=__version__,
@@ -81,6 +83,7 @@ def render(made: Summary) -> str:
         status_text=STATUS[bundle.status],
         title=_title(made),
         facts=_facts(made),
+        cards=_cards(made),
         headline=_headline(made),
         jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
@@ -120,7 +123,7 @@ def pictures(made: Summary) -> list[Spec]:
             if spec is not None and made.totals("job")[1:]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
             found.append(spec)
-    found += [charts.distribution(made), charts.host_cpu(made), charts.host_memory(made)]
+    found += [charts.spread(made), charts.distribution(made), charts.host_cpu(made), charts.host_memory(made)]
     return [spec for spec in found if spec is not None]
 
 
@@ -152,6 +155,9 @@ def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
 
 def _title(made: Summary) -> str:
     names = [total.line.name for total in made.totals("job")]
+    asked = made.bundle.request.get("options", {}).get("job")
+    if len(names) > 1 and asked and asked != "-":
+        return Path(str(asked)).name
     every = ", ".join(names)
     return (
         every
@@ -188,6 +194,24 @@ def _about(made: Summary, total: Total) -> str:
     depth = str(depths[0]) if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
     many = f"{len(streams)} streams" if len(streams) != 1 else "1 stream"
     return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
+
+
+def _cards(made: Summary) -> list[tuple[str, str, str, str]]:
+    """Return the result at a glance: name, main figure, the other one, p50 and p99; empty when too many."""
+    lines = [(total, op) for total in made.totals("job") for op in total.ops if op != "sync"]
+    if not 1 < len(lines) <= MAX_CARDS:
+        return []
+    cards = []
+    for total, op in lines:
+        stats = total.ops[op]
+        lat = stats.latencies.get("lat")
+        rate = f"{units.count(stats.iops.value if stats.iops else None)} IOPS"
+        moved = units.bandwidth(stats.bandwidth.value if stats.bandwidth else None)
+        big = stats.operations > 0 and stats.bytes / stats.operations >= BIG_BLOCK_BYTES
+        p50, p99 = (units.duration(lat.percentile(p) if lat else None) for p in (50, 99))
+        name = total.line.name if len(total.ops) == 1 else f"{total.line.name} {op}"
+        cards.append((name, *((moved, rate) if big else (rate, moved)), f"p50 {p50} · p99 {p99}"))
+    return cards
 
 
 def _headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
