@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SECONDS_PER_FILE = 5
 STANDSTILL_SECONDS = 60
-MAX_CLONES = 2000
+MAX_FILES = 2000
 """Larger runs are only read: planning them takes seconds and tries nothing new."""
 ROOT = Path(__file__).parents[1]
 VALUES = [
@@ -132,7 +132,7 @@ def one(data: bytes, rng: random.Random) -> str:
     else:
         workload = read_jobfiles([TextSource(data, "fuzz.fio", Path("/nonexistent"))], options=options)
     workload.model_dump_json()
-    if sum(job.numjobs or 1 for job in workload.jobs) > MAX_CLONES:
+    if sum((job.numjobs or 1) * (job.nrfiles or 1) for job in workload.jobs) > MAX_FILES:
         return "read"
     resolution = resolve(
         workload,
