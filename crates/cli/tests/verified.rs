@@ -396,6 +396,9 @@ fn a_later_run_checks_a_real_file() {
             file.read_exact_at(&mut byte, 17 * BLOCK + 1000).unwrap();
             file.write_all_at(&[byte[0] ^ 4], 17 * BLOCK + 1000)
                 .unwrap();
+            // In the first sector of a block, where it says who wrote it.
+            file.read_exact_at(&mut byte, 70 * BLOCK).unwrap();
+            file.write_all_at(&[byte[0] ^ 0b11], 70 * BLOCK).unwrap();
             let mut block = [0; BLOCK as usize];
             file.read_exact_at(&mut block, 40 * BLOCK).unwrap();
             file.write_all_at(&block, 50 * BLOCK).unwrap();
@@ -412,10 +415,14 @@ fn a_later_run_checks_a_real_file() {
             .collect();
         assert_eq!(
             told,
-            [(17 * BLOCK, "bit_flip"), (50 * BLOCK, "misdirected_write")]
+            [
+                (17 * BLOCK, "bit_flip"),
+                (50 * BLOCK, "misdirected_write"),
+                (70 * BLOCK, "bit_flip")
+            ]
         );
         let flip = of_type(&harmed, "damage")
-            .find(|event| event["kind"] == "bit_flip")
+            .find(|event| event["offset"] == 17 * BLOCK)
             .unwrap();
         // Byte 1000 of the block: sector 1, byte 488 of it, bit 2.
         assert_eq!(

@@ -3,17 +3,23 @@
 //! Knows which targets of a Plan are verified and in which range. Shared by all workers
 //! and by all stages, so that a later stage can check what an earlier one wrote.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::damage::{Damage, Kind};
 use super::expect::Table;
 use super::register::Register;
-use crate::plan::{Plan, Stream, VerifyExpect};
+use crate::clock::unix_ns;
+use crate::plan::{Backend, Plan, Stream, VerifyExpect, Worker};
 
 /// Tables by target, and the register.
 #[derive(Debug, Default)]
 pub struct Books {
     tables: Vec<Option<Table>>,
+    /// Writes to targets without a table.
+    sequences: Vec<AtomicU64>,
+    /// Makes the stamps of this run differ from those of a run of the same Plan before.
+    salt: u64,
     register: Mutex<Register>,
 }
 
@@ -29,8 +35,15 @@ impl Books {
         } else {
             Vec::new()
         };
+        let simulated = |worker: &Worker| matches!(worker.backend, Backend::Sim { .. });
         Self {
             tables,
+            sequences: plan.targets.iter().map(|_| AtomicU64::new(0)).collect(),
+            salt: if plan.workers.iter().all(simulated) {
+                0
+            } else {
+                unix_ns()
+            },
             register: Mutex::default(),
         }
     }
@@ -40,6 +53,21 @@ impl Books {
     #[must_use]
     pub fn table(&self, target: u32) -> Option<&Table> {
         self.tables.get(target as usize)?.as_ref()
+    }
+
+    /// Number of the next write to a target.
+    #[must_use]
+    pub fn next_sequence(&self, target: u32) -> u64 {
+        match self.table(target) {
+            Some(table) => table.next_sequence(),
+            None => self.sequences[target as usize].fetch_add(1, Ordering::Relaxed) + 1,
+        }
+    }
+
+    /// Identity of this run, from the Plan's.
+    #[must_use]
+    pub fn run(&self, run: u64) -> u64 {
+        run ^ self.salt
     }
 
     /// Takes in a finding; see [`Register::add`].

@@ -114,6 +114,25 @@ impl Tag {
 }
 
 impl Stamper {
+    /// The author that a block names, whatever its run and target; none when its first
+    /// sector is not whole.
+    #[must_use]
+    pub fn named_by(self, block: &[u8]) -> Option<Self> {
+        match (tag(&block[..SECTOR_BYTES]), header(block)) {
+            (Some(tag), Some((run, _))) => Some(Self {
+                run,
+                target: tag.target(),
+                content: if block[7] == Content::Generated as u8 {
+                    Content::Generated
+                } else {
+                    Content::Payload
+                },
+                ..self
+            }),
+            _ => None,
+        }
+    }
+
     /// Key of the sector at `offset`.
     #[inline(always)]
     #[must_use]

@@ -9,7 +9,7 @@ use super::books::Books;
 use super::check::{check, join_torn, Verdict};
 use super::damage::{Damage, Kind};
 use super::expect::{Entry, Expectation, Outcome};
-use super::stamp::{Content, Stamper, Write};
+use super::stamp::{Content, Stamper, Write, GENERATIONS};
 use crate::backend::Op;
 use crate::plan::{Stream, Verify, VerifyContent};
 use crate::slots::Slot;
@@ -23,6 +23,8 @@ pub struct Verifier {
     /// State of every block of every read in flight when it was issued.
     before: Vec<Entry>,
     blocks_per_slot: usize,
+    /// Who wrote the last block that said so, for those that do not say it any more.
+    author: Option<Stamper>,
     /// Blocks that were right.
     pub checked: u64,
     /// Blocks of which nothing could be said.
@@ -72,6 +74,7 @@ impl Verifier {
             books: books.clone(),
             before: vec![Entry::default(); blocks_per_slot * stream.iodepth as usize],
             blocks_per_slot,
+            author: None,
             checked: 0,
             unverified: 0,
             damaged: 0,
@@ -99,7 +102,7 @@ impl Verifier {
 
     fn stamper(&self, target: u32) -> Stamper {
         Stamper {
-            run: self.plan.run,
+            run: self.books.run(self.plan.run),
             target,
             block_bytes: self.plan.block_bytes,
             content: match self.plan.content {
@@ -154,13 +157,14 @@ impl Verifier {
     fn stamp(&self, io: &Transfer, buffer: &mut [u8]) {
         let stamper = self.stamper(io.target);
         let table = self.books.table(io.target);
-        let sequence = table.map_or(0, super::expect::Table::next_sequence);
+        let sequence = self.books.next_sequence(io.target);
         let block_bytes = self.plan.block_bytes;
         let mut place_bytes = 0;
         for block in buffer.chunks_exact_mut(block_bytes as usize) {
             let offset = io.offset + u64::from(place_bytes);
-            // Without a table all writes have the same generation.
-            let generation = table.map_or(1, |table| table.begin(table.index(offset)));
+            // Without a table any number will do that tells one write from the next.
+            let any = (sequence % u64::from(GENERATIONS)) as u16 + 1;
+            let generation = table.map_or(any, |table| table.begin(table.index(offset)));
             let write = Write {
                 sequence,
                 bytes: io.len,
@@ -230,7 +234,15 @@ impl Verifier {
                 )
             });
             let expected = known.map_or(Expectation::NONE, |(_, _, (expected, _))| expected);
-            match check(&stamper, block, offset, &expected) {
+            // Without a table a block of any run is good if it is whole and in its place.
+            let author = match known {
+                Some(_) => stamper,
+                None => {
+                    let named = stamper.named_by(block).or(self.author).unwrap_or(stamper);
+                    *self.author.insert(named)
+                }
+            };
+            match check(&author, block, offset, &expected) {
                 Verdict::Newest => {
                     self.checked += 1;
                     if let Some((table, index, (_, after))) = known {
@@ -240,6 +252,10 @@ impl Verifier {
                 Verdict::Allowed => self.checked += 1,
                 Verdict::Unverified => self.unverified += 1,
                 Verdict::Damaged(damage) => {
+                    let damage = Damage {
+                        target: io.target,
+                        ..damage
+                    };
                     let first = known
                         .is_none_or(|(table, index, (_, after))| table.mark_reported(index, after));
                     if first {
