@@ -192,7 +192,7 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
 @pytest.mark.parametrize(
     "option",
     [
-        "verify=crc32c",
+        "verify_pattern=0xff",
         "zonemode=zbd",
         "steadystate=iops:1%",
         "ss=iops:1%",

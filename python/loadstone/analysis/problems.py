@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Problem:
-    """`kind`: io_error, short, hung, rate_minimum, fatal or engine. `count` is of those that were told."""
+    """One kind of failure: `kind` as in the result document. `count` is of those that were told."""
 
     kind: str
     message: str
@@ -37,7 +37,7 @@ def problems(bundle: Bundle) -> list[Problem]:
         problem = _of_io(bundle, event) or _of_run(bundle, event)
         if problem is None:
             continue
-        one_place = problem.kind in {"io_error", "short", "hung"}
+        one_place = problem.kind in {"io_error", "short", "hung", "damage"}
         text = "" if one_place else problem.message
         identity = (problem.kind, problem.target, problem.op, problem.errno, text)
         if identity in found:
@@ -70,6 +70,9 @@ def _of_io(bundle: Bundle, event: dict[str, Any]) -> Problem | None:
     if event.get("type") == "hung":
         age_s = int(event.get("age_ns") or 0) / 1e9
         return _io(bundle, event, "hung", f"did not come back within {age_s:.1f} s", None)
+    if event.get("type") == "damage":
+        kind = str(event.get("kind")).replace("_", " ")
+        return _io(bundle, {**event, "op": kind}, "damage", str(event.get("message")), None)
     if event.get("type") != "io_error":
         return None
     number = int(event.get("errno") or 0)

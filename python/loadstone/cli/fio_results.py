@@ -63,7 +63,8 @@ class Results:
 
     def _starting(self) -> str:
         threads = sum(job.numjobs or 1 for job in self._workload.jobs if job.thread)
-        processes = len(self._plan.streams) - threads
+        clones = sum(not stream.reads_back for stream in self._plan.streams)
+        processes = clones - threads
         parts = []
         if threads:
             parts.append(f"{threads} thread{'s' if threads > 1 else ''}")

@@ -40,6 +40,7 @@ class Ledger:
 
     targets: Sequence[str]
     failed_ios: int = 0
+    damaged_blocks: int = 0
     stopped: bool = False
     ended: str | None = None
     fatal: dict[str, Any] | None = None
@@ -53,6 +54,10 @@ class Ledger:
                 self._io_error(event)
             case "hung":
                 self._hung(event)
+            case "damage":
+                self._damage(event)
+            case "verified":
+                self.damaged_blocks = sum((event.get("found") or {}).values())
             case "stream_end":
                 self._stream_end(event)
             case "end":
@@ -97,6 +102,8 @@ class Ledger:
             return EngineError(self._listing(message))
         if self.failed_ios or self._problems:
             count = f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run did not go as asked"
+            if self.damaged_blocks:
+                count = f"{self.damaged_blocks} blocks do not hold what was written"
             return RunError(self._listing(count))
         if self.ended == "failed":
             return RunError("the engine reports that the run failed")
@@ -120,6 +127,11 @@ class Ledger:
         seconds = int(event.get("age_ns") or 0) / 1e9
         key = ("hung", event.get("target"), event.get("op"))
         self._problems.setdefault(key, f"{self._place(event)}: did not come back within {seconds:.1f} s")
+
+    def _damage(self, event: dict[str, Any]) -> None:
+        place = self._place({**event, "op": str(event.get("kind")).replace("_", " ")})
+        key = ("damage", event.get("target"), event.get("kind"))
+        self._problems.setdefault(key, f"{place}: {event.get('message')}")
 
     def _stream_end(self, event: dict[str, Any]) -> None:
         self.failed_ios += sum(event.get("failed") or [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from loadstone.plan.model import RandomOrderUniform, SizesFixed, SizesRange
+from loadstone.plan.model import RandomOrderUniform, SizesFixed, SizesRange, VerifyExpect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +24,8 @@ _PAGE_BYTES: Final = 4096
 
 _BASE_BYTES: Final = 8 << 20
 """The program, its tables and its output buffers."""
+_ENTRY_BYTES: Final = 4
+"""What a verified block may hold."""
 _SLOT_BYTES: Final = 160
 """One I/O in flight besides its buffer, completions included."""
 _ROWS_BYTES: Final = 2 * 2 * 4 * 2496 * 4 + 4096
@@ -80,10 +82,36 @@ def memory_bytes(plan: Plan) -> int:
             for op in _operations(stream):
                 own += 0 if (stream.worker, cell, op) in rows else _ROWS_BYTES
                 rows.add((stream.worker, cell, op))
+        own += _verify_bytes(stream)
         stages[stage] = stages.get(stage, 0) + own
     for worker in plan.workers:
         stages[worker.stage] += _WORKER_BYTES
-    return _BASE_BYTES + max(stages.values()) + (len(plan.targets) + len(plan.streams)) * 512
+    return (
+        _BASE_BYTES
+        + _table_bytes(plan)
+        + max(stages.values())
+        + (len(plan.targets) + len(plan.streams)) * 512
+    )
+
+
+def _table_bytes(plan: Plan) -> int:
+    """Bytes of the tables of verified targets: from the first to the last byte used of each."""
+    ranges: dict[int, tuple[int, int, int]] = {}
+    for stream in plan.streams:
+        if stream.verify is None or stream.verify.expect is not VerifyExpect.TABLE:
+            continue
+        for use in stream.files:
+            start, end = use.offset_bytes, use.offset_bytes + use.length_bytes
+            first, last, block = ranges.get(use.target, (start, end, stream.verify.block_bytes))
+            ranges[use.target] = (min(first, start), max(last, end), block)
+    return sum(-(-(last - first) // block) * _ENTRY_BYTES for first, last, block in ranges.values())
+
+
+def _verify_bytes(stream: Stream) -> int:
+    """Bytes that keep what reads in flight may return."""
+    if stream.verify is None or not stream.pattern.read_percent:
+        return 0
+    return stream.iodepth * (_block_bytes(stream) // stream.verify.block_bytes) * _ENTRY_BYTES
 
 
 def _block_bytes(stream: Stream) -> int:

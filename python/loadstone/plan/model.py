@@ -187,7 +187,7 @@ class SimDevice(_Model):
     error_ppm: U32
     short_ppm: U32
     hang_ppm: U32
-    faults: SimFaults | None
+    faults: SimFaults | None = None
     """The device keeps what is written, and damages it; `None`: it touches no data."""
 
 
@@ -539,7 +539,13 @@ class Stream(_Model):
     limits: Limits
     errors: ErrorPolicy
     log_ios: bool
-    verify: Verify | None
+    verify: Verify | None = None
+    """Absent from Plans written before there was verification: bundles keep them."""
+
+    @property
+    def reads_back(self) -> bool:
+        """Whether it only reads back what other streams of its job wrote."""
+        return self.verify is not None and self.verify.only_written
 
 
 class Plan(_Model):

@@ -30,7 +30,9 @@ _MAX_TABLE: Final = 1024
 
 
 def shares(job: Job) -> tuple[int, int, int]:
-    """Percent of reads, writes and trims."""
+    """Percent of reads, writes and trims; `verify_only` reads what it would have written."""
+    if job.verify_only:
+        return 100, 0, 0
     rw = (job.rw or DEFAULT_RW).removeprefix("rand")
     if rw == "rw":
         reads = DEFAULT_READ_PERCENT if job.rwmix_read_percent is None else job.rwmix_read_percent

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import backend, budget, files, pattern, stream
+from loadstone.plan import backend, budget, files, pattern, stream, verify
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
@@ -90,6 +90,10 @@ class _Build:
     notes: Notes
     targets: Targets
     strict: bool
+    run: int
+    """Identity of the run in the stamps of verified blocks."""
+    keeps_table: bool
+    """Something is written and verified: what blocks must hold is known."""
     units: list[plan.Unit] = field(default_factory=list)
     cells: list[plan.Cell] = field(default_factory=list)
     clones: list[_Clone] = field(default_factory=list)
@@ -126,12 +130,25 @@ def resolve(
     options = options or ResolveOptions()
     base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
     strict = workload.strict_fio_reading
-    build = _Build(options, host or HostFacts.here(), base, Notes(), Targets(), strict)
+    keeps_table = any(verify.is_verified(job) and verify.writes(job) for job in workload.jobs)
+    build = _Build(
+        options,
+        host or HostFacts.here(),
+        base,
+        Notes(),
+        Targets(),
+        strict,
+        secrets.randbits(64),
+        keeps_table,
+    )
     _check_workload(workload, options)
     stage, group, in_group = 0, 0, 0
+    read_back = False
     for index, job in enumerate(workload.jobs):
         if job.stonewall and index:
-            stage += 1
+            stage += 2 if read_back else 1
+            read_back = False
+        read_back = read_back or verify.reads_back(job)
         if (job.stonewall or job.new_group) and in_group:
             group, in_group = group + 1, 0
         in_group += job.numjobs or 1
@@ -220,33 +237,32 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
     uses = tuple((build.targets.use(job, part, build.notes), part) for part in found.ranges)
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
-    build.clones.append(
-        _Clone(
-            job=job,
-            number=number,
-            stage=stage,
-            unit=unit,
-            uses=uses,
-            drive=how,
-            stream=plan.Stream(
-                name=f"{job.name}.{clone}",
-                worker=0,
-                files=(),
-                file_choice=stream.file_choice(job, len(uses)),
-                seed=seed,
-                iodepth=how.iodepth,
-                batch=stream.batch(job, how.iodepth, build.notes),
-                pattern=shared.pattern(min(part.length_bytes for part in found.ranges)),
-                pace=stream.taking_turns(shared.pace, clone, job.numjobs or 1),
-                flush=shared.flush,
-                payload=shared.payload,
-                limits=stream.limits(job, found.total_bytes, build.notes, chance),
-                errors=shared.errors,
-                log_ios=job.logs.every_io,
-                verify=None,
-            ),
-        )
+    checks = None
+    if verify.is_verified(job):
+        checks = verify.verification(job, found.ranges, build.run, build.notes, table=build.keeps_table)
+    asked = plan.Stream(
+        name=f"{job.name}.{clone}",
+        worker=0,
+        files=(),
+        file_choice=stream.file_choice(job, len(uses)),
+        seed=seed,
+        iodepth=how.iodepth,
+        batch=stream.batch(job, how.iodepth, build.notes),
+        pattern=shared.pattern(min(part.length_bytes for part in found.ranges)),
+        pace=stream.taking_turns(shared.pace, clone, job.numjobs or 1),
+        flush=shared.flush,
+        payload=shared.payload,
+        limits=stream.limits(job, found.total_bytes, build.notes, chance),
+        errors=shared.errors,
+        log_ios=job.logs.every_io,
+        verify=checks,
     )
+    if checks and job.verify_only:
+        asked = verify.pass_over(job, asked, found.ranges)
+    build.clones.append(_Clone(job, number, stage, unit, uses, how, asked))
+    if verify.reads_back(job):
+        back = verify.pass_over(job, asked, found.ranges)
+        build.clones.append(_Clone(job, number + 1, stage + 1, unit, uses, how, back))
 
 
 def _check_exits(workload: Workload, build: _Build) -> None:

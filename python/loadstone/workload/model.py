@@ -287,6 +287,14 @@ class Job(_Model):
     compress_chunk_bytes: int | None = None
     dedupe_percent: int | None = None
 
+    # Verification
+    verify: str | None = None
+    """The method as fio calls it; all of them are done by the engine's own stamps."""
+    do_verify: bool | None = None
+    verify_only: bool | None = None
+    verify_interval_bytes: int | None = None
+    verify_fatal: bool | None = None
+
     # The process
     cpus_allowed: tuple[int, ...] | None = None
     cpus_policy: Literal["shared", "split"] | None = None

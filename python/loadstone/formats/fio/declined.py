@@ -11,7 +11,7 @@ from typing import Final
 from loadstone.formats.fio.option import Option, harmless, refused
 
 ZERO = ("0",)
-_VERIFY = "Verification is not supported yet: remove it, or run this job with fio."
+_VERIFY = "Blocks are verified by their stamps: remove it, or run this job with fio."
 _ZONES = "Zoned access is not supported: use random_distribution=zoned for hot zones on ordinary devices."
 _TRACE = "Trace replay is not supported yet."
 _LATENCY = "The search for a latency target is not supported yet: run several iodepths instead."
@@ -39,13 +39,18 @@ HARMLESS: Final = (
     harmless("unique_filename", "There are no clients."),
     harmless("log_compression_cpus", "Logs are written after the run."),
     harmless("block_error_percentiles", "Errors of every block are in the events."),
-    harmless(
-        "verify_dump",
-        "Nothing is verified.",
-    ),
-    harmless("verify_fatal", "Nothing is verified."),
-    harmless("verify_state_save", "Nothing is verified."),
-    harmless("verify_state_load", "Nothing is verified."),
+    harmless("verify_dump", "What was expected and found is in the events."),
+    harmless("verify_state_save", "Stamps say themselves what was written."),
+    harmless("verify_state_load", "Stamps say themselves what was written."),
+    harmless("verify_async", "Each thread checks what it reads."),
+    harmless("verify_async_cpus", "Each thread checks what it reads."),
+    harmless("verify_backlog", "All that was written is read back when the writing is done."),
+    harmless("verify_backlog_batch", "All that was written is read back when the writing is done."),
+    harmless("verifysort", "What was written is read back in the order of addresses.", flag=True),
+    harmless("verifysort_nr", "What was written is read back in the order of addresses."),
+    harmless("verify_write_sequence", "Stamps hold the number of the write."),
+    harmless("verify_header_seed", "Stamps do not depend on a seed."),
+    harmless("experimental_verify", "What was written is kept in a table of 4 bytes for each block."),
     harmless("ss_interval", "Without ss there is no steady-state detection."),
     harmless("hugepage-size", "The engine asks for huge pages by itself.", "hugepage_size"),
     harmless("nonvectored", "Reads and writes are never vectored.", engine="io_uring"),
@@ -54,24 +59,11 @@ HARMLESS: Final = (
 )
 
 _REFUSED_VERIFY: Final = tuple(
-    refused(name, _VERIFY, off=off, flag=name == "verify_only")
+    refused(name, _VERIFY, off=off)
     for name, off in {
-        "verify": ("0", "none"),
-        "do_verify": ZERO,
-        "verify_only": ZERO,
-        "verify_interval": ZERO,
-        "verifysort": ("0", "1"),
-        "verifysort_nr": ZERO,
         "verify_offset": ZERO,
         "verify_pattern": (),
         "verify_pattern_interval": ZERO,
-        "verify_async": ZERO,
-        "verify_async_cpus": (),
-        "verify_backlog": ZERO,
-        "verify_backlog_batch": ZERO,
-        "experimental_verify": ZERO,
-        "verify_write_sequence": (),
-        "verify_header_seed": (),
         "trim_percentage": ZERO,
         "trim_verify_zero": ZERO,
         "trim_backlog": ZERO,

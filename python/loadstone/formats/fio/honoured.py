@@ -330,6 +330,42 @@ PAYLOAD: Final = (
     number("dedupe_percentage", "dedupe_percent", high=100),
 )
 
+_METHODS: Final = (
+    "none",
+    "0",
+    "md5",
+    "crc64",
+    "crc32c",
+    "crc32c-intel",
+    "crc32",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha512",
+    "sha256",
+    "sha1",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+)
+
+VERIFICATION: Final = (
+    choice(
+        "verify",
+        "verify",
+        {name: None if name in ("0", "none") else name for name in _METHODS},
+        why="By own stamps (CRC-32C, place and generation in every 512 bytes), whatever the method.",
+    ),
+    boolean("do_verify", "do_verify", why="Read back in a stage of its own, after all jobs of the stage."),
+    flag(
+        "verify_only", "verify_only", why="Reads what an earlier run wrote, and checks what its stamps say."
+    ),
+    size("verify_interval", "verify_interval_bytes", why="A multiple of 512 that divides every block."),
+    boolean("verify_fatal", "verify_fatal"),
+)
+
 PROCESS: Final = (
     parsed("cpus_allowed", "cpus_allowed", values.cpu_list),
     parsed("cpumask", "cpus_allowed", values.cpu_mask),

@@ -19,6 +19,7 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
     "How": honoured.HOW,
     "When": honoured.WHEN,
     "Bytes written": honoured.PAYLOAD,
+    "Verification": honoured.VERIFICATION,
     "Process and errors": honoured.PROCESS,
     "Results": honoured.RESULTS,
     "Harmless": declined.HARMLESS,

@@ -236,9 +236,15 @@ def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int
 def _fill_times(line: JobLine, together: Iterable[Member], spans: Mapping[int, Span], source: Source) -> None:
     mine = [spans[stream] for member in together for stream in member.streams]
     line.runtime_ms = sum(span.ms for span in mine)
-    longest_ms = max(span.ms for span in mine)
-    for direction in line.directions:
-        direction.runtime_ms = longest_ms if direction.ios else 0
+    # What was written is read back in a time of its own.
+    streams = source.plan.streams
+    numbers = [stream for member in together for stream in member.streams]
+    asked_ms = max((spans[n].ms for n in numbers if not streams[n].reads_back), default=0)
+    back_ms = max((spans[n].ms for n in numbers if streams[n].reads_back), default=0)
+    reads = any(streams[n].pattern.read_percent for n in numbers if not streams[n].reads_back)
+    for op, direction in enumerate(line.directions):
+        reading_ms = (asked_ms if reads else 0) + back_ms
+        direction.runtime_ms = (asked_ms if op else reading_ms) if direction.ios else 0
     origin_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
     line.start_unix_ms = origin_ms + min(span.start_ns for span in mine) // 1_000_000
     line.pid = int(source.event("hello").get("pid", 0))
@@ -264,14 +270,20 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
     streams = {stream for member in together for stream in member.streams}
     line.total_errors = sum(direction.errors for direction in line.directions)
     first = next(
-        (e for e in source.events if e.get("type") in {"io_error", "hung"} and e.get("stream") in streams),
+        (
+            e
+            for e in source.events
+            if e.get("type") in {"io_error", "hung", "damage"} and e.get("stream") in streams
+        ),
         None,
     )
     ends = source.stream_ends()
     reasons = {str(ends[stream].get("reason")) for stream in streams if stream in ends}
-    failed = bool(reasons & {"error", "hung", "rate_minimum"})
+    failed = bool(reasons & {"error", "hung", "rate_minimum", "damage"})
     if first is not None:
-        line.first_error = int(first.get("errno") or 0) or _EIO
+        damaged = first.get("type") == "damage"
+        failed = failed or damaged
+        line.first_error = _EILSEQ if damaged else int(first.get("errno") or 0) or _EIO
     if not failed and not (line.continue_on_error and line.first_error):
         return
     if line.first_error:
@@ -279,10 +291,14 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
     else:
         line.error = _ETIMEDOUT if "rate_minimum" in reasons else _EIO
     function = "check_min_rate" if "rate_minimum" in reasons else "io_u error"
+    if line.error == _EILSEQ:
+        function = "verify"
     line.error_text = f"file:engine, func={function}, error={os.strerror(line.error)}"
 
 
 _EIO: Final = 5
+_EILSEQ: Final = 84
+"""What fio says of data that are not what was written."""
 _ETIMEDOUT: Final = 110
 
 

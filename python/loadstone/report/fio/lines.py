@@ -93,7 +93,7 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
     return JobLine(
         name=job.name,
         group=plan.units[first.unit].group,
-        members=sum(len(member.streams) for member in together),
+        members=sum(not plan.streams[n].reads_back for member in together for n in member.streams),
         number=first.number,
         description=job.description or "",
         options=_options(job),

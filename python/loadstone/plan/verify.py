@@ -1,0 +1,155 @@
+"""What a job asks to have verified, as the Plan's Verify and the pass that reads it back.
+
+Knows fio's verify options (HOWTO, "Verification"): what is written is read back when the
+writing is done unless `do_verify=0`, `verify_only` reads instead of writing. Does not
+know how blocks are stamped: the engine does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError
+from loadstone.plan import model as plan
+from loadstone.plan.pattern import shares, sizes, smallest
+from loadstone.workload.model import FixedSize, SizeRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.files import FileRange
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import BlockSizes, Job
+
+SECTOR_BYTES: Final = 512
+
+
+def is_verified(job: Job) -> bool:
+    """Whether the job verifies anything."""
+    return job.verify not in (None, "none", "0")
+
+
+def writes(job: Job) -> bool:
+    """Whether the job writes what it verifies."""
+    return shares(job)[1] > 0
+
+
+def reads_back(job: Job) -> bool:
+    """Whether what the job wrote is read back after it."""
+    return is_verified(job) and writes(job) and job.do_verify is not False
+
+
+def verification(
+    job: Job, ranges: Sequence[FileRange], run: int, notes: Notes, *, table: bool
+) -> plan.Verify:
+    """Return how a job verifies; `table`: what this run wrote is known.
+
+    Raises RefusedError when block sizes and offsets leave no room for stamps.
+    """
+    if job.ioengine == "null":
+        raise RefusedError("the null engine keeps no data", where=job.at("verify"), hint="remove verify")
+    if job.dedupe_percent:
+        raise RefusedError(
+            "no two stamped blocks are equal: dedupe_percentage has no effect with verify",
+            where=job.at("dedupe_percent"),
+            hint="remove one of them",
+        )
+    notes.info(
+        job,
+        "verify",
+        f"verify={job.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
+    )
+    kept = bool(job.buffer_pattern or job.compress_percent or job.zero_buffers)
+    return plan.Verify(
+        block_bytes=_block_bytes(job, ranges),
+        run=run,
+        content=plan.VerifyContent.PAYLOAD if kept else plan.VerifyContent.GENERATED,
+        expect=plan.VerifyExpect.TABLE if table else plan.VerifyExpect.STAMPS,
+        only_written=False,
+        fatal=bool(job.verify_fatal),
+    )
+
+
+def _block_bytes(job: Job, ranges: Sequence[FileRange]) -> int:
+    """Return the verify block: `verify_interval`, or the largest that divides every size and offset."""
+    numbers = [part.offset_bytes for part in ranges] + [b for b in job.blockalign_bytes if b]
+    for block, share in zip(sizes(job), shares(job), strict=True):
+        if share:
+            numbers += _bytes(block)
+    stride = job.rw_number if job.rw_number and not (job.rw or "").startswith("rand") else 0
+    largest = math.gcd(*numbers, stride)
+    if largest % SECTOR_BYTES:
+        raise RefusedError(
+            f"verification needs block sizes and offsets in multiples of {SECTOR_BYTES} bytes",
+            where=job.at("verify"),
+            hint="change bs, offset or size",
+        )
+    interval = job.verify_interval_bytes or largest
+    if interval % SECTOR_BYTES or largest % interval:
+        raise RefusedError(
+            f"verify_interval of {interval} bytes does not divide every block and offset",
+            where=job.at("verify_interval_bytes"),
+            hint=f"use a multiple of {SECTOR_BYTES} that divides {largest}",
+        )
+    return interval
+
+
+def _bytes(block: BlockSizes) -> list[int]:
+    if isinstance(block, FixedSize):
+        return [block.bytes]
+    if isinstance(block, SizeRange):
+        return [block.min_bytes, block.max_bytes]
+    return [entry.bytes for entry in block.entries]
+
+
+def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> plan.Stream:
+    """Return the stream that reads everything back once, from start to end.
+
+    With a table only what was written is read.
+    """
+    if stream.verify is None:
+        raise ValueError("a stream without verification has nothing to read back")
+    written = sizes(job)[1 if shares(job)[1] else 0]
+    size = smallest(written) if isinstance(written, FixedSize) else stream.verify.block_bytes
+    order = plan.OpPattern(
+        random_percent=0,
+        random=plan.RandomOrderUniform(repeat=True),
+        stride_bytes=0,
+        run_length=1,
+        run_identical=False,
+        sizes=plan.SizesFixed(bytes=size),
+        align_bytes=size,
+    )
+    whole = sum(part.length_bytes - part.length_bytes % size for part in ranges)
+    return stream.model_copy(
+        update={
+            "name": f"{stream.name}.verify",
+            "file_choice": plan.FileChoiceSequential(),
+            "batch": None,
+            "pattern": plan.Pattern(
+                read_percent=100,
+                write_percent=0,
+                trim_percent=0,
+                trim_then_write=False,
+                read=order,
+                write=order,
+                trim=order,
+            ),
+            "pace": plan.Pace(read=None, write=None, trim=None, think=None),
+            "flush": plan.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=False),
+            "limits": plan.Limits(
+                start_delay_ns=0,
+                ramp_ns=0,
+                runtime_ns=0,
+                time_based=False,
+                bytes=whole,
+                ops=0,
+                ends_stage=False,
+            ),
+            "log_ios": False,
+            "verify": stream.verify.model_copy(
+                update={"only_written": stream.verify.expect is plan.VerifyExpect.TABLE}
+            ),
+        }
+    )
