@@ -10,12 +10,14 @@ use super::damage::{Damage, Kind};
 use super::expect::Table;
 use super::register::Register;
 use crate::clock::unix_ns;
-use crate::plan::{Backend, Plan, Stream, VerifyExpect, Worker};
+use crate::plan::{Backend, Plan, Stream, Target, TargetKind, VerifyExpect, Worker};
 
 /// Tables by target, and the register.
 #[derive(Debug, Default)]
 pub struct Books {
     tables: Vec<Option<Table>>,
+    /// By target: the first that is the same file.
+    same: Vec<u32>,
     /// Writes to targets without a table.
     sequences: Vec<AtomicU64>,
     /// Makes the stamps of this run differ from those of a run of the same Plan before.
@@ -38,6 +40,13 @@ impl Books {
         let simulated = |worker: &Worker| matches!(worker.backend, Backend::Sim { .. });
         Self {
             tables,
+            same: if is_verified(plan) {
+                (0..plan.targets.len() as u32)
+                    .map(|target| first_of(plan, target))
+                    .collect()
+            } else {
+                Vec::new()
+            },
             sequences: plan.targets.iter().map(|_| AtomicU64::new(0)).collect(),
             salt: if plan.workers.iter().all(simulated) {
                 0
@@ -48,11 +57,19 @@ impl Books {
         }
     }
 
+    /// The number under which a target is stamped: one file opened in several ways is
+    /// several targets, and still one file.
+    #[inline]
+    #[must_use]
+    pub fn first(&self, target: u32) -> u32 {
+        self.same.get(target as usize).copied().unwrap_or(target)
+    }
+
     /// The table of a target.
     #[inline]
     #[must_use]
     pub fn table(&self, target: u32) -> Option<&Table> {
-        self.tables.get(target as usize)?.as_ref()
+        self.tables.get(self.first(target) as usize)?.as_ref()
     }
 
     /// Number of the next write to a target.
@@ -60,7 +77,7 @@ impl Books {
     pub fn next_sequence(&self, target: u32) -> u64 {
         match self.table(target) {
             Some(table) => table.next_sequence(),
-            None => self.sequences[target as usize].fetch_add(1, Ordering::Relaxed) + 1,
+            None => self.sequences[self.first(target) as usize].fetch_add(1, Ordering::Relaxed) + 1,
         }
     }
 
@@ -89,6 +106,18 @@ impl Books {
     }
 }
 
+/// The first target that is the same file.
+#[must_use]
+pub fn first_of(plan: &Plan, target: u32) -> u32 {
+    let this = &plan.targets[target as usize];
+    let same = |other: &Target| {
+        let known = other.identity.is_some() && other.identity == this.identity;
+        this.kind != TargetKind::Virtual && (other.path == this.path || known)
+    };
+    let first = plan.targets.iter().position(same);
+    first.map_or(target, |first| first as u32)
+}
+
 /// True when any stream verifies.
 #[must_use]
 pub fn is_verified(plan: &Plan) -> bool {
@@ -98,6 +127,9 @@ pub fn is_verified(plan: &Plan) -> bool {
 /// Bytes the tables of a Plan need when all blocks are touched.
 #[must_use]
 pub fn memory_bytes(plan: &Plan) -> u64 {
+    if !is_verified(plan) {
+        return 0;
+    }
     (0..plan.targets.len() as u32)
         .filter_map(|target| range(plan, target))
         .map(|(_, length, block)| Table::memory_bytes(length, block))
@@ -106,12 +138,19 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
 
 /// Start, length and verify block of the part of a target for which a table is kept.
 fn range(plan: &Plan, target: u32) -> Option<(u64, u64, u32)> {
+    if first_of(plan, target) != target {
+        return None;
+    }
     let mut range: Option<(u64, u64, u32)> = None;
     for stream in plan.streams.iter().filter(|stream| keeps_table(stream)) {
         let Some(verify) = stream.verify else {
             continue;
         };
-        for file in stream.files.iter().filter(|file| file.target == target) {
+        for file in stream
+            .files
+            .iter()
+            .filter(|file| first_of(plan, file.target) == target)
+        {
             let (start, end) = (file.offset_bytes, file.offset_bytes + file.length_bytes);
             range = Some(match range {
                 None => (start, end, verify.block_bytes),

@@ -2,6 +2,7 @@
 //!
 //! Knows which fields depend on each other. Opens nothing.
 
+use super::books::first_of;
 use super::stamp::{MAX_OFFSET_BYTES, MAX_TARGET, SECTOR_BYTES};
 use crate::check::{need, Checked};
 use crate::plan::{Backend, OpPattern, Plan, Sizes, Stream, TargetKind, Verify, VerifyExpect};
@@ -116,8 +117,16 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         return Ok(());
     }
     let shares = |other: &Stream| {
-        let target = |target: u32| stream.files.iter().any(|file| file.target == target);
-        other.files.iter().any(|file| target(file.target))
+        let uses = |stream: &Stream, first: u32| {
+            stream
+                .files
+                .iter()
+                .any(|file| first_of(plan, file.target) == first)
+        };
+        other
+            .files
+            .iter()
+            .any(|file| uses(stream, first_of(plan, file.target)))
     };
     let same = |verify: Option<Verify>| {
         verify.map(|verify| {

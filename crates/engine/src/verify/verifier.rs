@@ -103,7 +103,7 @@ impl Verifier {
     fn stamper(&self, target: u32) -> Stamper {
         Stamper {
             run: self.books.run(self.plan.run),
-            target,
+            target: self.books.first(target),
             block_bytes: self.plan.block_bytes,
             content: match self.plan.content {
                 VerifyContent::Payload => Content::Payload,
