@@ -354,6 +354,11 @@ fn on_a_file(backend: &Value, harm: impl FnOnce(&Path)) -> Vec<Value> {
     let mut verify = verify("generated");
     verify["expect"] = json!("stamps");
     let file = target(path.to_str().unwrap(), "file", blocks);
+    // Plain system calls do one I/O at a time.
+    let deep = |mut stream: Value| {
+        stream["iodepth"] = json!(if backend["type"] == "io_uring" { 16 } else { 1 });
+        stream
+    };
     let mut layout = file.clone();
     layout["layout"] = json!({
         "size_bytes": blocks * BLOCK, "truncate": false, "fallocate": "none",
@@ -361,13 +366,13 @@ fn on_a_file(backend: &Value, harm: impl FnOnce(&Path)) -> Vec<Value> {
     });
     let events = run(&plan(
         &layout,
-        vec![(backend.clone(), pass(0, 0, true, blocks, &verify))],
+        vec![(backend.clone(), deep(pass(0, 0, true, blocks, &verify)))],
     ));
     assert_eq!(total_found(&events), 0);
     harm(&path);
     let events = run(&plan(
         &file,
-        vec![(backend.clone(), pass(0, 100, true, blocks, &verify))],
+        vec![(backend.clone(), deep(pass(0, 100, true, blocks, &verify)))],
     ));
     std::fs::remove_dir_all(&dir).unwrap();
     events
