@@ -93,6 +93,8 @@ def run_plan(
     SIGINT, SIGTERM or SIGHUP asks the engine to stop and keeps what was measured; the second
     kills it and returns at once.
     """
+    # Before files are claimed and their content is looked at: a run without a bundle leaves no trace.
+    BundleWriter.check(out_dir)
     plan = guard.claim(guard.secure(plan, consent or guard.Consent(), files=guard_files))
     calibrated = calibrate(plan) if calibration else None
     writer = BundleWriter.create(

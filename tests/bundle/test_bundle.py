@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,6 @@ from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
 from loadstone.errors import BundleError
 from tests.support import runs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_sealed_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -181,3 +178,14 @@ def _empty(path: Path, inputs: dict[str, bytes] | None = None) -> BundleWriter:
     return BundleWriter.create(
         path, request={}, inputs=inputs or {}, workload_json="{}", plan_json="{}", notes=[], environment={}
     )
+
+
+def test_a_directory_that_cannot_hold_a_bundle_is_noticed_without_a_trace(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(BundleError, match="file is not a directory"):
+        BundleWriter.check(file / "run" / "deep")
+    with pytest.raises(BundleError, match="cannot be written"):
+        BundleWriter.check(Path("/proc/self/fd/run"))
+    BundleWriter.check(tmp_path / "new" / "deep")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,6 +39,30 @@ class BundleWriter:
         self._events = (directory / layout.EVENTS).open("ab")
         self._host = (directory / layout.HOST).open("ab")
 
+    @staticmethod
+    def check(directory: Path) -> None:
+        """Raise `BundleError` when a bundle could not be begun here; create nothing."""
+        there = directory
+        try:
+            if directory.is_dir() and any(directory.iterdir()):
+                raise BundleError(
+                    f"{directory}: the directory for the run is not empty",
+                    hint="name a new one with --out; a run never writes over another",
+                )
+            while not there.exists() and there != there.parent:
+                there = there.parent
+            if there.is_dir():
+                # Asking for permission is not enough: root has it on file systems that take no files.
+                with tempfile.TemporaryFile(dir=there):
+                    return
+            why = f"{there} is not a directory"
+        except OSError as error:
+            why = f"{there}: {error.strerror}"
+        raise BundleError(
+            f"{directory}: the bundle cannot be written: {why}",
+            hint="name a directory you may write to with --out",
+        )
+
     @classmethod
     def create(
         cls,
@@ -55,13 +80,9 @@ class BundleWriter:
         `inputs` maps the names the user gave to their bytes. `notes` is anything JSON can
         say, or pydantic models. Raises `BundleError` when the directory cannot be used.
         """
+        cls.check(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()):
-                raise BundleError(
-                    f"{directory}: the directory for the run is not empty",
-                    hint="name a new one with --out; a run never writes over another",
-                )
             files = _input_files(inputs)
             manifest: dict[str, Any] = {
                 "format": layout.FORMAT,

@@ -2,7 +2,8 @@
 
 Pure: knows the Plan and the engine's events, and no terminal. Rates are over the time since
 the last look. Percentiles of several histograms cannot be had from their percentiles; where
-a row covers more than one, the largest is shown, which the true value cannot exceed.
+a job's row covers more than one, the largest is shown, which the true value cannot exceed;
+the total has none, because the largest of different jobs says nothing about it.
 """
 
 from __future__ import annotations
@@ -149,7 +150,5 @@ def _merge(total: Row, row: Row) -> None:
     total.ops += row.ops
     total.bytes += row.bytes
     total.errors += row.errors
-    total.p50_ns = max(total.p50_ns, row.p50_ns)
-    total.p99_ns = max(total.p99_ns, row.p99_ns)
     total.max_ns = max(total.max_ns, row.max_ns)
     total.inflight += row.inflight

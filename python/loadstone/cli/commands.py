@@ -11,11 +11,32 @@ import sys
 from typing import TYPE_CHECKING
 
 from loadstone.cli import talk
-from loadstone.errors import RunError
+from loadstone.errors import RefusedError, RunError
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.workload.model import Workload
+
+
+def check(workload: Workload) -> None:
+    """Refuse commands that could not run beside the stage they belong to.
+
+    All stages are one run of the engine, so commands run before the first or after the last.
+    """
+    walls = [index for index, job in enumerate(workload.jobs) if job.stonewall and index]
+    for index, job in enumerate(workload.jobs):
+        if job.exec_prerun is not None and walls and index >= walls[0]:
+            raise RefusedError(
+                f"[{job.name}] runs after a stonewall; its command would run before the first job",
+                where=job.at("exec_prerun"),
+                hint=f"run the stages apart: --section {job.name}",
+            )
+        if job.exec_postrun is not None and walls and index < walls[-1]:
+            raise RefusedError(
+                f"[{job.name}] runs before a stonewall; its command would run after the last job",
+                where=job.at("exec_postrun"),
+                hint=f"run the stages apart: --section {job.name}",
+            )
 
 
 def before(workload: Workload) -> None:
