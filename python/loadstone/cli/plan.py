@@ -25,7 +25,7 @@ def plan(job: str, /, *, load: Load = Load()) -> int:
     """
     resolved = resolution(workload(job, load), load)
     talk.notes(resolved.notes)
-    talk.say(f"the engine needs {resolved.memory_bytes / (1 << 20):.1f} MiB of memory")
+    talk.memory(resolved.memory_bytes)
     host = Snapshot()
     for index in sorted(guard.written(resolved.plan)):
         finding = guard.examine(resolved.plan.targets[index], host)

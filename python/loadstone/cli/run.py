@@ -54,6 +54,7 @@ def run(
     if json:
         # The summary tells the notes; without it they are told here.
         talk.notes(resolved.notes)
+    talk.memory(resolved.memory_bytes)
     options = {"job": job, **asdict(load), "i_accept_data_loss": list(i_accept_data_loss), "json": json}
     asked = Asked(
         request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},

@@ -28,6 +28,11 @@ def say(text: str) -> None:
     console().print(text, markup=False)
 
 
+def memory(needed_bytes: int) -> None:
+    """Say, before the start, how much memory the engine will hold."""
+    say(f"the engine needs {needed_bytes / (1 << 20):.1f} MiB of memory")
+
+
 def notes(found: Iterable[Note]) -> None:
     """Print notes, what changes the meaning first."""
     rank = {"changed": 0, "trap": 1, "info": 2, "harmless": 3}
