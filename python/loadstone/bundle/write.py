@@ -42,7 +42,7 @@ class BundleWriter:
     @staticmethod
     def check(directory: Path) -> None:
         """Raise `BundleError` when a bundle could not be begun here; create nothing."""
-        there = directory
+        there = directory.absolute()
         try:
             if directory.is_dir() and any(directory.iterdir()):
                 raise BundleError(
