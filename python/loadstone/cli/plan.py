@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from loadstone import exitcodes
-from loadstone.cli import talk
+from loadstone.cli import commands, talk
 from loadstone.cli.arguments import Load
 from loadstone.cli.load import resolution, workload
 from loadstone.plan import guard
@@ -23,7 +23,9 @@ def plan(job: str, /, *, load: Load = Load()) -> int:
     job
         A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
     """
-    resolved = resolution(workload(job, load), load)
+    asked_for = workload(job, load)
+    commands.check(asked_for)
+    resolved = resolution(asked_for, load)
     talk.notes(resolved.notes)
     talk.memory(resolved.memory_bytes)
     host = Snapshot()

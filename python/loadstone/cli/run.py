@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+from loadstone.bundle.write import BundleWriter
 from loadstone.cli import commands, finish, talk
 from loadstone.cli.arguments import Flag, Load, Repeat
 from loadstone.cli.consent import consent
@@ -50,6 +51,7 @@ def run(
         Measure for 0.3 s before the run what the load generator can do without a device.
     """
     asked_for = workload(job, load)
+    commands.check(asked_for)
     resolved = resolution(asked_for, load)
     if json:
         # The summary tells the notes; without it they are told here.
@@ -62,12 +64,14 @@ def run(
         workload_json=asked_for.model_dump_json(),
         notes=[note.model_dump(mode="json") for note in resolved.notes],
     )
+    out_dir = out or default_directory(asked_for.name)
+    BundleWriter.check(out_dir)
     commands.before(asked_for)
     result = finish.Result()
     outcome = run_plan(
         resolved.plan,
         asked=asked,
-        out_dir=out or default_directory(asked_for.name),
+        out_dir=out_dir,
         progress=finish.live(wanted=progress),
         consent=consent(i_accept_data_loss),
         result=result.document,
