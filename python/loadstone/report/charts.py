@@ -221,6 +221,8 @@ def distribution(summary: Summary) -> Spec | None:
     top = max(row["x"] for row in rows)
     labels = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")]
     labels += [(1e6, "99.9999"), (1e7, "99.99999")]
+    # Over many decades 0 and 50 are too near to each other to be labelled both.
+    labels = [label for label in labels if label[0] != 2 or top <= 1e5]
     shown = [(value, text) for value, text in labels if value <= top * 1.2]
     expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in shown) + " : ''"
     names = [name for name, _, _ in named if _any(rows, "line", name)]
