@@ -204,7 +204,7 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
         "uid=1",
         "profile=tiobench",
         "prio=3",
-        "flow=1",
+        "flow_watermark=1",
         "pre_read=1",
         "ioscheduler=none",
         "uncached=1",

@@ -212,6 +212,7 @@ fn stream(iodepth: u32) -> Stream {
             read: source(100),
             write: source(100),
             trim: source(100),
+            strided: None,
         },
         pace: Pace {
             read: None,
@@ -250,6 +251,8 @@ fn stream(iodepth: u32) -> Stream {
         },
         log_ios: true,
         verify: None,
+        flow: None,
+        serialize_overlap: false,
     }
 }
 

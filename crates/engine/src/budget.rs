@@ -4,7 +4,7 @@
 
 use crate::fault::Fault;
 use crate::memory::PAGE_BYTES;
-use crate::pattern::map_bytes;
+use crate::pattern::{map_bytes, Next};
 use crate::plan::{Plan, Stream};
 use crate::record::Table;
 use crate::rows::Rows;
@@ -38,6 +38,9 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
         bytes += Verifier::memory_bytes(stream);
         bytes += map_bytes(stream);
+        if stream.serialize_overlap {
+            bytes += own * size_of::<(u32, Next)>() as u64;
+        }
     }
     let own = |stream: &&Stream| stream.worker == worker;
     if plan.streams.iter().filter(own).any(|stream| stream.log_ios) {

@@ -242,6 +242,11 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             || format!("has {} bytes, must have 1 to 512", bytes.len()),
         )?;
     }
+    need(
+        stream.flow.is_none_or(|flow| flow.weight > 0),
+        || format!("{path}/flow/weight"),
+        || "is 0, must be above 0".into(),
+    )?;
     let limits = &stream.limits;
     let ends =
         limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::events::Event;
+use crate::flow::Flows;
 use crate::record::Table;
 use crate::samples::IoRecord;
 
@@ -27,6 +28,8 @@ pub struct Control {
     stop: AtomicU32,
     /// Stages below this number are to end.
     stages_ended: AtomicU32,
+    /// Shares of I/Os between streams of any worker.
+    pub flows: Flows,
 }
 
 /// When a stage started.

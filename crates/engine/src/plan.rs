@@ -316,6 +316,23 @@ pub struct Stream {
     pub log_ios: bool,
     /// Stamp what is written, and check what is read.
     pub verify: Option<Verify>,
+    /// Share of the I/Os of several streams; none: as many as it can do.
+    pub flow: Option<Flow>,
+    /// Hold back an I/O that overlaps one of the same stream in flight.
+    #[serde(default)]
+    pub serialize_overlap: bool,
+}
+
+/// A stream's part of the I/Os of all streams with the same `id`, as fio's `flow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Streams with the same number share.
+    pub id: u32,
+    /// Its part, above 0, of the sum of those running.
+    pub weight: u32,
+    /// How long it waits when it had more than its part; 0: as short as possible.
+    pub sleep_ns: u64,
 }
 
 /// Verification of a stream. All streams that write to a target must agree on it.
@@ -421,6 +438,20 @@ pub struct Pattern {
     pub write: OpPattern,
     /// See `read`.
     pub trim: OpPattern,
+    /// I/O stays in a window that moves over each file; none: the whole range.
+    pub strided: Option<Strided>,
+}
+
+/// A window that moves over a file, as fio's `zonemode=strided`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Strided {
+    /// Bytes to move before the window goes on.
+    pub zone_bytes: u64,
+    /// Length of the window.
+    pub range_bytes: u64,
+    /// Bytes left out between two windows.
+    pub skip_bytes: u64,
 }
 
 /// Addresses and sizes of one operation.

@@ -313,7 +313,7 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
     };
     let mut first_slot = 0;
     let states = streams.iter().map(|&id| {
-        let state = StreamState::new(
+        let mut state = StreamState::new(
             &stage.plan,
             id,
             first_slot,
@@ -321,6 +321,8 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
             &stage.books,
             &|target| local[target as usize],
         );
+        state.flow = (stage.plan.streams[id as usize].flow.as_ref())
+            .map(|flow| stage.control.flows.share(flow));
         first_slot += state.depth;
         state
     });

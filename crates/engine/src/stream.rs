@@ -6,6 +6,8 @@
 use std::sync::Arc;
 
 use crate::backend::{Op, OPS};
+use crate::flow::Share;
+use crate::overlap::Overlaps;
 use crate::pace::Schedule;
 use crate::pattern::Generator;
 use crate::payload::Filler;
@@ -132,6 +134,10 @@ pub struct StreamState {
     pub schedule: Option<Schedule>,
     /// Pauses.
     pub thinking: Option<Thinking>,
+    /// Its share of the I/Os of several streams.
+    pub flow: Option<Share>,
+    /// Ranges in flight, when I/Os that overlap wait.
+    pub overlaps: Option<Overlaps>,
     /// Flushes.
     pub flushing: Flushing,
     /// I/Os and bytes it may still issue.
@@ -252,6 +258,8 @@ impl StreamState {
                 left: plan.every_ios,
                 spin_until_ns: 0,
             }),
+            flow: None,
+            overlaps: stream.serialize_overlap.then(|| Overlaps::new(depth)),
             flushing: Flushing {
                 every: [flush.fsync_every, flush.fdatasync_every],
                 left: [flush.fsync_every, flush.fdatasync_every],
@@ -331,6 +339,8 @@ impl StreamState {
             && !self.flushes_between()
             && !self.logged
             && self.verifier.is_none()
+            && self.flow.is_none()
+            && self.overlaps.is_none()
             && self.low == self.depth
     }
 

@@ -9,6 +9,7 @@ use std::io;
 
 use crate::backend::{Backend, Io, Op};
 use crate::control::Message;
+use crate::flow::Share;
 use crate::pace::Next as Due;
 use crate::pattern::Next;
 use crate::state::State;
@@ -212,17 +213,14 @@ impl<B: Backend> Worker<B> {
         (count, self.state.streams[index as usize].can_issue())
     }
 
-    /// Issues one transfer; false when there is nothing to issue now.
-    fn issue_one(&mut self, index: u32, now: u64) -> bool {
+    /// The next transfer, with the time of its arrival when it is paced; none when there
+    /// is nothing to issue now.
+    fn next_io(&mut self, index: u32, now: u64) -> Option<(Next, Option<u64>)> {
         let stream = &mut self.state.streams[index as usize];
-        if stream.ops_left == 0 {
-            self.state.stop_issuing(index, Reason::Ops, now);
-            return false;
-        }
-        let (next, arrival_ns) = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
+        let made = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
             None => match self.next_unpaced(index, now) {
                 Some(next) => (next, None),
-                None => return false,
+                None => return None,
             },
             Some(Due::Unpaced(op)) => (stream.generator.next_op(op), None),
             Some(Due::Paced { op, intended_ns }) => {
@@ -234,10 +232,34 @@ impl<B: Backend> Worker<B> {
             }
             Some(Due::Wait(time_ns)) => {
                 self.state.wake_at(index, time_ns);
-                return false;
+                return None;
             }
         };
+        Some(made)
+    }
+
+    /// Issues one transfer; false when there is nothing to issue now.
+    fn issue_one(&mut self, index: u32, now: u64) -> bool {
         let stream = &mut self.state.streams[index as usize];
+        if stream.ops_left == 0 {
+            self.state.stop_issuing(index, Reason::Ops, now);
+            return false;
+        }
+        if let Some(nap_ns) = stream.flow.as_ref().and_then(Share::must_wait_ns) {
+            self.state.wake_at(index, now + nap_ns);
+            return false;
+        }
+        let held = stream.overlaps.as_mut().and_then(|own| own.held.take());
+        let Some((next, arrival_ns)) = held.or_else(|| self.next_io(index, now)) else {
+            return false;
+        };
+        let stream = &mut self.state.streams[index as usize];
+        if let Some(overlaps) = &mut stream.overlaps {
+            if overlaps.hits(&next) {
+                overlaps.held = Some((next, arrival_ns));
+                return false;
+            }
+        }
         if u64::from(next.len) > stream.bytes_left {
             self.state.stop_issuing(index, Reason::Bytes, now);
             return false;
@@ -258,6 +280,12 @@ impl<B: Backend> Worker<B> {
             stream.note_write(next.file);
         }
         stream.emptying = stream.free.is_empty() && stream.low < stream.depth;
+        if let Some(flow) = &mut stream.flow {
+            flow.took();
+        }
+        if let Some(overlaps) = &mut stream.overlaps {
+            overlaps.started(slot, next);
+        }
         if stream.note_thought(true, now) {
             self.state.start_pause(index);
         }

@@ -169,6 +169,8 @@ def _ranges(
                 where=job.at("offset"),
                 hint="give a smaller offset",
             )
+        if job.zone_size_bytes and job.zone_mode != "none" and real < _UNKNOWN and not job.filesize_bytes:
+            length = max(length, real - offset)  # zones go on to the end, however little is moved
         length = _percent_of(job, length, offset, smallest)
         ranges.append(FileRange(path, fact, offset, _clamped(job, path, fact, (offset, length), notes)))
     return ranges

@@ -352,6 +352,14 @@ class OpPattern(_Model):
     align_bytes: U64
 
 
+class Strided(_Model):
+    """A window of `range_bytes` that moves over a file after `zone_bytes` of I/O."""
+
+    zone_bytes: U64
+    range_bytes: U64
+    skip_bytes: U64
+
+
 class Pattern(_Model):
     """What an I/O is and where it goes."""
 
@@ -362,6 +370,7 @@ class Pattern(_Model):
     read: OpPattern
     write: OpPattern
     trim: OpPattern
+    strided: Strided | None = None
 
 
 class RateAmountOps(_Model):
@@ -522,6 +531,14 @@ class Verify(_Model):
     """End the stream at the first damage."""
 
 
+class Flow(_Model):
+    """A stream's part of the I/Os of all streams with the same `id`."""
+
+    id: U32
+    weight: U32
+    sleep_ns: U64
+
+
 class Stream(_Model):
     """One source of I/O: a clone of a job."""
 
@@ -541,6 +558,8 @@ class Stream(_Model):
     log_ios: bool
     verify: Verify | None = None
     """Absent from Plans written before there was verification: bundles keep them."""
+    flow: Flow | None = None
+    serialize_overlap: bool = False
 
     @property
     def reads_back(self) -> bool:

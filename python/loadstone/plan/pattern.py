@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import RefusedError
+from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
 from loadstone.workload.model import (
     BlockSizes,
@@ -97,7 +97,28 @@ def pattern(job: Job, notes: Notes, range_bytes: int) -> plan.Pattern:
         read=ops[0],
         write=ops[1],
         trim=ops[2],
+        strided=strided(job, notes),
     )
+
+
+def strided(job: Job, notes: Notes) -> plan.Strided | None:
+    """Windows that move over each file; None: the whole range."""
+    size = job.zone_size_bytes or 0
+    if job.zone_mode == "none" or (job.zone_mode is None and not size):
+        for field in ("zone_size_bytes", "zone_range_bytes", "zone_skip_bytes"):
+            if getattr(job, field):
+                notes.info(job, field, f"{field} has no effect without zonemode=strided")
+        return None
+    if not size:
+        raise InputError("zonemode=strided needs zonesize", where=job.at("zone_mode"), hint="add zonesize=")
+    window = job.zone_range_bytes or size
+    if window < max_block(job):
+        raise InputError(
+            f"a zone of {window} bytes is smaller than the largest block of {max_block(job)}",
+            where=job.at("zone_range_bytes" if job.zone_range_bytes else "zone_size_bytes"),
+            hint="give a larger zonerange or a smaller bs",
+        )
+    return plan.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.zone_skip_bytes or 0)
 
 
 def _check(job: Job, notes: Notes) -> None:

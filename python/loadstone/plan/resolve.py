@@ -107,6 +107,7 @@ class _Shared:
         self.notes = notes
         self.pace = stream.pace(job, notes)
         self.flush = stream.flush(job)
+        self.flow = stream.flow(job, notes)
         self.payload = stream.payload(job)
         self.errors = stream.errors(job)
         self._patterns: dict[int, plan.Pattern] = {}
@@ -256,6 +257,9 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         errors=shared.errors,
         log_ios=job.logs.every_io,
         verify=checks,
+        flow=shared.flow,
+        # A single I/O in flight, or reads alone, cannot be in each other's way.
+        serialize_overlap=bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1,
     )
     if checks and job.verify_only:
         asked = verify.pass_over(job, asked, found.ranges)

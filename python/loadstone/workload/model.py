@@ -233,6 +233,11 @@ class Job(_Model):
     invalidate: bool | None = None
     unlink: bool | None = None
 
+    zone_mode: Literal["none", "strided"] | None = None
+    zone_size_bytes: int | None = None
+    zone_range_bytes: int | None = None
+    zone_skip_bytes: int | None = None
+
     # How
     ioengine: str | None = None
     iodepth: int | None = None
@@ -251,6 +256,7 @@ class Job(_Model):
     fdatasync_every: int | None = None
     end_fsync: bool | None = None
     fsync_on_close: bool | None = None
+    serialize_overlap: bool | None = None
 
     # When
     numjobs: int | None = None
@@ -276,6 +282,9 @@ class Job(_Model):
     thinktime_spin_ns: int | None = None
     thinktime_blocks: int | None = None
     thinktime_blocks_type: Literal["complete", "issue"] | None = None
+    flow: int | None = None
+    flow_id: int | None = None
+    flow_sleep_ns: int | None = None
 
     # Payload
     zero_buffers: bool | None = None

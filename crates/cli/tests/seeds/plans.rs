@@ -217,6 +217,8 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
         },
         log_ios: dice.chance(30),
         verify: None,
+        flow: None,
+        serialize_overlap: false,
     }
 }
 
@@ -290,6 +292,7 @@ fn pattern(dice: &mut Dice) -> Pattern {
         read: order(dice),
         write: order(dice),
         trim: order(dice),
+        strided: None,
     }
 }
 

@@ -24,6 +24,27 @@ pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
     for (name, _, order) in orders.into_iter().filter(|(_, percent, _)| *percent > 0) {
         check_order(order, &format!("{path}/pattern/{name}"))?;
     }
+    if let Some(strided) = &pattern.strided {
+        let path = format!("{path}/pattern/strided");
+        need(
+            strided.zone_bytes > 0,
+            || format!("{path}/zone_bytes"),
+            || "is 0, must be above 0".into(),
+        )?;
+        for (name, _, order) in orders.into_iter().filter(|(_, percent, _)| *percent > 0) {
+            let largest = max_size(&order.sizes);
+            need(
+                u64::from(largest) <= strided.range_bytes,
+                || format!("{path}/range_bytes"),
+                || {
+                    format!(
+                        "is {}, below the largest {name} of {largest}",
+                        strided.range_bytes
+                    )
+                },
+            )?;
+        }
+    }
     if let FileChoice::RoundRobin { every } | FileChoice::Random { every } = stream.file_choice {
         need(
             every > 0,

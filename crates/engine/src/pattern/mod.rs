@@ -25,6 +25,7 @@ mod order;
 mod permutation;
 mod rng;
 mod sizes;
+mod strided;
 
 pub use permutation::{Permutation, Walk};
 pub use rng::{mix, Rng};
@@ -34,6 +35,7 @@ use crate::plan::{self, FileChoice, RandomOrder};
 use bitmap::Bitmap;
 use order::{Skewed, Zones};
 use sizes::Sizes;
+use strided::Windows;
 
 /// The operations a pattern chooses from, in the order of their number.
 const MIXED: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
@@ -63,6 +65,7 @@ pub struct Generator {
     walks: Passes,
     trim_then_write: bool,
     follow_up: Option<Next>,
+    windows: Option<Windows>,
 }
 
 impl Generator {
@@ -77,9 +80,13 @@ impl Generator {
             pattern.write_percent,
             pattern.trim_percent,
         ]);
+        let windows = pattern
+            .strided
+            .map(|plan| Windows::new(plan, &stream.files));
+        let files = windows.as_ref().map(Windows::files);
         let mut walks = Walks {
             seed: stream.seed,
-            files: &stream.files,
+            files: files.as_deref().unwrap_or(&stream.files),
             classes: Vec::new(),
         };
         let mut ops = [(0, &pattern.read), (1, &pattern.write), (2, &pattern.trim)]
@@ -95,6 +102,7 @@ impl Generator {
             walks: walks.classes.into_iter().map(Class::into_pass).collect(),
             trim_then_write: pattern.trim_then_write,
             follow_up: None,
+            windows,
         }
     }
 
@@ -137,6 +145,9 @@ impl Generator {
     #[inline(always)]
     fn make(&mut self, op: usize) -> Next {
         let file = self.files.draw(&mut self.rng);
+        if self.windows.is_some() {
+            self.move_window(op, file);
+        }
         let source = &mut self.ops[op];
         let (offset, len) = source.next(file as usize, &mut self.rng, &mut self.walks);
         let next = Next {
@@ -145,8 +156,12 @@ impl Generator {
             offset,
             len,
         };
+        if let Some(windows) = &mut self.windows {
+            windows.used(len);
+        }
         if self.files.finishes {
-            self.files.used(len, source.at_the_end(file as usize));
+            let at_the_end = self.windows.is_none() && source.at_the_end(file as usize);
+            self.files.used(len, at_the_end);
         }
         if self.trim_then_write && next.op == Op::Trim {
             self.follow_up = Some(Next {
@@ -155,6 +170,22 @@ impl Generator {
             });
         }
         next
+    }
+
+    /// Lets all operations go on in the next window of a file when it is time.
+    #[inline(never)]
+    fn move_window(&mut self, op: usize, file: u32) {
+        let smallest = self.ops[op].sizes.min();
+        let Some(windows) = &mut self.windows else {
+            return;
+        };
+        let Some(window) = windows.moved(file as usize, smallest) else {
+            return;
+        };
+        let key = self.rng.next_u64();
+        for source in &mut self.ops {
+            source.move_to(&window, file as usize, key, &mut self.walks);
+        }
     }
 }
 
@@ -380,6 +411,24 @@ impl Source {
             if classes[class].mapped {
                 self.order = Order::Map(class);
             }
+        }
+    }
+
+    /// Starts anew in another range of a file, with a pass of its own.
+    fn move_to(&mut self, window: &plan::FileUse, file: usize, key: u64, passes: &mut [Pass]) {
+        let Some(cursor) = self.cursors.get_mut(file) else {
+            return;
+        };
+        *cursor = Cursor::new(
+            window,
+            self.align_bytes,
+            self.sizes.min(),
+            self.stride_bytes,
+        );
+        match self.order {
+            Order::Walk(class) => passes[class].walks[file] = Walk::new(cursor.blocks, key),
+            Order::Map(class) => passes[class].maps[file].clear(cursor.blocks),
+            _ => {}
         }
     }
 

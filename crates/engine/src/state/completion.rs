@@ -92,6 +92,9 @@ impl State {
         if let Some(schedule) = &mut stream.schedule {
             schedule.completed(slot.op, u64::from(moved));
         }
+        if let Some(overlaps) = &mut stream.overlaps {
+            overlaps.ended(done.slot);
+        }
         if stream.note_thought(false, now) {
             self.start_pause(index);
         }

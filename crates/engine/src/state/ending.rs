@@ -23,6 +23,9 @@ impl State {
             return;
         }
         let ran = stream.phase == Phase::Running;
+        if let Some(flow) = &mut stream.flow {
+            flow.leave();
+        }
         stream.phase = Phase::Draining;
         stream.simple = false;
         stream.reason = reason;

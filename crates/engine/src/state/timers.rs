@@ -167,6 +167,9 @@ impl State {
                 self.timers.push(Reverse((check, Timer::Check, index)));
             }
         }
+        if let Some(flow) = &mut stream.flow {
+            flow.join();
+        }
         stream.simple = stream.is_simple();
         let counters = &mut self.counters[index as usize];
         counters.started_ns = started;

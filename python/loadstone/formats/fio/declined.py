@@ -12,13 +12,13 @@ from loadstone.formats.fio.option import Option, harmless, refused
 
 ZERO = ("0",)
 _VERIFY = "Blocks are verified by their stamps: remove it, or run this job with fio."
-_ZONES = "Zoned access is not supported: use random_distribution=zoned for hot zones on ordinary devices."
+_ZONES = "Zoned block devices are not supported: use zonemode=strided on ordinary ones."
 _TRACE = "Trace replay is not supported yet."
 _LATENCY = "The search for a latency target is not supported yet: run several iodepths instead."
 _STEADY = "Steady-state detection is not supported yet: give runtime and ramp_time."
 _PRIO = "I/O priorities are not supported."
 _CGROUP = "Start loadstone inside the control group instead."
-_FLOW = "Ratios between jobs are not supported: use rate or rate_iops for each."
+_FLOW = "Of a later fio it is not known any more: use flow and flow_id."
 _USER = "Start loadstone as that user instead."
 
 HARMLESS: Final = (
@@ -75,7 +75,6 @@ _REFUSED_REST: Final = (
     refused("wait_for", "Waiting for one named job is not supported: use stonewall."),
     refused("lockfile", "Locking files against each other is not supported.", off=("none",)),
     refused("opendir", "Taking all files of a directory is not supported: list them in filename."),
-    refused("serialize_overlap", "Overlapping I/O is never held back.", off=ZERO),
     refused("file_append", "Appending is not supported: give offset.", off=ZERO),
     refused("sync_file_range", "Not supported: use fsync or fdatasync."),
     refused("atomic", "Atomic writes are not supported.", off=ZERO),
@@ -107,11 +106,7 @@ _REFUSED_REST: Final = (
     refused("merge_blktrace_scalars", _TRACE),
     refused("merge_blktrace_iters", _TRACE),
     refused("ioscheduler", "Loadstone does not change the host: set it in /sys/block/*/queue/scheduler."),
-    refused("zonemode", _ZONES, off=("none",)),
-    refused("zonesize", _ZONES, off=ZERO),
     refused("zonecapacity", _ZONES, off=ZERO),
-    refused("zonerange", _ZONES, off=ZERO),
-    refused("zoneskip", _ZONES, off=ZERO),
     refused("read_beyond_wp", _ZONES, off=ZERO),
     refused("max_open_zones", _ZONES, off=ZERO),
     refused("job_max_open_zones", _ZONES, off=ZERO),
@@ -140,10 +135,7 @@ _REFUSED_REST: Final = (
     refused("cgroup_weight", _CGROUP),
     refused("uid", _USER),
     refused("gid", _USER),
-    refused("flow_id", _FLOW),
-    refused("flow", _FLOW, off=ZERO),
     refused("flow_watermark", _FLOW),
-    refused("flow_sleep", _FLOW, off=ZERO),
     refused("steadystate", _STEADY, "ss"),
     refused("steadystate_duration", _STEADY, "ss_dur", off=ZERO),
     refused("steadystate_ramp_time", _STEADY, "ss_ramp", off=ZERO),

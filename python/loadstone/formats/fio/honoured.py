@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.errors import RefusedError
 from loadstone.formats.fio import numbers, values
 from loadstone.formats.fio.option import (
     INT63,
@@ -129,6 +130,19 @@ def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     if name in FOREIGN_ENGINES or name.startswith("external:"):
         raise reading.error(f"the engine {name!r} is not supported", "supported are: " + ", ".join(ENGINES))
     raise reading.error(f"unknown engine {name!r}", nearest(name, ENGINES))
+
+
+def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    mode = (value or "").strip()
+    if mode == "zbd":
+        raise RefusedError(
+            "zonemode=zbd is an option of fio that Loadstone does not do",
+            where=reading.where,
+            hint="use zonemode=strided on ordinary devices",
+        )
+    if mode not in ("none", "strided"):
+        raise reading.error(f"found {mode!r}, expected none or strided", nearest(mode, ("none", "strided")))
+    return {"zone_mode": mode}
 
 
 def _mix(name: str, *, reads: bool) -> Option:
@@ -267,6 +281,10 @@ WHERE: Final = (
     choice("fallocate", "fallocate", _FALLOCATE),
     choice("fadvise_hint", "fadvise", _ADVICE, "fadvise"),
     boolean("invalidate", "invalidate"),
+    honoured("zonemode", _zone_mode, why="none and strided."),
+    size("zonesize", "zone_size_bytes", why="Without zonemode it means strided, as in fio."),
+    size("zonerange", "zone_range_bytes"),
+    size("zoneskip", "zone_skip_bytes"),
     boolean("unlink", "unlink"),
 )
 
@@ -288,6 +306,7 @@ HOW: Final = (
     number("fdatasync", "fdatasync_every"),
     flag("end_fsync", "end_fsync"),
     boolean("fsync_on_close", "fsync_on_close"),
+    boolean("serialize_overlap", "serialize_overlap", why="Within a clone; of one file."),
     flag("thread", "thread", why="Clones are always threads; it only changes a word in fio-style output."),
 )
 
@@ -314,6 +333,9 @@ WHEN: Final = (
         },
         "ratecycle",
     ),
+    number("flow", "flow", why="Shares of I/Os between jobs with the same flow_id."),
+    number("flow_id", "flow_id"),
+    microseconds("flow_sleep", "flow_sleep_ns"),
     microseconds("thinktime", "thinktime_ns"),
     microseconds("thinktime_spin", "thinktime_spin_ns"),
     number("thinktime_blocks", "thinktime_blocks", low=1),

@@ -1,0 +1,57 @@
+"""Windows, flows and overlaps: from the job file to the Plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.errors import InputError
+from loadstone.plan import model
+
+if TYPE_CHECKING:
+    from tests.plan.conftest import Planner
+
+NULL = "[a]\nioengine=null\nsize=1m\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "strided"),
+    [
+        (
+            "zonemode=strided\nzonesize=64k\n",
+            model.Strided(zone_bytes=65536, range_bytes=65536, skip_bytes=0),
+        ),
+        ("zonesize=8k\nzonerange=64k\n", model.Strided(zone_bytes=8192, range_bytes=65536, skip_bytes=0)),
+        ("zonesize=8k\nzoneskip=1m\n", model.Strided(zone_bytes=8192, range_bytes=8192, skip_bytes=1 << 20)),
+        ("zonemode=none\nzonesize=8k\n", None),
+        ("", None),
+    ],
+)
+def test_windows(plan: Planner, options: str, strided: model.Strided | None) -> None:
+    assert plan(NULL + options).plan.streams[0].pattern.strided == strided
+
+
+@pytest.mark.parametrize("options", ["zonemode=strided\n", "zonesize=8k\nbs=16k\n"])
+def test_windows_that_cannot_be(plan: Planner, options: str) -> None:
+    with pytest.raises(InputError):
+        plan(NULL + options)
+
+
+def test_windows_go_on_to_the_end_of_what_exists(plan: Planner) -> None:
+    stream = plan("[a]\nfilename=/t/1g\nsize=1m\noffset=4k\nzonesize=8k\nzoneskip=8k\n").plan.streams[0]
+    assert (stream.files[0].length_bytes, stream.limits.bytes) == ((1 << 30) - 4096, 1 << 20)
+
+
+def test_flows(plan: Planner) -> None:
+    streams = plan(NULL + "flow=8\nflow_id=2\nflow_sleep=100\n[b]\nioengine=null\nsize=1m\n").plan.streams
+    assert streams[0].flow == model.Flow(id=2, weight=8, sleep_ns=100_000)
+    assert streams[1].flow is None
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [("rw=randwrite\niodepth=4\n", True), ("rw=randread\niodepth=4\n", False), ("rw=randwrite\n", False)],
+)
+def test_overlaps_are_held_back_where_they_matter(plan: Planner, options: str, held: bool) -> None:
+    assert plan(NULL + "serialize_overlap=1\n" + options).plan.streams[0].serialize_overlap is held
