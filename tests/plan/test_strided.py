@@ -55,3 +55,18 @@ def test_flows(plan: Planner) -> None:
 )
 def test_overlaps_are_held_back_where_they_matter(plan: Planner, options: str, held: bool) -> None:
     assert plan(NULL + "serialize_overlap=1\n" + options).plan.streams[0].serialize_overlap is held
+
+
+@pytest.mark.parametrize(
+    ("options", "moved"),
+    [
+        ("rw=read:512k\nbs=1m\nsize=128m\n", 85 << 20),
+        ("rw=read:512k\nbs=1m\nsize=128m\nloops=2\n", 170 << 20),
+        ("rw=read:512k\nbs=1m\nsize=128m\nio_size=128m\n", 128 << 20),
+        ("rw=read:4k\nbs=8k\nsize=28k\n", 2 * 8192),
+        ("rw=read:4k\nbs=4k\nsize=20k\n", 20 << 10),
+        ("rw=read:-8k\nbs=4k\nsize=16k\n", 16 << 10),
+    ],
+)
+def test_a_walk_with_holes_ends_at_the_end_of_the_file(plan: Planner, options: str, moved: int) -> None:
+    assert plan(f"[a]\nioengine=null\n{options}").plan.streams[0].limits.bytes == moved

@@ -8,6 +8,7 @@ hundreds of times, most of them short.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,8 @@ FIO_VERSION: Final = "fio-3.42"
 DONE: Final = 0
 FAILED: Final = 1
 STDIN: Final = "-"
+ALLOW_EXEC: Final = "LOADSTONE_ALLOW_EXEC"
+"""Set to 1: `exec_prerun` and `exec_postrun` run."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -60,8 +63,11 @@ def read(asked: FioArguments) -> Workload:
     """Read the jobs. Raises for what cannot be read, and for a writing job under --readonly."""
     from loadstone.formats.fio import ReadOptions, read_jobfiles
 
+    allow_exec = os.environ.get(ALLOW_EXEC) == "1"
     workload = read_jobfiles(
-        sources(asked), sections=asked.sections, options=ReadOptions(strict_fio_reading=True)
+        sources(asked),
+        sections=asked.sections,
+        options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec),
     )
     if asked.read_only:
         for job in workload.jobs:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan.model import TargetKind
-from loadstone.plan.pattern import max_block, min_block, shares
+from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block
 from loadstone.workload.model import Amount, Job
 
 if TYPE_CHECKING:
@@ -112,9 +112,30 @@ def resolve_files(
         )
     if job.io_size is not None:
         size = job.io_size.of(total) if job.io_size.percent is not None else job.io_size.bytes or size
+    else:
+        size = min(size, _walked_bytes(job, ranges))
     if size < max_block(job) and not job.time_based:
         notes.info(job, "size", f"{size} bytes are less than the largest block")
     return CloneFiles(tuple(ranges), size)
+
+
+def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
+    """Bytes of a walk that leaves holes (`rw=read:8k`), where fio ends it with the file.
+
+    That is where the next block would begin before the end and end after it; one that
+    would begin past the end starts again from the front, so the walk is unbounded. It is
+    taken for unbounded where sizes vary or directions are mixed, too.
+    """
+    hole, block = job.rw_number or 0, max_block(job)
+    if hole <= 0 or is_random(job) or sorted(shares(job))[1] > 0 or smallest_block(job) != block:
+        return _UNKNOWN
+    total = 0
+    for part in ranges:
+        count = (part.length_bytes - block) // (block + hole) + 1
+        if count * (block + hole) >= part.length_bytes:
+            return _UNKNOWN
+        total += count * block
+    return total
 
 
 def _virtual() -> TargetFacts:

@@ -80,6 +80,11 @@ def max_block(job: Job) -> int:
     return max(largest(block) for block, share in zip(sizes(job), shares(job), strict=True) if share)
 
 
+def smallest_block(job: Job) -> int:
+    """Smallest block of the directions in use."""
+    return min(smallest(block) for block, share in zip(sizes(job), shares(job), strict=True) if share)
+
+
 def pattern(job: Job, notes: Notes, range_bytes: int) -> plan.Pattern:
     """Resolve a job's I/O pattern; zones are laid out over `range_bytes`."""
     reads, writes, trims = shares(job)

@@ -96,6 +96,9 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
     """Read a number with an optional size suffix, such as `4k`; arithmetic in parentheses."""
     if text.lstrip().startswith("("):
         return evaluate(text, reading)
+    if reading.strict and text.rstrip().endswith(")"):
+        reading.note("trap", f"{text.strip()!r} ends in a ')' that opens nowhere: ignored, as in fio")
+        text = text.rstrip().rstrip(")")
     expected = "a number such as 4096, 4k, 1m or (2*4k)"
     number, suffix = _split(text, reading, expected)
     if suffix == "z":
