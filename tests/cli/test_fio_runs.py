@@ -264,3 +264,31 @@ def test_fio_replays_the_trace_of_a_run(tmp_path: Path) -> None:
     replayed = json.loads(done.stdout)["jobs"][0]
     for way in ("read", "write"):
         assert replayed[way]["io_bytes"] == ran[way]["io_bytes"] > 0
+
+
+def test_commands_run_only_when_the_environment_permits_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*NULL, "--exec_prerun=echo before > ran", "--exec_postrun=echo after >> ran")
+    assert "LOADSTONE_ALLOW_EXEC" in fio(*words, cwd=tmp_path, code=1).stderr
+    assert not (tmp_path / "ran").exists()
+    monkeypatch.setenv("LOADSTONE_ALLOW_EXEC", "1")
+    fio(*words, cwd=tmp_path)
+    assert (tmp_path / "ran").read_text() == "before\nafter\n"
+
+
+def test_jobs_of_a_flow_do_their_shares(tmp_path: Path) -> None:
+    words = ["--ioengine=null", "--size=1g", "--time_based", "--flow_id=1"]
+    slow = ["--name=a", "--flow=1", "--rate_iops=500", "--runtime=1"]
+    # It ends first, so that it is never alone and free to run as fast as it can.
+    fast = ["--name=b", "--flow=3", "--runtime=800ms"]
+    jobs = document(*words, *slow, *fast, cwd=tmp_path)["jobs"]
+    assert [job["read"]["total_ios"] for job in jobs] == [500, pytest.approx(3 * 500 * 0.8, rel=0.1)]
+
+
+def test_windows_leave_out_what_they_skip(tmp_path: Path) -> None:
+    words = ("--rw=read", "--bs=4k", "--zonesize=8k", "--zoneskip=8k", "--write_bw_log=w", "--log_offset=1")
+    fio("--name=a", "--ioengine=null", "--size=64k", "--io_size=40k", *words, cwd=tmp_path)
+    rows = (tmp_path / "w_bw.1.log").read_text().splitlines()
+    kib = [int(row.split(",")[4]) // 1024 for row in rows]
+    assert kib == [0, 4, 16, 20, 32, 36, 48, 52, 0, 4]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes
+from loadstone.cli import commands
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
@@ -51,6 +52,7 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
         results = Results(asked, workload, resolution.plan, out, notes)
         results.begin()
         watch = _Watch(asked, resolution.plan, results)
+        commands.before(workload)  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
         outcome = run_plan(
             resolution.plan,
             asked=Asked(
@@ -68,6 +70,7 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             results.say("\nfio: terminating on signal 2\n")
         if outcome.status == "partial":
             return INTERRUPTED
+        commands.after(workload)
         failed = results.end(bundle, outcome.error)
         if outcome.error is not None and not watch.told:
             say(outcome.error)

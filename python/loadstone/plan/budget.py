@@ -34,7 +34,7 @@ _ROWS_BYTES: Final = 2 * 2 * 4 * 2496 * 4 + 4096
 _WORKER_BYTES: Final = 320 << 10
 _STREAM_BYTES: Final = 4 << 10
 _USE_BYTES: Final = 1 << 10
-_LOG_BYTES: Final = 17 * 8192 * 96
+_LOG_BYTES: Final = 16 * 8192 * 72
 """Records of a stream that logs every I/O, on their way to the disk."""
 _ROW_BYTES: Final = 1024
 """One row of samples with its histograms, compressed little."""

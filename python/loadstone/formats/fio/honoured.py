@@ -223,7 +223,7 @@ _CONTINUE = {
     "1": "all",
 }
 _UNIFIED = {"none": "none", "0": "none", "mixed": "mixed", "1": "mixed", "both": "both", "2": "both"}
-_ON_RUN = "Run only with --allow-exec."
+_ON_RUN = "Run only with --allow-exec, under `loadstone fio` with LOADSTONE_ALLOW_EXEC=1."
 
 WHICH: Final = (
     honoured("rw", _rw, "readwrite", why="With `:N` as in fio: holes, backwards, random runs."),

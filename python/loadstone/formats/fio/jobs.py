@@ -68,7 +68,8 @@ class JobReader:
                     raise RefusedError(
                         f"would run {fields[name]!r}",
                         where=set_at[name],
-                        hint="add --allow-exec to permit it, or remove the line",
+                        hint="remove the line, or add --allow-exec to permit it "
+                        "(for `loadstone fio`: LOADSTONE_ALLOW_EXEC=1 in the environment)",
                     )
         nested: dict[str, dict[str, Any]] = {"logs": {}, "stats": {}}
         for name in [name for name in fields if "." in name]:
