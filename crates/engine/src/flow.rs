@@ -36,17 +36,22 @@ pub struct Share {
 }
 
 impl Flows {
-    /// The part of one stream, which has not joined yet.
+    /// The part of one stream. One that starts with its stage joins at once: a stream must
+    /// not be alone, and free to do all it can, while the others' threads wake up.
     #[must_use]
-    pub fn share(&self, plan: &plan::Flow) -> Share {
+    pub fn share(&self, plan: &plan::Flow, start_delay_ns: u64) -> Share {
         let mut flows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Share {
+        let mut share = Share {
             flow: flows.entry(plan.id).or_default().clone(),
             weight: u64::from(plan.weight),
             issued: 0,
             joined: false,
             nap_ns: plan.sleep_ns.max(MIN_NAP_NS),
+        };
+        if start_delay_ns == 0 {
+            share.join();
         }
+        share
     }
 }
 
@@ -91,13 +96,12 @@ mod tests {
         let flows = Flows::default();
         let of = |&weight| {
             let (id, sleep_ns) = (3, 0);
-            let mut share = flows.share(&plan::Flow {
+            let flow = plan::Flow {
                 id,
                 weight,
                 sleep_ns,
-            });
-            share.join();
-            share
+            };
+            flows.share(&flow, 0)
         };
         let made = weights.iter().map(of).collect();
         (flows, made)
@@ -143,11 +147,12 @@ mod tests {
         shares[0].took();
         assert_eq!(shares[0].must_wait_ns(), Some(MIN_NAP_NS));
         let (id, weight, sleep_ns) = (4, 1, 70_000);
-        let mut other = flows.share(&plan::Flow {
+        let flow = plan::Flow {
             id,
             weight,
             sleep_ns,
-        });
+        };
+        let mut other = flows.share(&flow, 1);
         other.join();
         other.took();
         assert_eq!(other.must_wait_ns(), None);

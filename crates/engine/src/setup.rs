@@ -321,8 +321,12 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
             &stage.books,
             &|target| local[target as usize],
         );
-        state.flow = (stage.plan.streams[id as usize].flow.as_ref())
-            .map(|flow| stage.control.flows.share(flow));
+        state.flow = (stage.plan.streams[id as usize].flow.as_ref()).map(|flow| {
+            stage
+                .control
+                .flows
+                .share(flow, stage.plan.streams[id as usize].limits.start_delay_ns)
+        });
         first_slot += state.depth;
         state
     });
