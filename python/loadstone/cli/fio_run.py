@@ -46,6 +46,7 @@ INTERRUPTED: Final = 128
 
 def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     """Run the jobs, write what was asked for, return fio's exit code."""
+    commands.check(workload)
     resolution = resolve(workload, options=_options(asked, workload))
     notes = [str(note.text) for note in resolution.notes]
     with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
