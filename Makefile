@@ -50,7 +50,7 @@ lint: $(VENV)/.python
 	$(BIN)/lint-imports
 
 bench: build
-	$(BIN)/python bench/engine_overhead.py
+	$(BIN)/python bench/compare.py $(BENCH)
 
 MINUTES ?= 10
 fuzz: build
