@@ -132,13 +132,14 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _nanoseconds(value_ns: float) -> str:
+def nanoseconds(value_ns: float) -> str:
+    """Whole nanoseconds, or that there are none."""
     return "no data" if math.isnan(value_ns) else f"{value_ns:.0f}"
 
 
 def _numbers(cost: measure.Cost) -> list[str]:
     latency = f"{cost.lat_ns / 1e3:.2f} µs" if cost.lat_ns else "not kept"
-    per_io = [_nanoseconds(value) for value in (cost.user_ns, cost.system_ns, cost.kernel_ns)]
+    per_io = [nanoseconds(value) for value in (cost.user_ns, cost.system_ns, cost.kernel_ns)]
     return [f"{cost.iops / 1e6:.3f} M", *per_io, latency, f"{cost.others_cores:.2f}"]
 
 

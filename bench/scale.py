@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +30,7 @@ import footprint
 import measure
 import programs
 from cases import SHM
-from compare import markdown
+from compare import markdown, nanoseconds
 from loops import loop_devices, unavailable
 
 from loadstone.engine.binary import find
@@ -181,8 +182,8 @@ def _cells(row: Row) -> list[str]:
         f"{row.proportional_bytes / 1e6:.0f} MB",
         "" if row.first_io_ms is None else f"{row.first_io_ms:.1f} ms",
         f"{row.outside_ms:.0f} ms",
-        f"{row.cpu_ns:.0f}",
-        f"{row.kernel_ns:.0f}",
+        nanoseconds(row.cpu_ns),
+        nanoseconds(row.kernel_ns),
         f"{row.iops / 1e6:.2f} M",
         f"{row.others_cores:.2f}",
     ]
@@ -197,7 +198,7 @@ def chart(rows: list[Row]) -> dict[str, Any]:
             "outstanding": f"{row.shape.outstanding:,} outstanding",
             "memory": row.proportional_bytes / 1e6,
             "outside": row.outside_ms,
-            "cpu": row.cpu_ns,
+            "cpu": None if math.isnan(row.cpu_ns) else row.cpu_ns,
         }
         for row in rows
     ]

@@ -1,0 +1,31 @@
+"""Write with Loadstone; make the same share of random bytes by hand.
+
+Knows the drop-in's command line only.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BLOCK_BYTES = 4096
+
+
+def write(path: str | Path, size_bytes: int, *options: str) -> None:
+    """Write it once, front to back, in 4 KiB blocks."""
+    command = [sys.executable, "-m", "loadstone", "fio", "--name=a", f"--filename={path}", "--rw=write"]
+    command += [f"--bs={BLOCK_BYTES}", f"--size={size_bytes}", "--ioengine=psync", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def best(size_bytes: int, compress_percent: int) -> bytes:
+    """The easiest bytes for a coder with this share to save: each block random first, then zeros."""
+    random = BLOCK_BYTES * (100 - compress_percent) // 100
+    blocks = size_bytes // BLOCK_BYTES
+    return b"".join(os.urandom(random) + bytes(BLOCK_BYTES - random) for _ in range(blocks))
