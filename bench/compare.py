@@ -12,7 +12,6 @@ belong to the machine.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import math
 import platform
@@ -169,6 +168,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Run the cases; print the tables and the commands."""
     options = arguments()
+    measure.tidy_when_stopped()
     results: dict[str, Medians] = {}
     commands: dict[str, dict[str, str]] = {}
     with cases.targets(options.folder) as made:
@@ -188,7 +188,7 @@ def main() -> None:
             "seconds": options.seconds,
             "commands": commands,
             "costs": {
-                case: {name: dataclasses.asdict(cost) for name, cost in medians.items()}
+                case: {name: measure.known(cost) for name, cost in medians.items()}
                 for case, medians in results.items()
             },
         }

@@ -9,11 +9,14 @@ everybody else was meanwhile. Knows no program and no option.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import os
 import resource
+import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -24,6 +27,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    from _typeshed import DataclassInstance
 
 TICKS_HZ = os.sysconf("SC_CLK_TCK")
 KTHREADD = "2"
@@ -128,6 +133,12 @@ def _sum(runs: list[Run], field: str) -> float:
     return sum(run.result.ios if field == "ios" else getattr(run, field) for run in runs)
 
 
+def known(row: DataclassInstance) -> dict[str, object]:
+    """Fields of a dataclass for JSON, which has no NaN: what is not known is null."""
+    fields = dataclasses.asdict(row).items()
+    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in fields}
+
+
 def busy_s() -> float:
     """Processor time anybody has used since boot, stolen time included."""
     user, nice, system, _idle, _wait, irq, softirq, steal = map(int, _cpu_line()[:8])
@@ -160,6 +171,11 @@ def wait_for_quiet(patience_s: float) -> None:
 def _cpu_line() -> list[str]:
     with Path("/proc/stat").open() as lines:
         return next(lines).split()[1:]
+
+
+def tidy_when_stopped() -> None:
+    """End by an exception when told to end, so that devices and directories are removed."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
 def scratch(prefix: str = "bench-", folder: str | None = None) -> tempfile.TemporaryDirectory[str]:

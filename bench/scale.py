@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import json
 import math
 import sys
@@ -235,7 +234,7 @@ def _panel(field: str, title: str) -> dict[str, Any]:
                 "field": "outstanding",
                 "type": "nominal",
                 "title": None,
-                "legend": {"orient": "bottom"},
+                "legend": {"orient": "bottom", "symbolType": "stroke", "symbolStrokeWidth": 2},
             },
         },
     }
@@ -279,6 +278,8 @@ def main() -> None:
     if options.seconds <= SHORT_S:
         parser.error(f"--seconds must be above {SHORT_S:g}, the short run")
 
+    measure.tidy_when_stopped()
+
     def tell(text: str) -> None:
         print(text, file=sys.stderr)
 
@@ -288,7 +289,7 @@ def main() -> None:
     if options.chart and sweep:
         draw(sweep, options.chart)
     if options.json:
-        options.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows + sweep], indent=1))
+        options.json.write_text(json.dumps([measure.known(row) for row in rows + sweep], indent=1))
 
 
 if __name__ == "__main__":

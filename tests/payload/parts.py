@@ -71,7 +71,7 @@ class Btrfs:
     def used_bytes(self) -> int:
         """Bytes of data extents on the disk, everything written out."""
         subprocess.run(["btrfs", "filesystem", "sync", self.folder], check=True, capture_output=True)
-        command = ["btrfs", "filesystem", "df", "--raw", self.folder]
+        command = ["btrfs", "filesystem", "df", "--raw", str(self.folder)]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         found = re.search(r"^Data, single: total=\d+, used=(\d+)$", text, re.MULTILINE)
         assert found is not None, text
@@ -87,7 +87,7 @@ def btrfs(folder: Path) -> Iterator[Btrfs]:
     place.mkdir()
     subprocess.run(["mkfs.btrfs", "--quiet", image], check=True)
     options = "loop,compress-force=zstd,noatime"
-    subprocess.run(["mount", "-t", "btrfs", "-o", options, image, place], check=True)
+    subprocess.run(["mount", "-t", "btrfs", "-o", options, str(image), str(place)], check=True)
     try:
         yield Btrfs(place)
     finally:
