@@ -61,9 +61,11 @@ impl Sim {
     /// `depth` I/Os in flight.
     #[must_use]
     pub fn new(model: &SimDevice, files: usize, depth: u32) -> Self {
+        // No more than `depth` I/Os are in service at a time, so more servers change nothing.
+        let servers = model.servers.clamp(1, depth.max(1));
         let device = |file| Device {
             rng: Rng::new(mix(model.seed) ^ file as u64),
-            free_ns: (0..model.servers.max(1)).map(|_| Reverse(0)).collect(),
+            free_ns: (0..servers).map(|_| Reverse(0)).collect(),
             medium: None,
         };
         Self {
@@ -290,6 +292,20 @@ mod tests {
             }
         }
         seen
+    }
+
+    /// Regression, found by fuzzing Plans: a table of 2^31 servers was filled before the start.
+    #[test]
+    fn more_servers_than_depth_are_the_same_as_depth() {
+        let with = |servers| {
+            let model = SimDevice {
+                servers,
+                ..model(ServiceTime::Exponential)
+            };
+            closed_loop(&mut Sim::new(&model, 1, 8), 8, 500)
+        };
+        assert_eq!(with(u32::MAX), with(8));
+        assert_ne!(with(7), with(8));
     }
 
     #[test]
