@@ -288,3 +288,13 @@ def test_the_simulation_repeats_exactly(tmp_path: Path) -> None:
     assert outcomes[0].rows == outcomes[1].rows
     # Four servers of 50 microseconds each: 80,000 per second.
     assert outcomes[0].total("ops") == pytest.approx(160_000, rel=0.02)
+
+
+@pytest.mark.parametrize(("field", "value"), [("interval_ns", 2**64 - 1), ("grace_ns", 2**64 - 1)])
+def test_times_out_of_the_clocks_range_are_refused(tmp_path: Path, field: str, value: int) -> None:
+    """Regression, found by fuzzing Plans: an interval of 2^64 - 1 ns hung the engine before its start."""
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan([target("/dev/zero", "char")], [stream(ops=1)], **{field: value})))
+    done = subprocess.run([find(), "check", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"/{field}: is {value}, must be" in done.stdout

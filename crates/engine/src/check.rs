@@ -31,6 +31,12 @@ pub fn parse(text: &str) -> Result<Plan, Fault> {
 /// Nothing, or the rule that is broken.
 pub(crate) type Checked = Result<(), Fault>;
 
+/// Lengths of an interval that make sense: the sums of shorter ones cost more than they tell,
+/// and ends of longer ones leave the clock's range.
+const INTERVAL_NS: std::ops::RangeInclusive<u64> = 1_000_000..=3_600_000_000_000;
+/// Longest wait for I/O in flight.
+const MAX_GRACE_NS: u64 = 86_400_000_000_000;
+
 pub(crate) fn need(
     holds: bool,
     path: impl FnOnce() -> String,
@@ -54,9 +60,26 @@ pub fn check(plan: &Plan) -> Checked {
         || format!("is {}, this engine reads {PLAN_VERSION}", plan.version),
     )?;
     need(
-        plan.interval_ns >= 1_000_000,
+        INTERVAL_NS.contains(&plan.interval_ns),
         || "/interval_ns".into(),
-        || format!("is {}, must be at least 1000000 (1 ms)", plan.interval_ns),
+        || {
+            format!(
+                "is {}, must be from {} (1 ms) to {} (1 h)",
+                plan.interval_ns,
+                INTERVAL_NS.start(),
+                INTERVAL_NS.end()
+            )
+        },
+    )?;
+    need(
+        plan.grace_ns <= MAX_GRACE_NS,
+        || "/grace_ns".into(),
+        || {
+            format!(
+                "is {}, must be at most {MAX_GRACE_NS} (1 day)",
+                plan.grace_ns
+            )
+        },
     )?;
     need(
         !plan.streams.is_empty(),
