@@ -294,7 +294,8 @@ def test_the_simulation_repeats_exactly(tmp_path: Path) -> None:
 def test_times_out_of_the_clocks_range_are_refused(tmp_path: Path, field: str, value: int) -> None:
     """Regression, found by fuzzing Plans: an interval of 2^64 - 1 ns hung the engine before its start."""
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps(plan([target("/dev/zero", "char")], [stream(ops=1)], **{field: value})))
+    document = plan([target("/dev/zero", "char")], [stream(ops=1)]) | {field: value}
+    file.write_text(json.dumps(document))
     done = subprocess.run([find(), "check", file], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"/{field}: is {value}, must be" in done.stdout
