@@ -66,7 +66,7 @@ def test_the_ramp_does_not_count() -> None:
     source.samples = rows.with_columns((rows["interval"] == 0).alias("ramp"))
     for event in source.events:
         if event["type"] == "stream_end" and event["stream"] < 2:
-            event["ramp_end_ns"] = fio_small_run.SECOND  # type: ignore[index]
+            event["ramp_end_ns"] = fio_small_run.SECOND  # type: ignore[index]  # events are plain JSON
     read = collect.report(source).lines[0].directions[0]
     assert (read.ios, read.runtime_ms, read.iops) == (100, 1000, 100.0)
 

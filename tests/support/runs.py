@@ -106,7 +106,7 @@ def make(
         writer.event(event)
     if seal is not None:
         _tell_end(run, writer, seconds)
-        writer.seal(seal)  # type: ignore[arg-type]
+        writer.seal(seal)  # type: ignore[arg-type]  # any status, from a parameter
     writer.close()
     return run
 
