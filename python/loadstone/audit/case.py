@@ -1,0 +1,187 @@
+"""A Case: all that is known of one number, wherever it comes from.
+
+One Case is one phase of a run: jobs that ran at the same time. Knows no rule and no file. What
+is not known is None (or empty), never a default; a rule that needs it says that it is missing.
+Units stand last in the names; shares and percentages say which they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from loadstone.path.layers import Ceiling, DataPath
+
+Op = Literal["read", "write", "trim"]
+Source = Literal["bundle", "fio", "vdbench", "iometer", "diskspd", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with one standard error, when that is known."""
+
+    value: float
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFigures:
+    """Latency in ns. `kind`: `lat` from the intended start (or issue), `clat` after submission."""
+
+    mean_ns: float | None
+    kind: Literal["lat", "clat", "unknown"] = "unknown"
+    count: int | None = None
+    min_ns: float | None = None
+    max_ns: float | None = None
+    stddev_ns: float | None = None
+    percentiles_ns: dict[float, float] = field(default_factory=dict)
+    """Percent to ns, as the source printed them (a percentile it withheld is not here)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One operation, or all of them together, over the measured time."""
+
+    operations: int | None = None
+    bytes: int | None = None
+    errors: int | None = None
+    iops: Figure | None = None
+    bandwidth: Figure | None = None
+    """Bytes per second."""
+    latency: LatencyFigures | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The part of a target that a clone uses."""
+
+    target: str
+    start_bytes: int
+    length_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What is written. `repeats`: the same buffer again and again."""
+
+    kind: Literal["zero", "pattern", "random", "stamped", "unknown"]
+    repeats: bool | None = None
+    compress_percent: float | None = None
+    dedupe_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one job asked for. `iodepth` is per clone (and per target where `depth_per_target`)."""
+
+    job: str
+    clones: int | None = None
+    iodepth: int | None = None
+    read_percent: float | None = None
+    random_percent: float | None = None
+    block_bytes: dict[int, float] = field(default_factory=dict)
+    """Size to share of the I/Os (sum 1); empty: not known."""
+    read_block_bytes: dict[int, float] = field(default_factory=dict)
+    write_block_bytes: dict[int, float] = field(default_factory=dict)
+    direct: bool | None = None
+    synchronous: bool | None = None
+    """Every write waits for the medium (O_SYNC, O_DSYNC, a flush after each)."""
+    end_fsync: bool | None = None
+    backend: str | None = None
+    rate_iops: float | None = None
+    rate_bytes_per_s: float | None = None
+    targets: tuple[str, ...] = ()
+    ranges: tuple[tuple[Range, ...], ...] = ()
+    """One tuple for each clone; empty: not known."""
+    size_bytes: int | None = None
+    """Working set of all clones together; what two of them share counts once."""
+    payload: Payload | None = None
+    runtime_s: float | None = None
+    ramp_s: float | None = None
+    seeds: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is known of a target before and after the run."""
+
+    path: str
+    size_bytes: int | None = None
+    allocated_bytes_before: int | None = None
+    allocated_bytes_after: int | None = None
+    created: bool | None = None
+    """The run (its layout) made it."""
+    rotational: bool | None = None
+    reduces: str | None = None
+    """The part of its path that compresses or deduplicates (`zram`, `btrfs compress=zstd`)."""
+    path_layers: DataPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What somebody says about the system: a data sheet, a document, `--spec`."""
+
+    ceilings: tuple[Ceiling, ...] = ()
+    links: tuple[str, ...] = ()
+    """In words, as declared: '4 x 16GFC'."""
+    media: str | None = None
+    rotational: bool | None = None
+    spindles: int | None = None
+    raid: str | None = None
+    cache_bytes: int | None = None
+    memory_bytes: int | None = None
+    author_says: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Errors of one kind."""
+
+    kind: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that is known of one phase.
+
+    `series` has one row per (op, window): `op`, `start_ns`, `end_ns`, `seconds`, `ops`, `bytes`,
+    `errors`, `iops`, `bytes_per_s`, `mean_ns`, ramps left out. `host` has the monitors' rows of
+    the measured time, columns as in the bundle's host table.
+    """
+
+    name: str
+    source: Source
+    jobs: tuple[Asked, ...]
+    total: Measured
+    ops: dict[Op, Measured]
+    seconds: float | None = None
+    by_job: dict[str, dict[Op, Measured]] = field(default_factory=dict)
+    targets: tuple[Target, ...] = ()
+    series: pl.DataFrame | None = None
+    host: pl.DataFrame | None = None
+    environment: dict[str, Any] | None = None
+    declared: Declared | None = None
+    problems: tuple[Problem, ...] | None = None
+    """Empty: there were none; None: nobody counted."""
+    generator_cpu_percent: float | None = None
+    """Of one processor, user and system, as the source tells it."""
+    host_cpu_percent: float | None = None
+    """Of the whole generating host."""
+    host_cpus: int | None = None
+    share_of_ceiling: float | None = None
+    """Part of what the generator can do at most on this host without a device."""
+    queue_depth: float | None = None
+    """Mean outstanding I/Os as the source itself measured them."""
+    repeats: tuple[Figure, ...] = ()
+    """The same number from other runs of the same thing, this one included."""
+    siblings: tuple[Case, ...] = ()
+    """Other phases of the same result, for rules that compare (random with sequential)."""
+    same_sequence_before: bool | None = None
+    """The same addresses in the same order were run on these targets before."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """What only one source has, by name; rules may quote it and must not need it."""

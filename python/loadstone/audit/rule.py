@@ -1,0 +1,66 @@
+"""What a rule is and what it may answer.
+
+A rule looks at a Case and answers with findings, with 'clear' (it looked and found nothing),
+with 'cannot tell: missing X', or with 'not my business' when the Case is of another sort.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.audit.case import Case
+    from loadstone.verdict import RuleName
+
+Effect = Literal["not_valid", "limited", "suspect", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong with a number, or limits it.
+
+    `confidence` is how often a finding made this way is right, 0 to 1. `evidence` holds what the
+    sentence rests on; names carry units (`asked_bytes`, `device_bytes_per_s`). `job`: whose.
+    """
+
+    effect: Effect
+    confidence: float
+    text: str
+    evidence: dict[str, float | int | str]
+    advice: str
+    layer: str | None = None
+    job: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """The rule looked and found nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotTell:
+    """Something is missing. `essential`: without it nobody should believe the number."""
+
+    missing: str
+    essential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotMine:
+    """The rule has nothing to say about a Case like this (no reads, no rotating medium)."""
+
+
+Answer = tuple[Finding, ...] | Clear | CannotTell | NotMine
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `basis` is the source of its condition."""
+
+    name: RuleName
+    asks: str
+    basis: str
+    judge: Callable[[Case], Answer]

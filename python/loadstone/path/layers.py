@@ -1,0 +1,79 @@
+"""The data path of a target, as layers from what the user named down to the medium.
+
+Knows the shape of a path and of what limits a layer. How layers are found is in `discover`.
+Units stand last in the names.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+LayerKind = Literal[
+    "file",
+    "file_system",
+    "loop",
+    "partition",
+    "disk",
+    "nvme",
+    "zram",
+    "lvm",
+    "dm",
+    "multipath",
+    "md",
+    "btrfs",
+    "fuse",
+    "network_file_system",
+    "network_block",
+    "adapter",
+    "link",
+    "cgroup",
+    "array",
+    "memory",
+    "char",
+]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Ceiling(_Model):
+    """The most a layer can carry.
+
+    `each`: for reads and for writes on their own (a full-duplex link); `both`: for the sum.
+    """
+
+    quantity: Literal["bytes_per_s", "iops"]
+    op: Literal["read", "write", "each", "both"]
+    per_s: float
+    kind: Literal["link", "limit", "specified", "physical"]
+    source: str
+    """In words: 'payload of 1 GbE at MTU 1500 with TCP time stamps', 'blkio throttle of this cgroup'."""
+    multiple: int = 1
+    """How many of it are counted in `per_s` (four ports of 16GFC)."""
+
+
+class Layer(_Model):
+    """One layer. `below` names the layers under it; `name` is unique in a path."""
+
+    name: str
+    kind: LayerKind
+    below: tuple[str, ...] = ()
+    facts: dict[str, JsonValue] = {}
+    ceilings: tuple[Ceiling, ...] = ()
+    counters: str | None = None
+    """Prefix of its columns in the monitors' table (`block.loop0`, `net.eth0`); None: nothing counts it."""
+
+
+class DataPath(_Model):
+    """The layers of one target, nearest first; `gaps` says what could not be seen, and why."""
+
+    target: str
+    layers: tuple[Layer, ...]
+    gaps: tuple[str, ...] = ()
+
+    def layer(self, name: str) -> Layer | None:
+        """Return a layer by name."""
+        return next((layer for layer in self.layers if layer.name == name), None)

@@ -1,0 +1,49 @@
+"""Who decides which run comes next.
+
+A controller is asked before every run and sees what the runs before it measured. It knows no
+engine, no directory and no screen, so all of it is tested without a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.bundle.study import Factor, Point
+    from loadstone.plan.stream import TotalRate
+    from loadstone.workload.model import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A run to do. `rate`: the total rate of an open loop, None for closed loop or the jobs' own."""
+
+    name: str
+    workload: Workload
+    factors: dict[str, Factor] = field(default_factory=dict)
+    role: Literal["measure", "prepare", "maximum"] = "measure"
+    rate: TotalRate | None = None
+    pause_s: float = 0.0
+    """Wait this long before it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A run that ended. `summary` is None when nothing was measured."""
+
+    point: Point
+    summary: Summary | None
+
+
+class Controller(Protocol):
+    """Decides what is run next."""
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next run, None when there is no more to do."""
+
+    def expected(self) -> int | None:
+        """Return how many runs there will be in all, None when that is not known yet."""
