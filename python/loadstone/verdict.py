@@ -49,6 +49,17 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Chart(_Model):
+    """A small picture of the evidence: points in order, and a level they are held against."""
+
+    title: str
+    x: str = Field(description="what the first of a pair is, with its unit")
+    y: str
+    points: tuple[tuple[float, float], ...]
+    level: float | None = None
+    level_name: str | None = None
+
+
 class Cause(_Model):
     """One finding of one rule."""
 
@@ -59,6 +70,7 @@ class Cause(_Model):
     text: str = Field(description="what was found, in one or two sentences")
     evidence: dict[str, float | int | str] = Field(description="numbers carry their unit in the name")
     advice: str
+    chart: Chart | None = None
     about: str | None = Field(description="the job or phase; null: the whole result")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.audit.case import Case
-    from loadstone.verdict import RuleName
+    from loadstone.verdict import Chart, RuleName
 
 Effect = Literal["not_valid", "limited", "suspect", "note"]
 
@@ -33,6 +33,7 @@ class Finding:
     advice: str
     layer: str | None = None
     job: str | None = None
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True, slots=True)

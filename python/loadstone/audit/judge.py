@@ -1,0 +1,159 @@
+"""From the rules' answers to a verdict.
+
+Knows how answers weigh against each other, and words. Knows no rule by name.
+
+Of one phase: a finding that makes the number invalid goes before one that names a limit, and
+that before anything essential that is missing; what is left measures the storage. Of a whole
+result: the phase that is worst off decides, because a number nobody should use must be seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.rule import CannotTell, Clear, Finding
+from loadstone.audit.rules import RULES
+from loadstone.verdict import Cause, Kind, Missing, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.audit.case import Case
+    from loadstone.audit.rule import Rule
+    from loadstone.verdict import RuleName
+
+CREDIBLE: Final = 0.5
+"""Findings less sure than this are told and decide nothing."""
+UNDISTURBED: Final = 0.95
+"""What is left when every rule looked and found nothing: no list of rules is complete."""
+PER_MISSING: Final = 0.97
+"""Each rule that could not look leaves that much of it."""
+WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The verdict on one case."""
+
+    name: str
+    verdict: Verdict
+
+
+def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
+    """Ask every rule about one case."""
+    causes: list[Cause] = []
+    missing: list[Missing] = []
+    checked: list[RuleName] = []
+    if not case.total.operations and case.total.iops is None and case.total.bandwidth is None:
+        missing.append(
+            Missing(rule="too_few_samples", what="any I/O that completed", essential=True, about=case.name)
+        )
+    for rule in rules:
+        answer = rule.judge(case)
+        if isinstance(answer, tuple):
+            causes += [_cause(rule, finding, case) for finding in answer]
+        elif isinstance(answer, CannotTell):
+            missing.append(
+                Missing(rule=rule.name, what=answer.missing, essential=answer.essential, about=case.name)
+            )
+        elif isinstance(answer, Clear):
+            checked.append(rule.name)
+    causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
+    return _verdict(case.name, causes, missing, tuple(checked))
+
+
+def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> tuple[Verdict, list[Phase]]:
+    """Return the verdict on a whole result, and on each of its phases in order."""
+    phases = [Phase(case.name, judge_case(case, rules)) for case in cases]
+    if not phases:
+        nothing = Missing(rule="too_few_samples", what="any measurement", essential=True, about=None)
+        return _verdict("the run", [], [nothing], ()), []
+    if len(phases) == 1:
+        return phases[0].verdict, phases
+    worst = min(phases, key=lambda one: (WORST_FIRST.index(one.verdict.kind), -one.verdict.confidence))
+    many = [one for one in phases if one.verdict.kind == worst.verdict.kind]
+    causes = tuple(cause for one in phases for cause in one.verdict.causes)
+    clear = set.intersection(*(set(one.verdict.checked) for one in phases))
+    where = f"{len(many)} of {len(phases)} phases" if len(many) < len(phases) else f"All {len(phases)} phases"
+    said = worst.verdict
+    return (
+        Verdict(
+            kind=said.kind,
+            limited_by=said.limited_by,
+            confidence=min(one.verdict.confidence for one in many),
+            sentences=f"{where}: {said.sentences}" if len(many) < len(phases) else said.sentences,
+            causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
+            missing=tuple(one for phase in phases for one in phase.verdict.missing),
+            checked=tuple(rule.name for rule in rules if rule.name in clear),
+            advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
+        ),
+        phases,
+    )
+
+
+def _cause(rule: Rule, finding: Finding, case: Case) -> Cause:
+    return Cause(
+        rule=rule.name,
+        confidence=finding.confidence,
+        effect=finding.effect,
+        layer=finding.layer,
+        text=finding.text,
+        evidence=finding.evidence,
+        advice=finding.advice,
+        chart=finding.chart,
+        about=finding.job or case.name,
+    )
+
+
+def _weight(cause: Cause) -> int:
+    """Order causes: what decides first, and what is told only because it was seen last."""
+    if cause.confidence < CREDIBLE:
+        return 4
+    return ("not_valid", "limited", "suspect", "note").index(cause.effect)
+
+
+def _verdict(
+    name: str, causes: list[Cause], missing: list[Missing], checked: tuple[RuleName, ...]
+) -> Verdict:
+    deciding = next((cause for cause in causes if _weight(cause) < 2), None)
+    essential = [one for one in missing if one.essential]
+    suspects = [cause for cause in causes if cause.effect == "suspect" and cause.confidence >= CREDIBLE]
+    advice = [cause.advice for cause in causes if cause.effect != "note" and cause.confidence >= CREDIBLE]
+    kind: Kind
+    if deciding is not None:
+        kind = "not_valid" if deciding.effect == "not_valid" else "limited"
+        confidence = deciding.confidence
+        first = _FIRST[kind].format(name=name, layer=deciding.layer or "something beside the storage")
+        sentences = f"{first} {deciding.text}"
+    elif essential:
+        kind, confidence = "cannot_tell", 0.9
+        what = "; ".join(dict.fromkeys(one.what for one in essential))
+        sentences = f"Nobody can tell whether {name} measures the storage. Missing: {what}."
+        advice += [f"find out {one.what}" for one in essential]
+    else:
+        kind = "measures_storage"
+        confidence = UNDISTURBED * PER_MISSING ** len({one.rule for one in missing})
+        for cause in suspects:
+            confidence *= 1 - cause.confidence / 2
+        first = f"{name} measures the storage, as far as {len(checked)} checks can see."
+        told = (
+            suspects[0].text if suspects else "Nothing was found that would have made or limited the number."
+        )
+        sentences = f"{first} {told}"
+    return Verdict(
+        kind=kind,
+        limited_by=deciding.layer if deciding is not None and kind == "limited" else None,
+        confidence=round(confidence, 2),
+        sentences=sentences,
+        causes=tuple(causes),
+        missing=tuple(missing),
+        checked=checked,
+        advice=tuple(dict.fromkeys(advice)),
+    )
+
+
+_FIRST: Final = {
+    "not_valid": "{name} is not valid as a measure of the storage.",
+    "limited": "{name} is limited by {layer}.",
+}

@@ -1,0 +1,75 @@
+"""Rule `littles_law`: rate times latency is not the number of I/Os outstanding.
+
+J. D. C. Little, A proof for the queuing formula L = lambda W, Operations Research 9 (1961):
+in steady state mean outstanding = rate x mean latency, whatever the distributions. A closed loop
+that keeps N outstanding must show N = IOPS x latency; where it does not, one of the three
+numbers was measured somewhere else or is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+TOLERANCE: Final = 0.10
+WRONG: Final = 0.5
+"""More than this far off, the numbers are not of one place and time."""
+
+
+def outstanding(case: Case) -> int | None:
+    """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
+    whole = 0
+    for job in case.jobs:
+        if job.iodepth is None or job.rate_iops or job.rate_bytes_per_s:
+            return None
+        whole += job.iodepth * (job.clones or 1)
+    return whole or None
+
+
+def _judge(case: Case) -> Answer:
+    latency = case.total.latency
+    if case.total.iops is None or latency is None or latency.mean_ns is None:
+        return CannotTell("IOPS and mean latency of the same load")
+    asked = case.queue_depth or outstanding(case)
+    if asked is None:
+        return NotMine() if case.jobs else CannotTell("the number of outstanding I/Os")
+    seen = case.total.iops.value * latency.mean_ns / 1e9
+    evidence: dict[str, float | int | str] = {
+        "iops": case.total.iops.value,
+        "mean_latency_ns": latency.mean_ns,
+        "outstanding_asked": asked,
+        "outstanding_by_littles_law": round(seen, 2),
+        "latency_expected_ns": 1e9 * asked / case.total.iops.value,
+    }
+    off = abs(seen - asked) / asked
+    if off <= TOLERANCE:
+        return Clear()
+    if case.source == "bundle" and seen < asked:
+        # Both are measured here in one place: what is short is the depth, another rule's business.
+        return Clear()
+    expected_ms = evidence["latency_expected_ns"]
+    wrong = off > WRONG
+    return (
+        Finding(
+            effect="not_valid" if wrong else "suspect",
+            confidence=0.95 if wrong else 0.6,
+            text=(
+                f"{asked:g} outstanding I/Os at this rate take {float(expected_ms) / 1e6:.3g} ms each, "
+                f"not {latency.mean_ns / 1e6:.3g} ms: the latency was not measured where the load was made."
+            ),
+            evidence=evidence,
+            advice="take rate, latency and depth from the same host and the same time",
+        ),
+    )
+
+
+RULE: Final = Rule(
+    name="littles_law",
+    asks="Do rate, latency and outstanding I/Os agree?",
+    basis="Little 1961: mean outstanding = rate x mean latency",
+    judge=_judge,
+)
