@@ -82,21 +82,22 @@ def run_plan(
     consent: guard.Consent | None = None,
     guard_files: bool = True,
     result: Callable[[Bundle], dict[str, Any]] | None = None,
-    calibration: bool = False,
+    calibration: bool | dict[str, Any] = False,
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
     Raises `RefusedError` from the safety check, `RunError` when a file cannot be created or
     the bundle's disk is full, and `BundleError` for an unusable `out_dir`; every other end,
     an engine that cannot be started among them, is an `Outcome`. `guard_files=False` checks
-    devices only (what `loadstone fio` does). `result` computes the bundle's `result.json`. The first
+    devices only (what `loadstone fio` does). `result` computes the bundle's `result.json`.
+    `calibration` may be the event of an earlier run whose Plan has the same shape. The first
     SIGINT, SIGTERM or SIGHUP asks the engine to stop and keeps what was measured; the second
     kills it and returns at once.
     """
     # Before files are claimed and their content is looked at: a run without a bundle leaves no trace.
     BundleWriter.check(out_dir)
     plan = guard.claim(guard.secure(plan, consent or guard.Consent(), files=guard_files))
-    calibrated = calibrate(plan) if calibration else None
+    calibrated = calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
     writer = BundleWriter.create(
         out_dir,
         request=asked.request,

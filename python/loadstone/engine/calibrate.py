@@ -117,6 +117,13 @@ def null_plan(plan: Plan) -> Plan:
     )
 
 
+def shape(plan: Plan) -> str:
+    """Return what the ceiling depends on: Plans of one shape need one calibration."""
+    bare = null_plan(plan)
+    seeds = tuple(stream.model_copy(update={"seed": 0}) for stream in bare.streams)
+    return bare.model_copy(update={"streams": seeds}).model_dump_json()
+
+
 def _run(plan: Plan) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="loadstone-") as directory:
         file = Path(directory) / "plan.json"
