@@ -94,3 +94,17 @@ class Verdict(_Model):
     missing: tuple[Missing, ...]
     checked: tuple[RuleName, ...] = Field(description="rules that looked and found nothing")
     advice: tuple[str, ...] = Field(description="what to change to get a valid number, first things first")
+
+
+class Phase(_Model):
+    """The verdict on one phase: jobs that ran at the same time."""
+
+    name: str
+    verdict: Verdict
+
+
+class Audited(_Model):
+    """The verdict on a whole result, and on each of its phases in order."""
+
+    verdict: Verdict
+    phases: tuple[Phase, ...]

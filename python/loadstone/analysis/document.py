@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from loadstone.verdict import Phase, Verdict  # noqa: TC001 - pydantic reads annotations
+
 FORMAT: Final = 1
 
 
@@ -158,6 +160,8 @@ class Document(_Model):
     tool: Tool
     notes: list[Note]
     errors: list[Error]
+    verdict: Verdict | None = Field(description="null: the result was not audited")
+    phases: list[Phase] = Field(description="the verdict on each stage")
 
 
 def schema() -> dict[str, Any]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.measurement import By
     from loadstone.bundle.read import Bundle
+    from loadstone.verdict import Audited
 
 KINDS = ("lat", "slat", "clat", "wait")
 
@@ -149,8 +150,8 @@ class Summary:
         names = [told.get(i, plan.workers[plan.streams[i].worker].backend.type) for i in total.line.streams]
         return list(dict.fromkeys(names))
 
-    def document(self) -> dict[str, Any]:
-        """Return `result.json`; docs/result-json.md describes it."""
+    def document(self, audited: Audited | None = None) -> dict[str, Any]:
+        """Return `result.json`, with the verdict when there is one; docs/result-json.md describes it."""
         return shape.dump(
             shape.Document(
                 format=shape.FORMAT,
@@ -171,6 +172,8 @@ class Summary:
                 tool=self._tool(),
                 notes=[shape.Note(**asdict(note)) for note in self.notes],
                 errors=[shape.Error.model_validate(asdict(problem)) for problem in self.problems],
+                verdict=audited.verdict if audited else None,
+                phases=list(audited.phases) if audited else [],
             )
         )
 

@@ -9,12 +9,11 @@ result: the phase that is worst off decides, because a number nobody should use 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit.rule import CannotTell, Clear, Finding
 from loadstone.audit.rules import RULES
-from loadstone.verdict import Cause, Kind, Missing, Verdict
+from loadstone.verdict import Audited, Cause, Kind, Missing, Phase, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,14 +29,6 @@ UNDISTURBED: Final = 0.95
 PER_MISSING: Final = 0.97
 """Each rule that could not look leaves that much of it."""
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """The verdict on one case."""
-
-    name: str
-    verdict: Verdict
 
 
 def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
@@ -63,33 +54,31 @@ def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     return _verdict(case.name, causes, missing, tuple(checked))
 
 
-def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> tuple[Verdict, list[Phase]]:
+def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
     """Return the verdict on a whole result, and on each of its phases in order."""
-    phases = [Phase(case.name, judge_case(case, rules)) for case in cases]
+    phases = tuple(Phase(name=case.name, verdict=judge_case(case, rules)) for case in cases)
     if not phases:
         nothing = Missing(rule="too_few_samples", what="any measurement", essential=True, about=None)
-        return _verdict("the run", [], [nothing], ()), []
+        return Audited(verdict=_verdict("the run", [], [nothing], ()), phases=())
     if len(phases) == 1:
-        return phases[0].verdict, phases
+        return Audited(verdict=phases[0].verdict, phases=phases)
     worst = min(phases, key=lambda one: (WORST_FIRST.index(one.verdict.kind), -one.verdict.confidence))
     many = [one for one in phases if one.verdict.kind == worst.verdict.kind]
     causes = tuple(cause for one in phases for cause in one.verdict.causes)
     clear = set.intersection(*(set(one.verdict.checked) for one in phases))
     where = f"{len(many)} of {len(phases)} phases" if len(many) < len(phases) else f"All {len(phases)} phases"
     said = worst.verdict
-    return (
-        Verdict(
-            kind=said.kind,
-            limited_by=said.limited_by,
-            confidence=min(one.verdict.confidence for one in many),
-            sentences=f"{where}: {said.sentences}" if len(many) < len(phases) else said.sentences,
-            causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
-            missing=tuple(one for phase in phases for one in phase.verdict.missing),
-            checked=tuple(rule.name for rule in rules if rule.name in clear),
-            advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
-        ),
-        phases,
+    verdict = Verdict(
+        kind=said.kind,
+        limited_by=said.limited_by,
+        confidence=min(one.verdict.confidence for one in many),
+        sentences=f"{where}: {said.sentences}" if len(many) < len(phases) else said.sentences,
+        causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
+        missing=tuple(one for phase in phases for one in phase.verdict.missing),
+        checked=tuple(rule.name for rule in rules if rule.name in clear),
+        advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
     )
+    return Audited(verdict=verdict, phases=phases)
 
 
 def _cause(rule: Rule, finding: Finding, case: Case) -> Cause:
