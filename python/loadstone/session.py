@@ -7,7 +7,8 @@ number. Prints nothing: what happens goes to the bundle and to a `Progress`.
 Besides the engine's events, `events.jsonl` holds the coordinator's own: `talk` (a line of
 the engine's standard error), `stop` (the user asked to stop), `kill` (with `why`), `silent`
 (with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
-reaped), `calibration` (see `engine.calibrate`) and `monitor_cost` (with `cpu_ns`, `rows`).
+reaped), `calibration` (see `engine.calibrate`), `target_state` (see `monitor.files`) and
+`monitor_cost` (with `cpu_ns`, `rows`, `by_collector`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from loadstone.engine.ledger import Ledger, Status, Verdict
 from loadstone.engine.process import EngineProcess
 from loadstone.engine.watch import Act, Watch
 from loadstone.errors import EngineError, LoadstoneError, RunError
+from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler
 from loadstone.plan import guard
 
@@ -203,7 +205,11 @@ class _Run:
         origin_ns = time.monotonic_ns() - (time.time_ns() - origin_unix_ns)
         self._sampler = Sampler(self._plan, pid, origin_ns, self._writer.host)
         self._sampler.start()
+        for state in files.states(self._plan, "begin"):
+            self._writer.event(state)
 
     def _end_monitors(self) -> None:
         if self._sampler is not None:
             self._writer.event({"type": "monitor_cost", **self._sampler.stop()})
+            for state in files.states(self._plan, "end"):
+                self._writer.event(state)

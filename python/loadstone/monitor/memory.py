@@ -16,6 +16,7 @@ LEVELS: Final = {
     "MemFree": "free",
     "MemAvailable": "available",
     "Cached": "cached",
+    "Buffers": "buffers",
     "Dirty": "dirty",
     "Writeback": "writeback",
     "Slab": "slab",

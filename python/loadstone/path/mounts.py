@@ -58,7 +58,7 @@ def swaps(proc: Path = PROC) -> list[str]:
         lines = (proc / "swaps").read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return []
-    return [_unescape(line.split()[0]) for line in lines if line.strip()]
+    return [unescape(line.split()[0]) for line in lines if line.strip()]
 
 
 def _mount(line: str) -> Mount:
@@ -67,15 +67,15 @@ def _mount(line: str) -> Mount:
     major, minor = fields[2].split(":")
     return Mount(
         device=os.makedev(int(major), int(minor)),
-        root=_unescape(fields[3]),
-        point=_unescape(fields[4]),
+        root=unescape(fields[3]),
+        point=unescape(fields[4]),
         kind=after[0],
-        source=_unescape(after[1]),
+        source=unescape(after[1]),
         options=fields[5],
         super_options=after[2] if len(after) > 2 else "",
     )
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
     """Undo the kernel's octal escapes of space, tab, line end and backslash."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
