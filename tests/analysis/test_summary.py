@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from loadstone import verdict
 from loadstone.analysis import document
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
@@ -44,6 +45,11 @@ def test_every_field_is_described() -> None:
         document.Pacing,
         document.Stage,
         document.Tool,
+        verdict.Audited,
+        verdict.Verdict,
+        verdict.Cause,
+        verdict.Missing,
+        verdict.Chart,
     ):
         for name in model.model_fields:
             assert f"`{name}`" in text, f"{model.__name__}.{name}"

@@ -66,13 +66,16 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
     many = [one for one in phases if one.verdict.kind == worst.verdict.kind]
     causes = tuple(cause for one in phases for cause in one.verdict.causes)
     clear = set.intersection(*(set(one.verdict.checked) for one in phases))
-    where = f"{len(many)} of {len(phases)} phases" if len(many) < len(phases) else f"All {len(phases)} phases"
+    alike = len(many) == len(phases)
+    where = (
+        f"All {len(phases)} phases alike, the least sure" if alike else f"{len(many)} of {len(phases)} phases"
+    )
     said = worst.verdict
     verdict = Verdict(
         kind=said.kind,
         limited_by=said.limited_by,
         confidence=min(one.verdict.confidence for one in many),
-        sentences=f"{where}: {said.sentences}" if len(many) < len(phases) else said.sentences,
+        sentences=f"{where}: {said.sentences}",
         causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
         missing=tuple(one for phase in phases for one in phase.verdict.missing),
         checked=tuple(rule.name for rule in rules if rule.name in clear),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import exitcodes
 from loadstone.cli import talk
 from loadstone.cli.main import show
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
     from loadstone.cli.live import LiveProgress
     from loadstone.session import Outcome
+    from loadstone.verdict import Audited
 
 REPORT: Final = "report.html"
 PIPE_WIDTH: Final = 120
@@ -34,17 +36,20 @@ class Result:
     """The run added up, once: for `result.json`, the summary on the terminal and the report."""
 
     made: Summary
-    """Only there once `document` was called, which sealing a bundle does."""
+    audited: Audited
+    """Both only there once `document` was called, which sealing a bundle does."""
 
     def document(self, bundle: Bundle) -> dict[str, Any]:
         """Compute `result.json`, which is the document of `--json`."""
         from loadstone.analysis.summary import summarise
+        from loadstone.audit.run import audit
 
         self.made = summarise(bundle)
-        return self.made.document()
+        self.audited = audit(self.made)
+        return self.made.document(self.audited)
 
 
-def tell(outcome: Outcome, result: Result, *, json: bool, report: bool) -> int:
+def tell(outcome: Outcome, result: Result, *, json: bool, report: bool, require_valid: bool = False) -> int:
     """Print the result and what went wrong, write the report; return the exit code."""
     if outcome.status == "partial":
         talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
@@ -55,11 +60,13 @@ def tell(outcome: Outcome, result: Result, *, json: bool, report: bool) -> int:
     else:
         from rich.console import Console
 
-        from loadstone.report import terminal
+        from loadstone.report import terminal, verdict
 
         # A file or pipe has no width; there the table need not be squeezed into 80 columns.
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        terminal.summary(result.made, Console(highlight=False, width=width))
+        console = Console(highlight=False, width=width)
+        terminal.summary(result.made, console)
+        verdict.terminal(result.audited, console)
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)
@@ -67,6 +74,12 @@ def tell(outcome: Outcome, result: Result, *, json: bool, report: bool) -> int:
     if report:
         from loadstone.report import page
 
-        page.write(result.made, outcome.bundle_path / REPORT)
+        page.write(result.made, outcome.bundle_path / REPORT, result.audited)
         talk.say(f"report: {outcome.bundle_path / REPORT}")
-    return outcome.exit_code
+    return validity(outcome.exit_code, result.audited) if require_valid else outcome.exit_code
+
+
+def validity(exit_code: int, audited: Audited) -> int:
+    """Return the exit code where validity is required: a failure of the run itself goes first."""
+    worthless = audited.verdict.kind in ("not_valid", "cannot_tell")
+    return exitcodes.NOT_VALID if worthless and exit_code == exitcodes.DONE else exit_code

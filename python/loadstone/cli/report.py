@@ -30,9 +30,11 @@ def report(
     """
     opened = Bundle.open(bundle)
     from loadstone.analysis.summary import summarise
+    from loadstone.audit.run import audit
     from loadstone.report import page
 
     where = output or bundle / REPORT
-    page.write(summarise(opened), where)
+    made = summarise(opened)
+    page.write(made, where, audit(made))
     talk.say(f"report: {where}")
     return exitcodes.DONE

@@ -31,6 +31,7 @@ def rerun(
     progress: bool = True,
     report: bool = True,
     calibration: bool = True,
+    require_valid: Annotated[bool, Flag] = False,
 ) -> int:
     """Run the Plan of a bundle again.
 
@@ -50,6 +51,8 @@ def rerun(
         Write the report into the bundle.
     calibration
         Measure for 0.3 s before the run what the load generator can do without a device.
+    require_valid
+        End with exit code 98 when the verdict is 'not valid' or 'cannot tell'.
     """
     old = Bundle.open(bundle)
     asked = Asked(
@@ -74,7 +77,7 @@ def rerun(
         result=result.document,
         calibration=calibration,
     )
-    return finish.tell(outcome, result, json=json, report=report)
+    return finish.tell(outcome, result, json=json, report=report, require_valid=require_valid)
 
 
 def forget_identities(plan: Plan) -> Plan:

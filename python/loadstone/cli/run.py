@@ -30,6 +30,7 @@ def run(
     progress: bool = True,
     report: bool = True,
     calibration: bool = True,
+    require_valid: Annotated[bool, Flag] = False,
 ) -> int:
     """Run a job file or a named workload, and report.
 
@@ -49,6 +50,8 @@ def run(
         Write the report into the bundle.
     calibration
         Measure for 0.3 s before the run what the load generator can do without a device.
+    require_valid
+        End with exit code 98 when the verdict is 'not valid' or 'cannot tell'.
     """
     asked_for = workload(job, load)
     commands.check(asked_for)
@@ -78,7 +81,7 @@ def run(
         calibration=calibration,
     )
     commands.after(asked_for)
-    return finish.tell(outcome, result, json=json, report=report)
+    return finish.tell(outcome, result, json=json, report=report, require_valid=require_valid)
 
 
 def default_directory(name: str) -> Path:

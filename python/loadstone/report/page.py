@@ -16,7 +16,7 @@ import vl_convert
 
 from loadstone import __version__
 from loadstone.errors import InputError
-from loadstone.report import charts, units
+from loadstone.report import charts, units, verdict
 from loadstone.report.said import cost, per_second
 from loadstone.report.terminal import cells
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
     from loadstone.report.charts import Spec
+    from loadstone.verdict import Audited
 
 VEGA_LITE: Final = "6.4"
 MAX_SECTIONS: Final = 6
@@ -52,7 +53,7 @@ KINDS: Final = {
 FORMATS: Final = (".html", ".svg", ".png", ".pdf")
 
 
-def write(made: Summary, path: Path) -> None:
+def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
     """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
 
     Raises `InputError` for another ending, for a path that cannot be written, and for a
@@ -62,15 +63,15 @@ def write(made: Summary, path: Path) -> None:
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    content = render(made).encode() if kind == ".html" else _picture(made, kind, path)
+    content = render(made, audited).encode() if kind == ".html" else _picture(made, kind, path)
     try:
         path.write_bytes(content)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written: {error.strerror}") from error
 
 
-def render(made: Summary) -> str:
-    """Return the page as HTML."""
+def render(made: Summary, audited: Audited | None = None) -> str:
+    """Return the page as HTML, the verdict at its top when there is one."""
     bundle = made.bundle
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -82,6 +83,7 @@ def render(made: Summary) -> str:
         status=bundle.status,
         status_text=STATUS[bundle.status],
         title=_title(made),
+        verdict=verdict.page(audited, _svg) if audited is not None else None,
         facts=_facts(made),
         cards=_cards(made),
         headline=_headline(made),
@@ -133,7 +135,7 @@ def _picture(made: Summary, kind: str, path: Path) -> bytes:
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
     spec = charts.together(specs)
     if kind == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+        return _svg(spec).encode()
     if kind == ".png":
         return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=PNG_SCALE))
     return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
@@ -146,11 +148,11 @@ def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | N
 
 def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
     """Return what each chart shows, and its SVG."""
-    return [
-        (str(spec["title"]), vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
-        for spec in specs
-        if spec is not None
-    ]
+    return [(str(spec["title"]), _svg(spec)) for spec in specs if spec is not None]
+
+
+def _svg(spec: Spec) -> str:
+    return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
 
 
 def _title(made: Summary) -> str:
@@ -169,7 +171,7 @@ def _title(made: Summary) -> str:
 def _facts(made: Summary) -> list[tuple[str, str]]:
     """Return what a reader wants to know before any number."""
     plan, host = made.measurement.plan, made.bundle.environment.get("host", {})
-    targets = [target.path for target in plan.targets]
+    targets = list(dict.fromkeys(target.path for target in plan.targets))
     more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
     facts = [("On", ", ".join(targets[:3]) + more)]
     if made.started is not None:

@@ -1,0 +1,169 @@
+"""A verdict in words: for the terminal, for a page and for Markdown.
+
+Knows how a kind, a confidence and a piece of evidence are written. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from loadstone.report import units
+from loadstone.report.charts import COLOURS, FONT, SCHEMA, config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from loadstone.report.charts import Spec
+    from loadstone.verdict import Audited, Cause, Chart, Verdict
+
+NAMES: Final = {
+    "measures_storage": "measures the storage",
+    "limited": "limited",
+    "not_valid": "not valid",
+    "cannot_tell": "cannot tell",
+}
+STYLES: Final = {
+    "measures_storage": "bold green",
+    "limited": "bold yellow",
+    "not_valid": "bold red",
+    "cannot_tell": "bold yellow",
+}
+EFFECTS: Final = {"not_valid": "not valid", "limited": "limit", "suspect": "suspect", "note": "note"}
+MAX_CAUSES: Final = 4
+"""So many on a terminal: the report and the JSON have all of them."""
+CHART_WIDTH: Final = 330
+CHART_HEIGHT: Final = 130
+
+_BY_SUFFIX: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
+    ("_bytes_per_s", units.bandwidth_decimal),
+    ("_bytes", units.size),
+    ("_ns", units.duration),
+    ("_ms", lambda value: units.duration(value * 1e6)),
+    ("_s", units.seconds),
+    ("_percent", lambda value: f"{units.digits(value)}{units.THIN}%"),
+    ("_share", lambda value: f"{units.digits(value * 100)}{units.THIN}%"),
+    ("_factor", lambda value: f"{units.digits(value)}{units.THIN}×"),
+)
+
+
+def headline(verdict: Verdict) -> str:
+    """Return the kind in words, with the layer when there is one."""
+    if verdict.kind == "limited" and verdict.limited_by:
+        return f"limited by {verdict.limited_by}"
+    return NAMES[verdict.kind]
+
+
+def confidence(value: float) -> str:
+    """Write a confidence as a percentage."""
+    return f"{value * 100:.0f}{units.THIN}%"
+
+
+def evidence(name: str, value: float | str) -> tuple[str, str]:
+    """Return a piece of evidence as a name without its unit and a value with it."""
+    if isinstance(value, str):
+        return name.replace("_", " "), value
+    for suffix, write in _BY_SUFFIX:
+        if name.endswith(suffix) and name != suffix.lstrip("_"):
+            return name.removesuffix(suffix).replace("_", " "), write(float(value))
+    return name.replace("_", " "), units.count(float(value))
+
+
+def evidence_line(cause: Cause) -> str:
+    """Return all evidence of a cause in a line."""
+    return ", ".join(" ".join(evidence(name, value)) for name, value in cause.evidence.items())
+
+
+def terminal(audited: Audited, console: Console) -> None:
+    """Print the verdict: kind, two sentences, evidence, advice."""
+    verdict = audited.verdict
+    sure = f" (confidence {confidence(verdict.confidence)})"
+    console.print(Text.assemble("Verdict: ", (headline(verdict), STYLES[verdict.kind]), (sure, "dim")))
+    console.print(Text(verdict.sentences))
+    several = len(audited.phases) > 1
+    told = [cause for cause in verdict.causes if cause.effect != "note"]
+    for cause in told[:MAX_CAUSES]:
+        about = f"{cause.about}: " if several and cause.about else ""
+        name = (
+            f"{cause.rule} {confidence(cause.confidence)}",
+            "red" if cause.effect == "not_valid" else "yellow",
+        )
+        console.print(Text.assemble("  ", name, f"  {about}{evidence_line(cause)}"))
+    if len(told) > MAX_CAUSES:
+        console.print(Text(f"  and {len(told) - MAX_CAUSES} more in the report", "dim"))
+    for advice in verdict.advice[:MAX_CAUSES]:
+        console.print(Text(f"  → {advice}"))
+
+
+def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
+    """Return what the page's template shows; `draw` makes an SVG of a chart."""
+    verdict = audited.verdict
+    return {
+        "kind": verdict.kind,
+        "headline": headline(verdict),
+        "confidence": confidence(verdict.confidence),
+        "sentences": verdict.sentences,
+        "advice": verdict.advice,
+        "causes": [_cause(cause, draw, several=len(audited.phases) > 1) for cause in verdict.causes],
+        "missing": list(dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)),
+        "checked": verdict.checked,
+        "phases": [
+            (phase.name, phase.verdict.kind, headline(phase.verdict), confidence(phase.verdict.confidence))
+            for phase in audited.phases
+        ]
+        if len(audited.phases) > 1
+        else [],
+    }
+
+
+def _cause(cause: Cause, draw: Callable[[Spec], str], *, several: bool) -> dict[str, Any]:
+    return {
+        "rule": cause.rule,
+        "effect": cause.effect,
+        "effect_name": EFFECTS[cause.effect],
+        "confidence": confidence(cause.confidence),
+        "about": cause.about if several else None,
+        "text": cause.text,
+        "advice": cause.advice,
+        "evidence": [evidence(name, value) for name, value in cause.evidence.items()],
+        "svg": draw(chart(cause.chart)) if cause.chart is not None else None,
+    }
+
+
+def chart(told: Chart) -> Spec:
+    """Return the small picture of a cause's evidence."""
+    x = {"field": "x", "type": "quantitative", "title": told.x, "axis": {"tickCount": 5, "grid": False}}
+    y = {"field": "y", "type": "quantitative", "title": told.y, "axis": {"tickCount": 4, "format": "~s"}}
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"x": x, "y": y} for x, y in told.points]},
+            "mark": {"type": "line", "color": COLOURS[0], "point": len(told.points) < 30},
+            "encoding": {"x": x, "y": y},
+        }
+    ]
+    if told.level is not None:
+        level = {"values": [{"y": told.level, "name": told.level_name or ""}]}
+        layers += [
+            {"data": level, "mark": {"type": "rule", "color": COLOURS[1]}, "encoding": {"y": {"field": "y"}}},
+            {
+                "data": level,
+                "mark": {"type": "text", "align": "right", "dy": -6, "color": COLOURS[1], "font": FONT},
+                "encoding": {
+                    "y": {"field": "y", "type": "quantitative"},
+                    "x": {"value": CHART_WIDTH},
+                    "text": {"field": "name"},
+                },
+            },
+        ]
+        layers[1]["encoding"]["y"]["type"] = "quantitative"
+    return {
+        "$schema": SCHEMA,
+        "config": config(),
+        "title": told.title,
+        "width": CHART_WIDTH,
+        "height": CHART_HEIGHT,
+        "layer": layers,
+    }
