@@ -12,7 +12,7 @@ from typing import Annotated
 from loadstone import exitcodes
 from loadstone.cli.arguments import COMMAND_LINE, Flag
 from loadstone.errors import InputError, Where
-from loadstone.formats.fio.suggest import nearest
+from loadstone.formats.suggest import nearest
 from loadstone.workload import catalogue
 
 

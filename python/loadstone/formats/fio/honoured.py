@@ -28,7 +28,7 @@ from loadstone.formats.fio.option import (
     triplet,
     truth,
 )
-from loadstone.formats.fio.suggest import nearest
+from loadstone.formats.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

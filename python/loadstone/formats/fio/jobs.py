@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio.numbers import Reading
-from loadstone.formats.fio.suggest import nearest
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Job, LogRequests, Note, StatRequests
 
 if TYPE_CHECKING:

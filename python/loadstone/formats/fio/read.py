@@ -14,7 +14,7 @@ from loadstone.errors import InputError, Where
 from loadstone.formats.fio import tokens
 from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
 from loadstone.formats.fio.jobs import JobReader
-from loadstone.formats.fio.suggest import nearest
+from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.grammar import COMMAND_LINE, Parser, Section
-from loadstone.formats.fio.suggest import nearest
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.formats.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.formats.fio import numbers
-from loadstone.formats.fio.suggest import nearest
+from loadstone.formats.suggest import nearest
 from loadstone.workload.model import (
     Amount,
     BlockSizes,
