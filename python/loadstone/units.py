@@ -1,0 +1,116 @@
+"""Numbers for people: three significant digits and a unit that fits.
+
+Knows how a value is written. Knows no analysis. What is not known is written as a dash.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+
+class Estimated(Protocol):
+    """A value with one standard error, when that is known."""
+
+    @property
+    def value(self) -> float:
+        """The value."""
+
+    @property
+    def error(self) -> float | None:
+        """One standard error."""
+
+
+NONE: Final = "–"
+THIN: Final = "\N{NO-BREAK SPACE}"
+
+_TIME: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_BINARY: Final = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_DECIMAL: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_COUNT: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_Steps = tuple[tuple[float, str], ...]
+
+
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    size = abs(value)
+    if size >= 99.95 or value == 0:
+        return f"{value:.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    if size >= 0.9995:
+        return f"{value:.2f}"
+    return f"{value:.3f}"
+
+
+def _scaled(value: float, steps: _Steps) -> tuple[float, str]:
+    # 0.9995 so that 999.96 becomes 1.00 of the next unit and not 1000 of this one.
+    return next(((size, unit) for size, unit in steps if abs(value) >= size * 0.9995), steps[-1])
+
+
+def _with_unit(value: float, steps: _Steps, suffix: str = "") -> str:
+    size, unit = _scaled(value, steps)
+    exact = size == 1.0 and float(value).is_integer()
+    text = f"{value:.0f}" if exact else digits(value / size)
+    return f"{text}{THIN}{unit}{suffix}".removesuffix(THIN)
+
+
+def duration(value_ns: float | None) -> str:
+    """Nanoseconds, as `123 µs`."""
+    return NONE if value_ns is None else _with_unit(value_ns, _TIME)
+
+
+def seconds(value_s: float | None) -> str:
+    """Seconds of a run: `12.3 s`, `4 min 10 s`."""
+    if value_s is None:
+        return NONE
+    if value_s < 120:
+        return _with_unit(value_s * 1e9, _TIME)
+    minutes, rest = divmod(round(value_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [(hours, "h"), (minutes, "min"), (rest, "s")]
+    return " ".join(f"{number}{THIN}{unit}" for number, unit in parts if number)
+
+
+def size(value_bytes: float | None) -> str:
+    """Bytes, as `1.50 GiB`."""
+    return NONE if value_bytes is None else _with_unit(value_bytes, _BINARY)
+
+
+def bandwidth(value: float | None) -> str:
+    """Bytes per second, as `100 MiB/s`."""
+    return NONE if value is None else _with_unit(value, _BINARY, "/s")
+
+
+def bandwidth_decimal(value: float | None) -> str:
+    """Bytes per second in powers of 1000, as `105 MB/s`."""
+    return NONE if value is None else _with_unit(value, _DECIMAL, "/s")
+
+
+def count(value: float | None) -> str:
+    """Write a number of things, as `12.3k`."""
+    if value is None:
+        return NONE
+    scale, unit = _scaled(value, _COUNT)
+    exact = scale == 1.0 and float(value).is_integer()
+    return f"{value:.0f}" if exact else f"{digits(value / scale)}{unit}"
+
+
+def with_error(estimate: Estimated | None, steps_of: str) -> str:
+    """Write an estimate and its standard error in one unit: `12.3 ± 0.1k`, `102 ± 3 µs`.
+
+    `steps_of`: `time`, `binary` (bytes per second) or `count`.
+    """
+    if estimate is None:
+        return NONE
+    steps, suffix = {"time": (_TIME, ""), "binary": (_BINARY, "/s"), "count": (_COUNT, "")}[steps_of]
+    scale, unit = _scaled(estimate.value, steps)
+    unit = unit + suffix if steps_of == "count" else f"{THIN}{unit}{suffix}"
+    if estimate.error is None:
+        return digits(estimate.value / scale) + unit
+    value, error = estimate.value / scale, estimate.error / scale
+    text = digits(value)
+    places = len(text.partition(".")[2])
+    told = f"{error:.{places}f}"
+    if float(told) == 0 and error > 0:
+        told = f"<{10.0**-places:.{places}f}"
+    return f"{text}{THIN}±{THIN}{told}{unit}"
