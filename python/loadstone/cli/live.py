@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from loadstone import units
 from loadstone.cli import talk
 from loadstone.cli.board import Board, Row
-from loadstone.report import units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from loadstone import units
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.series import series
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.layout import LATENCIES, OPS
 from loadstone.errors import InputError
-from loadstone.report import fio, units
+from loadstone.report import fio
 from loadstone.report.fio import document
 from loadstone.report.terminal import cells
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 import vl_convert
 
-from loadstone import __version__
+from loadstone import __version__, units
 from loadstone.errors import InputError
-from loadstone.report import charts, units, verdict
+from loadstone.report import charts, verdict
 from loadstone.report.said import cost, per_second
 from loadstone.report.terminal import cells
 

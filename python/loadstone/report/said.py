@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadstone import units
 from loadstone.analysis.tool import NEAR
-from loadstone.report import units
 
 if TYPE_CHECKING:
     from loadstone.analysis.pacing import Pacing

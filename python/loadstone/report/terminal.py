@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from loadstone.report import units
+from loadstone import units
 from loadstone.report.said import cost, rate
 
 if TYPE_CHECKING:

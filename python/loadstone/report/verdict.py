@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from loadstone.report import units
+from loadstone import units
 from loadstone.report.charts import COLOURS, FONT, SCHEMA, config
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from loadstone import units
 from loadstone.analysis.estimate import Estimate
-from loadstone.report import units
 
 
 def plain(text: str) -> str:
