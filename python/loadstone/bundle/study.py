@@ -1,8 +1,8 @@
 """A study on disk: several runs that belong together, each a bundle of its own.
 
 One directory: `study.json` (written anew after every point, by rename, so that a killed study
-opens), `input/` (what the user gave, byte for byte) and `runs/NNN-name/` (bundles). Knows names
-and fields only; runs nothing and computes nothing.
+opens), `input/` (what the user gave, byte for byte), `runs/NNN-name/` (bundles) and, at the end,
+`result.json`. Knows names and fields only; runs nothing and computes nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
+from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 FORMAT: Final = 1
@@ -45,6 +48,8 @@ class Point(_Model):
     """Directory, relative to the study's."""
     status: str | None = None
     exit_code: int | None = None
+    error: str | None = None
+    """What went wrong, for a run that has no bundle to say it."""
 
 
 class Study(_Model):
@@ -67,6 +72,28 @@ class Study(_Model):
     notes: list[Any] = []
     points: tuple[Point, ...] = ()
     status: Literal["running", "complete", "interrupted", "failed"] = "running"
+
+
+def begin(path: Path, study: Study, inputs: Mapping[str, bytes]) -> Study:
+    """Make the directory and write what the user gave; return the study with its `inputs` named.
+
+    Raises `BundleError` when it cannot be written. `BundleWriter.check` says so beforehand.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / layout.INPUT).mkdir()
+        (path / RUNS).mkdir()
+        files = input_files(inputs)
+        for name, file in files.items():
+            (path / file).write_bytes(inputs[name])
+        named = study.model_copy(update={"inputs": files})
+        write(path, named)
+    except OSError as error:
+        raise BundleError(
+            f"{path}: the study cannot be written: {error.strerror}",
+            hint="name a directory you may write to with --out",
+        ) from error
+    return named
 
 
 def is_study(path: Path) -> bool:
@@ -99,6 +126,16 @@ def write(path: Path, study: Study) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path / STUDY)
+
+
+def write_result(path: Path, document: Mapping[str, Any]) -> None:
+    """Write `result.json`, the document of `--json`."""
+    (path / layout.RESULT).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell whether a run got as far as a bundle."""
+    return (path / layout.MANIFEST).is_file()
 
 
 def bundle_of(path: Path, point: Point) -> Bundle | None:

@@ -24,7 +24,7 @@ from loadstone.bundle.read import Bundle, host_table
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import BinaryIO
 
 Status = Literal["complete", "interrupted", "failed"]
@@ -83,7 +83,7 @@ class BundleWriter:
         cls.check(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            files = _input_files(inputs)
+            files = input_files(inputs)
             manifest: dict[str, Any] = {
                 "format": layout.FORMAT,
                 "loadstone_version": __version__,
@@ -174,7 +174,7 @@ class BundleWriter:
         lines.unlink()
 
 
-def _input_files(inputs: dict[str, bytes]) -> dict[str, str]:
+def input_files(inputs: Mapping[str, bytes]) -> dict[str, str]:
     """Name to a file under `input/`: the last part of the name, made unique and harmless."""
     files: dict[str, str] = {}
     for name in inputs:

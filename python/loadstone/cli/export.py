@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.bundle.read import Bundle
+from loadstone.cli import study
 
 Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown"]
 
@@ -31,6 +32,7 @@ def export(
         File, or directory for fio-logs [default: standard output; samples-flat.parquet and the current
         directory for what is not text].
     """
+    study.refuse(bundle, "export")
     opened = Bundle.open(bundle)
     from loadstone.report.exports import export as write
 

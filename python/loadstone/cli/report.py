@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.bundle.read import Bundle
-from loadstone.cli import talk
+from loadstone.cli import study, talk
 from loadstone.cli.finish import REPORT
 
 
@@ -28,6 +28,7 @@ def report(
     output
         File to write: .html, .svg, .png or .pdf [default: report.html in the bundle].
     """
+    study.refuse(bundle, "report")
     opened = Bundle.open(bundle)
     from loadstone.analysis.summary import summarise
     from loadstone.audit.run import audit

@@ -23,6 +23,7 @@ class Next:
     """A run to do. `rate`: the total rate of an open loop, None for closed loop or the jobs' own."""
 
     name: str
+    """Unique in the study."""
     workload: Workload
     factors: dict[str, Factor] = field(default_factory=dict)
     role: Literal["measure", "prepare", "maximum"] = "measure"
@@ -44,6 +45,9 @@ class Controller(Protocol):
 
     def next(self, done: Sequence[Done]) -> Next | None:
         """Return the next run, None when there is no more to do."""
+
+    def known(self) -> Sequence[Next]:
+        """Return the runs that are certain to come, to be checked before the first one starts."""
 
     def expected(self) -> int | None:
         """Return how many runs there will be in all, None when that is not known yet."""

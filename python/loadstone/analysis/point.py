@@ -1,0 +1,137 @@
+"""A run of a study in a few numbers: one line for all of it, or one per job and operation.
+
+Knows how a run's totals become the lines that studies are tabled, drawn and compared by.
+Knows neither other runs nor how they are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.analysis.summary import summarise
+from loadstone.bundle import study as on_disk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import Latency, Stats
+    from loadstone.bundle.study import Point, Study
+
+PERCENTILES: Final = (50.0, 95.0, 99.0, 99.9)
+ALL_OPS: Final = "all"
+WHOLE: Final = "total"
+LARGE_BLOCK_BYTES: Final = 64 << 10
+"""From this mean size on bandwidth says more than IOPS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One line of one run. Latencies from the intended start; None where nothing was measured."""
+
+    job: str
+    """Its name, or `WHOLE`."""
+    op: str
+    """`read`, `write`, `trim`, `sync`, or `ALL_OPS`: the first three together."""
+    operations: int
+    errors: int
+    iops: Estimate | None
+    bandwidth: Estimate | None
+    mean_ns: Estimate | None
+    percentiles_ns: dict[float, int | None]
+    max_ns: int | None
+    block_bytes: float | None
+    """Mean size of an I/O."""
+    asked_iops: float | None
+    """What an open loop asked for; None in a closed loop."""
+    held: bool | None
+
+    @property
+    def large_blocks(self) -> bool:
+        """Whether bandwidth says more than IOPS."""
+        return self.block_bytes is not None and self.block_bytes >= LARGE_BLOCK_BYTES
+
+    @property
+    def rate(self) -> Estimate | None:
+        """Bandwidth for large blocks, IOPS for others."""
+        return self.bandwidth if self.large_blocks else self.iops
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a study and its lines; `whole` is None when nothing was measured, or in stages."""
+
+    point: Point
+    whole: Measured | None
+    lines: tuple[Measured, ...]
+
+
+def run(point: Point, summary: Summary | None) -> Run:
+    """Return a run's numbers."""
+    if summary is None:
+        return Run(point, None, ())
+    return Run(point, _whole(summary), tuple(_lines(summary)))
+
+
+def runs(path: Path, study: Study) -> list[Run]:
+    """Read all runs of a study from disk."""
+    made = []
+    for point in study.points:
+        bundle = on_disk.bundle_of(path, point)
+        made.append(run(point, None if bundle is None else summarise(bundle)))
+    return made
+
+
+def _whole(summary: Summary) -> Measured | None:
+    total = summary.total
+    if total.data is None or not total.data.operations or len(summary.measurement.stages_of(total.line)) > 1:
+        return None
+    ops = [op for op in total.ops if op != "sync"]
+    asked = [row for row in summary.pacing if row.unit == "ops"]
+    # Jobs without a rate beside paced ones: nothing asked for the whole.
+    paced = {row.job_key for row in asked} == {job.line.key for job in summary.totals("job")}
+    return _measured(
+        WHOLE,
+        ops[0] if len(ops) == 1 else ALL_OPS,
+        total.data,
+        sum(row.asked_per_s for row in asked) if paced else None,
+        held=all(row.held for row in asked) if paced else None,
+    )
+
+
+def _lines(summary: Summary) -> list[Measured]:
+    made = []
+    for total in summary.totals("job"):
+        for op, stats in total.ops.items():
+            row = next((r for r in summary.pacing if r.job_key == total.line.key and r.op == op), None)
+            ops = row if row is not None and row.unit == "ops" else None
+            made.append(
+                _measured(
+                    total.line.name,
+                    op,
+                    stats,
+                    ops.asked_per_s if ops else None,
+                    held=row.held if row else None,
+                )
+            )
+    return made
+
+
+def _measured(job: str, op: str, stats: Stats, asked_iops: float | None, *, held: bool | None) -> Measured:
+    lat: Latency | None = stats.latencies.get("lat")
+    return Measured(
+        job=job,
+        op=op,
+        operations=stats.operations,
+        errors=stats.errors,
+        iops=stats.iops,
+        bandwidth=stats.bandwidth,
+        mean_ns=lat.mean if lat else None,
+        percentiles_ns={percent: lat.percentile(percent) if lat else None for percent in PERCENTILES},
+        max_ns=lat.max_ns if lat else None,
+        block_bytes=stats.bytes / stats.operations if stats.operations else None,
+        asked_iops=asked_iops,
+        held=held,
+    )

@@ -1,0 +1,138 @@
+"""The shape of a study's `result.json`, which is also what `--json` prints.
+
+Knows names, types and units; docs/result-json.md says them in words and
+contract/study-result.schema.json is made from here. `null` always means 'not known' or 'too
+few samples', never zero.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loadstone import __version__
+from loadstone.bundle.study import Factor, Kind  # noqa: TC001 - pydantic reads annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.point import Measured
+    from loadstone.analysis.point import Run as Numbers
+    from loadstone.bundle.study import Study
+
+FORMAT: Final = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Value(_Model):
+    """A number and one standard error of it."""
+
+    value: float
+    error: float | None = Field(description="null: not known, as with under 5 intervals")
+
+
+class Line(_Model):
+    """One job and operation of a run, or all of it together."""
+
+    job: str = Field(description="`total`: all jobs together")
+    op: str = Field(description="`all`: reads, writes and trims together")
+    operations: int
+    errors: int
+    iops: Value | None
+    bandwidth_bytes_per_s: Value | None
+    latency_mean_ns: Value | None = Field(description="from when an I/O should have started to its end")
+    latency_percentiles_ns: dict[str, int | None]
+    latency_max_ns: int | None
+    asked_iops: float | None = Field(description="of an open loop; null in a closed one")
+    held: bool | None = Field(description="whether the rate asked for was reached")
+
+
+class Run(_Model):
+    """One run of the study."""
+
+    name: str
+    role: Literal["measure", "prepare", "maximum"]
+    factors: dict[str, Factor]
+    bundle: str | None = Field(description="directory, relative to the study's; null: it never began")
+    status: str | None
+    exit_code: int | None
+    error: str | None
+    total: Line | None = Field(description="null: nothing was measured, or its jobs ran in stages")
+    lines: list[Line]
+
+
+class Document(_Model):
+    """The result of a study."""
+
+    format: Literal[1]
+    loadstone_version: str
+    study: str = Field(description="path of the study's directory")
+    kind: Kind
+    name: str
+    status: Literal["running", "complete", "interrupted", "failed"]
+    started: str
+    settings: dict[str, Any]
+    runs: list[Run]
+
+
+def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any]:
+    """Return `result.json`."""
+    made = Document(
+        format=FORMAT,
+        loadstone_version=__version__,
+        study=str(path.resolve()),
+        kind=study.kind,
+        name=study.name,
+        status=study.status,
+        started=study.started,
+        settings=study.settings,
+        runs=[_run(run) for run in runs],
+    )
+    return made.model_dump(mode="json")
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema."""
+    return Document.model_json_schema(mode="serialization")
+
+
+def _run(run: Numbers) -> Run:
+    point = run.point
+    return Run(
+        name=point.name,
+        role=point.role,
+        factors=point.factors,
+        bundle=point.bundle,
+        status=point.status,
+        exit_code=point.exit_code,
+        error=point.error,
+        total=None if run.whole is None else _line(run.whole),
+        lines=[_line(line) for line in run.lines],
+    )
+
+
+def _line(line: Measured) -> Line:
+    return Line(
+        job=line.job,
+        op=line.op,
+        operations=line.operations,
+        errors=line.errors,
+        iops=value(line.iops),
+        bandwidth_bytes_per_s=value(line.bandwidth),
+        latency_mean_ns=value(line.mean_ns),
+        latency_percentiles_ns={f"{percent:g}": found for percent, found in line.percentiles_ns.items()},
+        latency_max_ns=line.max_ns,
+        asked_iops=line.asked_iops,
+        held=line.held,
+    )
+
+
+def value(estimate: Estimate | None) -> Value | None:
+    """Return an estimate for the document."""
+    return None if estimate is None else Value(value=estimate.value, error=estimate.error)

@@ -1,0 +1,131 @@
+"""What the verbs that do several runs have in common: how a study is run and what it says.
+
+Knows a study's place, its progress on standard error and its end on standard output. What is
+run is a controller's business, what the numbers say the analysis'.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadstone import units
+from loadstone.bundle import study as on_disk
+from loadstone.cli import commands, finish, talk
+from loadstone.cli.consent import consent
+from loadstone.cli.main import show
+from loadstone.errors import InputError
+from loadstone.study.run import AfterFailure, Hooks, StudyAsked, run_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from loadstone.bundle.study import Study
+    from loadstone.plan.resolve import Resolution
+    from loadstone.session import Progress
+    from loadstone.study.controller import Controller, Done, Next
+    from loadstone.study.run import StudyOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a study is run and shown, whatever is in it."""
+
+    out: Path
+    i_accept_data_loss: Sequence[str] = ()
+    json: bool = False
+    progress: bool = True
+    report: bool = True
+    calibration: bool = True
+    after_failure: AfterFailure = "stop"
+
+
+def execute(
+    controller: Controller, asked: StudyAsked, manner: Manner, resolve: Callable[[Next], Resolution]
+) -> int:
+    """Run a study, print its result and return the exit code."""
+    for wanted in controller.known():
+        commands.check(wanted.workload)
+    hooks = Hooks(
+        resolve,
+        progress=_Shown(live=manner.progress),
+        before=commands.before,
+        after=commands.after,
+        result=_result,
+    )
+    outcome = run_study(
+        controller,
+        asked=asked,
+        out_dir=manner.out,
+        hooks=hooks,
+        consent=consent(manner.i_accept_data_loss),
+        after_failure=manner.after_failure,
+        calibration=manner.calibration,
+    )
+    return _tell(outcome, manner)
+
+
+def _result(path: Path, study: Study, done: list[Done]) -> dict[str, Any]:
+    from loadstone.analysis import point
+    from loadstone.analysis.study_document import document
+
+    return document(path, study, [point.run(one.point, one.summary) for one in done])
+
+
+def _tell(outcome: StudyOutcome, manner: Manner) -> int:
+    if manner.json:
+        # As it stands in the study, so that the two never differ.
+        sys.stdout.write((outcome.path / "result.json").read_text())
+    else:
+        from rich.console import Console
+
+        from loadstone.analysis import point
+        from loadstone.report import study_terminal
+
+        width = None if sys.stdout.isatty() else finish.PIPE_WIDTH
+        runs = [point.run(one.point, one.summary) for one in outcome.done]
+        study_terminal.summary(outcome.study, runs, Console(highlight=False, width=width))
+    sys.stdout.flush()
+    if outcome.error is not None:
+        show(outcome.error)
+    talk.say(f"study: {outcome.path}")
+    return outcome.exit_code
+
+
+class _Shown:
+    """A line for each run on standard error, and on a terminal the run while it runs."""
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = live
+
+    def begin(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
+        """Show a run while it runs, on a terminal."""
+        shown = finish.live(wanted=self._live)
+        if shown is not None:
+            talk.say(f"{_of(number, expected)} {wanted.name}")
+        return shown
+
+    def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
+        """Say what a run measured and how long the rest will take."""
+        from loadstone.analysis import point
+        from loadstone.report.study_terminal import in_short
+
+        left = "" if not left_s else f"; about {units.seconds(max(1.0, round(left_s)))} left"
+        talk.say(f"{_of(number, expected)} {in_short(point.run(done.point, done.summary))}{left}")
+
+
+def _of(number: int, expected: int | None) -> str:
+    return f"[{number}/{expected if expected is not None else '?'}]"
+
+
+def refuse(path: Path, verb: str) -> None:
+    """Refuse a study where one run is meant, and name its runs."""
+    if not on_disk.is_study(path):
+        return
+    bundles = [point.bundle for point in on_disk.read(path).points if point.bundle is not None]
+    raise InputError(
+        f"{path} is a study of {len(bundles)} runs; {verb} takes one run",
+        hint=f"name one of them, as {path / bundles[0]}" if bundles else None,
+    )

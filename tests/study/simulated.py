@@ -1,0 +1,60 @@
+"""Studies of a simulated device, through the whole tool: engine, bundles, analysis.
+
+Time is virtual, so a study of minutes takes a second and does not depend on how busy the
+machine is. A job with ioengine=null is resolved as for a user; only its device is replaced.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.plan.model import BackendSim, SimDevice
+from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from tests.e2e.program import needs_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.study.controller import Next
+    from loadstone.workload.model import Workload
+
+
+def workload(seconds: float = 10, **options: Any) -> Workload:
+    """One job of 4 KiB random reads; `options` are fio's."""
+    given = {"rw": "randread", "bs": "4k", "size": "1g", "iodepth": 64} | options
+    lines = [f"{name}={value}" for name, value in given.items()]
+    text = "\n".join(["[job]", "ioengine=null", "time_based", f"runtime={seconds}s", *lines]) + "\n"
+    return read_jobfiles([TextSource(text.encode(), name="job.fio")])
+
+
+def device(service_ns: int = 100_000, servers: int = 1, **changes: Any) -> SimDevice:
+    fields = {
+        "seed": 1,
+        "servers": servers,
+        "read_ns": service_ns,
+        "write_ns": service_ns,
+        "service": "constant",
+        "stall_every_ns": 0,
+        "stall_ns": 0,
+        "error_ppm": 0,
+        "short_ppm": 0,
+        "hang_ppm": 0,
+        "faults": None,
+    } | changes
+    return SimDevice.model_validate_json(json.dumps(fields))
+
+
+def on(made: SimDevice | Callable[[Next], SimDevice]) -> Callable[[Next], Resolution]:
+    """Resolve runs for a simulated device, or for one that depends on the run."""
+    needs_engine()
+
+    def resolved(wanted: Next) -> Resolution:
+        found = resolve(wanted.workload, options=ResolveOptions(rate=wanted.rate))
+        backend = BackendSim(device=made if isinstance(made, SimDevice) else made(wanted))
+        workers = tuple(worker.model_copy(update={"backend": backend}) for worker in found.plan.workers)
+        return dataclasses.replace(found, plan=found.plan.model_copy(update={"workers": workers}))
+
+    return resolved

@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.bundle import study as on_disk
+from loadstone.bundle.read import Bundle
+from loadstone.errors import BundleError, InputError, RefusedError
+from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.plan.guard import Consent
+from loadstone.plan.model import RateProcess
+from loadstone.plan.resolve import resolve
+from loadstone.plan.stream import TotalRate
+from loadstone.study.clock import Clock
+from loadstone.study.controller import Done, Next
+from loadstone.study.listed import ListController
+from loadstone.study.run import Hooks, StudyAsked, run_study
+from tests.e2e.program import needs_engine
+
+from . import simulated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadstone.session import Progress
+
+ASKED = StudyAsked("list", "a list", "fio", {"argv": ["loadstone"]}, {"job.fio": b"[job]\n"})
+
+
+class Told:
+    """Keeps what it was told; does something at the beginning of one run."""
+
+    def __init__(self, when: int = 0, then: Any = None) -> None:
+        self.ended: list[tuple[str, int | None, float | None]] = []
+        self._when, self._then = when, then
+
+    def begin(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
+        if number == self._when:
+            self._then()
+        return None
+
+    def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
+        self.ended.append((done.point.name, expected, left_s))
+
+
+def test_runs_are_done_in_order_each_into_its_bundle(tmp_path: Path) -> None:
+    half = TotalRate(iops=5000.0, process=RateProcess.LINEAR)
+    runs = [
+        Next("full (100%)", simulated.workload(), {"rate_percent": 100}),
+        Next("half", simulated.workload(), {"rate_percent": 50}, rate=half),
+    ]
+    told = Told()
+    outcome = run_study(
+        ListController(runs),
+        asked=ASKED,
+        out_dir=tmp_path / "s",
+        hooks=Hooks(simulated.on(simulated.device()), progress=told),
+    )
+    assert outcome.exit_code == 0
+    study = on_disk.read(tmp_path / "s")
+    assert study == outcome.study
+    assert study.status == "complete"
+    assert [point.bundle for point in study.points] == ["runs/001-full--100%-", "runs/002-half"]
+    assert [point.status for point in study.points] == ["complete", "complete"]
+    assert (tmp_path / "s" / study.inputs["job.fio"]).read_bytes() == b"[job]\n"
+    rates = [done.summary.total.data.iops.value for done in outcome.done]  # type: ignore[union-attr]
+    assert rates == pytest.approx([10_000, 5_000], rel=0.01)
+    bundle = on_disk.bundle_of(tmp_path / "s", study.points[1])
+    assert bundle is not None
+    assert bundle.verify() == []
+    assert bundle.request["study"]["point"] == "half"
+    assert [(name, expected) for name, expected, _ in told.ended] == [("full (100%)", 2), ("half", 2)]
+    assert told.ended[-1][2] == 0
+
+
+class Follows:
+    """A controller inside a list: runs as many as the first run of its own says."""
+
+    def __init__(self, runs: Sequence[Next]) -> None:
+        self.runs = runs
+        self.seen: list[int] = []
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        self.seen.append(len(done))
+        return self.runs[len(done)] if len(done) < len(self.runs) else None
+
+    def known(self) -> Sequence[Next]:
+        return self.runs[:1]
+
+    def expected(self) -> int | None:
+        return None if not self.seen else len(self.runs)
+
+
+def test_a_controller_in_a_list_sees_its_own_runs_only() -> None:
+    work = simulated.workload()
+    inner = Follows([Next("b1", work), Next("b2", work)])
+    controller = ListController([Next("a", work), inner, Next("c", work)])
+    assert [run.name for run in controller.known()] == ["a", "b1", "c"]
+    assert controller.expected() is None
+    done: list[Done] = []
+    while (wanted := controller.next(done)) is not None:
+        done.append(Done(on_disk.Point(name=wanted.name), None))
+    assert [one.point.name for one in done] == ["a", "b1", "b2", "c"]
+    assert inner.seen == [0, 1, 2]
+    assert controller.expected() == 4
+
+
+@pytest.mark.parametrize(
+    ("after_failure", "names", "status"),
+    [("stop", ["bad"], "failed"), ("go_on", ["bad", "good"], "complete")],
+)
+def test_a_failed_run_is_kept_and_stops_the_study_or_not(
+    tmp_path: Path, after_failure: Any, names: list[str], status: str
+) -> None:
+    runs = [Next("bad", simulated.workload(2)), Next("good", simulated.workload(2))]
+    failing = simulated.on(lambda wanted: simulated.device(error_ppm=1000 * (wanted.name == "bad")))
+    outcome = run_study(
+        ListController(runs),
+        asked=ASKED,
+        out_dir=tmp_path / "s",
+        hooks=Hooks(failing),
+        after_failure=after_failure,
+    )
+    assert outcome.exit_code == 1
+    assert outcome.study.status == status
+    assert [point.name for point in outcome.study.points] == names
+    assert [point.exit_code for point in outcome.study.points] == [1, 0][: len(names)]
+    assert Bundle.open(tmp_path / "s" / str(outcome.study.points[0].bundle)).manifest["exit_code"] == 1
+
+
+def test_a_run_that_cannot_be_resolved_is_found_before_the_first_starts(tmp_path: Path) -> None:
+    runs = [Next("good", simulated.workload()), Next("bad", simulated.workload(bs="3k"))]
+    simulated_device = simulated.on(simulated.device())
+
+    def picky(wanted: Next) -> Any:
+        if wanted.name == "bad":
+            raise InputError("3 KiB is not a block")
+        return simulated_device(wanted)
+
+    with pytest.raises(InputError, match="run bad: 3 KiB is not a block"):
+        run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=Hooks(picky))
+    assert not (tmp_path / "s").exists()
+
+
+def test_consent_is_asked_once_for_all_runs(tmp_path: Path) -> None:
+    target = tmp_path / "data"
+    target.write_text("somebody's notes\n" * 4096)
+    text = f"[job]\nrw=write\nbs=4k\nsize=64k\nfilename={target}\n".encode()
+    work = read_jobfiles([TextSource(text, name="job.fio")])
+    runs = [Next("one", work), Next("two", work)]
+    asked: list[str] = []
+
+    def ask(path: str, evidence: list[str]) -> str:
+        asked.append(path)
+        return answer
+
+    needs_engine()
+    hooks = Hooks(lambda wanted: resolve(wanted.workload))
+    answer = ""
+    with pytest.raises(RefusedError):
+        run_study(
+            ListController(runs),
+            asked=ASKED,
+            out_dir=tmp_path / "s",
+            hooks=hooks,
+            consent=Consent(frozenset(), ask),
+        )
+    assert target.read_text().startswith("somebody's notes")
+    answer = str(target)
+    asked.clear()
+    outcome = run_study(
+        ListController(runs),
+        asked=ASKED,
+        out_dir=tmp_path / "s",
+        hooks=hooks,
+        consent=Consent(frozenset(), ask),
+    )
+    assert outcome.exit_code == 0
+    assert asked == [str(target)]
+
+
+def test_a_signal_ends_the_run_and_the_study_and_keeps_both(tmp_path: Path) -> None:
+    runs = [Next(name, simulated.workload(2)) for name in "abc"]
+    told = Told(2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    outcome = run_study(
+        ListController(runs),
+        asked=ASKED,
+        out_dir=tmp_path / "s",
+        hooks=Hooks(_real_time(), progress=told),
+    )
+    assert outcome.exit_code == 130
+    assert [(point.name, point.status) for point in outcome.study.points] == [
+        ("a", "complete"),
+        ("b", "interrupted"),
+    ]
+    assert on_disk.read(tmp_path / "s").status == "interrupted"
+    assert Bundle.open(tmp_path / "s" / "runs" / "002-b").status == "interrupted"
+
+
+def _real_time() -> Any:
+    """The null device: runs take the time they say."""
+    needs_engine()
+    return lambda wanted: resolve(wanted.workload)
+
+
+def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
+    class Interrupting(Told):
+        def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    runs = [Next("a", simulated.workload(2)), Next("b", simulated.workload(2), pause_s=3600)]
+    began = time.monotonic()
+    outcome = run_study(
+        ListController(runs),
+        asked=ASKED,
+        out_dir=tmp_path / "s",
+        hooks=Hooks(simulated.on(simulated.device()), progress=Interrupting()),
+    )
+    assert outcome.exit_code == 130
+    assert [point.name for point in outcome.study.points] == ["a"]
+    assert time.monotonic() - began < 3600
+
+
+def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
+    rate = TotalRate(iops=1000.0, process=RateProcess.POISSON)
+    runs = [
+        Next("a", simulated.workload(3)),
+        Next("b", simulated.workload(3), rate=rate),
+        Next("c", simulated.workload(3, iodepth=2)),
+    ]
+    outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=Hooks(_real_time()))
+    told = [done.summary.bundle.event("calibration") for done in outcome.done if done.summary]
+    assert [one.get("taken_over_from") for one in told if one] == [None, "001-a", None]
+    assert told[0]["stages"] == told[1]["stages"] != told[2]["stages"]  # type: ignore[index]
+
+
+def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path: Path) -> None:
+    study = on_disk.Study(
+        kind="sweep",
+        name="n",
+        front_end="fio",
+        loadstone_version="0",
+        started="2026-01-01T00:00:00+00:00",
+        request={},
+        points=(on_disk.Point(name="a", factors={"iodepth": 4}),),
+    )
+    made = on_disk.begin(tmp_path / "s", study, {"x/job.fio": b"1", "y/job.fio": b"2"})
+    assert sorted(made.inputs.values()) == ["input/2-job.fio", "input/job.fio"]
+    assert on_disk.read(tmp_path / "s") == made
+    assert on_disk.is_study(tmp_path / "s")
+    document = json.loads((tmp_path / "s" / "study.json").read_text())
+    (tmp_path / "s" / "study.json").write_text(json.dumps(document | {"kind": "banana"}))
+    with pytest.raises(BundleError, match="kind"):
+        on_disk.read(tmp_path / "s")
+    with pytest.raises(BundleError, match="not a study"):
+        on_disk.read(tmp_path / "elsewhere")
+
+
+def test_the_time_left_is_planned_time_and_what_came_on_top_so_far() -> None:
+    clock, work = Clock(), simulated.workload()
+    runs = [Next(name, work) for name in "abc"]
+    for one in runs:
+        clock.planned(one, 10_000_000_000)
+    assert clock.left_s(runs, 3) is None
+    clock.ran(runs[0], 12.0)
+    assert clock.left_s(runs, 3) == pytest.approx(24.0)
+    assert clock.left_s(runs, 5) == pytest.approx(48.0)
+    assert clock.left_s(runs, None) is None
