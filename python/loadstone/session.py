@@ -5,7 +5,8 @@ Knows the order of things: safety check, environment, bundle, engine, monitors, 
 number. Prints nothing: what happens goes to the bundle and to a `Progress`.
 
 Besides the engine's events, `events.jsonl` holds the coordinator's own: `talk` (a line of
-the engine's standard error), `stop` (the user asked to stop), `kill` (with `why`), `silent`
+the engine's standard error), `stop` (the user asked to stop), `order` (with `text`: a part of
+the run was ended before its time), `kill` (with `why`), `silent`
 (with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
 reaped), `calibration` (see `engine.calibrate`), `target_state` (see `monitor.files`) and
 `monitor_cost` (with `cpu_ns`, `rows`, `by_collector`).
@@ -14,6 +15,7 @@ reaped), `calibration` (see `engine.calibrate`), `target_state` (see `monitor.fi
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,7 +32,6 @@ from loadstone.monitor.sampler import Sampler
 from loadstone.plan import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
@@ -51,6 +52,20 @@ class Progress(Protocol):
 
     def finish(self) -> None:
         """Say that no more events will come; always called once after `begin`."""
+
+
+class Orders(Protocol):
+    """What may be ended before its time while a run goes on. Asking twice does no harm."""
+
+    def end_stage(self, stage: int) -> None:
+        """Drain a stage and go on with the next."""
+
+    def end_stream(self, stream: int) -> None:
+        """Drain one stream; the others of its stage go on."""
+
+
+Steer = Callable[[Mapping[str, Any], Orders], None]
+"""Sees every event after it went into the bundle, and may end parts of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,7 @@ def run_plan(
     guard_files: bool = True,
     result: Callable[[Bundle], dict[str, Any]] | None = None,
     calibration: bool | dict[str, Any] = False,
+    steer: Steer | None = None,
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
@@ -92,9 +108,10 @@ def run_plan(
     the bundle's disk is full, and `BundleError` for an unusable `out_dir`; every other end,
     an engine that cannot be started among them, is an `Outcome`. `guard_files=False` checks
     devices only (what `loadstone fio` does). `result` computes the bundle's `result.json`.
-    `calibration` may be the event of an earlier run whose Plan has the same shape. The first
-    SIGINT, SIGTERM or SIGHUP asks the engine to stop and keeps what was measured; the second
-    kills it and returns at once.
+    `calibration` may be the event of an earlier run whose Plan has the same shape. `steer` sees
+    the engine's events and may end stages and streams early. The first SIGINT, SIGTERM or
+    SIGHUP asks the engine to stop and keeps what was measured; the second kills it and returns
+    at once.
     """
     # Before files are claimed and their content is looked at: a run without a bundle leaves no trace.
     BundleWriter.check(out_dir)
@@ -111,7 +128,7 @@ def run_plan(
     )
     if calibrated is not None:
         writer.event(calibrated)
-    run = _Run(plan, writer, out_dir, progress)
+    run = _Run(plan, writer, out_dir, progress, steer)
     try:
         verdict = run.go()
     except EngineError as error:
@@ -132,11 +149,14 @@ def run_plan(
 class _Run:
     """The part between the first event and the last."""
 
-    def __init__(self, plan: Plan, writer: BundleWriter, bundle: Path, progress: Progress | None) -> None:
+    def __init__(
+        self, plan: Plan, writer: BundleWriter, bundle: Path, progress: Progress | None, steer: Steer | None
+    ) -> None:
         self._plan = plan
         self._writer = writer
         self._bundle = bundle
         self._progress = progress
+        self._steer = steer
         self._ledger = Ledger([target.path for target in plan.targets])
         self._watch = Watch(plan.interval_ns / 1e9, plan.grace_ns / 1e9, time.monotonic())
         self._killed: str | None = None
@@ -174,6 +194,8 @@ class _Run:
                 self._watch.heard(str(event.get("type")), time.monotonic())
                 self._ledger.heard(event)
                 self._tell(event)
+                if self._steer is not None:
+                    self._steer(event, _Told(engine, self._tell))
                 if event.get("type") == "start":
                     guard.prepared(self._plan)
                     self._begin_monitors(engine.pid, int(event["unix_ns"]))
@@ -213,3 +235,19 @@ class _Run:
             self._writer.event({"type": "monitor_cost", **self._sampler.stop()})
             for state in files.states(self._plan, "end"):
                 self._writer.event(state)
+
+
+class _Told:
+    """Orders to the engine, each told in the bundle."""
+
+    def __init__(self, engine: EngineProcess, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._engine = engine
+        self._tell = tell
+
+    def end_stage(self, stage: int) -> None:
+        self._tell({"type": "order", "text": f"end-stage {stage}"})
+        self._engine.end_stage(stage)
+
+    def end_stream(self, stream: int) -> None:
+        self._tell({"type": "order", "text": f"end-stream {stream}"})
+        self._engine.end_stream(stream)

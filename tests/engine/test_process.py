@@ -60,6 +60,14 @@ def test_silence_yields_none_and_stop_reaches_standard_input(tmp_path: Path) -> 
         assert next(event for event in events if event is not None) == {"type": "stop"}
 
 
+def test_parts_of_a_run_are_ended_by_a_line_each(tmp_path: Path) -> None:
+    body = """for _ in 1 2; do read line; printf '{"type":"%s"}\\n' "$line"; done"""
+    with start(tmp_path, body) as engine:
+        engine.end_stage(2)
+        engine.end_stream(7)
+        assert list(engine.events(5.0)) == [{"type": "end-stage 2"}, {"type": "end-stream 7"}]
+
+
 def test_standard_input_closes_with_us(tmp_path: Path) -> None:
     with start(tmp_path, "cat > /dev/null; touch ended; sleep 60") as engine:
         pid = engine.pid

@@ -165,6 +165,32 @@ def test_it_stops_when_told(tmp_path: Path, how: str) -> None:
     assert_conserved(outcome)
 
 
+def test_a_stage_and_a_stream_end_when_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    forever = {"runtime_ns": 60_000_000_000, "time_based": True}
+    streams = [stream(**forever), stream(worker=1, **forever), stream(worker=2, ops=100)]
+    document = plan([ZERO], streams, [worker(), worker(), worker(stage=1)], grace_ns=5_000_000_000)
+    process = start(document, tmp_path)
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def tell_and_await(order: str, kind: str) -> None:
+        assert process.stdin is not None
+        process.stdin.write(f"{order}\n")
+        process.stdin.flush()
+        lines.append(next(line for line in process.stdout or () if f'"type":"{kind}"' in line))
+
+    lines = [next(line for line in process.stdout if '"type":"start"' in line)]
+    tell_and_await("end-stream 1", "stream_end")
+    assert json.loads(lines[-1])["stream"] == 1
+    tell_and_await("end-stage 0", "stream_end")
+    assert json.loads(lines[-1])["stream"] == 0
+    outcome = finish(process, tmp_path)
+    assert outcome.code == 0
+    assert [event["stage"] for event in outcome.of("stage")] == [1]
+    assert [end["reason"] for end in outcome.of("stream_end")] == ["ops"]
+    assert outcome.of("end")[0]["reason"] == "done"
+
+
 def test_a_killed_run_leaves_samples_that_open(tmp_path: Path) -> None:
     process = start(plan([ZERO], [stream(runtime_ns=60_000_000_000, time_based=True)]), tmp_path)
     assert process.stdout is not None

@@ -11,7 +11,7 @@ import pytest
 from loadstone.bundle.read import Bundle
 from loadstone.engine import binary, watch
 from loadstone.errors import EngineError, RefusedError, RunError
-from loadstone.session import Asked, Outcome, run_plan
+from loadstone.session import Asked, Orders, Outcome, Steer, run_plan
 from tests.guard.plans import plan, target
 
 if TYPE_CHECKING:
@@ -53,7 +53,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "REAP_S", 0.5)
 
 
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, seen: Seen | None = None) -> Outcome:
+def run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    body: str,
+    seen: Seen | None = None,
+    steer: Steer | None = None,
+) -> Outcome:
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\n{START}\n{body}\n")
     program.chmod(0o755)
@@ -61,9 +67,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, seen: Seen |
     (tmp_path / "data").write_bytes(b"x" * 4096)
     one = plan(target(str(tmp_path / "data"), read_only=True, size_bytes=4096), read=100, write=0)
     one = one.model_copy(update={"grace_ns": 100_000_000, "interval_ns": 10_000_000})
-    return run_plan(
-        one, asked=Asked({"argv": ["x"]}, {"j.fio": b"[x]"}, "{}", []), out_dir=tmp_path / "b", progress=seen
-    )
+    asked = Asked({"argv": ["x"]}, {"j.fio": b"[x]"}, "{}", [])
+    return run_plan(one, asked=asked, out_dir=tmp_path / "b", progress=seen, steer=steer)
 
 
 def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +80,19 @@ def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = Bundle.open(tmp_path / "b")
     assert bundle.manifest["exit_code"] == 0
     assert bundle.inputs == {"j.fio": b"[x]"}
+
+
+def test_who_steers_sees_events_and_may_end_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def steer(event: Mapping[str, Any], orders: Orders) -> None:
+        if event["type"] == "start":
+            orders.end_stage(0)
+
+    seen = Seen()
+    body = f"""read line; say '{{"type":"note","text":"'"$line"'"}}'; {DONE}"""
+    assert run(tmp_path, monkeypatch, body, seen, steer).status == "complete"
+    events = [e for e in Bundle.open(tmp_path / "b").events if e["type"] in {"order", "note"}]
+    assert [e["text"] for e in events] == ["end-stage 0", "end-stage 0"]
+    assert "order" in seen.kinds
 
 
 def test_silence_is_told_then_ended_and_what_was_said_is_kept(

@@ -2,6 +2,7 @@
 //!
 //! Knows the orders to stop and the messages of the workers. Knows no thread.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -25,9 +26,13 @@ pub enum Stop {
 /// Orders, read by every worker once per batch.
 #[derive(Debug, Default)]
 pub struct Control {
+    /// Counts the orders, so that a worker sees with one look that there is a new one.
+    given: AtomicU32,
     stop: AtomicU32,
     /// Stages below this number are to end.
     stages_ended: AtomicU32,
+    /// Streams that are to end.
+    streams_ended: Mutex<BTreeSet<u32>>,
     /// Shares of I/Os between streams of any worker.
     pub flows: Flows,
 }
@@ -75,6 +80,14 @@ impl Control {
     /// Asks for a stop; a weaker order never replaces a stronger one.
     pub fn stop(&self, how: Stop) {
         self.stop.fetch_max(how as u32, Ordering::Relaxed);
+        self.given.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many orders there were.
+    #[inline]
+    #[must_use]
+    pub fn orders(&self) -> u32 {
+        self.given.load(Ordering::Acquire)
     }
 
     /// The strongest order so far.
@@ -88,9 +101,31 @@ impl Control {
         }
     }
 
-    /// Ends one stage.
+    /// Ends a stage and those before it; one that is over already stays so.
     pub fn end_stage(&self, stage: u32) {
-        self.stages_ended.fetch_max(stage + 1, Ordering::Relaxed);
+        self.stages_ended
+            .fetch_max(stage.saturating_add(1), Ordering::Relaxed);
+        self.given.fetch_add(1, Ordering::Release);
+    }
+
+    /// Ends one stream.
+    pub fn end_stream(&self, stream: u32) {
+        let mut ended = self
+            .streams_ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        ended.insert(stream);
+        self.given.fetch_add(1, Ordering::Release);
+    }
+
+    /// True when `stream` is to end before its time.
+    #[must_use]
+    pub fn stream_is_over(&self, stream: u32) -> bool {
+        let ended = self
+            .streams_ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        ended.contains(&stream)
     }
 
     /// True when `stage` is to end before its time.

@@ -1,7 +1,8 @@
 //! Orders from outside: standard input and signals.
 //!
 //! Knows that the end of standard input means the parent is gone, a line `stop` asks for
-//! an orderly end, `SIGTERM` asks for the same, and `SIGINT` is the parent's business.
+//! an orderly end, `end-stage N` and `end-stream N` for the end of a part of the run, that
+//! `SIGTERM` asks for the same as `stop`, and that `SIGINT` is the parent's business.
 
 use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -18,6 +19,28 @@ extern "C" fn on_terminate(_signal: libc::c_int) {
     // instruction, which is allowed in a handler.
     if let Some(control) = unsafe { TO_STOP.load(Ordering::Acquire).as_ref() } {
         control.stop(Stop::Drain);
+    }
+}
+
+/// A line of standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Drain and end.
+    Stop,
+    /// Drain this stage and those before it; go on with the next one.
+    EndStage(u32),
+    /// Drain one stream.
+    EndStream(u32),
+}
+
+impl Order {
+    fn parse(line: &str) -> Option<Self> {
+        match line.trim().split_once(' ') {
+            None if line.trim() == "stop" => Some(Self::Stop),
+            Some(("end-stage", stage)) => stage.parse().ok().map(Self::EndStage),
+            Some(("end-stream", stream)) => stream.parse().ok().map(Self::EndStream),
+            _ => None,
+        }
     }
 }
 
@@ -41,13 +64,39 @@ pub fn listen(control: &Arc<Control>) -> io::Result<()> {
         .stack_size(64 * 1024)
         .spawn(move || {
             for line in io::stdin().lock().lines() {
-                match line {
-                    Ok(line) if line.trim() == "stop" => control.stop(Stop::Drain),
-                    Ok(_) => {}
-                    Err(_) => break,
+                let Ok(line) = line else { break };
+                match Order::parse(&line) {
+                    Some(Order::Stop) => control.stop(Stop::Drain),
+                    Some(Order::EndStage(stage)) => control.end_stage(stage),
+                    Some(Order::EndStream(stream)) => control.end_stream(stream),
+                    None => eprintln!(
+                        "not an order: {line:?}, expected `stop`, `end-stage N` or `end-stream N`"
+                    ),
                 }
             }
             control.stop(Stop::Now);
         })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_and_nothing_else_is() {
+        assert_eq!(Order::parse("stop\n"), Some(Order::Stop));
+        assert_eq!(Order::parse("end-stage 3"), Some(Order::EndStage(3)));
+        assert_eq!(Order::parse("end-stream 0"), Some(Order::EndStream(0)));
+        for line in [
+            "",
+            "end-stage",
+            "end-stage -1",
+            "end-stage 1 2",
+            "stop 1",
+            "stopped",
+        ] {
+            assert_eq!(Order::parse(line), None, "{line:?}");
+        }
+    }
 }

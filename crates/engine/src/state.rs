@@ -103,7 +103,7 @@ pub struct State {
     stage: u32,
     shift_ns: u64,
     stop_seen: Stop,
-    stage_over: bool,
+    orders_seen: u32,
     timers: BinaryHeap<Reverse<(u64, Timer, u32)>>,
     table: Box<Table>,
     spare: Receiver<Box<Table>>,
@@ -203,7 +203,7 @@ impl State {
             lost: false,
             shift_ns: 0,
             stop_seen: Stop::No,
-            stage_over: false,
+            orders_seen: 0,
             next_cut_ns: u64::MAX,
             ramp_ends: Vec::with_capacity(count),
             run: Run {

@@ -1,8 +1,8 @@
 """One engine process: its pipes, its events, its end.
 
 Knows how to start the program, read what it says without waking more often than it speaks,
-ask it to stop, kill it, and describe how it died. Knows no meaning of an event beyond its
-`type`; what silence means is in `engine.watch`.
+ask it to stop or to end a part of the run, kill it, and describe how it died. Knows no
+meaning of an event beyond its `type`; what silence means is in `engine.watch`.
 """
 
 from __future__ import annotations
@@ -83,9 +83,20 @@ class EngineProcess:
 
     def stop(self) -> None:
         """Ask for a clean end: stop issuing, drain, report."""
+        self._order("stop")
+
+    def end_stage(self, stage: int) -> None:
+        """Ask for the end of a stage: drain it and go on with the next one."""
+        self._order(f"end-stage {stage}")
+
+    def end_stream(self, stream: int) -> None:
+        """Ask for the end of one stream; the others of its stage go on."""
+        self._order(f"end-stream {stream}")
+
+    def _order(self, line: str) -> None:
         try:
             # Unbuffered, because a signal handler may do this.
-            os.write(self._pipes[0].fileno(), b"stop\n")
+            os.write(self._pipes[0].fileno(), line.encode() + b"\n")
         except (BrokenPipeError, ValueError):
             # It ended between the decision and the write; its end is reported elsewhere.
             return

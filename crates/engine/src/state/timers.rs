@@ -50,8 +50,7 @@ impl State {
     #[inline]
     #[must_use]
     pub fn has_orders(&self) -> bool {
-        self.control.stopping() != self.stop_seen
-            || (!self.stage_over && self.control.stage_is_over(self.stage))
+        self.control.orders() != self.orders_seen
     }
 
     /// Does everything due by `now`, in the order of time.
@@ -78,17 +77,21 @@ impl State {
     }
 
     pub(super) fn obey(&mut self, now: u64) {
-        let stop = self.control.stopping();
-        let over = self.control.stage_is_over(self.stage);
-        if stop == self.stop_seen && over == self.stage_over {
+        let orders = self.control.orders();
+        if orders == self.orders_seen {
             return;
         }
+        self.orders_seen = orders;
+        let stop = self.control.stopping();
+        let all_over = stop != Stop::No || self.control.stage_is_over(self.stage);
         let leaving = stop == Stop::Now && self.stop_seen != Stop::Now;
         self.stop_seen = stop;
-        self.stage_over = over;
         for index in 0..self.streams.len() as u32 {
+            let over = all_over || self.control.stream_is_over(self.streams[index as usize].id);
             match self.streams[index as usize].phase {
-                Phase::Waiting | Phase::Running => self.stop_issuing(index, Reason::Stopped, now),
+                Phase::Waiting | Phase::Running if over => {
+                    self.stop_issuing(index, Reason::Stopped, now);
+                }
                 Phase::Draining | Phase::Flushing if stop != Stop::No => {
                     let grace = if stop == Stop::Now {
                         LEAVE_NS
