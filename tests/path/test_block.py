@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.path.block import BlockDevice, above, below, loops, under_path
+from loadstone.path.block import BlockDevice, above, loops
+from loadstone.path.under import below, under_path
 
 if TYPE_CHECKING:
     from pathlib import Path

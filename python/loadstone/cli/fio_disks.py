@@ -10,13 +10,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.path.block import BlockDevice, under_path
+from loadstone.path.under import under_path
 from loadstone.plan.model import TargetKind
 from loadstone.report.fio.stats import DiskUse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.path.block import BlockDevice
     from loadstone.plan.model import Plan
 
 _Counts = list[int]

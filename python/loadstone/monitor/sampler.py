@@ -27,13 +27,14 @@ from loadstone.monitor.temperature import Temperature
 from loadstone.monitor.vm import Vm
 from loadstone.monitor.zram import Zram
 from loadstone.path import nfs
-from loadstone.path.block import BlockDevice, under_path
 from loadstone.path.mounts import mount_of
+from loadstone.path.under import under_path
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from loadstone.path.block import BlockDevice
     from loadstone.plan.model import Plan
 
 PERIOD_NS = 1_000_000_000

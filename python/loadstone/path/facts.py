@@ -11,10 +11,13 @@ import hashlib
 import os
 import stat
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.path.block import BlockDevice, under_path
 from loadstone.path.mounts import mount_of
+from loadstone.path.under import under_path
+
+if TYPE_CHECKING:
+    from loadstone.path.block import BlockDevice
 
 QUEUE: Final = (
     "scheduler",
