@@ -102,6 +102,8 @@ class Asked:
     runtime_s: float | None = None
     ramp_s: float | None = None
     seeds: tuple[int, ...] = ()
+    polls: bool | None = None
+    """It spins for completions, so that its threads are busy whatever the storage does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +112,53 @@ class Target:
 
     path: str
     size_bytes: int | None = None
+    kind: Literal["file", "block", "char", "virtual"] | None = None
+    file_system: str | None = None
+    """Of a file: `ext4`, `tmpfs`."""
     allocated_bytes_before: int | None = None
     allocated_bytes_after: int | None = None
+    unwritten_bytes_before: int | None = None
+    """Holes and extents that were allocated and never written."""
+    unwritten_bytes_after: int | None = None
+    carriers: tuple[str, ...] = ()
+    """The devices or mounts nearest under it, as prefixes of columns in `host` (`block.loop0`)."""
     created: bool | None = None
     """The run (its layout) made it."""
     rotational: bool | None = None
     reduces: str | None = None
     """The part of its path that compresses or deduplicates (`zram`, `btrfs compress=zstd`)."""
     path_layers: DataPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """I/Os and bytes of one operation."""
+
+    ios: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the carriers of the targets moved, beside what was asked for in the same time.
+
+    `merges`: I/Os that were joined to another on their way. `inflight`: mean outstanding at the
+    carriers, all of them together. `copies` is how often one byte is written, where that is known.
+    """
+
+    carriers: tuple[str, ...]
+    seconds: float
+    asked: dict[Op, Moved]
+    moved: dict[Op, Moved]
+    merges: float | None = None
+    inflight: float | None = None
+    flushes: float | None = None
+    copies: float | None = None
+
+    def share(self, op: Op) -> float | None:
+        """Return the bytes moved for each byte asked for, None when none was."""
+        asked, moved = self.asked.get(op), self.moved.get(op)
+        return moved.bytes / asked.bytes if asked and moved and asked.bytes else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +205,8 @@ class Case:
     targets: tuple[Target, ...] = ()
     series: pl.DataFrame | None = None
     host: pl.DataFrame | None = None
+    traffic: Traffic | None = None
+    """None: nothing counts what reaches the storage, or the time was too short for it."""
     environment: dict[str, Any] | None = None
     declared: Declared | None = None
     problems: tuple[Problem, ...] | None = None

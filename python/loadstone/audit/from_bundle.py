@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.analysis.pacing import OPS
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
-from loadstone.path.layers import DataPath
-from loadstone.plan.model import FillPattern, FillZero, OpenSync, RateAmountOps, SizesFixed, SizesRange
+from loadstone.audit import targets, watched
+from loadstone.plan.model import BackendIoUring, FillPattern, FillZero, OpenSync, SizesFixed, SizesRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import Latency, Stats, Total
     from loadstone.plan.model import OpPattern, Sizes, Stream
 
-MOVING: Final[tuple[shape.Op, ...]] = ("read", "write", "trim")
 MAX_SIZES: Final = 64
 """A range of sizes with more steps than this is told by this many of them."""
 
@@ -43,26 +43,28 @@ def _stage(made: Summary, total: Total) -> shape.Case:
     measurement = made.measurement
     jobs = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
     bounds = _bounds(measurement, total.line)
-    host = _within(measurement.bundle.host(), bounds)
+    every = measurement.bundle.host()
+    host = watched.within(every, bounds)
+    rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
-        jobs=tuple(_asked(measurement, job.line) for job in jobs),
+        jobs=tuple(_asked(made, job.line) for job in jobs),
         total=_measured(total.data),
-        ops={op: _measured(total.ops[op]) for op in MOVING if op in total.ops},
+        ops={op: _measured(total.ops[op]) for op in OPS if op in total.ops},
         seconds=total.measured_ns / 1e9 or None,
-        by_job={
-            job.line.name: {op: _measured(job.ops[op]) for op in MOVING if op in job.ops} for job in jobs
-        },
-        targets=tuple(_targets(measurement, total.line)),
-        series=_series(measurement, total.line),
+        by_job={job.line.name: {op: _measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
+        targets=tuple(used),
+        series=rates,
         host=host if host.height else None,
+        traffic=watched.traffic(every, rates, used, bounds),
         environment=made.bundle.environment,
         problems=tuple(_problems(made, total)),
         generator_cpu_percent=_engine_percent(host),
         host_cpu_percent=_host_percent(host),
         host_cpus=made.bundle.environment.get("host", {}).get("cpu", {}).get("online"),
         share_of_ceiling=_share(made, total),
+        same_sequence_before=_again(measurement, total.line),
         extra={"bounds_ns": bounds, "stage": _number(total), "events": made.bundle.events},
     )
 
@@ -88,13 +90,6 @@ def _bounds(measurement: Measurement, line: Line) -> tuple[int, int]:
     return (min(one[0] for one in ran), max(one[1] for one in ran)) if ran else (0, 0)
 
 
-def _within(host: pl.DataFrame, bounds: tuple[int, int]) -> pl.DataFrame:
-    """Return the rows of which most lies in the measured time; a row stands for the time before it."""
-    begin, end = bounds
-    middle = pl.col("t_ns") - pl.col("dt_ns") // 2
-    return host.filter((middle >= begin) & (middle <= end))
-
-
 def _problems(made: Summary, total: Total) -> list[shape.Problem]:
     """Return the problems met while the stage ran, and those that have no time."""
     spans = [made.measurement.spans[index] for index in total.line.streams]
@@ -104,6 +99,25 @@ def _problems(made: Summary, total: Total) -> list[shape.Problem]:
         for one in made.problems
         if one.t_ns is None or begin <= one.t_ns <= end
     ]
+
+
+def _again(measurement: Measurement, line: Line) -> bool | None:
+    """Return True when an earlier stage went over the same places in the same order.
+
+    Never False: what an earlier run did is not known here.
+    """
+    plan = measurement.plan
+    first = min(measurement.stages_of(line), default=0)
+    before = [stream for stream in plan.streams if plan.workers[stream.worker].stage < first]
+    mine = [plan.streams[index] for index in line.streams]
+    again = any(_sequence(one) == _sequence(other) for one in mine for other in before)
+    return True if again else None
+
+
+def _sequence(stream: Stream) -> tuple[object, ...]:
+    """Return what decides the order of addresses; a stream that picks none at random has its own."""
+    places = tuple((use.target, use.offset_bytes, use.length_bytes) for use in stream.files)
+    return (stream.seed, places, stream.pattern) if _random_percent(stream) else (stream.name, stream.worker)
 
 
 def _series(measurement: Measurement, line: Line) -> pl.DataFrame:
@@ -140,13 +154,13 @@ def _latency(latency: Latency | None) -> shape.LatencyFigures | None:
     )
 
 
-def _asked(measurement: Measurement, line: Line) -> shape.Asked:
-    plan = measurement.plan
+def _asked(made: Summary, line: Line) -> shape.Asked:
+    plan = made.measurement.plan
     streams = [plan.streams[index] for index in line.streams]
     first = streams[0]
-    pattern = first.pattern
+    pattern, backend = first.pattern, plan.workers[first.worker].backend
     moving = pattern.read_percent + pattern.write_percent
-    targets = [plan.targets[use.target] for stream in streams for use in stream.files]
+    used = [plan.targets[use.target] for stream in streams for use in stream.files]
     ranges = tuple(
         tuple(
             shape.Range(plan.targets[use.target].path, use.offset_bytes, use.length_bytes)
@@ -163,15 +177,16 @@ def _asked(measurement: Measurement, line: Line) -> shape.Asked:
         block_bytes=_mixed(first),
         read_block_bytes=_sizes(pattern.read.sizes) if pattern.read_percent else {},
         write_block_bytes=_sizes(pattern.write.sizes) if pattern.write_percent else {},
-        direct=all(target.direct for target in targets) if targets else None,
+        direct=all(target.direct for target in used) if used else None,
         synchronous=first.flush.fsync_every == 1
         or first.flush.fdatasync_every == 1
-        or (bool(targets) and all(target.sync != OpenSync.NONE for target in targets)),
+        or (bool(used) and all(target.sync != OpenSync.NONE for target in used)),
         end_fsync=first.flush.at_end or first.flush.on_close,
-        backend=plan.workers[first.worker].backend.type,
-        rate_iops=_rate(streams, ops=True),
-        rate_bytes_per_s=_rate(streams, ops=False),
-        targets=tuple(dict.fromkeys(target.path for target in targets)),
+        backend=backend.type,
+        polls=isinstance(backend, BackendIoUring) and (backend.iopoll or backend.sqpoll),
+        rate_iops=_rate(made, line, "ops"),
+        rate_bytes_per_s=_rate(made, line, "bytes"),
+        targets=tuple(dict.fromkeys(target.path for target in used)),
         ranges=ranges,
         size_bytes=union_bytes(one for clone in ranges for one in clone),
         payload=_payload(first) if pattern.write_percent else None,
@@ -236,16 +251,13 @@ def _sizes(sizes: Sizes) -> dict[int, float]:
     return dict(found)
 
 
-def _rate(streams: Sequence[Stream], *, ops: bool) -> float | None:
-    """Return the total of the streams' rates; None when one has none."""
-    whole = 0.0
-    for stream in streams:
-        rates = [rate for rate in (stream.pace.read, stream.pace.write, stream.pace.trim) if rate is not None]
-        mine = [rate.amount.per_second for rate in rates if isinstance(rate.amount, RateAmountOps) == ops]
-        if not mine:
-            return None
-        whole += sum(mine)
-    return whole
+def _rate(made: Summary, line: Line, unit: str) -> float | None:
+    """Return the mean rate that was due, all operations together; None when one is not paced."""
+    plan = made.measurement.plan
+    weights = [_weights(plan.streams[index]) for index in line.streams]
+    does = {OPS[at] for each in weights for at, (_, weight) in enumerate(each) if weight}
+    due = {row.op: row.asked_per_s for row in made.pacing if row.job_key == line.key and row.unit == unit}
+    return sum(due.values()) if does and does <= set(due) else None
 
 
 def _payload(stream: Stream) -> shape.Payload:
@@ -264,76 +276,14 @@ def _payload(stream: Stream) -> shape.Payload:
     )
 
 
-def _targets(measurement: Measurement, line: Line) -> list[shape.Target]:
-    plan, told = measurement.plan, measurement.bundle.environment
-    used = dict.fromkeys(use.target for index in line.streams for use in plan.streams[index].files)
-    before = {str(one.get("path")): one for one in told.get("targets", [])}
-    paths = {str(one["target"]): one for one in told.get("paths") or []}
-    made = {int(event["target"]) for event in measurement.bundle.events if event.get("type") == "layout"}
-    host = measurement.bundle.host()
-    found = []
-    for index in used:
-        path = plan.targets[index].path
-        facts = before.get(path, {})
-        layers = DataPath.model_validate(paths[path]) if path in paths else None
-        sizes = _column(host, f"file.{index}.allocated_bytes")
-        devices = [told.get("devices", {}).get(name, {}) for name in facts.get("devices", [])]
-        found.append(
-            shape.Target(
-                path=path,
-                size_bytes=facts.get("size_bytes") or plan.targets[index].size_bytes or None,
-                allocated_bytes_before=sizes[0] if sizes else facts.get("allocated_bytes"),
-                allocated_bytes_after=sizes[-1] if sizes else None,
-                created=index in made or "missing" in facts,
-                rotational=_rotational(devices),
-                reduces=_reduces(layers),
-                path_layers=layers,
-            )
-        )
-    return found
-
-
-def _column(host: pl.DataFrame, name: str) -> list[int]:
-    if name not in host.columns:
-        return []
-    return [int(value) for value in host[name].drop_nulls().to_list()]
-
-
-def _rotational(devices: Sequence[dict[str, Any]]) -> bool | None:
-    """Return what the lowest device says that says anything."""
-    told = [one.get("queue", {}).get("rotational") for one in devices]
-    known = [value == "1" for value in told if value is not None]
-    return known[-1] if known else None
-
-
-def _reduces(path: DataPath | None) -> str | None:
-    """Return the layer of a path that says of itself that it compresses or deduplicates."""
-    for layer in path.layers if path is not None else ():
-        for fact in ("compression", "deduplication"):
-            value = layer.facts.get(fact)
-            if value and value not in ("off", "none", "no"):
-                return f"{layer.kind} {layer.name}: {fact} {value}"
-        if layer.kind == "zram":
-            return f"zram {layer.name}"
-    return None
-
-
 def _engine_percent(host: pl.DataFrame) -> float | None:
-    return _percent(host, [name for name in ("engine.user_ns", "engine.system_ns") if name in host.columns])
+    used_ns = watched.total(host, "engine.user_ns", "engine.system_ns")
+    return None if used_ns is None else 100 * used_ns / 1e9 / watched.seconds(host)
 
 
 def _host_percent(host: pl.DataFrame) -> float | None:
     """Return the part of all processors' time that was not idle, in percent."""
     every = [name for name in host.columns if name.startswith("cpu.all.") and name.endswith("_ns")]
-    idle = [name for name in every if name in ("cpu.all.idle_ns", "cpu.all.iowait_ns")]
-    whole = _sum(host, every)
-    return 100 * (1 - _sum(host, idle) / whole) if whole else None
-
-
-def _percent(host: pl.DataFrame, names: list[str]) -> float | None:
-    time_ns = _sum(host, ["dt_ns"]) if names else 0.0
-    return 100 * _sum(host, names) / time_ns if time_ns else None
-
-
-def _sum(host: pl.DataFrame, names: list[str]) -> float:
-    return float(sum(cast("float", host[name].sum() or 0) for name in names))
+    whole = watched.total(host, *every)
+    idle = watched.total(host, "cpu.all.idle_ns", "cpu.all.iowait_ns") or 0.0
+    return 100 * (1 - idle / whole) if whole else None

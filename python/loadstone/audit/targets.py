@@ -1,0 +1,115 @@
+"""The targets of a stage: how they lay before and after, and what carries them.
+
+Knows a bundle's environment, its data paths and its events `target_state`. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.audit.case import Target
+from loadstone.path.layers import DataPath
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.measurement import Line
+    from loadstone.bundle.read import Bundle
+
+IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
+"""File systems that are the page cache and have nothing under them."""
+COUNTED: Final = ("block.", "nfs.")
+"""Layers whose counters tell what reached the storage, by the prefix of their columns."""
+
+
+def targets(bundle: Bundle, line: Line) -> list[Target]:
+    """Return the targets that the streams of a line use, in the Plan's order of use."""
+    plan, told = bundle.plan, bundle.environment
+    used = dict.fromkeys(use.target for index in line.streams for use in plan.streams[index].files)
+    before = {str(one.get("path")): one for one in told.get("targets", [])}
+    paths = {str(one["target"]): one for one in told.get("paths") or []}
+    found = []
+    for index in used:
+        target = plan.targets[index]
+        layers = DataPath.model_validate(paths[target.path]) if target.path in paths else None
+        found.append(_target(bundle, index, before.get(target.path, {}), layers))
+    return found
+
+
+def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath | None) -> Target:
+    planned = bundle.plan.targets[index]
+    begin, end = _state(bundle, index, "begin"), _state(bundle, index, "end")
+    devices = [bundle.environment.get("devices", {}).get(name, {}) for name in facts.get("devices", [])]
+    laid_out = any(e.get("type") == "layout" and e.get("target") == index for e in bundle.events)
+    return Target(
+        path=planned.path,
+        size_bytes=facts.get("size_bytes") or planned.size_bytes or None,
+        kind=planned.kind.value,
+        file_system=facts.get("mount", {}).get("file_system"),
+        allocated_bytes_before=begin.get("allocated_bytes", facts.get("allocated_bytes")),
+        allocated_bytes_after=end.get("allocated_bytes"),
+        unwritten_bytes_before=_unwritten(begin),
+        unwritten_bytes_after=_unwritten(end),
+        carriers=_carriers(facts, layers),
+        created=laid_out or "missing" in facts,
+        rotational=_rotational(devices),
+        reduces=_reduces(layers),
+        path_layers=layers,
+    )
+
+
+def _state(bundle: Bundle, index: int, when: str) -> dict[str, Any]:
+    for event in bundle.events:
+        if event.get("type") == "target_state" and event.get("when") == when and event["target"] == index:
+            return event
+    return {}
+
+
+def _unwritten(state: dict[str, Any]) -> int | None:
+    """Return holes and unwritten extents; of a file looked at in part that part stands for all."""
+    if "hole_bytes" not in state or not state.get("looked_at_bytes"):
+        return None
+    found = int(state["hole_bytes"]) + int(state.get("unwritten_bytes") or 0)
+    return round(found * int(state["size_bytes"]) / int(state["looked_at_bytes"]))
+
+
+def _carriers(facts: dict[str, Any], layers: DataPath | None) -> tuple[str, ...]:
+    if layers is not None and layers.layers:
+        return _nearest(layers)
+    return tuple(f"block.{name}" for name in facts.get("devices", [])[:1])
+
+
+def _nearest(path: DataPath) -> tuple[str, ...]:
+    """Return the first counted layers on every way down from the target."""
+    found: dict[str, None] = {}
+    waiting, seen = [path.layers[0]], {path.layers[0].name}
+    while waiting:
+        layer = waiting.pop(0)
+        if layer.counters is not None and layer.counters.startswith(COUNTED):
+            found.setdefault(layer.counters)
+            continue
+        for name in layer.below:
+            below = path.layer(name)
+            if below is not None and name not in seen:
+                seen.add(name)
+                waiting.append(below)
+    return tuple(found)
+
+
+def _rotational(devices: Sequence[dict[str, Any]]) -> bool | None:
+    """Return what the lowest device says that says anything."""
+    told = [one.get("queue", {}).get("rotational") for one in devices]
+    known = [value == "1" for value in told if value is not None]
+    return known[-1] if known else None
+
+
+def _reduces(path: DataPath | None) -> str | None:
+    """Return the layer of a path that says of itself that it compresses or deduplicates."""
+    for layer in path.layers if path is not None else ():
+        for fact in ("compression", "deduplication"):
+            value = layer.facts.get(fact)
+            if value and value not in ("off", "none", "no"):
+                return f"{layer.kind} {layer.name}: {fact} {value}"
+        if layer.kind == "zram":
+            return f"zram {layer.name}"
+    return None
