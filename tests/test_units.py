@@ -38,9 +38,22 @@ def test_other_quantities() -> None:
     assert plain(units.seconds(3725)) == "1 h 2 min 5 s"
 
 
-def test_an_error_is_written_in_the_unit_and_with_the_places_of_its_value() -> None:
-    assert plain(units.with_error(Estimate(12_340.0, 123.0, 9, "1/s"), "count")) == "12.3 ± 0.1k"
-    assert plain(units.with_error(Estimate(102_400.0, 3210.0, 9, "ns"), "time")) == "102 ± 3 µs"
-    assert plain(units.with_error(Estimate(102_400.0, 10.0, 9, "ns"), "time")) == "102 ± <1 µs"
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (12_340.0, 123.0, "12.34 ± 0.12k"), (12_340.0, 400.0, "12.3 ± 0.4k"),
+        (12_340.0, 960.0, "12.3 ± 1.0k"),
+        (12_340.0, 3_400.0, "12.3 ± 3.4k"), (12_340.0, 5_000.0, "12 ± 5k"), (12_340.0, 0.1, "12.34 ± <0.01k"),
+        (12_340.0, 21_000.0, "12 ± 21k"), (850.0, 40.0, "850 ± 40"), (850.0, 120.0, "850 ± 120"),
+        (857.0, 120.0, "860 ± 120"), (7.0, 0.0, "7.00"), (7.0, None, "7.00"), (0.0, 0.2, "0.00 ± 0.20"),
+    ],
+)  # fmt: skip
+def test_a_value_ends_where_its_error_ends(value: float, error: float | None, text: str) -> None:
+    assert plain(units.with_error(Estimate(value, error, 9, "1/s"), "count")) == text
+
+
+def test_an_error_is_written_in_the_unit_of_its_value() -> None:
+    assert plain(units.with_error(Estimate(102_400.0, 3210.0, 9, "ns"), "time")) == "102.4 ± 3.2 µs"
+    assert plain(units.with_error(Estimate(102_400.0, 10.0, 9, "ns"), "time")) == "102.4 ± <0.1 µs"
     assert plain(units.with_error(Estimate(2**20, None, 2, "B/s"), "binary")) == "1.00 MiB/s"
     assert units.with_error(None, "count") == "–"

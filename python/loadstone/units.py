@@ -1,10 +1,11 @@
-"""Numbers for people: three significant digits and a unit that fits.
+"""Numbers for people: as many digits as they carry, three at most without an error, and a unit that fits.
 
 Knows how a value is written. Knows no analysis. What is not known is written as a dash.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, Protocol
 
 
@@ -22,6 +23,9 @@ class Estimated(Protocol):
 
 NONE: Final = "–"
 THIN: Final = "\N{NO-BREAK SPACE}"
+
+MAX_DIGITS: Final = 4
+"""Of a value with an error, however small that is: more would not be read."""
 
 _TIME: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BINARY: Final = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
@@ -96,8 +100,10 @@ def count(value: float | None) -> str:
 
 
 def with_error(estimate: Estimated | None, steps_of: str) -> str:
-    """Write an estimate and its standard error in one unit: `12.3 ± 0.1k`, `102 ± 3 µs`.
+    """Write an estimate and its standard error in one unit: `12.34 ± 0.12k`, `102 ± 4 µs`.
 
+    The error has two digits where its first three are below 355 and else one (Particle Data
+    Group, Review of Particle Physics, section 5.3), and the value ends where the error ends.
     `steps_of`: `time`, `binary` (bytes per second) or `count`.
     """
     if estimate is None:
@@ -105,12 +111,21 @@ def with_error(estimate: Estimated | None, steps_of: str) -> str:
     steps, suffix = {"time": (_TIME, ""), "binary": (_BINARY, "/s"), "count": (_COUNT, "")}[steps_of]
     scale, unit = _scaled(estimate.value, steps)
     unit = unit + suffix if steps_of == "count" else f"{THIN}{unit}{suffix}"
-    if estimate.error is None:
-        return digits(estimate.value / scale) + unit
-    value, error = estimate.value / scale, estimate.error / scale
-    text = digits(value)
-    places = len(text.partition(".")[2])
-    told = f"{error:.{places}f}"
-    if float(told) == 0 and error > 0:
-        told = f"<{10.0**-places:.{places}f}"
+    value = estimate.value / scale
+    if not estimate.error:
+        return digits(value) + unit
+    text, told = _to_the_error(value, estimate.error / scale)
     return f"{text}{THIN}±{THIN}{told}{unit}"
+
+
+def _to_the_error(value: float, error: float) -> tuple[str, str]:
+    """Return both with the places the error carries, at most `MAX_DIGITS` digits of the value."""
+    power = math.floor(math.log10(error))
+    leading = error / 10.0**power
+    places = (1 if leading < 3.55 else 0) - power
+    # Of the larger of the two, so that a value near zero is not written to the last atom.
+    most = MAX_DIGITS - 1 - math.floor(math.log10(max(abs(value), error)))
+    places = min(places, most)
+    text, told = (f"{round(one, places):.{max(0, places)}f}" for one in (value, error))
+    small = 10.0**-places
+    return text, f"<{small:.{max(0, places)}f}" if error < small / 2 else told
