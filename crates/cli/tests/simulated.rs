@@ -213,6 +213,7 @@ fn stream(iodepth: u32) -> Stream {
             write: source(100),
             trim: source(100),
             strided: None,
+            rows: None,
         },
         pace: Pace {
             read: None,

@@ -440,6 +440,29 @@ pub struct Pattern {
     pub trim: OpPattern,
     /// I/O stays in a window that moves over each file; none: the whole range.
     pub strided: Option<Strided>,
+    /// I/Os by rows: each has its own size, operation and address. The shares and sizes
+    /// above then say what the rows come to together, and the orders of addresses are not
+    /// used. None: shares, sizes and addresses do not depend on each other.
+    pub rows: Option<Vec<Row>>,
+}
+
+/// One kind of I/O among several, as a row of Iometer's access specifications.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its part of the I/Os; any unit.
+    pub weight: f64,
+    /// Size.
+    pub bytes: u32,
+    /// Share of reads; the others are writes.
+    pub read_percent: u32,
+    /// Share of random addresses; the others begin where the last I/O on the file ended,
+    /// of whichever row it was.
+    pub random_percent: u32,
+    /// Addresses are multiples of this.
+    pub align_bytes: u64,
+    /// I/Os that follow each other when it is this row's turn.
+    pub burst: u32,
 }
 
 /// A window that moves over a file, as fio's `zonemode=strided`.

@@ -360,6 +360,17 @@ class Strided(_Model):
     skip_bytes: U64
 
 
+class Row(_Model):
+    """One kind of I/O among several, as a row of Iometer's access specifications."""
+
+    weight: F64
+    bytes: U32
+    read_percent: U32
+    random_percent: U32
+    align_bytes: U64
+    burst: U32
+
+
 class Pattern(_Model):
     """What an I/O is and where it goes."""
 
@@ -371,6 +382,8 @@ class Pattern(_Model):
     write: OpPattern
     trim: OpPattern
     strided: Strided | None = None
+    rows: tuple[Row, ...] | None = None
+    """I/Os by rows; shares and sizes above say what they come to together."""
 
 
 class RateAmountOps(_Model):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
+from loadstone.plan import rows
 from loadstone.workload.model import (
     BlockSizes,
     Distribution,
@@ -33,6 +34,8 @@ def shares(job: Job) -> tuple[int, int, int]:
     """Percent of reads, writes and trims; `verify_only` reads what it would have written."""
     if job.verify_only:
         return 100, 0, 0
+    if job.rows:
+        return rows.shares(job)
     rw = (job.rw or DEFAULT_RW).removeprefix("rand")
     if rw == "rw":
         reads = DEFAULT_READ_PERCENT if job.rwmix_read_percent is None else job.rwmix_read_percent
@@ -41,12 +44,16 @@ def shares(job: Job) -> tuple[int, int, int]:
 
 
 def is_random(job: Job) -> bool:
-    """Whether addresses are random."""
+    """Whether addresses are random, or some are."""
+    if job.rows:
+        return any(row.random_percent for row in job.rows)
     return (job.rw or DEFAULT_RW).startswith("rand")
 
 
 def sizes(job: Job) -> tuple[BlockSizes, BlockSizes, BlockSizes]:
     """Block sizes of reads, writes, trims: a split before a range before a fixed size."""
+    if job.rows:
+        return rows.sizes(job)
     found: list[BlockSizes] = [
         job.bssplit[i] or job.bsrange[i] or job.bs[i] or FixedSize(bytes=DEFAULT_BLOCK_BYTES)
         for i in range(3)
@@ -85,8 +92,13 @@ def smallest_block(job: Job) -> int:
     return min(smallest(block) for block, share in zip(sizes(job), shares(job), strict=True) if share)
 
 
-def pattern(job: Job, notes: Notes, range_bytes: int) -> plan.Pattern:
-    """Resolve a job's I/O pattern; zones are laid out over `range_bytes`."""
+def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> plan.Pattern:
+    """Resolve a job's I/O pattern; zones are laid out over `range_bytes`.
+
+    `unit_bytes` is what the target can do: the alignment of rows that ask for none.
+    """
+    if job.rows:
+        return rows.pattern(job, unit_bytes)
     reads, writes, trims = shares(job)
     follows = (job.rw or "").endswith("trimwrite")
     if follows:  # The engine draws trims only; each brings its write.

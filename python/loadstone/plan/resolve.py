@@ -110,13 +110,14 @@ class _Shared:
         self.flow = stream.flow(job, notes)
         self.payload = stream.payload(job)
         self.errors = stream.errors(job)
-        self._patterns: dict[int, plan.Pattern] = {}
+        self._patterns: dict[tuple[int, int], plan.Pattern] = {}
 
-    def pattern(self, range_bytes: int) -> plan.Pattern:
+    def pattern(self, range_bytes: int, unit_bytes: int) -> plan.Pattern:
         """Return the pattern over a range (zones depend on its length)."""
-        if range_bytes not in self._patterns:
-            self._patterns[range_bytes] = pattern.pattern(self.job, self.notes, range_bytes)
-        return self._patterns[range_bytes]
+        key = (range_bytes, unit_bytes)
+        if key not in self._patterns:
+            self._patterns[key] = pattern.pattern(self.job, self.notes, range_bytes, unit_bytes)
+        return self._patterns[key]
 
 
 def resolve(
@@ -249,7 +250,10 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         seed=seed,
         iodepth=how.iodepth,
         batch=stream.batch(job, how.iodepth, build.notes),
-        pattern=shared.pattern(min(part.length_bytes for part in found.ranges)),
+        pattern=shared.pattern(
+            min(part.length_bytes for part in found.ranges),
+            max(fact.logical_block_bytes for fact in facts),
+        ),
         pace=stream.taking_turns(shared.pace, clone, job.numjobs or 1),
         flush=shared.flush,
         payload=shared.payload,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
 from loadstone.plan.pattern import shares
+from loadstone.plan.rows import read_percent
 
 if TYPE_CHECKING:
     import random
@@ -105,7 +106,10 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
                 hint="leave the total rate out, or remove rate= and rate_iops= from the job file",
             )
         of = stream.pattern
-        percents = (of.read_percent, of.write_percent, of.trim_percent)
+        percents: tuple[float, float, float] = (of.read_percent, of.write_percent, of.trim_percent)
+        if of.rows is not None:
+            reads = read_percent(of.rows)
+            percents = (reads, 100 - reads, 0)
         if of.trim_then_write:
             percents = (0, 0, 100)
         share = total.iops / len(streams) / 100

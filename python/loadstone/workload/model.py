@@ -102,6 +102,20 @@ class Distribution(_Model):
     """(access percent, size) in order; size is percent (`zoned`) or bytes (`zoned_abs`)."""
 
 
+class Row(_Model):
+    """One kind of I/O among several: its part of them, and what is its own."""
+
+    percent: Annotated[float, Field(gt=0)]
+    bytes: Annotated[int, Field(gt=0)]
+    read_percent: Annotated[int, Field(ge=0, le=100)]
+    random_percent: Annotated[int, Field(ge=0, le=100)]
+    """Others go on where the I/O before them ended, of whichever row it was."""
+    align_bytes: Annotated[int, Field(gt=0)] | None = None
+    """None: what the target can do."""
+    burst: Annotated[int, Field(gt=0)] = 1
+    """I/Os that follow each other when it is the row's turn."""
+
+
 class FileService(_Model):
     """How a job with several files takes the next one, and after how many I/Os."""
 
@@ -201,6 +215,8 @@ class Job(_Model):
         None,
     )
     percentage_random: NumbersByDirection = (None, None, None)
+    rows: tuple[Row, ...] = ()
+    """In place of all of the above: I/Os whose size, direction and address depend on each other."""
     norandommap: bool | None = None
     random_generator: Literal["tausworthe", "tausworthe64", "lfsr"] | None = None
     softrandommap: bool | None = None

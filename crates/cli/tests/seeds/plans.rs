@@ -293,6 +293,7 @@ fn pattern(dice: &mut Dice) -> Pattern {
         write: order(dice),
         trim: order(dice),
         strided: None,
+        rows: None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Knows shares, sizes and orders of addresses.
 
 use super::{need, Checked};
-use crate::plan::{FileChoice, OpPattern, RandomOrder, Sizes, Stream};
+use crate::plan::{FileChoice, OpPattern, RandomOrder, Row, Sizes, Stream};
 use crate::stream::max_size;
 
 pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
@@ -45,11 +45,90 @@ pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
             )?;
         }
     }
+    if let Some(rows) = &pattern.rows {
+        check_rows(stream, rows, &format!("{path}/pattern/rows"))?;
+    }
     if let FileChoice::RoundRobin { every } | FileChoice::Random { every } = stream.file_choice {
         need(
             every > 0,
             || format!("{path}/file_choice/every"),
             || "is 0, must be at least 1".into(),
+        )?;
+    }
+    Ok(())
+}
+
+/// Rows stand beside shares and sizes that say what they come to: buffers are made from these.
+fn check_rows(stream: &Stream, rows: &[Row], path: &str) -> Checked {
+    let pattern = &stream.pattern;
+    for (at, row) in rows.iter().enumerate() {
+        let good = row.weight > 0.0
+            && row.weight.is_finite()
+            && row.bytes > 0
+            && row.read_percent <= 100
+            && row.random_percent <= 100
+            && row.align_bytes > 0
+            && row.burst > 0;
+        need(
+            good,
+            || format!("{path}/{at}"),
+            || "weight, bytes, align_bytes and burst must be above 0, shares at most 100".into(),
+        )?;
+        let largest = [
+            (row.read_percent > 0, &pattern.read),
+            (row.read_percent < 100, &pattern.write),
+        ]
+        .into_iter()
+        .filter(|(does, _)| *does)
+        .map(|(_, order)| max_size(&order.sizes))
+        .min();
+        need(
+            largest.is_some_and(|largest| row.bytes <= largest),
+            || format!("{path}/{at}/bytes"),
+            || format!("is {}, above the sizes of its operations", row.bytes),
+        )?;
+        for file in &stream.files {
+            let end = file.offset_bytes.saturating_add(file.length_bytes);
+            let fits = file
+                .offset_bytes
+                .checked_next_multiple_of(row.align_bytes)
+                .and_then(|first| first.checked_add(u64::from(row.bytes)))
+                .is_some_and(|first_end| first_end <= end);
+            need(
+                fits,
+                || format!("{path}/{at}"),
+                || "has no place in a file of the stream".into(),
+            )?;
+        }
+    }
+    let reads = rows.iter().any(|row| row.read_percent > 0);
+    let writes = rows.iter().any(|row| row.read_percent < 100);
+    need(
+        (reads, writes, false)
+            == (
+                pattern.read_percent > 0,
+                pattern.write_percent > 0,
+                pattern.trim_percent > 0,
+            ),
+        || path.into(),
+        || "do other operations than the pattern's shares say".into(),
+    )?;
+    let paced = stream.pace.read.is_some() || stream.pace.write.is_some();
+    let in_turn = matches!(stream.file_choice, FileChoice::Sequential {}) && stream.files.len() > 1;
+    for (wrong, what) in [
+        (pattern.strided.is_some(), "a moving window"),
+        (pattern.trim_then_write, "trims that are written after"),
+        (stream.verify.is_some(), "verification"),
+        (in_turn, "files that are finished one by one"),
+        (
+            paced && rows.iter().any(|row| row.burst > 1),
+            "bursts at a given rate",
+        ),
+    ] {
+        need(
+            !wrong,
+            || path.into(),
+            || format!("cannot be combined with {what}"),
         )?;
     }
     Ok(())

@@ -19,11 +19,13 @@
 //!   sizes, one that fits is taken first.
 //! * A negative stride starts at the end, and returns there from the beginning.
 //! * Runs (`run_length`) are counted per operation and file.
+//! * With rows, all of them have one position in each file (see `rows.rs`).
 
 mod bitmap;
 mod order;
 mod permutation;
 mod rng;
+mod rows;
 mod sizes;
 mod strided;
 
@@ -34,6 +36,7 @@ use crate::backend::Op;
 use crate::plan::{self, FileChoice, RandomOrder};
 use bitmap::Bitmap;
 use order::{Skewed, Zones};
+use rows::Rows;
 use sizes::Sizes;
 use strided::Windows;
 
@@ -66,6 +69,8 @@ pub struct Generator {
     trim_then_write: bool,
     follow_up: Option<Next>,
     windows: Option<Windows>,
+    /// In place of everything above but the files.
+    rows: Option<Rows>,
 }
 
 impl Generator {
@@ -103,6 +108,10 @@ impl Generator {
             trim_then_write: pattern.trim_then_write,
             follow_up: None,
             windows,
+            rows: pattern
+                .rows
+                .as_deref()
+                .map(|rows| Rows::new(rows, &stream.files)),
         }
     }
 
@@ -113,6 +122,9 @@ impl Generator {
         reason = "an endless source is no iterator"
     )]
     pub fn next(&mut self) -> Next {
+        if self.rows.is_some() {
+            return self.by_rows(None);
+        }
         if self.trim_then_write {
             if let Some(write) = self.follow_up.take() {
                 return write;
@@ -127,6 +139,9 @@ impl Generator {
     /// whatever is asked for.
     #[inline]
     pub fn next_op(&mut self, op: Op) -> Next {
+        if self.rows.is_some() {
+            return self.by_rows(Some(op as usize));
+        }
         if let Some(write) = self.follow_up.take() {
             return write;
         }
@@ -140,6 +155,15 @@ impl Generator {
             self.mix.draw(&mut self.rng)
         };
         self.make(op)
+    }
+
+    #[inline(never)]
+    fn by_rows(&mut self, op: Option<usize>) -> Next {
+        let file = self.files.draw(&mut self.rng);
+        match &mut self.rows {
+            Some(rows) => rows.next(op, file, &mut self.rng),
+            None => self.make(op.unwrap_or_default()),
+        }
     }
 
     #[inline(always)]

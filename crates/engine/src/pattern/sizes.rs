@@ -53,7 +53,7 @@ impl Sizes {
             }
             plan::Sizes::Split { table } => Self::Split {
                 bytes: table.iter().map(|entry| entry.bytes.max(1)).collect(),
-                alias: alias_table(table),
+                alias: alias_table(table.iter().map(|entry| entry.weight).collect()),
                 min: table
                     .iter()
                     .map(|entry| entry.bytes.max(1))
@@ -76,17 +76,7 @@ impl Sizes {
         match self {
             Self::Fixed(bytes) => *bytes,
             Self::Range { min, step, count } => min + step * rng.below(u64::from(*count)) as u32,
-            Self::Split { bytes, alias, .. } => {
-                let bits = rng.next_u64();
-                let column = scale(bits & !0xffff_ffff, bytes.len() as u64) as usize;
-                let Alias { keep_below, other } = alias[column];
-                let chosen = if bits & 0xffff_ffff < keep_below {
-                    column
-                } else {
-                    other as usize
-                };
-                bytes[chosen]
-            }
+            Self::Split { bytes, alias, .. } => bytes[pick(alias, rng)],
         }
     }
 
@@ -104,20 +94,34 @@ impl Sizes {
     }
 }
 
+/// The number of an entry, as often as its weight says.
+#[inline(always)]
+pub(crate) fn pick(alias: &[Alias], rng: &mut Rng) -> usize {
+    let bits = rng.next_u64();
+    let column = scale(bits & !0xffff_ffff, alias.len() as u64) as usize;
+    let Alias { keep_below, other } = alias[column];
+    if bits & 0xffff_ffff < keep_below {
+        column
+    } else {
+        other as usize
+    }
+}
+
 /// Vose 1991: every column holds at most two entries and the same weight.
-fn alias_table(table: &[plan::SizeWeight]) -> Box<[Alias]> {
-    let total: f64 = table.iter().map(|entry| entry.weight.max(0.0)).sum();
-    let mut share: Vec<f64> = table
-        .iter()
-        .map(|e| e.weight.max(0.0) / total * table.len() as f64)
-        .collect();
+pub(crate) fn alias_table(weights: Vec<f64>) -> Box<[Alias]> {
+    let total: f64 = weights.iter().map(|weight| weight.max(0.0)).sum();
+    let count = weights.len();
+    let mut share = weights;
+    for weight in &mut share {
+        *weight = weight.max(0.0) / total * count as f64;
+    }
     let full = |column: usize| Alias {
         keep_below: 1 << 32,
         other: column as u32,
     };
-    let mut alias: Vec<Alias> = (0..table.len()).map(full).collect();
+    let mut alias: Vec<Alias> = (0..count).map(full).collect();
     let (mut small, mut large): (Vec<usize>, Vec<usize>) =
-        (0..table.len()).partition(|&i| share[i] < 1.0);
+        (0..count).partition(|&i| share[i] < 1.0);
     while let (Some(&low), Some(&high)) = (small.last(), large.last()) {
         small.pop();
         alias[low] = Alias {

@@ -54,6 +54,7 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
             write: source.clone(),
             trim: source,
             strided: None,
+            rows: None,
         },
         pace: plan::Pace {
             read: None,

@@ -1,0 +1,128 @@
+"""I/Os by rows: kinds of I/O that each have their own size, direction and addresses.
+
+Knows what rows come to together, in the shares and sizes by which everything else measures a
+job, and the rows themselves for the engine. Knows no job-file language and no file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError
+from loadstone.plan import model as plan
+from loadstone.workload.model import BlockSizes, FixedSize, SizeShare, SizeTable
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Job
+
+_REPLACED: Final = (
+    "rw",
+    "rw_number",
+    "rwmix_read_percent",
+    "bs",
+    "bsrange",
+    "bssplit",
+    "blockalign_bytes",
+    "random_distribution",
+    "percentage_random",
+    "zone_mode",
+    "verify",
+)
+"""Fields of a job that rows leave without effect."""
+
+
+def read_percent(weighted: tuple[plan.Row, ...]) -> float:
+    """Return the share of reads over all rows, exactly."""
+    whole = sum(row.weight for row in weighted)
+    return sum(row.weight * row.read_percent for row in weighted) / whole
+
+
+def shares(job: Job) -> tuple[int, int, int]:
+    """Percent of reads, writes and trims, rounded so that what happens at all is not 0."""
+    reads = read_percent(_rows(job, 1))
+    whole = round(reads) if reads in (0.0, 100.0) else min(max(round(reads), 1), 99)
+    return whole, 100 - whole, 0
+
+
+def sizes(job: Job) -> tuple[BlockSizes, BlockSizes, BlockSizes]:
+    """Block sizes of reads, writes and trims."""
+    reads = [(row.bytes, row.percent * row.read_percent) for row in job.rows]
+    writes = [(row.bytes, row.percent * (100 - row.read_percent)) for row in job.rows]
+    smallest = FixedSize(bytes=min(row.bytes for row in job.rows))
+    return _table(reads) or smallest, _table(writes) or smallest, smallest
+
+
+def _table(weighted: list[tuple[int, float]]) -> BlockSizes | None:
+    """Sizes with their shares in percent; None when there are none."""
+    by_size: dict[int, float] = {}
+    for size_bytes, weight in weighted:
+        if weight:
+            by_size[size_bytes] = by_size.get(size_bytes, 0.0) + weight
+    whole = sum(by_size.values())
+    if len(by_size) < 2:
+        return FixedSize(bytes=next(iter(by_size))) if by_size else None
+    entries = tuple(SizeShare(size_bytes, 100 * weight / whole) for size_bytes, weight in by_size.items())
+    return SizeTable(entries=entries)
+
+
+def pattern(job: Job, unit_bytes: int) -> plan.Pattern:
+    """Resolve the pattern; rows that ask for no alignment get `unit_bytes`."""
+    _check(job)
+    reads, writes, trims = shares(job)
+    found = sizes(job)
+    made = _rows(job, unit_bytes)
+    ops = [_op(made, index, block) for index, block in enumerate(found)]
+    return plan.Pattern(
+        read_percent=reads,
+        write_percent=writes,
+        trim_percent=trims,
+        trim_then_write=False,
+        read=ops[0],
+        write=ops[1],
+        trim=ops[2],
+        rows=made,
+    )
+
+
+def _rows(job: Job, unit_bytes: int) -> tuple[plan.Row, ...]:
+    return tuple(
+        plan.Row(
+            weight=float(row.percent),
+            bytes=row.bytes,
+            read_percent=row.read_percent,
+            random_percent=row.random_percent,
+            align_bytes=row.align_bytes or unit_bytes,
+            burst=row.burst,
+        )
+        for row in job.rows
+    )
+
+
+def _op(made: tuple[plan.Row, ...], index: int, block: BlockSizes) -> plan.OpPattern:
+    """Return what the rows come to for one operation: for reports; the engine goes by the rows."""
+    does = [(row.weight * (row.read_percent, 100 - row.read_percent, 0)[index], row) for row in made]
+    whole = sum(weight for weight, _ in does)
+    random = sum(weight * row.random_percent for weight, row in does) / whole if whole else 0.0
+    if isinstance(block, SizeTable):
+        table = tuple(plan.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in block.entries)
+        drawn: plan.Sizes = plan.SizesSplit(table=table)
+    else:
+        assert isinstance(block, FixedSize)  # noqa: S101 - `sizes` makes no other
+        drawn = plan.SizesFixed(bytes=block.bytes)
+    return plan.OpPattern(
+        random_percent=round(random),
+        random=plan.RandomOrderUniform(repeat=True),
+        stride_bytes=0,
+        run_length=1,
+        run_identical=False,
+        sizes=drawn,
+        align_bytes=min(row.align_bytes for row in made),
+    )
+
+
+def _check(job: Job) -> None:
+    """Refuse what would have no effect beside rows."""
+    for field in _REPLACED:
+        value = getattr(job, field)
+        if any(value) if isinstance(value, tuple) else value is not None:
+            raise RefusedError(f"{field} has no effect beside rows", where=job.at(field))
