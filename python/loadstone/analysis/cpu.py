@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+
+from loadstone.analysis.estimate import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loadstone.analysis.measurement import Measurement
+    from numpy.typing import NDArray
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.measurement import Line, Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,11 @@ class Cpu:
 def of_stages(measurement: Measurement, stages: Iterable[int]) -> Cpu | None:
     """Return the engine's CPU time in these stages; `None` when it told none."""
     chosen = set(stages)
-    known = [
-        (int(event["t_ns"]), int(event["cpu_user_ns"]), int(event["cpu_system_ns"]))
-        for event in measurement.bundle.events
-        if event.get("type") in {"tick", "end"} and "cpu_user_ns" in event and "t_ns" in event
-    ]
+    told = _told(measurement)
     rows = measurement.samples
-    if not known or rows.height == 0:
+    if told is None or rows.height == 0:
         return None
-    times, user, system = (np.array([0, *column], np.float64) for column in zip(*sorted(known), strict=True))
+    times, user, system = told
     everything = chosen >= set(rows["stage"].unique())
     rows = rows.filter(rows["stage"].is_in(chosen))
     if everything:
@@ -57,7 +59,43 @@ def of_stages(measurement: Measurement, stages: Iterable[int]) -> Cpu | None:
         parts = rows.partition_by("stage")
         spans = [(float(str(p["start_ns"].min())), float(str(p["end_ns"].max()))) for p in parts]
     used = [
-        sum(float(np.interp(end, times, told) - np.interp(start, times, told)) for start, end in spans)
-        for told in (user, system)
+        sum(float(np.interp(end, times, one) - np.interp(start, times, one)) for start, end in spans)
+        for one in (user, system)
     ]
     return Cpu(round(used[0]), round(used[1]), int((rows["ops"] + rows["errors"]).sum()))
+
+
+def per_interval(measurement: Measurement, line: Line) -> tuple[Estimate | None, Estimate | None]:
+    """Return user and system time per I/O with their errors, of the stages a line ran in.
+
+    From the engine's account at each tick, against the I/Os of all jobs until then, ramps left out.
+    """
+    told = _told(measurement)
+    stages = measurement.stages_of(line)
+    rows = measurement.samples.filter(pl.col("stage").is_in(stages) & ~pl.col("ramp"))
+    if told is None or rows.height == 0:
+        return None, None
+    times, user, system = told
+    # Late rows of an interval come in a tick of their own: an interval is what its bounds say.
+    sums = rows.group_by("stage", "interval").agg(
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        (pl.col("ops") + pl.col("errors")).sum().alias("ios"),
+    )
+    sums = sums.sort("stage", "interval")
+    starts, ends, done = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns", "ios"))
+    strata = sums["stage"].to_numpy().astype(np.int64)
+    used = [np.interp(ends, times, one) - np.interp(starts, times, one) for one in (user, system)]
+    return ratio(used[0], done, strata, "ns"), ratio(used[1], done, strata, "ns")
+
+
+def _told(measurement: Measurement) -> tuple[NDArray[np.float64], ...] | None:
+    """Return times, user and system time as the engine told them, from 0 on; None when it told none."""
+    known = [
+        (int(event["t_ns"]), int(event["cpu_user_ns"]), int(event["cpu_system_ns"]))
+        for event in measurement.bundle.events
+        if event.get("type") in {"tick", "end"} and "cpu_user_ns" in event and "t_ns" in event
+    ]
+    if not known:
+        return None
+    return tuple(np.array([0, *column], np.float64) for column in zip(*sorted(known), strict=True))

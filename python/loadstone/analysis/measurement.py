@@ -70,16 +70,19 @@ class Measurement:
         return self._keyed(self.samples, by)
 
     def windows(
-        self, by: By, latency: str, every: int
+        self, by: By, latency: str, every: int, *, ramp: bool = True
     ) -> dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return buckets and counts of each (key, op, stage, window of `every` intervals), ramps included.
+        """Return buckets and counts of each (key, op, stage, window of `every` intervals).
+
+        Ramps are in it unless `ramp` is false.
 
         Sorted by key. One pass over the histograms of this latency; only what is not empty is kept.
         """
         keys = ("key", "op", "stage", "window")
-        columns = ["cell", "op", "stage", "interval", f"{latency}_bucket", f"{latency}_count"]
+        columns = ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
         found: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
-        for piece in self.bundle.sample_pieces(columns):
+        for read in self.bundle.sample_pieces(columns):
+            piece = read if ramp else read.filter(~pl.col("ramp"))
             rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
             for (key, op, stage, window), buckets, counts in grouped(rows, latency, keys):
                 found.setdefault((key, op, stage, window), []).append((buckets, counts))

@@ -21,6 +21,7 @@ VERBS: Final = {
     "plan": ("loadstone.cli.plan:plan", "Print what would run, as JSON; touch nothing."),
     "rerun": ("loadstone.cli.rerun:rerun", "Run the Plan of a bundle again."),
     "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
+    "compare": ("loadstone.cli.compare:compare", "Compare results, with statistics."),
     "export": ("loadstone.cli.export:export", "Write a bundle's results in another format."),
     "workloads": ("loadstone.cli.workloads:workloads", "List the named workloads, or show one."),
     "doctor": ("loadstone.cli.doctor:doctor", "Tell whether this host is fit to generate load."),
