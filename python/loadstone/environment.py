@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone import __version__
 from loadstone.path import facts
 from loadstone.path.block import BlockDevice
+from loadstone.path.discover import discover
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 CPU = Path("/sys/devices/system/cpu")
 CLOCK = Path("/sys/devices/system/clocksource/clocksource0")
 DMI = Path("/sys/class/dmi/id")
+MAX_PATHS = 64
+"""Many files are many times the same path; the first are told."""
 CGROUP_FILES = (
     "cpu.max",
     "memory.max",
@@ -40,12 +43,17 @@ CGROUP_FILES = (
 
 
 def describe(plan: Plan) -> dict[str, Any]:
-    """Return `environment.json` for a Plan: `host`, `targets`, `devices` (by kernel name)."""
-    targets = [facts.target(target.path) for target in plan.targets if target.kind.value != "virtual"]
+    """Return `environment.json` for a Plan.
+
+    `host`, `targets`, `devices` (by kernel name), and `paths`: the layers under the first targets.
+    """
+    real = [target.path for target in plan.targets if target.kind.value != "virtual"]
+    targets = [facts.target(path) for path in real]
     names = dict.fromkeys(name for target in targets for name in target.get("devices", []))
     found = {name: BlockDevice.of_name(name) for name in names}
     devices = {name: facts.device(device) for name, device in found.items() if device is not None}
-    return {"host": host(), "targets": targets, "devices": devices}
+    paths = [discover(path).model_dump(mode="json", exclude_defaults=True) for path in real[:MAX_PATHS]]
+    return {"host": host(), "targets": targets, "devices": devices, "paths": paths}
 
 
 def host() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from loadstone import doctor, environment
 from loadstone.path import facts
+from loadstone.path.layers import DataPath
 from tests.guard.plans import plan, target
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def test_a_run_is_described_and_can_be_written_as_json(tmp_path: Path) -> None:
     assert found["targets"][0]["size_bytes"] == 5000
     assert found["targets"][0]["mount"]["file_system"]
     assert set(found["devices"]) == set(found["targets"][0]["devices"])
+    paths = [DataPath.model_validate(path) for path in found["paths"]]
+    assert [path.target for path in paths] == [str(tmp_path / "data")]
+    assert paths[0].layers[0].facts["size_bytes"] == 5000
 
 
 def test_nothing_is_recorded_as_none(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.path import btrfs
 from loadstone.path.block import SYS, BlockDevice
-from loadstone.path.mounts import PROC, mounts
+from loadstone.path.mounts import PROC, mount_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ def carriers(path: Path, sys: Path = SYS, proc: Path = PROC) -> list[BlockDevice
     found = BlockDevice.of_number(status.st_dev, sys)
     if found is not None:
         return [found]
-    return _sources_of_mount(status.st_dev, sys, proc)
+    return _sources_of_mount(path, sys, proc)
 
 
 def below(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> list[BlockDevice]:
@@ -55,19 +55,20 @@ def under_path(path: Path) -> list[BlockDevice]:
     return list(dict.fromkeys(every))
 
 
-def _sources_of_mount(number: int, sys: Path, proc: Path) -> list[BlockDevice]:
-    """Find the devices of a file system with an anonymous device number, as btrfs has."""
-    for mount in mounts(proc):
-        if mount.device == number and mount.source.startswith("/dev/"):
-            try:
-                source = BlockDevice.of_number(Path(mount.source).stat().st_rdev, sys)
-            except OSError:
-                return []
-            if source is None:
-                return []
-            spans = btrfs.of_device(source, sys) if mount.kind == "btrfs" else None
-            return [source] if spans is None else list(spans.devices)
-    return []
+def _sources_of_mount(path: Path, sys: Path, proc: Path) -> list[BlockDevice]:
+    """Find the devices of a file system whose device number is none of them, as with btrfs.
+
+    By where it is mounted: the number of a btrfs file is that of its subvolume, which no mount has.
+    """
+    mount = mount_of(path, proc)
+    if mount is None or not mount.source.startswith("/dev/"):
+        return []
+    try:
+        source = BlockDevice.of_number(Path(mount.source).stat().st_rdev, sys)
+    except OSError:
+        return []
+    spans = btrfs.of_device(source, sys) if source is not None and mount.kind == "btrfs" else None
+    return _known([source]) if spans is None else list(spans.devices)
 
 
 def _known(devices: Iterable[BlockDevice | None]) -> list[BlockDevice]:

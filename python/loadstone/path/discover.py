@@ -1,0 +1,390 @@
+"""From a target to the medium: the layers of its data path.
+
+Knows which kind of file system or device stands on which, and what each tells about itself. Links
+and adapters are in `links`. Judges nothing; what cannot be seen is a gap, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.path import btrfs, cgroups, links, nfs
+from loadstone.path.block import SYS, BlockDevice
+from loadstone.path.builder import Builder, number, text
+from loadstone.path.extents import allocation
+from loadstone.path.layers import Ceiling, DataPath
+from loadstone.path.mounts import PROC, Mount, mount_of
+
+if TYPE_CHECKING:
+    from loadstone.path.cgroups import IoLimit
+    from loadstone.path.layers import LayerKind
+
+    _Facts = dict[str, Any]
+
+IN_MEMORY: Final = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+NETWORK: Final = ("cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "glusterfs", "virtiofs")
+MEMORY: Final = "memory"
+QUEUE: Final = ("write_cache", "nomerges", "io_poll")
+QUEUE_BYTES: Final = {
+    "logical_block_size": "logical_block_bytes",
+    "physical_block_size": "physical_block_bytes",
+    "minimum_io_size": "minimum_io_bytes",
+    "optimal_io_size": "optimal_io_bytes",
+}
+
+
+def discover(target: str, *, sys: Path = SYS, proc: Path = PROC) -> DataPath:
+    """Return the layers under a target: a file (which may not exist yet) or a device."""
+    walk = _Walk(Builder(sys, proc))
+    walk.target(target)
+    return walk.build.path(target)
+
+
+def discover_device(name: str, *, sys: Path = SYS, proc: Path = PROC) -> DataPath:
+    """Return the layers under a block device by its kernel name."""
+    walk = _Walk(Builder(sys, proc))
+    device = BlockDevice.of_name(name, sys)
+    if device is None:
+        walk.build.gap(f"{name}: there is no such block device")
+    else:
+        walk.device(device)
+    return walk.build.path(f"/dev/{name}")
+
+
+class _Walk:
+    def __init__(self, build: Builder) -> None:
+        self.build = build
+        self._limits = cgroups.io_limits(cgroups.io_groups(proc=build.proc))
+
+    def target(self, target: str) -> None:
+        path = Path(target)
+        try:
+            status = path.stat()
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError):
+                self.build.gap(f"{target}: {error.strerror}")
+            self.file(path)
+            return
+        if stat.S_ISBLK(status.st_mode):
+            device = BlockDevice.of_number(status.st_rdev, self.build.sys)
+            if device is None:
+                self.build.gap(f"{target}: its device is not in {self.build.sys}")
+            else:
+                self.device(device)
+        elif stat.S_ISCHR(status.st_mode):
+            number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+            self.build.add(target, "char", {"device": number})
+        else:
+            self.file(path)
+
+    def file(self, path: Path) -> str:
+        """Add a file and what its file system stands on."""
+        name = str(path)
+        if not self.build.begin(name):
+            return name
+        below: list[str] = []
+        mount = mount_of(path, self.build.proc)
+        if mount is None:
+            self.build.gap(f"{name}: no mount is known for it")
+        else:
+            below = [self.file_system(mount, path)]
+        remote = mount is not None and (mount.kind in nfs.KINDS or mount.kind in NETWORK)
+        found = None if remote or not path.is_file() else allocation(name)
+        facts: _Facts = {}
+        if found is not None:
+            facts = {**asdict(found), "complete": found.complete}
+        elif not path.exists():
+            facts = {"missing": True}
+        return self.build.add(name, "file", facts, below=below)
+
+    def file_system(self, mount: Mount, path: Path) -> str:
+        """Add the file system of a mount."""
+        name = f"{mount.kind} on {mount.point}"
+        if not self.build.begin(name):
+            return name
+        facts: _Facts = {
+            "type": mount.kind,
+            "source": mount.source,
+            "options": mount.options,
+            "super_options": mount.super_options,
+            **_space(mount.point),
+        }
+        kind: LayerKind = "file_system"
+        counters = None
+        if mount.kind in nfs.KINDS:
+            kind, counters = "network_file_system", f"nfs.{mount.point}"
+            below = self._nfs(mount, facts)
+        elif mount.kind in NETWORK:
+            kind = "network_file_system"
+            address = nfs.options(mount).get("addr")
+            below = links.to_address(self.build, address, mount.source) if address else []
+            if not address:
+                self.build.gap(f"what is behind {mount.kind} {mount.source}: it is not followed further")
+        elif mount.kind in IN_MEMORY:
+            below = [self._memory()]
+        elif mount.kind.startswith("fuse"):
+            kind = "fuse"
+            below = self._fuse(mount)
+        elif mount.kind == "overlay":
+            below = self._overlay(mount)
+        elif mount.kind == "btrfs":
+            below = self._btrfs(mount, path, facts)
+        else:
+            below = self._on_device(mount)
+        return self.build.add(name, kind, facts, below=below, counters=counters)
+
+    def _nfs(self, mount: Mount, facts: _Facts) -> list[str]:
+        options = nfs.options(mount)
+        server, export = nfs.server(mount)
+        connections = int(options.get("nconnect", "1"))
+        facts |= {
+            "server": server,
+            "export": export,
+            "version": options.get("vers"),
+            "protocol": options.get("proto"),
+            "address": options.get("addr"),
+            "read_bytes_at_most": _int(options.get("rsize")),
+            "write_bytes_at_most": _int(options.get("wsize")),
+            "connections": connections,
+            "synchronous": "sync" in options or "sync" in mount.options.split(","),
+        }
+        self.build.gap(f"what {server} has behind {export}: a client cannot see it")
+        return links.to_address(
+            self.build, options.get("addr") or server, f"the NFS server {server}", connections=connections
+        )
+
+    def _fuse(self, mount: Mount) -> list[str]:
+        if mount.source.startswith("/dev/") and mount.kind == "fuseblk":
+            return self._on_device(mount)
+        self.build.gap(f"what the program behind {mount.kind} {mount.source} does: the kernel only asks it")
+        return []
+
+    def _overlay(self, mount: Mount) -> list[str]:
+        upper = nfs.options(mount).get("upperdir")
+        found = mount_of(Path(upper), self.build.proc) if upper and Path(upper).exists() else None
+        if upper is not None and found is not None and found.point != mount.point:
+            return [self.file_system(found, Path(upper))]
+        self.build.gap(f"what the overlay on {mount.point} stands on: its upper directory is not to be seen")
+        return []
+
+    def _btrfs(self, mount: Mount, path: Path, facts: _Facts) -> list[str]:
+        facts["copy_on_write"] = btrfs.copies_on_write(str(path), mount.super_options)
+        facts["compression"] = btrfs.compression(str(path), mount.super_options)
+        source = self._source(mount)
+        spans = None if source is None else btrfs.of_device(source, self.build.sys)
+        if spans is None:
+            return self._on_device(mount)
+        profiles = {f"{kind}_profile": "+".join(names) for kind, names in spans.profiles.items()}
+        name = f"btrfs {profiles.get('data_profile', '')} {spans.label or spans.uuid[:8]}".replace("  ", " ")
+        if self.build.begin(name):
+            members: _Facts = {"uuid": spans.uuid, "devices": len(spans.devices)}
+            below = [self.device(device) for device in spans.devices]
+            self.build.add(name, "btrfs", {**profiles, **members}, below=below)
+        return [name]
+
+    def _on_device(self, mount: Mount) -> list[str]:
+        device = BlockDevice.of_number(mount.device, self.build.sys) or self._source(mount)
+        if device is not None:
+            return [self.device(device)]
+        if mount.kind == "zfs":
+            self.build.gap(f"the pool under {mount.source}, its devices and compression: `zpool` knows them")
+        else:
+            self.build.gap(f"what {mount.kind} {mount.source} stands on: no block device is known for it")
+        return []
+
+    def _source(self, mount: Mount) -> BlockDevice | None:
+        if not mount.source.startswith("/dev/"):
+            return None
+        try:
+            return BlockDevice.of_number(Path(mount.source).stat().st_rdev, self.build.sys)
+        except OSError:
+            return BlockDevice.of_name(Path(mount.source).name, self.build.sys)
+
+    def device(self, device: BlockDevice) -> str:
+        """Add a block device and what it stands on; the name to go on from is its throttle's, if any."""
+        limits = [limit for limit in self._limits if limit.device == device.attribute("dev")]
+        entry = self._throttle(device, limits) if limits else device.name
+        if not self.build.begin(device.name):
+            return entry
+        kind, told, below = self._kind(device)
+        facts: _Facts = {"size_bytes": device.size_bytes, **told}
+        if kind != "partition":
+            facts |= _queue(device)
+        if device.attribute("ro") == "1":
+            facts["read_only"] = True
+        self.build.add(device.name, kind, facts, below=below, counters=f"block.{device.name}")
+        return entry
+
+    def _kind(  # noqa: PLR0911 - one for each kind of device
+        self, device: BlockDevice
+    ) -> tuple[LayerKind, _Facts, list[str]]:
+        """Return what a device is, what it tells, and the names under it."""
+        slaves = device.slaves()
+        if device.disk() != device:
+            start = int(device.attribute("start") or 0) * 512
+            return "partition", {"start_bytes": start}, [self.device(device.disk())]
+        if device.attribute("loop/backing_file") is not None:
+            return "loop", _loop(device), self._backing(device)
+        if device.attribute("dm/name") is not None:
+            kind, facts = _device_mapper(device, slaves)
+            if kind == "dm" and not slaves:
+                self.build.gap(f"what {device.name} ({facts.get('name')}) is mapped to: it has no slaves")
+            return kind, facts, [self.device(slave) for slave in slaves]
+        if device.attribute("md/level") is not None:
+            return "md", _md(device, slaves), [self.device(slave) for slave in slaves]
+        if device.name.startswith("zram"):
+            return "zram", _zram(device), [self._memory()]
+        if device.name.startswith(("ram", "pmem")):
+            return "memory", {}, []
+        if re.match(r"(nbd|rbd|drbd)\d", device.name):
+            self.build.gap(f"what the server of {device.name} has behind it: a client cannot see it")
+            return "network_block", {}, [self.device(slave) for slave in slaves]
+        if slaves:
+            return "dm", {"type": device.name.rstrip("0123456789")}, [self.device(slave) for slave in slaves]
+        below = links.under_disk(self.build, device)
+        kind = "nvme" if device.name.startswith("nvme") else "disk"
+        return kind, _disk(device, self.build.sys), below
+
+    def _backing(self, device: BlockDevice) -> list[str]:
+        path = Path(device.backing_file() or "")
+        if path.is_block_device():
+            lower = BlockDevice.of_number(path.stat().st_rdev, self.build.sys)
+            return [] if lower is None else [self.device(lower)]
+        if not path.is_file():
+            self.build.gap(f"the backing file {path} of {device.name}: it is not to be seen from here")
+            return []
+        return [self.file(path)]
+
+    def _memory(self) -> str:
+        if self.build.begin(MEMORY):
+            match = re.search(r"^MemTotal:\s+(\d+) kB", text(self.build.proc / "meminfo") or "", re.MULTILINE)
+            self.build.add(MEMORY, "memory", {"total_bytes": int(match[1]) * 1024 if match else None})
+        return MEMORY
+
+    def _throttle(self, device: BlockDevice, limits: list[IoLimit]) -> str:
+        """Add the limits that control groups put on a device as a layer above it."""
+        own = [limit for limit in limits if limit.group.own]
+        groups = list(dict.fromkeys(limit.group.name for limit in limits))
+        name = f"cgroup {' '.join(groups)} on {device.name}"
+        if self.build.begin(name):
+            facts = {
+                f"{limit.group.name} {limit.op}_{limit.quantity}": limit.per_s
+                for limit in limits
+                if not limit.group.own
+            }
+            if facts:
+                self.build.gap(
+                    f"whether the root group's limits on {device.name} apply: they hold only for I/O "
+                    "that the kernel does in nobody's name, such as write-back"
+                )
+            ceilings = [
+                Ceiling(
+                    quantity=limit.quantity,
+                    op=limit.op,
+                    per_s=float(limit.per_s),
+                    kind="limit",
+                    source=f"I/O limit of the control group {limit.group.name} on {device.name}",
+                )
+                for limit in own
+            ]
+            counters = f"block.{device.name}"
+            self.build.add(
+                name, "cgroup", dict(facts), below=[device.name], ceilings=ceilings, counters=counters
+            )
+        return name
+
+
+def _queue(device: BlockDevice) -> _Facts:
+    facts: _Facts = {name: device.attribute(f"queue/{name}") for name in QUEUE}
+    for name, told in QUEUE_BYTES.items():
+        facts[told] = _int(device.attribute(f"queue/{name}"))
+    largest = _int(device.attribute("queue/max_sectors_kb"))
+    facts["largest_io_bytes"] = largest * 1024 if largest else None
+    facts["nr_requests"] = _int(device.attribute("queue/nr_requests"))
+    chosen = re.search(r"\[([^\]]+)\]", device.attribute("queue/scheduler") or "")
+    facts["scheduler"] = chosen[1] if chosen else device.attribute("queue/scheduler")
+    rotational = device.attribute("queue/rotational")
+    facts["rotational"] = None if rotational is None else rotational == "1"
+    facts["hardware_queues"] = len(list((device.sys / "mq").glob("[0-9]*"))) or None
+    return facts
+
+
+def _loop(device: BlockDevice) -> _Facts:
+    return {
+        "backing_file": device.backing_file(),
+        "direct_io": device.attribute("loop/dio") == "1",
+        "offset_bytes": _int(device.attribute("loop/offset")),
+    }
+
+
+def _device_mapper(device: BlockDevice, slaves: list[BlockDevice]) -> tuple[LayerKind, _Facts]:
+    """Tell by the UUID's prefix, which each tool sets for its own volumes."""
+    uuid = device.attribute("dm/uuid") or ""
+    facts: _Facts = {"name": device.attribute("dm/name"), "type": None}
+    under = [slave.attribute("dm/uuid") or "" for slave in slaves]
+    if uuid.startswith("mpath-"):
+        return "multipath", facts | {"type": "multipath", "paths": len(slaves)}
+    if uuid.startswith("LVM-"):
+        thin = any(one.endswith("-tpool") for one in under)
+        reducing = any(one.endswith("-vpool") for one in under)
+        type_ = "thin" if thin else "vdo" if reducing else "linear or striped" if not under else "lvm"
+        facts |= {"type": type_, "compression": "vdo" if reducing else None, "thin": thin or None}
+        return "lvm", facts | {"deduplication": "vdo" if reducing else None, "parts": len(slaves)}
+    if uuid.startswith("CRYPT-"):
+        return "dm", facts | {"type": "crypt", "encryption": uuid.split("-")[1].lower()}
+    return "dm", facts | {"type": uuid.partition("-")[0].lower() or None}
+
+
+def _md(device: BlockDevice, slaves: list[BlockDevice]) -> _Facts:
+    return {
+        "level": device.attribute("md/level"),
+        "members": _int((device.attribute("md/raid_disks") or "").split(" ")[0]),
+        "present": len(slaves),
+        "chunk_bytes": _int(device.attribute("md/chunk_size")),
+        "degraded": _int(device.attribute("md/degraded")),
+        "state": device.attribute("md/array_state"),
+        "sync_action": device.attribute("md/sync_action"),
+        "stripe_cache_pages": _int(device.attribute("md/stripe_cache_size")),
+        "consistency": device.attribute("md/consistency_policy"),
+    }
+
+
+def _zram(device: BlockDevice) -> _Facts:
+    chosen = re.search(r"\[([^\]]+)\]", device.attribute("comp_algorithm") or "")
+    return {"compression": chosen[1] if chosen else device.attribute("comp_algorithm")}
+
+
+def _disk(device: BlockDevice, sys: Path) -> _Facts:
+    parent = device.sys / "device"
+    address = parent.resolve().name if parent.exists() else ""
+    scsi = sys / "class" / "scsi_disk" / address
+    return {
+        "vendor": device.attribute("device/vendor"),
+        "model": device.attribute("device/model"),
+        "firmware": device.attribute("device/rev") or device.attribute("device/firmware_rev"),
+        "transport": text(parent / "transport"),
+        "queue_depth": number(parent / "queue_depth"),
+        "cache_type": text(scsi / "cache_type"),
+        "thin": True if text(scsi / "thin_provisioning") == "1" else None,
+    }
+
+
+def _space(point: str) -> _Facts:
+    try:
+        space = os.statvfs(point)
+    except OSError:
+        return {}
+    return {
+        "block_bytes": space.f_bsize,
+        "total_bytes": space.f_blocks * space.f_frsize,
+        "free_bytes": space.f_bavail * space.f_frsize,
+    }
+
+
+def _int(value: str | None) -> int | None:
+    return int(value) if value is not None and value.isdecimal() else None
