@@ -75,6 +75,12 @@ def seconds(value_s: float | None) -> str:
     return " ".join(f"{number}{THIN}{unit}" for number, unit in parts if number)
 
 
+def whole_seconds(value_s: float) -> str:
+    """Write time that is left, without decimals, which would only flicker."""
+    rounded = max(1, round(value_s))
+    return seconds(rounded) if rounded >= 120 else f"{rounded}{THIN}s"
+
+
 def size(value_bytes: float | None) -> str:
     """Bytes, as `1.50 GiB`."""
     return NONE if value_bytes is None else _with_unit(value_bytes, _BINARY)

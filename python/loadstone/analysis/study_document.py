@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from loadstone import __version__
+from loadstone.analysis import repeats
 from loadstone.bundle.study import Factor, Kind  # noqa: TC001 - pydantic reads annotations
+from loadstone.verdict import Kind as VerdictKind  # noqa: TC001 - pydantic reads annotations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +65,37 @@ class Run(_Model):
     status: str | None
     exit_code: int | None
     error: str | None
+    verdict: VerdictKind | None = Field(description="of its own result.json, which says why")
     total: Line | None = Field(description="null: nothing was measured, or its jobs ran in stages")
     lines: list[Line]
+
+
+class Repeated(_Model):
+    """One quantity over repeats."""
+
+    mean: float
+    error: float | None = Field(description="one standard error, from what differs between runs")
+    half_width_95: float | None = Field(description="of Student's 95 % interval; null for one run")
+    low: float
+    high: float
+    runs: int
+    within_error: float | None = Field(description="the error one run gives itself")
+    chance_p: float | None = Field(
+        description="how often runs of one mean lie this far apart by their own errors alone"
+    )
+
+
+class RepeatedLine(_Model):
+    """One job and operation over repeats."""
+
+    job: str
+    op: str
+    iops: Repeated | None
+    bandwidth_bytes_per_s: Repeated | None
+    latency_mean_ns: Repeated | None
+    latency_percentiles_ns: dict[str, Repeated | None] = Field(
+        description="null unless every run had samples enough"
+    )
 
 
 class Document(_Model):
@@ -79,6 +110,7 @@ class Document(_Model):
     started: str
     settings: dict[str, Any]
     runs: list[Run]
+    repeats: list[RepeatedLine] | None = Field(description="of kind `repeat`")
 
 
 def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any]:
@@ -93,6 +125,7 @@ def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any
         started=study.started,
         settings=study.settings,
         runs=[_run(run) for run in runs],
+        repeats=[_repeated_line(line) for line in repeats.lines(runs)] if study.kind == "repeat" else None,
     )
     return made.model_dump(mode="json")
 
@@ -112,6 +145,7 @@ def _run(run: Numbers) -> Run:
         status=point.status,
         exit_code=point.exit_code,
         error=point.error,
+        verdict=point.verdict,
         total=None if run.whole is None else _line(run.whole),
         lines=[_line(line) for line in run.lines],
     )
@@ -130,6 +164,32 @@ def _line(line: Measured) -> Line:
         latency_max_ns=line.max_ns,
         asked_iops=line.asked_iops,
         held=line.held,
+    )
+
+
+def _repeated_line(line: repeats.Line) -> RepeatedLine:
+    return RepeatedLine(
+        job=line.job,
+        op=line.op,
+        iops=_repeated(line.iops),
+        bandwidth_bytes_per_s=_repeated(line.bandwidth),
+        latency_mean_ns=_repeated(line.mean_ns),
+        latency_percentiles_ns={f"{p:g}": _repeated(found) for p, found in line.percentiles_ns.items()},
+    )
+
+
+def _repeated(found: repeats.Repeated | None) -> Repeated | None:
+    if found is None:
+        return None
+    return Repeated(
+        mean=found.mean.value,
+        error=found.mean.error,
+        half_width_95=found.half_width,
+        low=found.low,
+        high=found.high,
+        runs=len(found.values),
+        within_error=found.within_error,
+        chance_p=found.chance_p,
     )
 
 

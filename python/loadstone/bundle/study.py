@@ -17,6 +17,7 @@ from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
+from loadstone.verdict import Kind as VerdictKind  # noqa: TC001 - pydantic reads annotations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +51,8 @@ class Point(_Model):
     exit_code: int | None = None
     error: str | None = None
     """What went wrong, for a run that has no bundle to say it."""
+    verdict: VerdictKind | None = None
+    """The kind of its verdict; why is in its bundle."""
 
 
 class Study(_Model):

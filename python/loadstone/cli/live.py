@@ -88,7 +88,7 @@ class LiveProgress:
 
     def _caption(self, board: Board, errors: int) -> str:
         left_ns = board.left_ns()
-        left = "until its bytes are done" if left_ns is None else f"{_whole_seconds(left_ns)} left"
+        left = "until its bytes are done" if left_ns is None else f"{units.whole_seconds(left_ns / 1e9)} left"
         parts = [left, f"{errors} errors" if errors else ""]
         parts.append("stopping; Ctrl-C again leaves at once" if self._stopping else "")
         return ", ".join(filter(None, parts))
@@ -104,9 +104,3 @@ def _cells(row: Row) -> tuple[str, ...]:
         str(row.inflight),
         str(row.errors),
     )
-
-
-def _whole_seconds(length_ns: int) -> str:
-    """Return the time left without decimals, which would only flicker."""
-    seconds = round(length_ns / 1e9)
-    return units.seconds(seconds) if seconds >= 120 else f"{seconds} s"

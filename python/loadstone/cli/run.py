@@ -16,6 +16,7 @@ from loadstone.cli import commands, finish, talk
 from loadstone.cli.arguments import Flag, Load, Repeat
 from loadstone.cli.consent import consent
 from loadstone.cli.load import resolution, workload
+from loadstone.cli.manner import Manner
 from loadstone.session import Asked, run_plan
 
 
@@ -31,6 +32,8 @@ def run(
     report: bool = True,
     calibration: bool = True,
     require_valid: Annotated[bool, Flag] = False,
+    repeat: int | None = None,
+    until: str | None = None,
 ) -> int:
     """Run a job file or a named workload, and report.
 
@@ -52,9 +55,28 @@ def run(
         Measure for 0.3 s before the run what the load generator can do without a device.
     require_valid
         End with exit code 98 when the verdict is 'not valid' or 'cannot tell'.
+    repeat
+        Run it so many times, and say how far the runs lie apart.
+    until
+        Repeat until the 95% interval of the mean rate is within a share of it, or time is up: 2%,30m
+        [default time: 30m]; with --repeat, at most so many times.
     """
     asked_for = workload(job, load)
     commands.check(asked_for)
+    if repeat is not None or until is not None:
+        from loadstone.cli import repeat as repeats
+
+        options = {"job": job, **asdict(load), "repeat": repeat, "until": until}
+        manner = Manner(
+            out=out or default_directory(asked_for.name),
+            i_accept_data_loss=i_accept_data_loss,
+            json=json,
+            progress=progress,
+            report=report,
+            calibration=calibration,
+            require_valid=require_valid,
+        )
+        return repeats.execute(asked_for, load, options, manner)
     resolved = resolution(asked_for, load)
     if json:
         # The summary tells the notes; without it they are told here.

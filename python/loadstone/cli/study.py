@@ -7,45 +7,36 @@ run is a controller's business, what the numbers say the analysis'.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadstone import units
+from loadstone import exitcodes, units
 from loadstone.bundle import study as on_disk
 from loadstone.cli import commands, finish, talk
 from loadstone.cli.consent import consent
 from loadstone.cli.main import show
 from loadstone.errors import InputError
-from loadstone.study.run import AfterFailure, Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyAsked, run_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from loadstone.bundle.study import Study
+    from loadstone.cli.manner import Manner
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
     from loadstone.study.run import StudyOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How a study is run and shown, whatever is in it."""
-
-    out: Path
-    i_accept_data_loss: Sequence[str] = ()
-    json: bool = False
-    progress: bool = True
-    report: bool = True
-    calibration: bool = True
-    after_failure: AfterFailure = "stop"
-
-
 def execute(
-    controller: Controller, asked: StudyAsked, manner: Manner, resolve: Callable[[Next], Resolution]
+    controller: Controller,
+    asked: StudyAsked,
+    manner: Manner,
+    resolve: Callable[[Next], Resolution],
+    closing: Callable[[], list[Any]] | None = None,
 ) -> int:
-    """Run a study, print its result and return the exit code."""
+    """Run a study, print its result and return the exit code. `closing`: notes of its end."""
     for wanted in controller.known():
         commands.check(wanted.workload)
     hooks = Hooks(
@@ -54,6 +45,7 @@ def execute(
         before=commands.before,
         after=commands.after,
         result=_result,
+        closing=closing,
     )
     outcome = run_study(
         controller,
@@ -91,6 +83,9 @@ def _tell(outcome: StudyOutcome, manner: Manner) -> int:
     if outcome.error is not None:
         show(outcome.error)
     talk.say(f"study: {outcome.path}")
+    worthless = any(point.verdict in ("not_valid", "cannot_tell") for point in outcome.study.points)
+    if manner.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
+        return exitcodes.NOT_VALID
     return outcome.exit_code
 
 
@@ -112,7 +107,7 @@ class _Shown:
         from loadstone.analysis import point
         from loadstone.report.study_terminal import in_short
 
-        left = "" if not left_s else f"; about {units.seconds(max(1.0, round(left_s)))} left"
+        left = "" if not left_s else f"; about {units.whole_seconds(left_s)} left"
         talk.say(f"{_of(number, expected)} {in_short(point.run(done.point, done.summary))}{left}")
 
 

@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
+from loadstone.analysis import repeats
 from loadstone.report.terminal import STYLES
+from loadstone.report.verdict import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.point import Measured, Run
     from loadstone.bundle.study import Study
 
+REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
+SHOWN: Final = (50.0, 99.0, 99.9)
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 
 
@@ -34,9 +38,60 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
+    if study.kind == "repeat":
+        _repeats(repeats.lines(runs), console)
     for run in runs:
         if run.point.error is not None:
             console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
+    for note in study.notes:
+        console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
+
+
+def _repeats(lines: Sequence[repeats.Line], console: Console) -> None:
+    """Print what the repeats say together, per line; the rate that says most first."""
+    table = Table(box=None, pad_edge=False)
+    for at, heading in enumerate(
+        ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run alone")
+    ):
+        table.add_column(heading, justify="left" if at < 2 else "right", no_wrap=True)
+    apart = []
+    for line in lines:
+        name = f"{line.job} {line.op}"
+        for index, (quantity, kind, found) in enumerate(_quantities(line)):
+            table.add_row("" if index else name, quantity, *_repeated(found, kind))
+            apart += [f"{name}, {quantity}"] if found.differ else []
+    console.print()
+    console.print(table)
+    for what in apart:
+        console.print(Text(f"the runs differ by more than their own noise: {what}", "yellow"))
+
+
+def _quantities(line: repeats.Line) -> list[tuple[str, str, repeats.Repeated]]:
+    rate = ("bandwidth", "binary", line.bandwidth) if line.large_blocks else ("IOPS", "count", line.iops)
+    every = [rate, ("latency, mean", "time", line.mean_ns)]
+    every += [
+        (f"latency, p{percent:g}", "time", line.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)
+    ]
+    return [(name, kind, found) for name, kind, found in every if found is not None]
+
+
+def _repeated(found: repeats.Repeated, kind: str) -> list[str]:
+    write = {"count": units.count, "binary": units.bandwidth, "time": units.duration}[kind]
+    share = found.half_width_share
+    return [
+        units.with_error(found.mean, kind),
+        units.NONE if share is None else f"±{units.THIN}{units.digits(share * 100)}{units.THIN}%",
+        write(found.low),
+        write(found.high),
+        units.NONE
+        if found.within_error is None
+        else f"±{units.THIN}{write(_two_digits(found.within_error))}",
+    ]
+
+
+def _two_digits(value: float) -> float:
+    """Return an error as it is known at best: nobody knows the third digit of an error."""
+    return float(f"{value:.1e}")
 
 
 def in_short(run: Run) -> str:
@@ -66,7 +121,7 @@ def cells(line: Measured) -> list[str]:
         units.with_error(line.iops, "count"),
         units.with_error(line.bandwidth if line.op != "sync" else None, "binary"),
         units.with_error(line.mean_ns, "time"),
-        *(units.duration(line.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
+        *(units.duration(line.percentiles_ns[percent]) for percent in SHOWN),
         units.duration(line.max_ns),
     ]
 
@@ -74,12 +129,15 @@ def cells(line: Measured) -> list[str]:
 def _table(runs: Sequence[Run]) -> Table:
     table = Table(box=None, pad_edge=False)
     by_job = any(len(run.lines) > 1 for run in runs)
-    for at, heading in enumerate(("run", *(("job", "op") if by_job else ()), *HEADINGS)):
+    judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
+    headings = ("run", *(("job", "op") if by_job else ()), *HEADINGS, *(("verdict",) if judged else ()))
+    for at, heading in enumerate(headings):
         table.add_column(heading, justify="left" if at < (3 if by_job else 1) else "right", no_wrap=True)
     for run in runs:
         for index, line in enumerate(run.lines):
             about = (line.job, line.op) if by_job else ()
-            table.add_row("" if index else run.point.name, *about, *cells(line))
+            verdict = () if index or not judged or run.point.verdict is None else (NAMES[run.point.verdict],)
+            table.add_row("" if index else run.point.name, *about, *cells(line), *verdict)
         if len(run.lines) > 1 and run.whole is not None:
             table.add_row("", run.whole.job, run.whole.op, *cells(run.whole), style="bold")
         if not run.lines:

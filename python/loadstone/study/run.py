@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from loadstone import __version__, exitcodes
 from loadstone.analysis.summary import Summary, summarise
+from loadstone.audit.run import audit
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.study import Point, Study
 from loadstone.bundle.write import BundleWriter
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
+    from loadstone.verdict import Audited
     from loadstone.workload.model import Workload
 
 AfterFailure = Literal["stop", "go_on"]
@@ -77,6 +79,8 @@ class Hooks:
     after: Callable[[Workload], None] | None = None
     result: Callable[[Path, Study, list[Done]], dict[str, Any]] | None = None
     """Computes the study's `result.json`, once, at the end."""
+    closing: Callable[[], list[Any]] | None = None
+    """Notes that can only be said at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,9 @@ class _Runner:
 
     def _end(self, status: Literal["complete", "interrupted", "failed"], exit_code: int) -> StudyOutcome:
         try:
+            if self._hooks.closing is not None:
+                notes = [*self._study.notes, *self._hooks.closing()]
+                self._study = self._study.model_copy(update={"notes": notes})
             if self._hooks.result is not None:
                 document = self._hooks.result(
                     self._directory, self._study.model_copy(update={"status": status}), self._done
@@ -297,6 +304,7 @@ class _Runner:
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),
+                "verdict": None if result.audited is None else result.audited.verdict.kind,
             }
         ), result.made
 
@@ -340,14 +348,16 @@ class _Runner:
 
 
 class _Result:
-    """A run added up, once: for its `result.json` and for the controller."""
+    """A run added up and judged, once: for its `result.json` and for the controller."""
 
     made: Summary | None = None
+    audited: Audited | None = None
 
     def document(self, bundle: Bundle) -> dict[str, Any]:
         """Compute `result.json`."""
         self.made = summarise(bundle)
-        return self.made.document()
+        self.audited = audit(self.made)
+        return self.made.document(self.audited)
 
 
 class _Passing:
