@@ -1,0 +1,239 @@
+"""Values that several entities share: ranges of addresses, open flags, seek modes, transfer sizes.
+
+Knows their forms in a parameter file. Does not know what becomes of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from loadstone.formats.vdbench.values import choice, numbers, texts
+
+if TYPE_CHECKING:
+    from loadstone.formats.vdbench.grammar import Parameter
+
+SECTOR_BYTES: Final = 512
+MAX_STEPS: Final = 1024
+"""Sizes that `xfersize=(min,max,align)` may mean."""
+LARGEST_PERCENT: Final = 200
+"""From here on a range is in bytes."""
+_FLAGS: Final = (
+    "o_direct",
+    "directio",
+    "o_sync",
+    "o_dsync",
+    "o_rsync",
+    "fsync",
+    "directio_off",
+    "clear_cache",
+    "clearcache",
+)
+_HEX_BITS: Final = {0x4000: "o_direct", 0x101000: "o_sync", 0x1000: "o_dsync"}
+
+
+class Span(NamedTuple):
+    """A part of an SD: in percent, or in bytes when `high` is above 200."""
+
+    low: float
+    high: float
+
+
+class Sizes(NamedTuple):
+    """Transfer sizes: pairs of bytes and percent, or `step_bytes` apart between two."""
+
+    pairs: tuple[tuple[int, float], ...]
+    step_bytes: int = 0
+    """Above 0: every multiple of it between the two sizes of `pairs`, equally often."""
+
+    @property
+    def smallest_bytes(self) -> int:
+        """Smallest size."""
+        return min(size for size, _ in self.pairs)
+
+    @property
+    def largest_bytes(self) -> int:
+        """Largest size."""
+        return max(size for size, _ in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Seek:
+    """Where the next I/O goes. `percent`: chance that it goes to a random place."""
+
+    percent: float
+    ends: bool = False
+    """Stop at the end instead of beginning again."""
+    anywhere: bool = False
+    """A sequential walk begins at a random place."""
+    midpoint: float = 0.0
+    """Above 0: random places crowd at low addresses (`poisson`)."""
+
+
+RANDOM: Final = Seek(100.0)
+ONE_SIZE: Final = Sizes(((4096, 100.0),))
+
+
+def span(parameter: Parameter) -> Span:
+    """Read `range=(low,high)`."""
+    found = numbers(parameter)
+    if len(found) != 2:
+        raise parameter.error(
+            f"found {len(found)} values, expected where it begins and ends", "write (10,20)"
+        )
+    low, high = found[0].value, found[1].value
+    if not 0 <= low < high:
+        raise parameter.error(f"from {low:g} to {high:g}: the second must be larger than the first")
+    if low <= 100 and high <= LARGEST_PERCENT and high > 100 and high - low >= 100:
+        raise parameter.error(f"from {low:g}% to {high:g}% is 100% or more")
+    return Span(low, high)
+
+
+def flags(parameter: Parameter) -> tuple[str, ...]:
+    """Read open flags by name, or their bits as 0x4000."""
+    found: list[str] = []
+    for text in texts(parameter):
+        word = text.lower()
+        if word.startswith("0x"):
+            found += _bits(parameter, word)
+        elif word in _FLAGS:
+            found.append(word)
+        else:
+            raise parameter.error(
+                f"found {text[:40]!r}", "valid on Linux are: " + ", ".join(_FLAGS) + ", or bits as 0x4000"
+            )
+    if "directio_off" in found and {"directio", "o_direct"} & set(found):
+        raise parameter.error("directio_off and directio exclude each other")
+    return tuple(dict.fromkeys(found))
+
+
+def _bits(parameter: Parameter, word: str) -> list[str]:
+    try:
+        left = int(word, 16)
+    except ValueError:
+        raise parameter.error(f"found {word[:40]!r}, expected bits such as 0x4000") from None
+    found = []
+    for bits, name in _HEX_BITS.items():
+        if left & bits == bits:
+            found.append(name)
+            left &= ~bits
+    if left or not found:
+        raise parameter.error(
+            f"the bits {left:#x} of {word} are not known",
+            "known are 0x4000 (O_DIRECT), 0x1000 (O_DSYNC) and 0x101000 (O_SYNC)",
+        )
+    return found
+
+
+def sizes(parameter: Parameter) -> Sizes:
+    """Read `xfersize=`: one size, `(size,percent,...)` or `(min,max,align)`."""
+    found = [number.value for number in numbers(parameter)]
+    if len(found) == 1:
+        return Sizes(((_bytes(parameter, found[0]), 100.0),))
+    if len(found) == 3:
+        low, high, step = (_bytes(parameter, value) for value in found)
+        if low >= high:
+            raise parameter.error(
+                f"(min,max,align): {low} is not below {high}", "pairs of size and percent need an even count"
+            )
+        if (high - low) // step >= MAX_STEPS:
+            raise parameter.error(
+                f"(min,max,align) means more than {MAX_STEPS} sizes", "raise the third value"
+            )
+        return Sizes(((low, 50.0), (high, 50.0)), step_bytes=step)
+    if len(found) % 2:
+        raise parameter.error(
+            f"found {len(found)} values, expected pairs of size and percent", "write (4k,60,8k,40)"
+        )
+    pairs = [(_bytes(parameter, size), share) for size, share in zip(found[::2], found[1::2], strict=True)]
+    total = sum(share for _, share in pairs)
+    if round(total) != 100 or any(share < 0 for _, share in pairs):
+        raise parameter.error(f"the percentages add up to {total:g}, expected 100")
+    return Sizes(tuple((size, share * 100 / total) for size, share in pairs if share))
+
+
+def _bytes(parameter: Parameter, value: float) -> int:
+    if value <= 0 or value % SECTOR_BYTES or value >= 2**31:
+        raise parameter.error(
+            f"{value:g} bytes is no transfer size: expected a multiple of {SECTOR_BYTES} below 2g"
+        )
+    return int(value)
+
+
+def seek(parameter: Parameter) -> Seek:
+    """Read `seekpct=` in all its forms."""
+    percent: float = 100.0
+    ends = anywhere = False
+    midpoint = 0.0
+    # A list keeps its dashes apart; only -1 has one.
+    for text in (parameter.text,) if not parameter.listed else parameter.pieces:
+        word = text.lower()
+        if not word[:1].isalpha():
+            value = _plain_number(parameter, word)
+            if midpoint:
+                midpoint = value
+            elif value == -1:
+                percent, ends = 0.0, True
+            elif 0 <= value <= 100:
+                percent = value
+            else:
+                raise parameter.error(f"found {text!r}, expected 0 to 100, or -1 to stop at the end")
+            continue
+        kind = choice(parameter, word, ("sequential", "random", "eof", "seqnz", "sequentialnz", "poisson"))
+        midpoint = 3.0 if kind == "poisson" else midpoint
+        percent = 100.0 if kind in ("random", "poisson") else 0.0
+        ends = kind == "eof"
+        anywhere = kind.endswith("nz")
+    if midpoint < 0 or (midpoint and midpoint > 1000):
+        raise parameter.error(f"the midpoint {midpoint:g} is not between 0 and 1000")
+    return Seek(percent, ends, anywhere, midpoint)
+
+
+def _plain_number(parameter: Parameter, word: str) -> float:
+    try:
+        value = float(word.removesuffix("%"))
+    except ValueError:
+        raise parameter.error(
+            f"found {word[:40]!r}", "valid are a percentage, random, sequential, seqnz, eof and poisson"
+        ) from None
+    return value if abs(value) <= 10_000 else 10_001.0
+
+
+def sectors(parameter: Parameter) -> int:
+    """Read bytes in whole sectors."""
+    found = numbers(parameter)
+    value = found[0].value if len(found) == 1 else -1.0
+    if value < 0 or value % SECTOR_BYTES:
+        raise parameter.error(f"found {parameter.text!r}, expected one multiple of {SECTOR_BYTES} bytes")
+    return int(value)
+
+
+def positive(parameter: Parameter) -> float:
+    """Read one number above 0."""
+    found = numbers(parameter)
+    if len(found) != 1 or found[0].value <= 0:
+        raise parameter.error(f"found {parameter.text!r}, expected one number above 0")
+    return found[0].value
+
+
+def divided(parameter: Parameter) -> int:
+    """Read `n`, or `(n,m)` for n divided by m."""
+    found = [number.value for number in numbers(parameter)]
+    if len(found) > 2 or found[0] < 1 or found[-1] < 1:
+        raise parameter.error(
+            f"found {parameter.text!r}, expected a number above 0, or (n,m) for n divided by m"
+        )
+    value = int(found[0]) if len(found) == 1 else int(found[0]) // int(found[1])
+    if value < 1:
+        raise parameter.error(f"{parameter.text} is less than 1")
+    return value
+
+
+def start_and_count(parameter: Parameter) -> tuple[int, int]:
+    """Read `count=(start,count)`."""
+    found = [number.value for number in numbers(parameter)]
+    if len(found) != 2 or any(value != int(value) or value < 0 for value in found) or not found[1]:
+        raise parameter.error(f"found {parameter.text!r}, expected the first number and how many: (1,8)")
+    if found[1] > 10_000:
+        raise parameter.error(f"{found[1]:g} are too many: at most 10000")
+    return int(found[0]), int(found[1])

@@ -1,0 +1,339 @@
+"""Everything a parameter file runs, in order.
+
+Knows which workloads and SDs a run definition means, `sd=single|range|setsofN`, loops, and the
+points of a curve. Does not know how a run is done.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.suggest import nearest
+from loadstone.formats.vdbench.loops import Turn, turns
+from loadstone.formats.vdbench.rundef import RATE, IoRate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
+    from loadstone.formats.vdbench.read import ParameterFile
+    from loadstone.formats.vdbench.rundef import RunDefinition
+    from loadstone.formats.vdbench.storage import Storage
+    from loadstone.formats.vdbench.workload import WorkloadDefinition
+
+Entity = TypeVar("Entity")
+_SETS: Final = re.compile(r"(?:single|setsof(\d{1,4}))\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds: `warmup` comes before `elapsed`; without it the first interval does not count."""
+
+    elapsed: int
+    interval: int
+    warmup: int
+    pause: int
+
+    @property
+    def ramp(self) -> int:
+        """What does not count for the averages."""
+        return self.warmup or self.interval
+
+    @property
+    def measured(self) -> int:
+        """What counts."""
+        return self.elapsed if self.warmup else self.elapsed - self.interval
+
+    @property
+    def average(self) -> str:
+        """What vdbench calls the line of averages: `avg_2-30`."""
+        return f"avg_{self.ramp // self.interval + 1}-{(self.ramp + self.measured) // self.interval}"
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line changes: `-e`, `-i` and `-w` of vdbench."""
+
+    elapsed: int | None = None
+    interval: int | None = None
+    warmup: int | None = None
+    where: Where | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One workload on one SD. `share`: percent of the run's I/Os that was asked for; None: not."""
+
+    workload: WorkloadDefinition
+    storage: Storage
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run. `point`: percent of the curve's maximum, None for every other run."""
+
+    name: str
+    definition: RunDefinition
+    turn: Turn
+    rate: IoRate
+    times: Times
+    works: tuple[Work, ...] = ()
+    file_works: tuple[tuple[FileWorkload, tuple[FileSystem, ...]], ...] = ()
+    point: float | None = None
+
+    @property
+    def loops(self) -> str:
+        """The values of the loops as vdbench shows them, empty when there are none."""
+        return self.turn.text(rate_name="fwdrate" if self.file_works else RATE)
+
+    @property
+    def title(self) -> str:
+        """Name that no other run has."""
+        return f"{self.name} {self.loops}".rstrip()
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether the shares of the workloads are held: a share or a priority was asked for."""
+        return any(
+            work.workload.skew or work.workload.iorate or work.workload.priority for work in self.works
+        )
+
+
+def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[Run]:
+    """Return every run of a parameter file in the order vdbench does them, curves unfolded."""
+    overrides = overrides or Overrides()
+    runs: list[Run] = []
+    for definition in _each_set(file):
+        times = _times(definition, overrides)
+        for turn in turns(definition):
+            run = _run(file, definition, turn, times)
+            runs.append(run)
+            if run.rate.kind == "curve":
+                runs += [
+                    replace(
+                        run, name=f"{run.name}_({point:.0f}%)", rate=IoRate("percent", point), point=point
+                    )
+                    for point in definition.curve
+                ]
+    titles: set[str] = set()
+    for run in runs:
+        if run.title in titles:
+            raise InputError(
+                f"two runs are called {run.title!r}",
+                where=run.definition.where,
+                hint="a loop has the same value twice, or two run definitions share a name",
+            )
+        titles.add(run.title)
+    return runs
+
+
+def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Times) -> Run:
+    asked = definition.fwdrate if file.on_files else definition.iorate
+    looped = turn.values.get(RATE)
+    if not asked:
+        word = "fwdrate" if file.on_files else RATE
+        raise InputError(
+            f"rd={definition.name} has no {word}=",
+            where=definition.where,
+            hint=f"add {word}=max, {word}=curve or a rate",
+        )
+    rate = looped if isinstance(looped, IoRate) else asked[0]
+    if rate.kind == "number" and rate.value == 0 and not definition.arrivals.variable:
+        raise InputError("the rate is 0", where=definition.at["fwdrate" if file.on_files else RATE])
+    if file.on_files:
+        return Run(definition.name, definition, turn, rate, times, file_works=_file_works(file, definition))
+    return Run(definition.name, definition, turn, rate, times, works=_works(file, definition))
+
+
+def _times(definition: RunDefinition, overrides: Overrides) -> Times:
+    """Return the times of a run; raises InputError where they do not fit each other."""
+    warmup = definition.warmup if overrides.warmup is None else overrides.warmup
+    elapsed = definition.elapsed if overrides.elapsed is None else overrides.elapsed
+    interval = definition.interval if overrides.interval is None else overrides.interval
+    if overrides.interval is None and overrides.elapsed is not None and interval * 2 > elapsed:
+        interval = max(1, elapsed // 2)
+    interval = interval or min(elapsed // 2, 60)
+    where = definition.at.get("elapsed", definition.where)
+    if interval < 1 or elapsed // interval < 2:
+        raise InputError(
+            f"elapsed={elapsed} is less than two intervals of {interval} s",
+            where=where,
+            hint="raise elapsed= or lower interval=",
+        )
+    for word, value in (("elapsed", elapsed), ("warmup", warmup)):
+        if value % interval:
+            raise InputError(
+                f"{word}={value} is not a multiple of interval={interval}",
+                where=definition.at.get(word, where),
+                hint=f"use {word}={value - value % interval + interval}",
+            )
+    return Times(elapsed, interval, warmup, definition.pause)
+
+
+def _each_set(file: ParameterFile) -> Iterator[RunDefinition]:
+    """Repeat run definitions with `sd=single`, `sd=range` and `sd=setsofN` over the SDs."""
+    names = [storage.name for storage in file.storages]
+    for run in file.runs:
+        asked = run.sds[0] if run.sds and len(run.sds) == 1 else ""
+        match = _SETS.match(asked)
+        if match and int(match[1] or 1) == 0:
+            raise InputError("sets of 0 SDs", where=run.at["sds"])
+        if match:
+            size = int(match[1] or 1)
+            order = names if size == 1 else _mixed(names)
+            for begin in range(0, len(order), size):
+                part = tuple(order[begin : begin + size])
+                yield replace(run, name="_".join((run.name, *part)), sds=part)
+        elif asked == "range":
+            for end in range(1, len(names) + 1):
+                yield replace(run, name=f"{run.name}_{names[0]}-{names[end - 1]}", sds=tuple(names[:end]))
+        else:
+            yield run
+
+
+def _mixed(names: Sequence[str]) -> list[str]:
+    """Return names in the order vdbench mixes them in: swaps drawn from Java's generator, seed 0."""
+    order = list(names)
+    draw = _java_random(0)
+    for _ in range(len(order) * 8):
+        first, second = draw(len(order)), draw(len(order))
+        order[first], order[second] = order[second], order[first]
+    return order
+
+
+def _java_random(seed: int) -> Callable[[int], int]:
+    """Return a source of numbers below a bound: the 48-bit generator of java.util.Random."""
+    state = (seed ^ 0x5DEECE66D) & ((1 << 48) - 1)
+
+    def bits() -> int:
+        nonlocal state
+        state = (state * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
+        return state >> 17
+
+    def below(bound: int) -> int:
+        if bound & -bound == bound:
+            return (bound * bits()) >> 31
+        while True:
+            drawn = bits()
+            value = drawn % bound
+            if drawn - value + bound - 1 < 1 << 31:
+                return value
+
+    return below
+
+
+def _works(file: ParameterFile, definition: RunDefinition) -> tuple[Work, ...]:
+    if definition.sds is not None and not definition.wds:
+        workloads = [replace(file.default_workload, name=f"rd={definition.name}")]
+    elif not definition.wds:
+        raise InputError(f"rd={definition.name} has no wd=", where=definition.where, hint="add wd=")
+    else:
+        known = {workload.name: workload for workload in file.workloads}
+        workloads = [
+            workload
+            for word in definition.wds
+            for workload in _meant(word, known, "wd", definition.at["wds"])
+        ]
+    if not workloads:
+        raise InputError(f"rd={definition.name} runs nothing", where=definition.where)
+    _check_priorities(workloads)
+    shares = _shares(workloads, definition)
+    works: list[Work] = []
+    for workload, share in zip(workloads, shares, strict=True):
+        storages = _storages(file, definition, workload)
+        works += [
+            Work(workload, storage, None if share is None else share / len(storages)) for storage in storages
+        ]
+    return tuple(works)
+
+
+def _storages(file: ParameterFile, definition: RunDefinition, workload: WorkloadDefinition) -> list[Storage]:
+    override = definition.sds is not None
+    words = definition.sds if definition.sds is not None else workload.sds
+    where = definition.at.get("sds", definition.where) if override else workload.at.get("sds", workload.where)
+    if not words:
+        raise InputError(f"wd={workload.name} has no sd=", where=workload.where, hint="add sd=")
+    known = {storage.name: storage for storage in file.storages}
+    found: list[Storage] = []
+    for word in words:
+        for storage in _meant(word, known, "sd", where):
+            if storage in found:
+                raise InputError(f"sd={storage.name} is meant twice for wd={workload.name}", where=where)
+            found.append(storage)
+    return found
+
+
+def _meant(word: str, known: Mapping[str, Entity], kind: str, where: Where) -> list[Entity]:
+    """Return the entities a name means, `*` standing for anything."""
+    pattern = re.compile(".*".join(re.escape(part) for part in word.split("*")) + r"\Z")
+    found = [entity for name, entity in known.items() if pattern.match(name)]
+    if not found:
+        raise InputError(f"there is no {kind}={word}", where=where, hint=nearest(word, known))
+    return found
+
+
+def _shares(workloads: Sequence[WorkloadDefinition], definition: RunDefinition) -> list[float | None]:
+    """Return every workload's percent of the rate: what `skew=` says, the others share the rest.
+
+    None for all of them when no `skew=` is given.
+    """
+    given = [workload.skew for workload in workloads]
+    if not any(given):
+        return [None] * len(workloads)
+    rest = [workload for workload in workloads if workload.skew is None]
+    total = sum(skew or 0.0 for skew in given)
+    if total > 100.001 or (not rest and abs(total - 100) > 0.5) or (rest and total >= 100):
+        raise InputError(
+            f"the skew= of rd={definition.name} adds up to {total:g}, expected 100",
+            where=definition.where,
+            hint="workloads without skew= share what is left of 100",
+        )
+    return [skew if skew is not None else (100 - total) / len(rest) for skew in given]
+
+
+def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:
+    for workload in workloads:
+        if workload.iorate is not None and workload.skew is not None:
+            raise InputError(
+                f"wd={workload.name}: iorate= and skew= exclude each other", where=workload.where
+            )
+        if workload.iorate is not None and workload.priority is None:
+            raise InputError(
+                f"wd={workload.name} has iorate= and no priority=",
+                where=workload.at["iorate"],
+                hint="add priority=1, and a priority to every other workload of the run",
+            )
+    given = [workload.priority for workload in workloads if workload.priority is not None]
+    if given and sorted(given) != list(range(1, len(workloads) + 1)):
+        raise InputError(
+            f"the priorities of the {len(workloads)} workloads are {given}",
+            where=next(one.at["priority"] for one in workloads if one.priority is not None),
+            hint="give every workload another one, from 1 on without a gap",
+        )
+
+
+def _file_works(
+    file: ParameterFile, definition: RunDefinition
+) -> tuple[tuple[FileWorkload, tuple[FileSystem, ...]], ...]:
+    known = {one.name: one for one in file.file_workloads if one.name != "format"}
+    systems = {one.name: one for one in file.file_systems}
+    workloads = [
+        workload
+        for word in definition.fwds
+        for workload in _meant(word, known, "fwd", definition.at.get("fwds", definition.where))
+    ]
+    if not workloads and definition.fsds is None:
+        raise InputError(f"rd={definition.name} has no fwd= and no fsd=", where=definition.where)
+    found = []
+    for workload in workloads or [file.default_file_workload]:
+        words = definition.fsds if definition.fsds is not None else workload.fsds
+        where = definition.at.get("fsds") or workload.at.get("fsds") or workload.where
+        if not words:
+            raise InputError(f"fwd={workload.name} has no fsd=", where=workload.where, hint="add fsd=")
+        meant = tuple(one for word in words for one in _meant(word, systems, "fsd", where))
+        found.append((workload, meant))
+    return tuple(found)

@@ -1,0 +1,263 @@
+"""File system definitions and workloads: `fsd=` and `fwd=`.
+
+Knows their keywords, and how many files and directories a tree has. Creates none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError
+from loadstone.formats.vdbench import common
+from loadstone.formats.vdbench.common import ONE_SIZE, Sizes
+from loadstone.formats.vdbench.keyword import Keyword, Table
+from loadstone.formats.vdbench.values import choice, name, names, number, numbers, percent, texts, whole, yes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.grammar import Parameter
+
+OPERATIONS: Final = (
+    "read",
+    "write",
+    "mkdir",
+    "rmdir",
+    "create",
+    "delete",
+    "open",
+    "close",
+    "getattr",
+    "setattr",
+    "access",
+    "copy",
+    "move",
+)
+FORMATS: Final = ("no", "yes", "directories", "restart", "only", "once", "clean", "limited", "complete")
+MAX_FILES: Final = 10_000_000
+"""In one directory, as in vdbench."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A tree of directories and files. `sizes`: bytes and percent; `average`: drawn around the first."""
+
+    name: str
+    where: Where
+    at: Mapping[str, Where]
+    anchor: str = ""
+    depth: int = 1
+    width: int = 1
+    files: int = 10
+    sizes: tuple[tuple[int, float], ...] = ((4096, 100.0),)
+    average: bool = False
+    totalsize: int | None = None
+    workingsetsize: int | None = None
+    distribution: str = "bottom"
+    shared: bool = False
+    openflags: tuple[str, ...] = ()
+    count: tuple[int, int] | None = None
+
+    @property
+    def directories(self) -> int:
+        """How many directories the tree has."""
+        return sum(self.width**level for level in range(1, self.depth + 1))
+
+    @property
+    def total_files(self) -> int:
+        """How many files: in the lowest directories only, or in all of them."""
+        folders = self.directories if self.distribution == "all" else self.width**self.depth
+        return folders * self.files
+
+
+@dataclass(frozen=True, slots=True)
+class FileWorkload:
+    """What is done to the files of a tree."""
+
+    name: str
+    where: Where
+    at: Mapping[str, Where]
+    fsds: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ("*",)
+    operation: str = "read"
+    rdpct: float | None = None
+    fileio: tuple[str, ...] = ("sequential",)
+    fileselect: tuple[str, ...] = ("sequential",)
+    xfersize: Sizes = ONE_SIZE
+    threads: int = 1
+    skew: float | None = None
+    stopafter: str | None = None
+    openflags: tuple[str, ...] | None = None
+    target: str | None = None
+
+
+def _sizes(parameter: Parameter) -> tuple[tuple[int, float], ...]:
+    """Read `sizes=`; an average is told by a second value of 0."""
+    found = [item.value for item in numbers(parameter)]
+    if len(found) == 1:
+        return ((int(found[0]), 100.0),)
+    if len(found) % 2:
+        raise parameter.error(f"found {len(found)} values, expected pairs of size and percent")
+    pairs = tuple(
+        (int(size), share) for size, share in zip(found[::2], found[1::2], strict=True) if size >= 0
+    )
+    if len(found) != 2 or found[1]:
+        total = sum(share for _, share in pairs)
+        if int(total) != 100:
+            raise parameter.error(f"the percentages add up to {total:g}, expected 100")
+    return pairs
+
+
+def _bytes(parameter: Parameter) -> int:
+    found = numbers(parameter)
+    if found[0].percent:
+        raise parameter.error("a percentage is only for a run definition")
+    return common.divided(parameter)
+
+
+def _distribution(parameter: Parameter) -> str:
+    return choice(parameter, name(parameter), ("bottom", "all"))
+
+
+def operation(parameter: Parameter) -> str:
+    """Read one operation; all of its letters count."""
+    return operations(parameter)[0] if len(texts(parameter)) == 1 else _too_many(parameter)
+
+
+def _too_many(parameter: Parameter) -> str:
+    raise parameter.error(f"found {len(texts(parameter))} operations, expected one")
+
+
+def operations(parameter: Parameter) -> tuple[str, ...]:
+    """Read operations."""
+    for word in texts(parameter):
+        if word.lower() not in OPERATIONS:
+            raise parameter.error(f"{word[:40]!r} is no operation", "they are: " + ", ".join(OPERATIONS))
+    return tuple(word.lower() for word in texts(parameter))
+
+
+def _fileio(parameter: Parameter) -> tuple[str, ...]:
+    first, *rest = texts(parameter)
+    way = choice(parameter, first, ("random", "sequential", "seqnz", "sequentialnz"))
+    more = ("shared",) if way == "random" else ("delete",)
+    return way, *(choice(parameter, word, more) for word in rest)
+
+
+def _fileselect(parameter: Parameter) -> tuple[str, ...]:
+    ways = ("random", "sequential", "seqnz", "sequentialnz", "once", "poisson", "skewed")
+    found = []
+    for word in texts(parameter):
+        number_text = word.removeprefix("midpoint=")
+        if number_text.replace(".", "", 1).isdigit():
+            found.append(number_text)
+        else:
+            found.append(choice(parameter, word, ways))
+    return tuple(found)
+
+
+def formats(parameter: Parameter) -> tuple[str, ...]:
+    """Read `format=` of a run definition; a `no` among others wins."""
+    exact = ("restart", "only", "once", "clean", "limited", "complete")
+    found = []
+    for word in texts(parameter):
+        lower = word.lower()
+        found.append(
+            lower if lower in exact else choice(parameter, lower, ("no", "yes", "directories", *exact))
+        )
+    if "no" in found:
+        return ("no",)
+    if "complete" in found and len(found) > 1:
+        raise parameter.error("complete excludes every other format")
+    if "limited" in found and "only" not in found:
+        raise parameter.error("limited needs only", "write format=(only,limited)")
+    return tuple(found)
+
+
+def _files(parameter: Parameter) -> int:
+    found = whole(parameter, least=1)
+    if found > MAX_FILES:
+        raise parameter.error(f"{found} files in one directory are too many: at most {MAX_FILES}")
+    return found
+
+
+def _level(parameter: Parameter) -> int:
+    return whole(parameter, least=1)
+
+
+def _threads(parameter: Parameter) -> int:
+    return whole(parameter, least=1)
+
+
+def _stopafter(parameter: Parameter) -> str:
+    found = number(parameter)
+    if found.value <= 0:
+        raise parameter.error(f"found {parameter.text!r}, expected a count or a percentage")
+    return parameter.text
+
+
+FSD: Final = Table(
+    "file system definition (fsd=)",
+    [
+        Keyword("anchor", name),
+        Keyword("journal", refused="is not supported"),
+        Keyword("host", refused="stands in the file system workload (fwd=)"),
+        Keyword("hd", exact=True, refused="stands in the file system workload (fwd=)"),
+        Keyword("width", _level),
+        Keyword("depth", _level),
+        Keyword("sizes", _sizes),
+        Keyword("shared", yes),
+        Keyword("wss", _bytes, "workingsetsize"),
+        Keyword("workingsetsize", _bytes),
+        Keyword("total_size", _bytes, "totalsize"),
+        Keyword("totalsize", _bytes),
+        Keyword("files", _files),
+        Keyword("distribution", _distribution),
+        Keyword("cleanup", refused="is obsolete, as in vdbench"),
+        Keyword("openflags", common.flags),
+        Keyword("log", exact=True, refused="is not supported"),
+        Keyword("count", common.start_and_count),
+        Keyword("dedupratio", exact=True, refused="is not supported for one file system"),
+    ],
+)
+
+FWD: Final = Table(
+    "file system workload (fwd=)",
+    [
+        Keyword("fsd", names, "fsds", exact=True),
+        Keyword("readpct", percent, "rdpct"),
+        Keyword("rdpct", percent),
+        Keyword("stopafter", _stopafter),
+        Keyword("operations", operation, "operation"),
+        Keyword("fileselect", _fileselect),
+        Keyword("fileio", _fileio, exact=True),
+        Keyword("xfersizes", common.sizes, "xfersize"),
+        Keyword("skew", percent),
+        Keyword("threads", _threads),
+        Keyword("target", name),
+        Keyword("host", names, "hosts"),
+        Keyword("hd", names, "hosts", exact=True),
+        Keyword("openflags", common.flags),
+    ],
+)
+
+
+def numbered(found: list[FileSystem]) -> list[FileSystem]:
+    """Repeat FSDs with `count=`. Raises InputError for a missing anchor or a name given twice."""
+    plain = [one for one in found if one.count is None]
+    for one in found:
+        if one.count is not None:
+            first, count = one.count
+            plain += [
+                replace(one, name=f"{one.name}{n}", anchor=f"{one.anchor}{n}", count=None)
+                for n in range(first, first + count)
+            ]
+    seen: set[str] = set()
+    for one in plain:
+        if not one.anchor:
+            raise InputError(f"fsd={one.name} has no anchor=", where=one.where, hint="add anchor=/DIRECTORY")
+        if one.name in seen:
+            raise InputError(f"there are two FSDs {one.name!r}", where=one.where)
+        seen.add(one.name)
+    return plain

@@ -1,0 +1,164 @@
+"""Parameter files as lines: comments, ends, includes, variables, repetition for hosts.
+
+Knows which lines count and where each was written. Knows no keyword but `include` and the names
+of the entities that a host is put into.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.suggest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_FILE_BYTES: Final = 1 << 20
+MAX_LINES: Final = 32_768
+_COMMENTS: Final = ("/", "#", "*")
+_UNRESOLVED: Final = re.compile(r"=[$!](?!hosts?\b)(\w*)")
+_ENTITY: Final = ("sd", "fsd", "wd", "fwd", "rd")
+_HOST: Final = re.compile(r"[$!]host|#host(?!s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is no comment, without the blanks around it."""
+
+    text: str
+    where: Where
+
+
+@dataclass(slots=True)
+class LineReader:
+    """Reads parameter files, one after the other."""
+
+    variables: Mapping[str, str]
+    """What `$name` and `!name` stand for."""
+    sources: dict[str, bytes] = field(default_factory=dict)
+    """Path to content of every file read."""
+    used: set[str] = field(default_factory=set)
+    """Variables that were put in somewhere."""
+
+    def file(self, path: Path) -> list[Line]:
+        """Read a file and what it includes."""
+        return self.text(self._load(path, None), str(path), path.parent)
+
+    def text(self, text: str, name: str, directory: Path | None) -> list[Line]:
+        """Read the text of a file; `directory` None: it is an included one, which includes none."""
+        found: list[Line] = []
+        for number, raw in enumerate(text.split("\n"), start=1):
+            where = Where(name, number)
+            line = self._substituted(raw, where).strip()
+            if line.startswith("eof"):
+                break
+            if not line or line.startswith(_COMMENTS):
+                continue
+            if line.startswith("include="):
+                found += self._included(line.removeprefix("include="), where, directory)
+            else:
+                found.append(Line(line, where))
+            if len(found) > MAX_LINES:
+                raise InputError(f"there are more than {MAX_LINES} lines", where=where)
+        return found
+
+    def refuse_unused(self, where: Where) -> None:
+        """Refuse a variable that stands nowhere."""
+        for name in self.variables:
+            if name not in self.used:
+                raise InputError(
+                    f"{name} has no effect: no line has ${name}",
+                    where=where,
+                    hint=nearest(name, self.used) or f"write ${name} where its value belongs",
+                )
+
+    def _load(self, path: Path, where: Where | None) -> str:
+        try:
+            if path.stat().st_size > MAX_FILE_BYTES:
+                raise InputError(
+                    f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB: not a parameter file", where=where
+                )
+            raw = path.read_bytes()
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise InputError(
+                f"cannot read the parameter file {path}: {reason}", where=where, hint="check the path"
+            ) from None
+        self.sources[str(path)] = raw
+        return decode(raw, str(path))
+
+    def _included(self, target: str, where: Where, directory: Path | None) -> list[Line]:
+        where = Where(where.file, where.line, "include")
+        target = target.split(" ", 1)[0]
+        if directory is None:
+            raise InputError("an included file must not include another", where=where)
+        if not target or "\0" in target:
+            raise InputError("names no file", where=where, hint="write include=FILE")
+        # A name without a folder is looked for beside the including file first.
+        beside = directory / target if "/" not in target else Path(target)
+        path = beside if beside.is_file() else Path(target)
+        return self.text(self._load(path, where), str(path), None)
+
+    def _substituted(self, line: str, where: Where) -> str:
+        # The longest name first, so that $size2 is not $size with a 2 behind it.
+        for name in sorted(self.variables, key=len, reverse=True):
+            for mark in ("$", "!"):
+                if mark + name in line:
+                    line = line.replace(mark + name, self.variables[name])
+                    self.used.add(name)
+        if not line.lstrip().startswith(_COMMENTS) and (match := _UNRESOLVED.search(line)):
+            name = match[1]
+            raise InputError(
+                f"there is no value for the variable {name!r}",
+                where=where,
+                hint=nearest(name, self.variables) or f"give one: --set {name or 'NAME'}=VALUE",
+            )
+        if "\0" in line:
+            raise InputError("found a NUL character", where=where, hint="is this a parameter file?")
+        return line
+
+
+def decode(raw: bytes, name: str) -> str:
+    """Return the text of a parameter file, which must be UTF-8."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as problem:
+        line = raw[: problem.start].count(b"\n") + 1
+        raise InputError(
+            "is not UTF-8 text", where=Where(name, line), hint="is this a parameter file?"
+        ) from None
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def repeated(lines: Sequence[Line], hosts: Sequence[str]) -> list[Line]:
+    """Repeat entities with `$host`, `!host` or `#host` for each host; put the count in for `#hosts`.
+
+    Entities without stay as they are; a run definition is never repeated.
+    """
+    found: list[Line] = []
+    group: list[Line] = []
+    for line in [Line(line.text.replace("#hosts", str(len(hosts))), line.where) for line in lines]:
+        if line.text.startswith(_ENTITY):
+            found += _for_hosts(group, hosts)
+            group = []
+        group.append(line)
+    return found + _for_hosts(group, hosts)
+
+
+def _for_hosts(group: Sequence[Line], hosts: Sequence[str]) -> list[Line]:
+    named = any(_HOST.search(line.text) for line in group)
+    if not named or group[0].text.startswith("rd") or not group[0].text.startswith(_ENTITY):
+        return list(group)
+    return [
+        Line(_with_host(line.text, host, number), line.where)
+        for number, host in enumerate(hosts)
+        for line in group
+    ]
+
+
+def _with_host(text: str, host: str, number: int) -> str:
+    return text.replace("$host", host).replace("!host", host).replace("#host", str(number))

@@ -1,0 +1,419 @@
+"""A run to a Workload: one job for each workload on each SD.
+
+Knows what vdbench's words mean for a job, what is said about a difference, and what is refused.
+Touches no device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench.common import Seek, Sizes
+from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
+from loadstone.formats.vdbench.pace import SECOND_NS, paces
+from loadstone.formats.vdbench.place import Access, Hits, place
+from loadstone.formats.vdbench.values import shown
+from loadstone.workload.model import (
+    Amount,
+    Job,
+    Note,
+    NoteKind,
+    TargetName,
+    Workload,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.expand import Run, Work
+    from loadstone.formats.vdbench.pace import Pace
+    from loadstone.formats.vdbench.read import ParameterFile
+
+_DIRECT: Final = ("o_direct", "directio")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is not in the file: a rate that follows from earlier runs, and what is permitted."""
+
+    rate_iops: float | None = None
+    observed: tuple[float, ...] | None = None
+    """What each workload of the run did of all I/Os in the maximum of its curve."""
+    allow_exec: bool = False
+
+
+@dataclass(slots=True)
+class _Lowering:
+    """One run on its way."""
+
+    file: ParameterFile
+    run: Run
+    notes: list[Note]
+
+    def note(self, where: Where, text: str, kind: NoteKind = "changed") -> None:
+        """Say something once."""
+        made = Note(where=where, text=text, kind=kind)
+        if made not in self.notes:
+            self.notes.append(made)
+
+
+def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload:
+    """Return the Workload of a run.
+
+    Raises RefusedError, with file, line and keyword, for what is understood and not done.
+    """
+    given = given or Given()
+    if run.file_works:
+        raise RefusedError(
+            "file system workloads are read and listed, and cannot be run yet",
+            where=run.definition.where,
+            hint="use sd= and wd= on large files for reads and writes",
+        )
+    making = _Lowering(file, run, list(file.notes))
+    _check_hosts(making)
+    pace = paces(run, given.rate_iops, given.observed)
+    jobs: list[Job] = []
+    for work, its_pace in zip(run.works, pace, strict=True):
+        jobs += _jobs(making, work, its_pace)
+    jobs = _bounded(making, jobs)
+    jobs = _commands(making, jobs, given)
+    return Workload(
+        name=run.title,
+        jobs=tuple(jobs),
+        notes=tuple(making.notes),
+        global_options=_facts(run),
+        sources=file.sources,
+    )
+
+
+def _facts(run: Run) -> dict[str, str]:
+    """Return what reports in vdbench's shape say about a run, besides what was measured."""
+    return {
+        "rd": run.name,
+        "loops": run.loops,
+        "iorate": str(run.rate) if run.point is None else "point",
+        "controlled": "yes" if run.is_controlled else "no",
+        "elapsed": str(run.times.elapsed),
+        "warmup": str(run.times.warmup),
+        "interval": str(run.times.interval),
+    }
+
+
+def _check_hosts(making: _Lowering) -> None:
+    hosts = making.file.hosts
+    if len(hosts) > 1:
+        raise RefusedError(
+            f"{len(hosts)} hosts are not supported: load is generated on this machine only",
+            where=hosts[1].where,
+            hint="keep one hd=",
+        )
+    if hosts[0].mount is not None:
+        raise RefusedError("mount= is not supported", where=hosts[0].at["mount"], hint="mount before the run")
+    if not hosts[0].is_local:
+        making.note(hosts[0].where, f"hd={hosts[0].name} is taken for this machine: nothing runs elsewhere")
+
+
+def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
+    """Return the jobs of a workload on an SD: one, or one for each of its streams."""
+    run, workload, storage = making.run, work.workload, work.storage
+    turn = run.turn
+    sizes = _sizes(work, turn.number("xfersize"))
+    seek = _seek(workload.seekpct, turn.number("seekpct"))
+    reads = workload.rdpct if turn.number("rdpct") is None else turn.number("rdpct") or 0.0
+    hits = _hits(work, run)
+    spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
+    threads = int(turn.number("threads") or storage.threads)
+    mine = _threads(making, work, threads)
+    fields: dict[str, Any] = {
+        "name": f"{workload.name}.{storage.name}",
+        "where": workload.where,
+        "set_at": {**_places(work), **_timed_at(run)},
+        "own_options": _own(work, (sizes, seek, reads, hits), threads),
+        "targets": (TargetName(path=storage.lun, written=storage.lun),),
+        "ioengine": "io_uring",
+        "iodepth": mine,
+        "offset": spot.offset,
+        "size": spot.size,
+        "ramp_ns": run.times.ramp * SECOND_NS,
+        "runtime_ns": run.times.measured * SECOND_NS,
+        "time_based": True,
+        **_open(making, work),
+        **_payload(making, work, sizes, reads),
+        **pace.fields(reads / 100),
+    }
+    fields |= _verified(making, work, reads)
+    fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verify" in fields)
+    if seek.ends:
+        fields |= {"time_based": False, "ramp_ns": run.times.warmup * SECOND_NS}
+        fields["runtime_ns"] = run.times.elapsed * SECOND_NS
+    if seek.anywhere:
+        making.note(
+            workload.at.get("seekpct", workload.where),
+            "seqnz: the walk begins at the start of its range, not at a random place",
+        )
+    if not workload.streams:
+        return [Job(**fields)]
+    return _streams(work, Job(**fields), sizes)
+
+
+def _places(work: Work) -> dict[str, Where]:
+    """Return where the fields of a job were written."""
+    workload, storage = work.workload, work.storage
+    found = {
+        "targets": storage.at["lun"],
+        "size": storage.at.get("size", storage.where),
+        "iodepth": storage.at.get("threads", storage.where),
+        "offset": workload.at.get("range") or storage.at.get("range") or storage.where,
+        "direct": workload.at.get("openflags") or storage.at.get("openflags") or storage.where,
+        "bs": workload.at.get("xfersize", workload.where),
+        "rw": workload.at.get("rdpct", workload.where),
+    }
+    return found | {"rows": found["bs"], "bssplit": found["bs"], "random_distribution": found["offset"]}
+
+
+def _timed_at(run: Run) -> dict[str, Where]:
+    where = run.definition.where
+    at = run.definition.at
+    return {
+        "runtime_ns": at.get("elapsed", where),
+        "ramp_ns": at.get("warmup", where),
+        "rate_iops": at.get("iorate", where),
+    }
+
+
+def _sizes(work: Work, looped: float | None) -> Sizes:
+    return work.workload.xfersize if looped is None else Sizes(((int(looped), 100.0),))
+
+
+def _seek(asked: Seek, looped: float | None) -> Seek:
+    if looped is None:
+        return asked
+    return Seek(0.0, ends=True) if looped == -1 else replace(asked, percent=looped, ends=False)
+
+
+def _hits(work: Work, run: Run) -> Hits:
+    reads, writes = (
+        default if (looped := run.turn.number(word)) is None else looped
+        for word, default in (("rhpct", work.workload.rhpct), ("whpct", work.workload.whpct))
+    )
+    area = run.turn.number("hitarea")
+    return Hits(reads, writes, int(work.storage.hitarea if area is None else area))
+
+
+def _threads(making: _Lowering, work: Work, threads: int) -> int:
+    """Return the threads of an SD that serve one workload: they are shared by those on the SD."""
+    beside = [one for one in making.run.works if one.storage.name == work.storage.name]
+    if len(beside) == 1:
+        return threads
+    if threads < len(beside):
+        raise RefusedError(
+            f"the {threads} threads of sd={work.storage.name} are fewer than its {len(beside)} workloads",
+            where=work.storage.at.get("threads", work.storage.where),
+            hint=f"use threads={len(beside)} or more",
+        )
+    making.note(
+        work.storage.where,
+        f"the {threads} threads of sd={work.storage.name} are divided over its {len(beside)} workloads; "
+        "in vdbench each serves all of them",
+    )
+    position = next(index for index, one in enumerate(beside) if one is work)
+    return threads // len(beside) + (position < threads % len(beside))
+
+
+def _open(making: _Lowering, work: Work) -> dict[str, Any]:
+    """Return how the SD is opened: the run's flags before the workload's before the SD's."""
+    run, workload, storage = making.run.definition, work.workload, work.storage
+    flags = storage.openflags
+    where = storage.at.get("openflags", storage.where)
+    for entity in (workload, run):
+        if entity.openflags is not None:
+            flags, where = entity.openflags, entity.at["openflags"]
+    made: dict[str, Any] = {"direct": any(flag in _DIRECT for flag in flags)}
+    if storage.is_raw and not made["direct"]:
+        made["direct"] = True
+        making.note(where, f"{storage.lun} is opened with O_DIRECT, which vdbench on Linux insists on")
+    if "o_sync" in flags or "o_rsync" in flags:
+        made["sync"] = "sync"
+        making.note(where, "O_SYNC is used as asked; vdbench on Linux opens with O_DSYNC", "trap")
+    elif "o_dsync" in flags:
+        made["sync"] = "dsync"
+    if "fsync" in flags:
+        made["end_fsync"] = True
+    if {"clear_cache", "clearcache"} & set(flags):
+        made["invalidate"] = True
+    if not storage.is_raw and storage.size is not None:
+        # A file that is missing or too short is written before the run, as by vdbench's SD_format.
+        made["overwrite"] = True
+    return made
+
+
+def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[str, Any]:
+    """Return what is written."""
+    general = making.file.general
+    made: dict[str, Any] = {}
+    if reads == 100:
+        return made
+    ratio = making.run.turn.number("compratio") or general.compratio or 1.0
+    if ratio > 1:
+        made["compress_percent"] = _reduced(ratio)
+    dedup = work.storage.dedupratio or general.dedupratio or 1.0
+    if dedup > 1:
+        where = work.storage.at.get("dedupratio") or general.at.get("dedupratio") or work.storage.where
+        unit = general.dedupunit
+        if unit is None:
+            raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
+        if sizes.smallest_bytes != unit or sizes.largest_bytes != unit:
+            raise RefusedError(
+                f"dedupunit={shown(unit)} beside transfers of {shown_sizes(sizes)} is not supported",
+                where=general.at["dedupunit"],
+                hint="use one transfer size, the same as dedupunit=",
+            )
+        made["dedupe_percent"] = _reduced(dedup)
+        making.note(
+            where,
+            f"{made['dedupe_percent']}% of the writes repeat an earlier one, wherever they go; vdbench "
+            "repeats by address",
+        )
+    return made
+
+
+def _reduced(ratio: float) -> int:
+    """Return the percentage that a ratio of n:1 takes away."""
+    return round(100 * (1 - 1 / ratio))
+
+
+def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
+    """Return how data is verified."""
+    asked = making.file.general.validate
+    if not asked or asked == ("no",):
+        return {}
+    where = making.file.general.at["validate"]
+    for word in asked:
+        if word not in ("yes", "no_preread"):
+            raise RefusedError(
+                f"validate={word} is not supported", where=where, hint="use validate=yes or no_preread"
+            )
+    if work.storage.offset or work.storage.align:
+        raise InputError(
+            "validate= excludes offset= and align=", where=work.storage.where, hint="remove one of them"
+        )
+    making.note(
+        where,
+        "every 512 bytes are stamped and what is read is checked; what was written is read back once at "
+        "the end, not before each write",
+    )
+    return {"verify": "crc32c", "do_verify": reads < 100}
+
+
+def _streams(work: Work, job: Job, sizes: Sizes) -> list[Job]:
+    """Divide a job over the equal parts of its range, its threads likewise."""
+    workload, count = work.workload, work.workload.streams
+    where = workload.at["streams"]
+    if job.size is None or job.size.bytes is None or job.offset is None or job.offset.bytes is None:
+        raise RefusedError(
+            f"streams= needs to know the size of sd={work.storage.name}",
+            where=where,
+            hint="add size= to the SD",
+        )
+    depth = job.iodepth or 1
+    if depth % count:
+        raise InputError(
+            f"{depth} threads are not a multiple of {count} streams",
+            where=where,
+            hint=f"use threads={depth - depth % count + count}",
+        )
+    part = job.size.bytes // count // sizes.largest_bytes * sizes.largest_bytes
+    if part < 2 * sizes.largest_bytes:
+        raise InputError(f"a part of {part} bytes has no room for two blocks", where=where)
+    rates = tuple(None if rate is None else rate / count for rate in job.rate_iops)
+    return [
+        job.model_copy(
+            update={
+                "name": f"{job.name}.{number + 1}",
+                "offset": Amount(bytes=job.offset.bytes + number * part),
+                "size": Amount(bytes=part),
+                "iodepth": depth // count,
+                "rate_iops": rates,
+            }
+        )
+        for number in range(count)
+    ]
+
+
+def _bounded(making: _Lowering, jobs: list[Job]) -> list[Job]:
+    """Let a run end by its data: `maxdata=`, and workloads that stop at the end of their SD."""
+    ending = [job for job in jobs if job.time_based is False]
+    if ending and len(ending) < len(jobs):
+        if len(ending) > 1:
+            raise RefusedError(
+                "several workloads with seekpct=eof beside others without are not supported",
+                where=ending[1].where,
+                hint="let all of them, or one, stop at the end",
+            )
+        jobs = [job.model_copy(update={"exitall": True}) if job is ending[0] else job for job in jobs]
+    for limit in making.run.definition.maxdata:
+        where = making.run.definition.where
+        jobs = [_limited(making, jobs, limit.amount, limit.of, where)]
+    return jobs
+
+
+def _limited(making: _Lowering, jobs: Sequence[Job], amount: float, of: str, where: Where) -> Job:
+    job = jobs[0]
+    does = {"read": 100.0, "write": 0.0}.get(of)
+    reads = float(job.own_options["rdpct"])
+    if len(jobs) > 1 or (does is not None and reads != does):
+        raise RefusedError(
+            "maxdata= over several workloads or SDs, or over one direction of a mix, is not supported",
+            where=where,
+            hint="use elapsed=",
+        )
+    size = making.run.works[0].storage.size
+    if amount < 100 and size is None:
+        raise RefusedError(
+            "maxdata= as a multiple of the SDs needs their size", where=where, hint="add size= to the SD"
+        )
+    total = int(amount * (size or 0)) if amount < 100 else int(amount)
+    making.note(where, "maxdata= counts from the start of the run, warmup included")
+    return job.model_copy(update={"time_based": False, "io_size": Amount(bytes=total)})
+
+
+def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
+    """Put the commands of a run before and after it, where they are permitted."""
+    definition = making.run.definition
+    update: dict[str, Any] = {}
+    for word, field in (("startcmd", "exec_prerun"), ("endcmd", "exec_postrun")):
+        command = getattr(definition, word)
+        if command is None:
+            continue
+        where = definition.at[word]
+        if not given.allow_exec:
+            raise RefusedError(
+                f"{word}= would run {command!r}", where=where, hint="permit it with --allow-exec"
+            )
+        if "$" in command:
+            making.note(where, "a $name in the command is the shell's: vdbench would put in $output", "trap")
+        update[field] = command
+        update["set_at"] = {**update.get("set_at", jobs[0].set_at), field: where}
+    return [jobs[0].model_copy(update=update), *jobs[1:]] if update else jobs
+
+
+def _own(work: Work, asked: tuple[Sizes, Seek, float, Hits], threads: int) -> dict[str, str]:
+    """Return what reports in vdbench's shape say about a workload on an SD."""
+    sizes, seek, reads, hits = asked
+    return {
+        "wd": work.workload.name,
+        "sd": work.storage.name,
+        "lun": work.storage.lun,
+        "xfersize": str(sizes.pairs[0][0]),
+        "xfersizes": shown_sizes(sizes),
+        "threads": str(threads),
+        "rdpct": f"{reads:g}",
+        "rhpct": f"{hits.reads:g}",
+        "whpct": f"{hits.writes:g}",
+        "seekpct": "-1" if seek.ends else f"{seek.percent:g}",
+        **({"skew": f"{work.share:g}"} if work.share is not None else {}),
+        **({"size": str(work.storage.size)} if work.storage.size is not None else {}),
+    }

@@ -1,0 +1,142 @@
+"""Which I/Os a workload mixes, and how a job says it: sizes, directions, random and sequential.
+
+Knows when shares, sizes and addresses depend on each other and must be rows. Knows no rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadstone.errors import RefusedError
+from loadstone.formats.vdbench.common import SECTOR_BYTES
+from loadstone.formats.vdbench.values import shown
+from loadstone.workload.model import BlockSizes, FixedSize, Row, SizeShare, SizeTable
+
+if TYPE_CHECKING:
+    from loadstone.formats.vdbench.common import Seek, Sizes
+    from loadstone.formats.vdbench.expand import Work
+    from loadstone.formats.vdbench.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Sizes, where the next I/O goes, and the percent of reads."""
+
+    sizes: Sizes
+    seek: Seek
+    reads: float
+
+
+def addresses(work: Work, mix: Mix, spot: Place, *, verified: bool) -> dict[str, Any]:
+    """Return which I/O goes where.
+
+    Mixes whose parts depend on each other become rows: reads and writes of a sequential walk share
+    one position, a random address is a multiple of its own size.
+    """
+    workload = work.workload
+    one_way = mix.reads in (0.0, 100.0)
+    random = mix.seek.percent == 100
+    if workload.stride is not None:
+        return _strided(work, mix)
+    spread = (spot.reads, spot.writes, None)
+    plain = (random and (any(spread) or verified or len(mix.sizes.pairs) == 1)) or (
+        mix.seek.percent == 0 and one_way
+    )
+    if not plain or mix.reads != int(mix.reads):
+        if verified or any(spread):
+            what = "validate=" if verified else "an uneven spread of addresses"
+            raise RefusedError(
+                f"{what} together with a mix of random and sequential, or of reads and writes in one walk, "
+                "is not supported",
+                where=workload.at.get("seekpct", workload.where),
+                hint="use seekpct=100, or rdpct=0 or 100, without fractions",
+            )
+        return {"rows": _rows(mix, work.storage.align)}
+    made: dict[str, Any] = _sized(mix.sizes)
+    made["rw"] = _direction(mix)
+    if made["rw"].endswith("rw"):
+        made["rwmix_read_percent"] = int(mix.reads)
+    if random:
+        made["norandommap"] = True
+        made["random_distribution"] = spread
+        if work.storage.align:
+            made["blockalign_bytes"] = (work.storage.align,) * 3
+    return made
+
+
+def _direction(mix: Mix) -> str:
+    way = "read" if mix.reads == 100 else "write" if mix.reads == 0 else "rw"
+    return f"rand{way}" if mix.seek.percent == 100 else way
+
+
+def _sized(sizes: Sizes) -> dict[str, Any]:
+    entries = _each(sizes)
+    if len(entries) == 1:
+        return {"bs": (FixedSize(bytes=entries[0][0]),) * 3}
+    table: BlockSizes = SizeTable(entries=tuple(SizeShare(size, share) for size, share in entries))
+    return {"bssplit": (table,) * 3}
+
+
+def _each(sizes: Sizes) -> list[tuple[int, float]]:
+    """Return every size with its percent."""
+    if not sizes.step_bytes:
+        return list(sizes.pairs)
+    found = range(sizes.smallest_bytes, sizes.largest_bytes + 1, sizes.step_bytes)
+    return [(size, 100 / len(found)) for size in found]
+
+
+def _rows(mix: Mix, align_bytes: int) -> tuple[Row, ...]:
+    """Return rows; a share with a fraction is two rows, one with all and one with none of it."""
+    made = []
+    for size, percent in _each(mix.sizes):
+        for reads, read_part in _parts(mix.reads):
+            for random, random_part in _parts(mix.seek.percent):
+                part = percent * read_part * random_part
+                if part:
+                    made.append(
+                        Row(
+                            percent=part,
+                            bytes=size,
+                            read_percent=reads,
+                            random_percent=random,
+                            align_bytes=align_bytes or size if random else SECTOR_BYTES,
+                        )
+                    )
+    return tuple(made)
+
+
+def _parts(percent: float) -> list[tuple[int, float]]:
+    """Return a percentage as whole ones and their parts of the I/Os."""
+    if percent == int(percent):
+        return [(int(percent), 1.0)]
+    return [(100, percent / 100), (0, 1 - percent / 100)]
+
+
+def _strided(work: Work, mix: Mix) -> dict[str, Any]:
+    """Return a walk that skips the same number of bytes each time."""
+    workload = work.workload
+    low, high = workload.stride or (0, 0)
+    where = workload.at["stride"]
+    if low != high or mix.seek.percent != 100 or len(mix.sizes.pairs) > 1 or mix.reads not in (0.0, 100.0):
+        raise RefusedError(
+            "stride= is supported with one distance, seekpct=100, one transfer size, and reads or writes "
+            "alone",
+            where=where,
+            hint="write stride=(n,n)",
+        )
+    return {
+        **_sized(mix.sizes),
+        "rw": "read" if mix.reads == 100 else "write",
+        "rw_number": low,
+    }
+
+
+def shown_sizes(sizes: Sizes) -> str:
+    """Write transfer sizes as a parameter file does."""
+    if sizes.step_bytes:
+        low, high = sizes.smallest_bytes, sizes.largest_bytes
+        return f"({shown(low)},{shown(high)},{shown(sizes.step_bytes)})"
+    if len(sizes.pairs) == 1:
+        return shown(sizes.pairs[0][0])
+    return "(" + ",".join(f"{shown(size)},{share:g}" for size, share in sizes.pairs) + ")"

@@ -1,0 +1,204 @@
+"""When the I/Os of a run start: rates, shares of them, arrivals, rates that change.
+
+Knows what each workload of a run gets of its rate. Knows no address and no size.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench.rundef import RATE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.formats.vdbench.expand import Run
+    from loadstone.formats.vdbench.rundef import RunDefinition
+
+SECOND_NS: Final = 1_000_000_000
+MAX_STEPS: Final = 20_000
+_WEIGHTS: Final = 1000
+_FLOW: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One workload on one SD: I/Os per second (None: as many as it can), or a weight among others."""
+
+    iops: float | None = None
+    weight: int | None = None
+    flow: int = _FLOW
+    process: Literal["linear", "poisson"] = "poisson"
+    profile: tuple[tuple[int, float], ...] = ()
+
+    def fields(self, read_share: float) -> dict[str, Any]:
+        """Return the fields of a job, of which a share is reads."""
+        made: dict[str, Any] = {}
+        if self.weight is not None:
+            made.update(flow=self.weight, flow_id=self.flow)
+        if self.iops is not None:
+            parts = (self.iops * read_share, self.iops * (1 - read_share))
+            made.update(
+                rate_iops=(parts[0] or None, parts[1] or None, None),
+                rate_process=self.process,
+                rate_profile=self.profile,
+            )
+        return made
+
+
+def paces(run: Run, rate_iops: float | None, observed: Sequence[float] | None) -> list[Pace]:
+    """Return the pace of each workload of a run, in its order.
+
+    `rate_iops`: the rate where it follows from earlier runs. `observed`: what the workloads did of
+    all I/Os when nothing held them, which the points of a curve keep to.
+    """
+    definition = run.definition
+    if run.rate.kind in ("max", "curve") and not definition.arrivals.variable:
+        return _unpaced(run)
+    total, profile = _total(run, rate_iops)
+    process = _process(definition)
+    fixed = sum(_own(run, index) for index in range(len(run.works)))
+    rest = max(0.0, total - fixed)
+    free = [index for index, work in enumerate(run.works) if not work.workload.iorate]
+    shares = _shares(run, free, observed)
+    made = []
+    for index, work in enumerate(run.works):
+        own = work.workload.iorate
+        iops = _own(run, index) if own else rest * shares[index]
+        if iops <= 0:
+            raise InputError(
+                f"nothing is left of the rate for wd={work.workload.name}",
+                where=definition.at.get(RATE, definition.where),
+                hint="raise iorate=, or lower the iorate= of the other workloads",
+            )
+        made.append(Pace(iops, process=process, profile=() if own else profile))
+    return made
+
+
+def _own(run: Run, index: int) -> float:
+    """Return the rate a workload asks for on one of its SDs, 0 when it asks for none."""
+    rate = run.works[index].workload.iorate
+    return 0.0 if rate is None else rate / _many(run, index)
+
+
+def _many(run: Run, index: int) -> int:
+    """Return on how many SDs the workload runs."""
+    workload = run.works[index].workload
+    return sum(1 for work in run.works if work.workload is workload)
+
+
+def _shares(run: Run, free: Sequence[int], observed: Sequence[float] | None) -> dict[int, float]:
+    """Return what each workload without a rate of its own gets of the rest; together 1."""
+    if observed is not None and any(observed[index] for index in free):
+        weights = {index: observed[index] for index in free}
+    else:
+        weights = {
+            index: run.works[index].share or 100 / _workloads(run, free) / _many(run, index) for index in free
+        }
+    whole = sum(weights.values())
+    return {index: weight / whole for index, weight in weights.items()}
+
+
+def _workloads(run: Run, indexes: Sequence[int]) -> int:
+    return len({run.works[index].workload.name for index in indexes})
+
+
+def _unpaced(run: Run) -> list[Pace]:
+    """Return paces of a run as fast as it goes: shares are held where any was asked for."""
+    asked = any(work.workload.skew for work in run.works)
+    weights = _whole([work.share or 1.0 for work in run.works])
+    made = []
+    for index, work in enumerate(run.works):
+        if work.workload.iorate:
+            made.append(Pace(_own(run, index), process=_process(run.definition)))
+        elif asked and len(run.works) > 1:
+            made.append(Pace(weight=weights[index]))
+        else:
+            made.append(_beside(run, index))
+    return made
+
+
+def _beside(run: Run, index: int) -> Pace:
+    """Return the pace of a workload among others on the same SD: its threads serve them in turn."""
+    storage = run.works[index].storage.name
+    if sum(work.storage.name == storage for work in run.works) == 1:
+        return Pace()
+    order = list(dict.fromkeys(work.storage.name for work in run.works))
+    return Pace(weight=1, flow=_FLOW + 1 + order.index(storage))
+
+
+def _whole(shares: Sequence[float]) -> list[int]:
+    """Return whole numbers in the proportion of shares."""
+    numbers = [max(1, round(share * _WEIGHTS)) for share in shares]
+    common = math.gcd(*numbers)
+    return [number // common for number in numbers]
+
+
+def _process(definition: RunDefinition) -> Literal["linear", "poisson"]:
+    if definition.arrivals.kind == "uniform":
+        raise RefusedError(
+            "uniformly drawn gaps between I/Os are not supported",
+            where=definition.at["arrivals"],
+            hint="use exponential (the default) or deterministic",
+        )
+    return "linear" if definition.arrivals.kind == "deterministic" else "poisson"
+
+
+def _total(run: Run, rate_iops: float | None) -> tuple[float, tuple[tuple[int, float], ...]]:
+    """Return the rate of a run and its profile over time."""
+    definition = run.definition
+    if definition.arrivals.spike:
+        raise RefusedError(
+            "all I/Os of a second at once (spike) are not supported",
+            where=definition.at["arrivals"],
+            hint="use distribution=variable",
+        )
+    if definition.arrivals.variable:
+        return _variable(run)
+    if run.rate.kind == "number":
+        return run.rate.value, ()
+    if rate_iops is None:
+        raise InputError(
+            f"{run.rate} of what no run before it has measured",
+            where=definition.at.get(RATE, definition.where),
+            hint="put a run with iorate=max before it",
+        )
+    return rate_iops, ()
+
+
+def _variable(run: Run) -> tuple[float, tuple[tuple[int, float], ...]]:
+    """Return the highest of the rates, and the steps between them until the run ends."""
+    definition = run.definition
+    where = definition.at.get(RATE, definition.where)
+    found = definition.iorate
+    if len(found) % 2 or any(rate.kind != "number" for rate in found):
+        raise InputError(
+            "distribution=variable needs pairs of a rate and seconds",
+            where=where,
+            hint="write iorate=(1000,10,200,5)",
+        )
+    pairs = [(rate.value, int(time.value)) for rate, time in zip(found[::2], found[1::2], strict=True)]
+    highest = max(rate for rate, _ in pairs)
+    length_s = run.times.ramp + run.times.measured
+    if highest <= 0 or any(time < 1 for _, time in pairs):
+        raise InputError("every rate needs at least a second, and one must be above 0", where=where)
+    if sum(time for _, time in pairs) > run.times.elapsed:
+        raise InputError(
+            f"the rates take {sum(time for _, time in pairs)} s, the run {run.times.elapsed} s",
+            where=where,
+            hint="raise elapsed=",
+        )
+    steps: list[tuple[int, float]] = []
+    at = 0
+    while at < length_s:
+        for rate, time in pairs:
+            steps += [(at * SECOND_NS, rate / highest), ((at + time) * SECOND_NS, rate / highest)]
+            at += time
+        if len(steps) > MAX_STEPS:
+            raise RefusedError(
+                f"more than {MAX_STEPS // 2} changes of the rate are not supported", where=where
+            )
+    return highest, tuple(steps)

@@ -1,0 +1,290 @@
+"""Parameter files in: sources to everything they define.
+
+Knows the order of the sections, what `default` entries do, and what a name must be. Expands no
+run and looks at no device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats.suggest import nearest
+from loadstone.formats.vdbench import filesystem, general, rundef, storage, workload
+from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
+from loadstone.formats.vdbench.general import General, Host
+from loadstone.formats.vdbench.grammar import parameters
+from loadstone.formats.vdbench.keyword import Draft, Table
+from loadstone.formats.vdbench.lines import Line, LineReader, decode, repeated
+from loadstone.formats.vdbench.rundef import Loop, MaxData, RunDefinition
+from loadstone.formats.vdbench.storage import Storage
+from loadstone.formats.vdbench.values import name
+from loadstone.formats.vdbench.workload import WorkloadDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.formats.vdbench.grammar import Parameter
+    from loadstone.workload.model import Note
+
+LOCALHOST: Final = "localhost"
+_RD_DEFAULT_REFUSES: Final = ("format",)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """The bytes of a parameter file, e.g. from standard input; includes are relative to `directory`."""
+
+    text: bytes
+    name: str = "<text>"
+    directory: Path = field(default_factory=Path)
+
+
+Source = Path | TextSource
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFile:
+    """Everything parameter files define, in the order it was written."""
+
+    name: str
+    general: General
+    hosts: tuple[Host, ...]
+    storages: tuple[Storage, ...]
+    workloads: tuple[WorkloadDefinition, ...]
+    default_workload: WorkloadDefinition
+    """What a run definition without `wd=` uses: the defaults as they were at the end."""
+    file_systems: tuple[FileSystem, ...]
+    file_workloads: tuple[FileWorkload, ...]
+    default_file_workload: FileWorkload
+    runs: tuple[RunDefinition, ...]
+    notes: tuple[Note, ...]
+    sources: dict[str, bytes]
+
+    @property
+    def on_files(self) -> bool:
+        """Whether it is about file systems and not SDs."""
+        return bool(self.file_systems or self.file_workloads)
+
+
+def read(
+    sources: Sequence[Source],
+    *,
+    variables: Mapping[str, str] | None = None,
+    variables_where: Where | None = None,
+) -> ParameterFile:
+    """Read parameter files, one after the other as if they were one.
+
+    `variables`: values of `$name`. Raises InputError for what cannot be read and RefusedError for
+    what is understood and not done, each with file, line, keyword and a hint.
+    """
+    reader = LineReader(variables or {})
+    lines: list[Line] = []
+    for source in sources:
+        if isinstance(source, Path):
+            lines += reader.file(source)
+        else:
+            reader.sources[source.name] = source.text
+            lines += reader.text(decode(source.text, source.name), source.name, source.directory)
+    reader.refuse_unused(variables_where or Where("command line", option="--set"))
+    lines = repeated(lines, _host_labels(lines))
+    sections = _Sections()
+    for parameter in parameters(lines):
+        sections.take(parameter)
+    return sections.finish(_name(sources), reader.sources)
+
+
+def _name(sources: Sequence[Source]) -> str:
+    first = sources[0]
+    return first.stem if isinstance(first, Path) else first.name
+
+
+def _host_labels(lines: Sequence[Line]) -> list[str]:
+    """Read hosts alone: they must be known before the lines that name them can be read."""
+    if not any("host" in line.text for line in lines):
+        return [LOCALHOST]
+    sections = _Sections()
+    before = takewhile(
+        lambda line: not line.text.lower().startswith(("sd=", "fsd=", "wd=", "fwd=", "rd=")), lines
+    )
+    for parameter in parameters(list(before)):
+        if parameter.keyword in _SECTION["hd"].ends:
+            break
+        sections.take(parameter)
+    return [host.name for host in sections.all_hosts()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A section of a file: its keywords, which entity it holds, and what ends it."""
+
+    table: Table
+    title: str
+    opens: tuple[str, ...]
+    """Keywords that begin an entity."""
+    ends: frozenset[str]
+    """Keywords that begin a later section."""
+
+
+def _section(table: Table, title: str, opens: str, ends: str) -> _Section:
+    return _Section(table, title, tuple(opens.split()), frozenset(ends.split()))
+
+
+_SECTION: Final = {
+    "general": _section(general.GENERAL, "general parameters", "", "hd host rg sd fsd wd fwd rd"),
+    "hd": _section(general.HOST, "hosts (hd=)", "hd host", "rg sd fsd wd fwd rd"),
+    "rg": _section(general.REPLAY, "replay groups (rg=)", "rg", "sd fsd wd fwd rd"),
+    "sd": _section(storage.SD, "storage (sd=)", "sd", "wd fwd rd"),
+    "fsd": _section(filesystem.FSD, "file systems (fsd=)", "fsd", "sd wd fwd rd"),
+    "wd": _section(workload.WD, "workloads (wd=)", "wd", "fwd rd"),
+    "fwd": _section(filesystem.FWD, "file system workloads (fwd=)", "fwd", "wd rd"),
+    "rd": _section(rundef.RD, "runs (rd=)", "rd", ""),
+}
+_ORDER: Final = "the order is: general, hd, sd, wd, rd; for file systems: general, hd, fsd, fwd, rd"
+
+
+class _Sections:
+    """Where reading stands: the section, the entity in it, and all those before."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.drafts: dict[str, list[tuple[str, Where, Draft]]] = {key: [] for key in _SECTION}
+        self.defaults = {key: Draft() for key in _SECTION}
+        self._at = "general"
+        self._draft = self.defaults["general"]
+        self._is_default = False
+
+    def take(self, parameter: Parameter) -> None:
+        """Put one parameter where it belongs."""
+        word = parameter.keyword
+        if word in _SECTION[self._at].ends:
+            self._at = "hd" if word == "host" else word
+            self._begin(parameter)
+        elif word in _SECTION[self._at].opens:
+            self._begin(parameter)
+        else:
+            self._set(parameter)
+
+    def _begin(self, parameter: Parameter) -> None:
+        label = name(parameter) if parameter.keyword != "host" else parameter.pieces[-1]
+        self._is_default = label == "default"
+        if self._is_default:
+            self._draft = self.defaults[self._at]
+            return
+        self._draft = self.defaults[self._at].copy()
+        if parameter.keyword == "host" and len(parameter.pieces) > 1:
+            self._draft.values["system"] = parameter.pieces[0]  # The old form: host=(system,label).
+        self.drafts[self._at].append((label, parameter.where, self._draft))
+        if self._at == "rg":
+            raise RefusedError("replay is not supported", where=parameter.where)
+
+    def _set(self, parameter: Parameter) -> None:
+        section = _SECTION[self._at]
+        row = section.table.find(parameter.keyword)
+        if row is None:
+            raise self._misplaced(parameter)
+        if self._at == "rd" and self._is_default and row.name in _RD_DEFAULT_REFUSES:
+            raise parameter.error(f"{row.name}= must not stand in rd=default")
+        if self._at == "sd" and self._is_default and row.name == "lun":
+            raise parameter.error("lun= must not stand in sd=default")
+        loop = rundef.loop_of(row)
+        if loop is not None and row.read is not None:
+            loops = dict(self._draft.values.get("loops", {}))
+            loops.pop(loop, None)  # The order is that of the last time each was written.
+            loops[loop] = Loop(row.read(parameter), parameter.where)  # type: ignore[arg-type] # a loop's reader
+            self._draft.values["loops"] = loops
+            return
+        if row.name == "lun" and "lun" in self._draft.at:
+            raise RefusedError(
+                "several lun= for several hosts are not supported",
+                where=parameter.where,
+                hint="one process generates all load: keep the lun of this host",
+            )
+        section.table.apply(parameter, self._draft, self.notes)
+
+    def _misplaced(self, parameter: Parameter) -> InputError:
+        """Say where a keyword belongs that is none of this section, or what is near it."""
+        word, here = parameter.keyword, _SECTION[self._at]
+        homes = [one for key, one in _SECTION.items() if key != self._at]
+        for one in homes:
+            if word in one.opens:
+                return parameter.error(
+                    f"{one.title} must stand before {here.title}",
+                    "sd= and fsd= exclude each other" if {word, self._at} <= {"sd", "fsd"} else _ORDER,
+                )
+        close = nearest(word, [row.name for row in here.table.rows if not row.refused], limit=0)
+        for one in homes:
+            found = one.table.find(word)
+            if close is None and found is not None and found.name == word:
+                close = f"{word}= belongs to {one.title}; {_ORDER}"
+        return parameter.error(f"{word!r} is no keyword of a {here.table.what}", close)
+
+    def all_hosts(self) -> list[Host]:
+        """Return the hosts, `clients=` unfolded; this machine when none is given."""
+        found: list[Host] = []
+        for label, where, draft in self.drafts["hd"]:
+            host = Host(label, where, draft.at, **_fields(draft))
+            many = host.clients > 1
+            names = [f"{label}_cl{number}" if many else label for number in range(host.clients)]
+            found += [replace(host, name=one, clients=1) for one in names]
+        where = Where("the default")
+        return found or [Host(LOCALHOST, where, {})]
+
+    def finish(self, file_name: str, sources: dict[str, bytes]) -> ParameterFile:
+        """Make entities of the drafts. Raises InputError for what is missing or given twice."""
+        nowhere = Where(next(iter(sources), "<text>"))
+        runs = [_run(*made) for made in self.drafts["rd"]]
+        if not runs:
+            raise InputError("there is no run definition", where=nowhere, hint="add rd=rd1,wd=...")
+        storages = [Storage(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["sd"]]
+        workloads = tuple(WorkloadDefinition(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["wd"])
+        file_systems = [FileSystem(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["fsd"]]
+        file_workloads = tuple(FileWorkload(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["fwd"])
+        for storage_ in storages:
+            if not storage_.lun:
+                raise InputError(
+                    f"sd={storage_.name} has no lun=", where=storage_.where, hint="add lun=/PATH"
+                )
+        for kind in ("wd", "fwd", "rd"):
+            _once(kind, self.drafts[kind])
+        default_wd, default_fwd = self.defaults["wd"], self.defaults["fwd"]
+        found_general = self.defaults["general"]
+        return ParameterFile(
+            name=file_name,
+            general=General(at=found_general.at, **_known(General, found_general)),
+            hosts=tuple(self.all_hosts()),
+            storages=tuple(storage.numbered(storages)),
+            workloads=workloads,
+            default_workload=WorkloadDefinition("default", nowhere, default_wd.at, **_fields(default_wd)),
+            file_systems=tuple(filesystem.numbered(file_systems)),
+            file_workloads=file_workloads,
+            default_file_workload=FileWorkload("default", nowhere, default_fwd.at, **_fields(default_fwd)),
+            runs=tuple(runs),
+            notes=tuple(self.notes),
+            sources=sources,
+        )
+
+
+def _fields(draft: Draft) -> dict[str, Any]:
+    return {key: value for key, value in draft.values.items() if ":" not in key}
+
+
+def _known(kind: type[General], draft: Draft) -> dict[str, Any]:
+    """Return the fields a class has: some keywords are checked and need no place."""
+    return {key: value for key, value in draft.values.items() if key in kind.__dataclass_fields__}
+
+
+def _run(label: str, where: Where, draft: Draft) -> RunDefinition:
+    limits = tuple(value for value in draft.values.values() if isinstance(value, MaxData))
+    return RunDefinition(label, where, draft.at, maxdata=limits, **_fields(draft))
+
+
+def _once(kind: str, found: Sequence[tuple[str, Where, Draft]]) -> None:
+    seen: set[str] = set()
+    for label, where, _ in found:
+        if label in seen:
+            raise InputError(f"there are two {kind}={label}", where=where, hint="give one another name")
+        seen.add(label)

@@ -1,0 +1,120 @@
+"""Storage definitions: `sd=`.
+
+Knows the keywords and the numbering of `count=`. Looks at no path.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError
+from loadstone.formats.vdbench import common
+from loadstone.formats.vdbench.keyword import Keyword, Table
+from loadstone.formats.vdbench.values import name, names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.common import Span
+    from loadstone.formats.vdbench.grammar import Parameter
+
+DEFAULT_THREADS: Final = 8
+DEFAULT_HITAREA_BYTES: Final = 1 << 20
+_MASK: Final = re.compile(r"%(0?\d{0,2})d")
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A file or device. `size` None: what is there."""
+
+    name: str
+    where: Where
+    at: Mapping[str, Where]
+    lun: str = ""
+    hosts: tuple[str, ...] = ("*",)
+    count: tuple[int, int] | None = None
+    size: int | None = None
+    threads: int = DEFAULT_THREADS
+    hitarea: int = DEFAULT_HITAREA_BYTES
+    offset: int = 0
+    align: int = 0
+    openflags: tuple[str, ...] = ()
+    range: Span | None = None
+    dedupratio: float | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether vdbench takes it for a raw device, whose first block is never touched."""
+        return self.lun.startswith("/dev")
+
+
+def _size(parameter: Parameter) -> int:
+    found = common.divided(parameter)
+    if found < common.SECTOR_BYTES:
+        raise parameter.error(f"{found} bytes are less than a sector")
+    return found
+
+
+SD: Final = Table(
+    "storage definition (sd=)",
+    [
+        Keyword("host", names, "hosts"),
+        Keyword("hd", names, "hosts", exact=True),
+        Keyword("lun", name),
+        Keyword("count", common.start_and_count),
+        Keyword("size", _size),
+        Keyword("threads", common.divided),
+        Keyword("hitarea", common.sectors),
+        Keyword("offset", common.sectors),
+        Keyword("align", common.sectors),
+        Keyword("kstat", harmless="changes nothing: it is for Solaris"),
+        Keyword("instance", harmless="changes nothing: it is for Solaris"),
+        Keyword(
+            "replay", exact=True, refused="is not supported: traces are not replayed from parameter files"
+        ),
+        Keyword("journal", refused="is not supported: validate= checks within a run"),
+        Keyword("resetlun", refused="is not supported: no SCSI resets are sent"),
+        Keyword("resetbus", refused="is not supported: no SCSI resets are sent"),
+        Keyword("openflags", common.flags),
+        Keyword("range", common.span),
+        Keyword("dedupratio", common.positive, exact=True),
+        Keyword("dedupsets", exact=True, harmless="changes nothing: repeats are drawn, not kept in sets"),
+        Keyword("deduphotsets", exact=True, refused="is not supported: there are no sets of equal blocks"),
+        Keyword("dedupflipflop", exact=True, refused="is not supported: there are no sets of equal blocks"),
+        Keyword("streams", refused="belongs to a workload definition (wd=)"),
+    ],
+)
+
+
+def numbered(found: list[Storage]) -> list[Storage]:
+    """Repeat SDs with `count=`, at the end as vdbench does. Raises InputError for a name given twice."""
+    plain = [storage for storage in found if storage.count is None]
+    for storage in found:
+        if storage.count is not None:
+            first, count = storage.count
+            plain += [
+                replace(
+                    storage,
+                    name=counted(storage.name, number),
+                    lun=counted(storage.lun, number),
+                    count=None,
+                )
+                for number in range(first, first + count)
+            ]
+    seen: set[str] = set()
+    for storage in plain:
+        if storage.name in seen:
+            raise InputError(f"there are two SDs {storage.name!r}", where=storage.where)
+        seen.add(storage.name)
+    return plain
+
+
+def counted(text: str, number: int) -> str:
+    """Put a number into a name: for `%d`, `%03d` or `*`, else behind it."""
+    match = _MASK.search(text)
+    if match:
+        return text[: match.start()] + f"{number:{match[1]}d}" + text[match.end() :]
+    return text.replace("*", str(number)) if "*" in text else f"{text}{number}"

@@ -1,0 +1,211 @@
+"""Values of parameters: numbers with their units, ranges, lists of names, choices.
+
+Knows how vdbench reads a number and unfolds a range. Knows no keyword.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from loadstone.formats.suggest import nearest
+from loadstone.formats.vdbench.grammar import DASH, MAX_VALUES, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NUMBER: Final = re.compile(
+    r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,3})?)(?:([kmgt])b?|(h)|(%)|)", re.IGNORECASE
+)
+_UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LARGEST: Final = float(2**63)
+_NAME_END: Final = re.compile(r"(.*?)(0|[1-9]\d*)\Z")
+HOUR_S: Final = 3600
+MINUTE_S: Final = 60
+
+
+class Number(NamedTuple):
+    """A number, or a percentage."""
+
+    value: float
+    percent: bool = False
+
+
+Reader = Callable[[Parameter], object]
+
+
+def _number(parameter: Parameter, text: str, *, minutes: bool) -> Number:
+    match = _NUMBER.fullmatch(text.strip())
+    value = float(match[1]) if match else _LARGEST
+    if match is None or abs(value) >= _LARGEST:
+        example = "60, 5m or 1h" if minutes else "8, 4k, 1m or 10g"
+        raise parameter.error(f"found {text[:40]!r}, expected a number such as {example}")
+    if match[2]:
+        value *= MINUTE_S if minutes and match[2].lower() == "m" else _UNITS[match[2].lower()]
+    elif match[3]:
+        value *= HOUR_S
+    if abs(value) >= _LARGEST:
+        raise parameter.error(f"{text[:40]} is too large")
+    return Number(value, percent=bool(match[4]))
+
+
+def numbers(parameter: Parameter, *, minutes: bool = False) -> tuple[Number, ...]:
+    """Read one number or a list, ranges unfolded; `minutes`: m stands for minutes."""
+    if not parameter.listed:
+        return (_number(parameter, parameter.text, minutes=minutes),)
+    pieces = list(parameter.pieces)
+    if len(pieces) == 3 and pieces[2].lower() == "d" and DASH not in pieces:
+        pieces.insert(1, DASH)  # (64,1,d) is (64-1,d)
+    found: list[Number] = []
+    at = 0
+    while at < len(pieces):
+        if pieces[at] != DASH:
+            found.append(_number(parameter, pieces[at], minutes=minutes))
+            at += 1
+            continue
+        if not found or at + 1 == len(pieces) or pieces[at + 1] == DASH:
+            raise parameter.error(
+                "found '-' without a number on both sides", hint="a negative number stands alone"
+            )
+        if at + 2 == len(pieces) or pieces[at + 2] == DASH:
+            raise parameter.error("the range has no step", hint="write (1-10,1), or (1-64,d) to double")
+        end = _number(parameter, pieces[at + 1], minutes=minutes)
+        found += _unfolded(parameter, found[-1], end, pieces[at + 2], minutes=minutes)
+        at += 3
+    return tuple(found)
+
+
+def _unfolded(parameter: Parameter, begin: Number, end: Number, step: str, *, minutes: bool) -> list[Number]:
+    """Return what follows `begin` up to `end`."""
+    low, high = begin.value, end.value
+    if begin.percent != end.percent:
+        raise parameter.error("one end of the range is a percentage, the other is not")
+    values: list[float] = []
+    if step.lower() == "d":
+        if low <= 0 or high <= 0:
+            raise parameter.error("doubling needs numbers above 0")
+        factor = 2.0 if low < high else 0.5
+        value = low * factor
+        while low < value <= high or high <= value < low:
+            values.append(value)
+            value *= factor
+    else:
+        by = _number(parameter, step, minutes=minutes).value
+        if by <= 0 or high < low:
+            raise parameter.error(
+                f"the range does not go up: from {low:g} to {high:g} by {by:g}",
+                hint="write the smaller number first, and a step above 0",
+            )
+        if (high - low) / by > MAX_VALUES:
+            raise parameter.error(f"the range has more than {MAX_VALUES} values")
+        count = int((high - low) / by + 1e-9)
+        values = [low + by * step_number for step_number in range(1, count + 1)]
+    return [Number(value, begin.percent) for value in values]
+
+
+def number(parameter: Parameter) -> Number:
+    """Read exactly one number."""
+    return _one(parameter, numbers(parameter))
+
+
+def seconds(parameter: Parameter) -> int:
+    """Read whole seconds; `m` stands for minutes."""
+    found = _one(parameter, numbers(parameter, minutes=True))
+    if found.percent or found.value < 0:
+        raise parameter.error(f"found {parameter.text!r}, expected seconds such as 60, 5m or 1h")
+    return int(found.value)
+
+
+def _one(parameter: Parameter, found: Sequence[Number]) -> Number:
+    if len(found) != 1:
+        raise parameter.error(f"found {len(found)} values, expected one")
+    return found[0]
+
+
+def whole(parameter: Parameter, *, least: int = 0) -> int:
+    """Read one whole number, not a percentage."""
+    found = number(parameter)
+    if found.percent or found.value < least or found.value != int(found.value):
+        raise parameter.error(f"found {parameter.text!r}, expected a whole number of at least {least}")
+    return int(found.value)
+
+
+def percent(parameter: Parameter) -> float:
+    """Read a share of 100, written with or without a percent sign."""
+    found = number(parameter).value
+    if not 0 <= found <= 100:
+        raise parameter.error(f"found {parameter.text!r}, expected a percentage between 0 and 100")
+    return found
+
+
+def name(parameter: Parameter) -> str:
+    """Read one name."""
+    if len(parameter.pieces) != 1 or not parameter.pieces[0].strip():
+        raise parameter.error(f"found {parameter.text[:40]!r}, expected one name")
+    return parameter.pieces[0]
+
+
+def names(parameter: Parameter) -> tuple[str, ...]:
+    """Read names, ranges such as (sd1-sd9) unfolded; `*` stays."""
+    if not parameter.listed:
+        return (parameter.text,)
+    found: list[str] = []
+    pieces = list(parameter.pieces)
+    while pieces:
+        piece = pieces.pop(0)
+        if piece != DASH:
+            found.append(piece)
+            continue
+        if not found or not pieces or pieces[0] == DASH:
+            raise parameter.error("found '-' without a name on both sides", hint='names with "-" need quotes')
+        found += _between(parameter, found[-1], pieces.pop(0))
+    return tuple(found)
+
+
+def _between(parameter: Parameter, first: str, last: str) -> list[str]:
+    low, high = _NAME_END.fullmatch(first), _NAME_END.fullmatch(last)
+    if low is None or high is None or (low[1][-1:].isdigit() or high[1][-1:].isdigit()):
+        raise parameter.error(
+            f"{first}-{last} is no range of names: both must end in a number without leading zeros",
+            hint='a name with "-" in it needs quotes',
+        )
+    if low[1] != high[1]:
+        raise parameter.error(f"the two names of {first}-{last} differ before their numbers")
+    begin, end = int(low[2]), int(high[2])
+    if begin >= end:
+        raise parameter.error(f"the numbers of {first}-{last} do not go up")
+    if end - begin > MAX_VALUES:
+        raise parameter.error(f"{first}-{last} has more than {MAX_VALUES} names")
+    return [f"{low[1]}{number}" for number in range(begin + 1, end + 1)]
+
+
+def texts(parameter: Parameter) -> tuple[str, ...]:
+    """Read values as they stand."""
+    return parameter.pieces if parameter.listed else (parameter.text,)
+
+
+def yes(parameter: Parameter) -> bool:
+    """Read yes or no, of which the first letter counts."""
+    found = name(parameter).lower()
+    if not found.startswith(("y", "n")):
+        raise parameter.error(f"found {found!r}, expected yes or no")
+    return found.startswith("y")
+
+
+def choice(parameter: Parameter, text: str, valid: Sequence[str]) -> str:
+    """Return the valid word that begins with a text; the first one counts."""
+    for word in valid:
+        if text and word.startswith(text.lower()):
+            return word
+    raise parameter.error(f"found {text[:40]!r}", hint=nearest(text, valid))
+
+
+def shown(value: float) -> str:
+    """Write a number as vdbench shows it in the names of runs: 4k, 1m, 0.1."""
+    if value < 1024:
+        return f"{value:.1f}".removesuffix(".0") if value == round(value, 1) else f"{value:g}"
+    for unit, size in reversed(_UNITS.items()):
+        if value >= size:
+            return f"{value / size:.3f}".removesuffix(".000") + unit
+    return f"{value:g}"

@@ -1,0 +1,100 @@
+"""Workload definitions: `wd=`.
+
+Knows the keywords and vdbench's defaults. Does not know which SDs there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.formats.vdbench import common
+from loadstone.formats.vdbench.common import ONE_SIZE, RANDOM, Seek, Sizes
+from loadstone.formats.vdbench.keyword import Keyword, Table
+from loadstone.formats.vdbench.values import name, names, numbers, percent, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.common import Span
+    from loadstone.formats.vdbench.grammar import Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadDefinition:
+    """What I/O is done, and on which SDs. `skew` None: an equal part of what the others leave."""
+
+    name: str
+    where: Where
+    at: Mapping[str, Where]
+    sds: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ("*",)
+    rdpct: int = 100
+    xfersize: Sizes = ONE_SIZE
+    seekpct: Seek = RANDOM
+    rhpct: float = 0.0
+    whpct: float = 0.0
+    skew: float | None = None
+    range: Span | None = None
+    hotband: Span | None = None
+    stride: tuple[int, int] | None = None
+    iorate: float | None = None
+    priority: int | None = None
+    streams: int = 0
+    openflags: tuple[str, ...] | None = None
+
+
+def _reads(parameter: Parameter) -> int:
+    return int(percent(parameter))
+
+
+def _writes(parameter: Parameter) -> int:
+    return 100 - int(percent(parameter))
+
+
+def _skew(parameter: Parameter) -> float | None:
+    return percent(parameter) or None
+
+
+def _stride(parameter: Parameter) -> tuple[int, int]:
+    found = [number.value for number in numbers(parameter)]
+    if len(found) != 2 or not 0 <= found[0] <= found[1]:
+        raise parameter.error(f"found {parameter.text!r}, expected (min,max) in bytes")
+    return int(found[0]), int(found[1])
+
+
+def _streams(parameter: Parameter) -> int:
+    return whole(parameter, least=2)
+
+
+def _priority(parameter: Parameter) -> int:
+    return whole(parameter, least=1)
+
+
+WD: Final = Table(
+    "workload definition (wd=)",
+    [
+        Keyword("sd", names, "sds", exact=True),
+        Keyword("skew", _skew),
+        Keyword("xfersize", common.sizes),
+        Keyword("readpct", _reads, "rdpct"),
+        Keyword("rdpct", _reads),
+        Keyword("writepct", _writes, "rdpct"),
+        Keyword("wrpct", _writes, "rdpct"),
+        Keyword("range", common.span),
+        Keyword("hotband", common.span),
+        Keyword("seekpct", common.seek),
+        Keyword("stride", _stride),
+        Keyword("priority", _priority),
+        Keyword("iorate", common.positive),
+        Keyword("rhpct", percent),
+        Keyword("whpct", percent),
+        Keyword("host", names, "hosts"),
+        Keyword("hd", names, "hosts", exact=True),
+        Keyword("openflags", common.flags),
+        Keyword("user", name, exact=True, refused="is not supported: it loads a Java class"),
+        Keyword("threads", refused="needs concatenatesds=yes, which is not supported: give the SDs threads="),
+        Keyword("streams", _streams),
+    ],
+)
