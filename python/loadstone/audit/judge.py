@@ -50,6 +50,7 @@ def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
             )
         elif isinstance(answer, Clear):
             checked.append(rule.name)
+    causes = _explained(causes, rules)
     causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
     return _verdict(case.name, causes, missing, tuple(checked))
 
@@ -82,6 +83,16 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
         advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
     )
     return Audited(verdict=verdict, phases=phases)
+
+
+def _explained(causes: list[Cause], rules: Sequence[Rule]) -> list[Cause]:
+    """Let a finding decide nothing when another one is the reason for it."""
+    reasons = {one.rule for one in causes if one.confidence >= CREDIBLE and one.effect != "note"}
+    may_be = {rule.name: set(rule.explained_by) for rule in rules}
+    return [
+        one.model_copy(update={"effect": "note"}) if may_be.get(one.rule, set()) & reasons else one
+        for one in causes
+    ]
 
 
 def _cause(rule: Rule, finding: Finding, case: Case) -> Cause:

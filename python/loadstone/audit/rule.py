@@ -59,9 +59,14 @@ Answer = tuple[Finding, ...] | Clear | CannotTell | NotMine
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `basis` is the source of its condition."""
+    """One rule. `basis` is the source of its condition.
+
+    `explained_by`: what these rules find may be the reason for what this one sees. Then its
+    findings are told and decide nothing: one cause is not two.
+    """
 
     name: RuleName
     asks: str
     basis: str
     judge: Callable[[Case], Answer]
+    explained_by: tuple[RuleName, ...] = ()

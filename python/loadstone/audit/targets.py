@@ -48,7 +48,7 @@ def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath 
         file_system=facts.get("mount", {}).get("file_system"),
         allocated_bytes_before=begin.get("allocated_bytes", facts.get("allocated_bytes")),
         allocated_bytes_after=end.get("allocated_bytes"),
-        unwritten_bytes_before=_unwritten(begin),
+        unwritten_bytes_before=_unwritten(begin) if planned.kind == "file" else _unbacked(layers),
         unwritten_bytes_after=_unwritten(end),
         carriers=_carriers(facts, layers),
         created=laid_out or "missing" in facts,
@@ -71,6 +71,12 @@ def _unwritten(state: dict[str, Any]) -> int | None:
         return None
     found = int(state["hole_bytes"]) + int(state.get("unwritten_bytes") or 0)
     return round(found * int(state["size_bytes"]) / int(state["looked_at_bytes"]))
+
+
+def _unbacked(layers: DataPath | None) -> int | None:
+    """Return what was never written of the file under a loop device; None for any other device."""
+    files = [layer.facts for layer in layers.layers if layer.kind == "file"] if layers is not None else []
+    return _unwritten(files[0]) if len(files) == 1 else None
 
 
 def _carriers(facts: dict[str, Any], layers: DataPath | None) -> tuple[str, ...]:

@@ -1,0 +1,107 @@
+"""Rule `depth_not_reached`: fewer I/Os were outstanding at the storage than were asked for.
+
+The device counts the time of each I/O itself; its sum over the time is the mean number in flight.
+Some of a latency is always spent in the host, so that a fast device never shows the whole depth:
+what counts is time that I/Os wait above a device which has no room for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import units
+from loadstone.audit import ask
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rules.littles_law import outstanding
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+SHORT: Final = 0.9
+HELD: Final = 0.7
+AT_ROOM: Final = 0.85
+HOST_NS: Final = 100_000.0
+"""An I/O spends at most about this in the host when nothing holds it back there."""
+
+
+def _judge(case: Case) -> Answer:
+    asked = outstanding(case)
+    if ask.virtual(case):
+        return NotMine()
+    if asked is None or case.total.iops is None:
+        return NotMine() if case.jobs and ask.paced(case) else CannotTell("the number of outstanding I/Os")
+    latency = case.total.latency
+    mean_ns = latency.mean_ns if latency is not None else None
+    kept = case.queue_depth
+    if kept is None and mean_ns is not None and latency is not None and latency.kind == "lat":
+        kept = case.total.iops.value * mean_ns / 1e9
+    if kept is not None and kept < SHORT * asked and case.source == "bundle":
+        return (_not_kept(asked, kept),)
+    inflight = case.traffic.inflight if case.traffic is not None else None
+    if inflight is None or mean_ns is None:
+        return CannotTell("how many I/Os the device had in flight")
+    if ask.buffered(case) or inflight >= HELD * asked:
+        return Clear()
+    waited_ns = mean_ns * (1 - inflight / asked)
+    room = _room(case)
+    at_room = room is not None and asked > room and inflight >= AT_ROOM * room
+    return (_held(case, asked, inflight, waited_ns, room),) if at_room or waited_ns > HOST_NS else Clear()
+
+
+def _not_kept(asked: float, kept: float) -> Finding:
+    return Finding(
+        effect="suspect",
+        confidence=0.85,
+        text=f"{kept:.1f} I/Os were outstanding on average where {asked:g} were asked for.",
+        evidence={"outstanding_asked": asked, "outstanding": round(kept, 2)},
+        advice="use an I/O engine that keeps the depth (io_uring with direct=1), or more clones",
+        layer="the load generator",
+    )
+
+
+def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int | None) -> Finding:
+    evidence: dict[str, float | int | str] = {
+        "outstanding_asked": asked,
+        "device_inflight": round(inflight, 2),
+        "above_device_ns": round(waited_ns),
+        "device": ask.under(case),
+    }
+    at_room = room is not None and inflight >= AT_ROOM * room
+    if room is not None:
+        evidence["device_queue"] = room
+    why = f", whose queue takes {room}" if at_room else ""
+    return Finding(
+        effect="limited",
+        confidence=0.95 if at_room else 0.7,
+        text=f"Of {asked:g} outstanding I/Os {inflight:.1f} were in flight at {ask.under(case)}{why}; "
+        f"each waited {units.duration(waited_ns)} above it.",
+        evidence=evidence,
+        advice="raise the device's queue (nr_requests, queue_depth), or ask for the depth it has",
+        layer=f"queue of {ask.under(case)}",
+    )
+
+
+def _room(case: Case) -> int | None:
+    """Return how many I/Os the devices take at a time, as their queues say."""
+    devices: dict[str, Any] = (case.environment or {}).get("devices", {})
+    carriers = case.traffic.carriers if case.traffic is not None else ()
+    rooms = [_queue(devices.get(name, {})) for name in carriers]
+    known = [room for room in rooms if room is not None]
+    return sum(known) if known and len(known) == len(rooms) else None
+
+
+def _queue(device: dict[str, Any]) -> int | None:
+    requests = device.get("queue", {}).get("nr_requests")
+    depth = device.get("device", {}).get("queue_depth")
+    queues = int(device.get("hardware_queues") or 1)
+    known = [int(value) * times for value, times in ((requests, queues), (depth, 1)) if value]
+    return min(known) if known else None
+
+
+RULE: Final = Rule(
+    name="depth_not_reached",
+    asks="Were as many I/Os outstanding at the storage as asked for?",
+    basis="time in queue as the block layer counts it, by Little's law",
+    judge=_judge,
+    explained_by=("page_cache_read", "writeback_absorbed", "unwritten_region", "io_errors"),
+)

@@ -1,0 +1,68 @@
+"""Rule `first_pass_allocation`: the writes made the file system find space as they went.
+
+The first write to a place costs an allocation or the conversion of an unwritten extent, with a
+journal entry; the second does not. A first pass measures the file system, and is not the rate
+that an existing file has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import ask
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case, Target
+
+SOME: Final = 0.05
+MUCH: Final = 0.20
+
+
+def _judge(case: Case) -> Answer:
+    files = [target for target in case.targets if target.kind in (None, "file")]
+    if not ask.does(case, "write") or not files or ask.in_memory(case):
+        return NotMine()
+    written = case.ops["write"].bytes if "write" in case.ops else None
+    known = [(target, new) for target in files if (new := newly_bytes(target)) is not None]
+    if not written or len(known) < len(files):
+        return CannotTell(f"how much of {ask.where(case)} was allocated before and after the run")
+    new = sum(amount for _, amount in known)
+    share = min(1.0, new / written)
+    if share <= SOME:
+        return Clear()
+    systems = ask.names(str(target.file_system or "the file system") for target, _ in known)
+    ramped = any(job.ramp_s for job in case.jobs)
+    return (
+        Finding(
+            effect="limited",
+            # In a run with a ramp the first pass may have been over before anything counted.
+            confidence=0.6 if ramped else (0.92 if share > MUCH else 0.75),
+            text=f"{units.size(new)} of the {units.size(written)} written went where nothing had been: "
+            f"{systems} allocated as the job went.",
+            evidence={"allocated_bytes": new, "written_bytes": written, "file_system": systems},
+            advice="write the file once before measuring (a preparation pass), and measure overwrites",
+            layer=f"{systems} (allocation)",
+        ),
+    )
+
+
+def newly_bytes(target: Target) -> int | None:
+    """Return the bytes that came to be allocated, or written for the first time, in the run."""
+    grown = _difference(target.allocated_bytes_after, target.allocated_bytes_before)
+    filled = _difference(target.unwritten_bytes_before, target.unwritten_bytes_after)
+    known = [one for one in (grown, filled) if one is not None]
+    return max(0, *known) if known else None
+
+
+def _difference(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one - other
+
+
+RULE: Final = Rule(
+    name="first_pass_allocation",
+    asks="Was the space written to allocated before?",
+    basis="allocated and unwritten bytes of the file before and after, against the bytes written",
+    judge=_judge,
+)

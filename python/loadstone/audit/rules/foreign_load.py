@@ -1,0 +1,93 @@
+"""Rule `foreign_load`: somebody else used the same device while it was measured.
+
+What the device moved and the job did not ask for is of somebody else: another program, a file
+system's own work, a rebuild. Only said where one byte of the job is one byte of the device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import ask, reached
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case, Traffic
+    from loadstone.verdict import Chart
+
+EXCESS: Final = 0.05
+MUCH: Final = 0.20
+IOS_EXCESS: Final = 0.10
+LEAST_BYTES_PER_S: Final = 256 * 1024
+LEAST_IOS_PER_S: Final = 20.0
+COPYING: Final = ("btrfs", "zfs", "bcachefs", "f2fs")
+"""File systems that write more than they are given, by design."""
+
+
+def _judge(case: Case) -> Answer:
+    if ask.virtual(case) or ask.in_memory(case):
+        return NotMine()
+    traffic = case.traffic
+    if traffic is None:
+        return CannotTell(f"what else {ask.where(case)} and what carries it had to do")
+    if ask.buffered(case):
+        return CannotTell("which I/Os of the device are the job's: the page cache makes its own")
+    own = _own_work(case, traffic)
+    asked, moved = _bytes(traffic, own=own), _bytes(traffic, own=own, moved=True)
+    excess_bytes, excess_ios = moved[0] - asked[0], moved[1] - asked[1]
+    more_bytes = excess_bytes > (EXCESS + reached.EDGES_S / traffic.seconds) * asked[0]
+    visible = excess_bytes / traffic.seconds > LEAST_BYTES_PER_S or (
+        excess_ios > IOS_EXCESS * asked[1] and excess_ios / traffic.seconds > LEAST_IOS_PER_S
+    )
+    if not more_bytes or not visible:
+        return Clear()
+    return (_finding(case, traffic, asked[0], excess_bytes),)
+
+
+def _own_work(case: Case, traffic: Traffic) -> bool:
+    """Whether the file system writes of its own so much that only reads can be compared."""
+    copies = (traffic.copies or 1.0) > 1.0 or len(traffic.carriers) > len(case.targets)
+    return copies or any(target.file_system in COPYING for target in case.targets)
+
+
+def _bytes(traffic: Traffic, *, own: bool, moved: bool = False) -> tuple[float, float]:
+    table = traffic.moved if moved else traffic.asked
+    kept = [table["read"]] if own else [table["read"], table["write"]]
+    return sum(one.bytes for one in kept), sum(one.ios for one in kept)
+
+
+def _finding(case: Case, traffic: Traffic, asked: float, excess: float) -> Finding:
+    share = excess / asked if asked else float("inf")
+    more = f", {100 * share:.0f} % more" if share < 10 else ""
+    return Finding(
+        effect="limited",
+        confidence=0.95 if share > MUCH else 0.8,
+        text=f"{ask.under(case)} moved {units.bandwidth((asked + excess) / traffic.seconds)} "
+        f"while the job asked for {units.bandwidth(asked / traffic.seconds)}{more}: "
+        "somebody else used it at the same time.",
+        evidence={
+            "asked_bytes": round(asked),
+            "device_bytes": round(asked + excess),
+            "foreign_bytes_per_s": round(excess / traffic.seconds),
+            "device": ask.under(case),
+        },
+        advice="find the other load (iotop, a rebuild, a backup) and measure without it",
+        layer=f"another load on {ask.under(case)}",
+        chart=_chart(case),
+    )
+
+
+def _chart(case: Case) -> Chart | None:
+    if case.traffic is None:
+        return None
+    moved = case.traffic.moved
+    return reached.chart(case, "read" if moved["read"].bytes >= moved["write"].bytes else "write")
+
+
+RULE: Final = Rule(
+    name="foreign_load",
+    asks="Was the device the job's alone?",
+    basis="bytes at the device above those asked for, by more than 5 %, in the same seconds",
+    judge=_judge,
+)

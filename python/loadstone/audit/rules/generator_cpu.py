@@ -1,0 +1,150 @@
+"""Rule `generator_cpu`: the host that makes the load had no CPU left for it.
+
+Four signs, surest first: the engine's control group was stopped for its quota; its threads stood
+ready and had no CPU; a thread of it was busy all the time; the host as a whole was. Threads that
+spin for completions are busy whatever happens, and say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import ask, watched
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+STOPPED: Final = 0.05
+WAITED: Final = 0.20
+"""Of the time that threads wanted a CPU."""
+WAITED_OF_TIME: Final = 0.10
+"""Of the measured time: waiting that is rare does no harm."""
+THREAD_BUSY: Final = 0.95
+HOST_BUSY_PERCENT: Final = 80.0
+HOST_FULL_PERCENT: Final = 92.0
+NEAR_CEILING: Final = 0.5
+THREAD: Final = re.compile(r"engine\.(\d+-.+)\.on_cpu_ns")
+SCHEDULED: Final = ("engine.on_cpu_ns", "engine.run_queue_ns")
+LAYER: Final = "the load generator's CPU"
+ADVICE: Final = (
+    "give the load generator more processors (or stop what else runs there), ask for larger I/Os, "
+    "or generate the load from several hosts"
+)
+
+
+def _judge(case: Case) -> Answer:
+    if ask.virtual(case):
+        return NotMine()
+    for look in (_stopped, _waited, _busy_thread, _near_ceiling, _busy_host):
+        found = look(case)
+        if found is not None:
+            return (found,)
+    if case.generator_cpu_percent is None and case.host_cpu_percent is None:
+        return CannotTell("how busy the processors of the load generator were")
+    return Clear()
+
+
+def _finding(
+    text: str, confidence: float, evidence: dict[str, float | int | str], *, sure: bool = True
+) -> Finding:
+    return Finding(
+        effect="limited" if sure else "suspect",
+        confidence=confidence,
+        text=text,
+        evidence=evidence,
+        advice=ADVICE,
+        layer=LAYER,
+    )
+
+
+def _stopped(case: Case) -> Finding | None:
+    stopped_ns = watched.total(case.host, "cgroup.cpu.throttled_ns")
+    time_s = watched.seconds(case.host)
+    if not stopped_ns or not time_s or stopped_ns / 1e9 / time_s < STOPPED:
+        return None
+    share = stopped_ns / 1e9 / time_s
+    return _finding(
+        f"The control group of the load generator was stopped for its CPU quota for "
+        f"{units.seconds(stopped_ns / 1e9)} of {units.seconds(time_s)}.",
+        0.96,
+        {"throttled_s": round(stopped_ns / 1e9, 3), "throttled_share": round(share, 3)},
+    )
+
+
+def _waited(case: Case) -> Finding | None:
+    if case.host is None or not set(SCHEDULED) <= set(case.host.columns):
+        return None
+    known = case.host.drop_nulls(list(SCHEDULED))
+    ran_ns, waited_ns = (watched.total(known, name) for name in SCHEDULED)
+    time_ns = watched.seconds(known) * 1e9
+    if waited_ns is None or not ran_ns or not time_ns:
+        return None
+    share = waited_ns / (waited_ns + ran_ns)
+    if share < WAITED or waited_ns / time_ns < WAITED_OF_TIME:
+        return None
+    return _finding(
+        f"The load generator's threads wanted a processor and had none {100 * share:.0f} % of that time "
+        f"({units.seconds(waited_ns / 1e9)} waited, {units.seconds(ran_ns / 1e9)} run).",
+        0.9,
+        {
+            "run_queue_s": round(waited_ns / 1e9, 3),
+            "on_cpu_s": round(ran_ns / 1e9, 3),
+            "waited_share": round(share, 3),
+        },
+    )
+
+
+def _busy_thread(case: Case) -> Finding | None:
+    if any(job.polls for job in case.jobs) or case.host is None:
+        return None
+    time_ns = watched.seconds(case.host) * 1e9
+    busiest, most = "", 0.0
+    for column in case.host.columns:
+        match = THREAD.fullmatch(column)
+        share = (watched.total(case.host, column) or 0.0) / time_ns if match and time_ns else 0.0
+        if match and share > most:
+            busiest, most = match.group(1), share
+    if most < THREAD_BUSY:
+        return None
+    return _finding(
+        f"Thread {busiest} of the load generator ran {100 * min(most, 1):.0f} % of the time: "
+        "one processor's worth of I/Os is what was measured.",
+        0.9,
+        {"thread": busiest, "busy_share": round(most, 3)},
+    )
+
+
+def _near_ceiling(case: Case) -> Finding | None:
+    share = case.share_of_ceiling
+    if share is None or share < NEAR_CEILING:
+        return None
+    return _finding(
+        f"The rate is {100 * share:.0f} % of what the load generator does here without any storage.",
+        0.85,
+        {"share_of_ceiling": round(share, 3)},
+    )
+
+
+def _busy_host(case: Case) -> Finding | None:
+    busy = case.host_cpu_percent
+    if busy is None or busy < HOST_BUSY_PERCENT:
+        return None
+    full = busy >= HOST_FULL_PERCENT
+    return _finding(
+        f"The processors of the load generator's host were busy {busy:.0f} % of the time, "
+        "and what carries I/O there needs them, too.",
+        0.8 if full else 0.55,
+        {"host_cpu_percent": round(busy, 1)},
+        sure=full,
+    )
+
+
+RULE: Final = Rule(
+    name="generator_cpu",
+    asks="Had the load generator the CPU it needed?",
+    basis="scheduler's own account of waiting; vdbench warns at 80 % of the host",
+    judge=_judge,
+)

@@ -1,0 +1,101 @@
+"""Rule `page_cache_read`: reads were served from memory of this host and never reached the storage.
+
+Compares the bytes that were read with the bytes that the devices nearest under the targets moved
+in the same seconds. Of reads that do not go past the page cache, fewer bytes from the device are
+cache hits; reads of holes, and of compressed data, are other rules' business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import ask, reached
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+READ_AHEAD: Final = 0.7
+"""Fewer I/Os than this of those asked for, at random places: pages that lay beside were in memory."""
+ADVICE: Final = (
+    "read past the page cache (direct=1), or drop the cache and read much more than the memory of the host"
+)
+
+
+def _judge(case: Case) -> Answer:
+    if not ask.does(case, "read") or ask.virtual(case):
+        return NotMine()
+    in_memory = ask.in_memory(case)
+    if in_memory is not None:
+        return (_no_storage(in_memory.path, str(in_memory.file_system)),)
+    buffered = ask.buffered(case)
+    share = case.traffic.share("read") if case.traffic is not None else None
+    if share is None:
+        what = f"how many of the bytes read came from the storage under {ask.where(case)}"
+        return CannotTell(what, essential=buffered is True)
+    if share < reached.enough(case):
+        return _missed(case, share, buffered=buffered)
+    if buffered and ask.random(case) and _read_ahead(case):
+        return (_from_read_ahead(case),)
+    return Clear()
+
+
+def _missed(case: Case, share: float, *, buffered: bool | None) -> Answer:
+    if reached.unwritten(case) or ask.reducing(case):
+        return Clear()
+    evidence = reached.evidence(case, "read")
+    from_memory = f"{100 * (1 - share):.0f} %"
+    return (
+        Finding(
+            effect="not_valid",
+            # Past the cache and still not at the device: some cache did it, though not surely this one.
+            confidence=0.97 if buffered else 0.75,
+            text=f"{from_memory} of the bytes read came from memory: "
+            f"{units.size(float(evidence['device_bytes']))} reached {ask.under(case)} "
+            f"of {units.size(float(evidence['asked_bytes']))} read.",
+            evidence=evidence,
+            advice=ADVICE,
+            layer="page cache",
+            chart=reached.chart(case, "read"),
+        ),
+    )
+
+
+def _no_storage(path: str, file_system: str) -> Finding:
+    return Finding(
+        effect="not_valid",
+        confidence=0.98,
+        text=f"{path} lies on {file_system}, which is memory: there is no storage under it.",
+        evidence={"file_system": file_system},
+        advice="use a file or device on the storage to be measured",
+        layer="page cache",
+    )
+
+
+def _read_ahead(case: Case) -> bool:
+    traffic = case.traffic
+    asked = traffic.asked["read"].ios if traffic is not None else 0.0
+    return traffic is not None and traffic.moved["read"].ios < READ_AHEAD * asked
+
+
+def _from_read_ahead(case: Case) -> Finding:
+    evidence = reached.evidence(case, "read")
+    return Finding(
+        effect="not_valid",
+        confidence=0.85,
+        text=f"The device did {units.count(float(evidence['device_ios']))} reads for "
+        f"{units.count(float(evidence['asked_ios']))} asked for at random places: the others "
+        "were in memory already, read ahead.",
+        evidence=evidence,
+        advice=ADVICE,
+        layer="page cache",
+    )
+
+
+RULE: Final = Rule(
+    name="page_cache_read",
+    asks="Did the reads reach the storage?",
+    basis="bytes asked for against the block layer's own count of bytes moved, in the same seconds",
+    judge=_judge,
+)

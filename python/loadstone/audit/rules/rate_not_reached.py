@@ -1,0 +1,94 @@
+"""Rule `rate_not_reached`: a load that was to come at a rate came slower.
+
+Then the storage was overloaded, its queue grew as long as the run lasted, and the latencies are
+those of the queue.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import course
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Asked, Case
+
+REACHED: Final = 0.95
+CHANCE: Final = 3.0
+"""Standard deviations of a count that chance makes (Poisson arrivals)."""
+
+
+def _judge(case: Case) -> Answer:
+    rated = [job for job in case.jobs if job.rate_iops or job.rate_bytes_per_s]
+    if not rated:
+        return NotMine()
+    done = [(job, _achieved(case, job)) for job in rated]
+    if all(rate is None for _, rate in done):
+        return CannotTell("the rate that each job reached")
+    found = tuple(
+        _short(case, job, rate) for job, rate in done if rate is not None and _missed(case, job, rate)
+    )
+    return found or Clear()
+
+
+def _achieved(case: Case, job: Asked) -> float | None:
+    by_op = case.by_job.get(job.job)
+    if by_op is None:
+        if len(case.jobs) > 1:
+            return None
+        by_op = case.ops
+    figures = [(one.iops if job.rate_iops else one.bandwidth) for one in by_op.values()]
+    known = [figure.value for figure in figures if figure is not None]
+    return sum(known) if known else None
+
+
+def _asked(job: Asked) -> float:
+    return job.rate_iops or job.rate_bytes_per_s or 0.0
+
+
+def _missed(case: Case, job: Asked, achieved: float) -> bool:
+    asked = _asked(job)
+    due = asked * (case.seconds or 0.0)
+    chance = CHANCE / math.sqrt(due) if job.rate_iops and due else 0.0
+    return achieved < (REACHED - chance) * asked
+
+
+def _short(case: Case, job: Asked, achieved: float) -> Finding:
+    asked, by_ops = _asked(job), bool(job.rate_iops)
+    told = (
+        f"{units.count(achieved)} of {units.count(asked)} I/Os per second"
+        if by_ops
+        else f"{units.bandwidth(achieved)} of {units.bandwidth(asked)}"
+    )
+    unit = "iops" if by_ops else "bytes_per_s"
+    return Finding(
+        effect="not_valid",
+        confidence=0.95,
+        text=f"{job.job} did {told} that were asked for: its latencies are those of an overloaded queue, "
+        "which grows with the length of the run.",
+        evidence={f"asked_{unit}": asked, f"achieved_{unit}": achieved},
+        advice=f"ask for less than {told.partition(' of ')[0]}, or take this as the storage's maximum "
+        "and measure latency below it",
+        job=job.job,
+        chart=course.chart(
+            case,
+            "the rate and what was asked for",
+            "iops" if by_ops else "bytes_per_s",
+            level=asked,
+            level_name="asked",
+        )
+        if len(case.jobs) == 1
+        else None,
+    )
+
+
+RULE: Final = Rule(
+    name="rate_not_reached",
+    asks="Did every job keep the rate it was given?",
+    basis="below 95 % of the rate asked for a point is one of saturation",
+    judge=_judge,
+    explained_by=("throttled", "generator_cpu", "foreign_load", "io_errors", "depth_not_reached"),
+)

@@ -1,0 +1,175 @@
+"""Rule `throttled`: something on the way lets only so much through.
+
+Three signs. A limit that is known (a control group's) and was reached. A step down to a lower
+level that is then kept: a burst allowance or a cache was used up. A plateau so even, at so round a
+number, that no medium makes it, while single I/Os were much faster than the rate has need of.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from loadstone import units
+from loadstone.audit import ask, course, watched
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.audit.case import Case, Measured, Op
+
+OPS: Final[tuple[Literal["read", "write"], ...]] = ("read", "write")
+QUANTITIES: Final[tuple[course.Quantity, ...]] = ("iops", "bytes_per_s")
+AT_LIMIT: Final = 0.93
+BEYOND: Final = 1.15
+"""A rate above a limit by more than this is not held by it."""
+WINDOWS: Final = 40
+LEAST_WINDOW_S: Final = 0.1
+FALL: Final = 0.75
+EXPLAINS: Final = 0.85
+BETTER: Final = 0.10
+"""By this much two levels must explain more than a straight line does."""
+EVEN: Final = 0.01
+ROUND: Final = 0.007
+MANTISSAS: Final = (1.0, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0)
+IDLE: Final = 0.5
+"""The fastest I/O one after the other would fill only this part of the time: nothing was busy."""
+ADVICE: Final = "take the limit away, or report the number as that of the limit"
+
+
+def _judge(case: Case) -> Answer:
+    if ask.virtual(case):
+        return NotMine()
+    known = tuple(_at_known_limits(case))
+    if known:
+        return known
+    if ask.paced(case):
+        return NotMine()
+    fine = course.course(case, WINDOWS, least_s=LEAST_WINDOW_S)
+    if fine is None or len(fine.values) < WINDOWS // 2:
+        return CannotTell(f"the course of the load over at least {WINDOWS // 2 * LEAST_WINDOW_S:.0f} s")
+    fell = _fell(case, fine)
+    if fell is not None:
+        return (fell,)
+    plateau = _plateau(case)
+    return (plateau,) if plateau is not None else Clear()
+
+
+def _at_known_limits(case: Case) -> Iterator[Finding]:
+    told: set[tuple[str, str, float]] = set()
+    for name, op, quantity, limit in _limits(case):
+        if (op, quantity, limit) in told:
+            continue
+        told.add((op, quantity, limit))
+        done = case.ops.get(op)
+        rate = _rate(done, quantity) if done is not None else None
+        if rate is None or not AT_LIMIT * limit <= rate <= BEYOND * limit:
+            continue
+        allowed = units.bandwidth(limit) if quantity == "bytes_per_s" else f"{units.count(limit)} IOPS"
+        yield Finding(
+            effect="limited",
+            confidence=0.97,
+            text=f"{name} allows {allowed} for {op}s, and {100 * rate / limit:.0f} % of that were done.",
+            evidence={f"limit_{quantity}": limit, f"{op}_{quantity}": rate, "limit": name},
+            advice=ADVICE,
+            layer=name,
+            chart=course.chart(
+                case, f"{op}s and their limit", quantity, op=op, level=limit, level_name="limit"
+            ),
+        )
+
+
+def _limits(case: Case) -> Iterator[tuple[str, Op, course.Quantity, float]]:
+    """Yield the limits that hold, from the paths and from what the monitors saw of the group."""
+    layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
+    for layer in (one for one in layers if one.kind == "cgroup"):
+        for ceiling, op in itertools.product(layer.ceilings, OPS):
+            if ceiling.kind == "limit" and ceiling.op in (op, "each"):
+                yield layer.name, op, ceiling.quantity, ceiling.per_s
+    devices = {name.partition(".")[2] for target in case.targets for name in target.carriers}
+    for device, op, quantity in itertools.product(sorted(devices), OPS, QUANTITIES):
+        seen = watched.levels(case.host, f"cgroup.{device}.{op}_limit_{quantity}")
+        if seen:
+            yield f"cgroup limit on {device}", op, quantity, min(seen)
+
+
+def _rate(done: Measured, quantity: str) -> float | None:
+    figure = done.iops if quantity == "iops" else done.bandwidth
+    return figure.value if figure is not None else None
+
+
+def _fell(case: Case, fine: course.Course) -> Finding | None:
+    step = course.step(fine)
+    if step is None or step.ratio > FALL:
+        return None
+    if step.explained < EXPLAINS or step.explained < step.line_explained + BETTER:
+        return None
+    before, after = units.count(step.before), units.count(step.after)
+    return Finding(
+        effect="limited",
+        confidence=0.85,
+        text=f"After {units.seconds(step.at_s)} the rate fell from {before} to {after} IOPS and stayed: "
+        "an allowance for bursts, or a cache, was used up.",
+        evidence={
+            "step_at_s": round(step.at_s, 2),
+            "before_iops": step.before,
+            "after_iops": step.after,
+            "variance_explained_share": round(step.explained, 3),
+        },
+        advice="measure after the step (a ramp that is long enough), or report both levels",
+        layer="burst allowance",
+        chart=course.chart(case, "IOPS over time", level=step.after, level_name="after the step"),
+    )
+
+
+def _plateau(case: Case) -> Finding | None:
+    latency = case.total.latency
+    even = course.course(case, 10, least_s=1.0)
+    if latency is None or latency.min_ns is None or even is None or len(even.values) < 3:
+        return None
+    mean = float(even.values.mean())
+    if mean <= 0 or float(even.values.std(ddof=1)) / mean > EVEN or latency.min_ns * mean / 1e9 > IDLE:
+        return None
+    for quantity, value, told in _round_rates(case):
+        near = nearest_round(value)
+        if abs(value / near - 1) <= ROUND:
+            return Finding(
+                effect="limited",
+                confidence=0.75,
+                text=f"The rate stands still at {told}, while the fastest I/O took "
+                f"{units.duration(latency.min_ns)}: a limiter is set to that number.",
+                evidence={quantity: value, "round_number": near, "fastest_ns": latency.min_ns},
+                advice=ADVICE,
+                layer="a limiter",
+                chart=course.chart(case, "IOPS over time", level=mean, level_name="mean"),
+            )
+    return None
+
+
+def _round_rates(case: Case) -> Iterator[tuple[str, float, str]]:
+    if case.total.iops is not None:
+        yield "iops", case.total.iops.value, f"{units.count(case.total.iops.value)} IOPS"
+    if case.total.bandwidth is not None:
+        rate = case.total.bandwidth.value
+        yield "bandwidth_mb_per_s", rate / 1e6, units.bandwidth_decimal(rate)
+        yield "bandwidth_mib_per_s", rate / 2**20, units.bandwidth(rate)
+
+
+def nearest_round(value: float) -> float:
+    """Return the nearest of the numbers that people set limits to."""
+    power = 10.0 ** math.floor(math.log10(value))
+    candidates = np.array([m * p for p in (power, 10 * power) for m in MANTISSAS])
+    return float(candidates[np.argmin(np.abs(candidates / value - 1))])
+
+
+RULE: Final = Rule(
+    name="throttled",
+    asks="Does a limit hold the rate?",
+    basis="limits of control groups; the best single step (Hawkins 1977); evenness at a round number",
+    judge=_judge,
+    explained_by=("page_cache_read", "writeback_absorbed", "foreign_load", "io_errors"),
+)

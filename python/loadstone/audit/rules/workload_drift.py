@@ -1,0 +1,93 @@
+"""Rule `workload_drift`: what was done is not what was asked for, in its mix or its sizes.
+
+Errors, a rate on one of the operations, or files that run out can change the mix on the way, and
+the number is then of another load.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import ask
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Asked, Case, Measured, Op
+
+POINTS: Final = 2.0
+"""Of the read share, in percent of the I/Os."""
+SIZE: Final = 0.02
+CHANCE: Final = 4.0
+"""Standard deviations that chance makes of a share."""
+
+
+def _judge(case: Case) -> Answer:
+    known = [(job, done) for job in case.jobs if (done := _done(case, job))]
+    if not known:
+        return CannotTell("what each job was asked to do and what it did")
+    found = tuple(
+        finding for job, done in known for look in (_mix, _size) if (finding := look(job, done)) is not None
+    )
+    return found or Clear()
+
+
+def _done(case: Case, job: Asked) -> dict[Op, Measured]:
+    return case.by_job.get(job.job) or (case.ops if len(case.jobs) == 1 else {})
+
+
+def _mix(job: Asked, done: dict[Op, Measured]) -> Finding | None:
+    reads, writes = _ios(done, "read"), _ios(done, "write")
+    if job.read_percent is None or reads is None or writes is None or not reads + writes:
+        return None
+    share = job.read_percent / 100
+    got = reads / (reads + writes)
+    chance = CHANCE * math.sqrt(share * (1 - share) / (reads + writes))
+    if abs(got - share) <= POINTS / 100 + chance:
+        return None
+    return Finding(
+        effect="not_valid",
+        confidence=0.93,
+        text=f"{job.job} read in {100 * got:.1f} % of its I/Os where {job.read_percent:g} % were asked for: "
+        "it is another load.",
+        evidence={"asked_read_percent": job.read_percent, "read_percent": round(100 * got, 2)},
+        advice="find out what kept one of the operations back (errors, a rate, the end of a file)",
+        job=job.job,
+    )
+
+
+def _size(job: Asked, done: dict[Op, Measured]) -> Finding | None:
+    for op, sizes in (("read", job.read_block_bytes), ("write", job.write_block_bytes)):
+        one = done.get("read" if op == "read" else "write")
+        asked = ask.mean_bytes(sizes)
+        if asked is None or one is None or not one.operations or one.bytes is None:
+            continue
+        got = one.bytes / one.operations
+        spread = math.sqrt(sum(share * (size - asked) ** 2 for size, share in sizes.items()))
+        chance = CHANCE * spread / math.sqrt(one.operations)
+        if abs(got - asked) > SIZE * asked + chance:
+            return Finding(
+                effect="not_valid",
+                confidence=0.9,
+                text=f"{job.job}'s {op}s were {units.size(got)} on average where {units.size(asked)} "
+                "were asked for: it is another load.",
+                evidence={f"asked_{op}_bytes_per_io": asked, f"{op}_bytes_per_io": round(got, 1)},
+                advice="look for short I/Os and for sizes that do not fit the target",
+                job=job.job,
+            )
+    return None
+
+
+def _ios(done: dict[Op, Measured], op: Op) -> int | None:
+    one = done.get(op)
+    return 0 if one is None else one.operations
+
+
+RULE: Final = Rule(
+    name="workload_drift",
+    asks="Was what was asked for what was done?",
+    basis="SPC-1 allows 2 points of the mix; sizes within 2 %, beyond chance",
+    judge=_judge,
+    explained_by=("io_errors", "rate_not_reached"),
+)

@@ -1,0 +1,94 @@
+"""Rule `writeback_absorbed`: writes were done when they lay in memory, and the storage saw them later.
+
+Compares bytes written with bytes that the devices moved in the same seconds. A cache below the
+device is not seen by this; it is held against its size where somebody states that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import ask, reached
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+CACHES: Final = 2.0
+"""Less than this many cache sizes written is a burst into the cache."""
+
+
+def _judge(case: Case) -> Answer:
+    if not ask.does(case, "write") or ask.virtual(case):
+        return NotMine()
+    in_memory = ask.in_memory(case)
+    if in_memory is not None:
+        return (_no_storage(in_memory.path, str(in_memory.file_system)),)
+    buffered = ask.buffered(case)
+    share = case.traffic.share("write") if case.traffic is not None else None
+    if share is not None and case.traffic is not None:
+        share /= case.traffic.copies or 1.0
+    if share is None and buffered is not False and not all(job.synchronous for job in case.jobs):
+        what = f"how many of the bytes written reached the storage under {ask.where(case)}"
+        return CannotTell(what, essential=buffered is True and not any(job.end_fsync for job in case.jobs))
+    if buffered and share is not None and share < reached.enough(case) and not _reduced(case):
+        return (_absorbed(case, share),)
+    return _in_device_cache(case)
+
+
+def _reduced(case: Case) -> bool:
+    """Whether a file system that compresses is why the device saw less."""
+    return bool(ask.reducing(case)) and all(job.synchronous or job.end_fsync for job in case.jobs)
+
+
+def _absorbed(case: Case, share: float) -> Finding:
+    evidence = reached.evidence(case, "write")
+    return Finding(
+        effect="not_valid",
+        confidence=0.97,
+        text=f"{100 * (1 - min(share, 1)):.0f} % of the bytes written were still in memory when they "
+        f"counted as done: {units.size(float(evidence['device_bytes']))} reached {ask.under(case)} "
+        f"of {units.size(float(evidence['asked_bytes']))} written.",
+        evidence=evidence,
+        advice="write past the page cache (direct=1), or count the flush: end_fsync=1 and a long run",
+        layer="page cache",
+        chart=reached.chart(case, "write"),
+    )
+
+
+def _in_device_cache(case: Case) -> Answer:
+    cache = case.declared.cache_bytes if case.declared is not None else None
+    written = case.ops["write"].bytes if "write" in case.ops else None
+    if not cache or not written or written >= CACHES * cache:
+        return Clear()
+    return (
+        Finding(
+            effect="suspect",
+            confidence=0.7,
+            text=f"{units.size(written)} were written to storage with a cache of {units.size(cache)}: "
+            "the rate may be that of the cache.",
+            evidence={"written_bytes": written, "cache_bytes": cache},
+            advice=f"write at least {units.size(CACHES * cache)} before measuring",
+            layer="storage cache",
+        ),
+    )
+
+
+def _no_storage(path: str, file_system: str) -> Finding:
+    return Finding(
+        effect="not_valid",
+        confidence=0.98,
+        text=f"{path} lies on {file_system}, which is memory: there is no storage under it.",
+        evidence={"file_system": file_system},
+        advice="use a file or device on the storage to be measured",
+        layer="page cache",
+    )
+
+
+RULE: Final = Rule(
+    name="writeback_absorbed",
+    asks="Did the writes reach the storage while they were counted?",
+    basis="bytes written against the block layer's own count of bytes moved; SNIA on write caches",
+    judge=_judge,
+)
