@@ -74,3 +74,42 @@ def test_a_read_job_checks_what_the_job_before_it_wrote(tmp_path: Path) -> None:
     options = f"rw=write\nverify=crc32c\ndo_verify=0\n[r]\nstonewall\nfilename={tmp_path}/data\n"
     options += f"ioengine=psync\nrw=randread\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\nverify=crc32c"
     assert fio(tmp_path, options)[0] == 0
+
+
+def test_a_pattern_is_compared_byte_by_byte(tmp_path: Path) -> None:
+    (tmp_path / "pattern").write_bytes(b"loadstone")
+    write = "rw=write\nbuffer_pattern='pattern'\n"
+    read = "rw=read\nverify=pattern\nverify_pattern='pattern'\n"
+    assert fio(tmp_path, write)[0] == 0
+    assert (tmp_path / "data").read_bytes()[:20] == b"loadstoneloadstonelo"
+    assert fio(tmp_path, read)[0] == 0
+    with (tmp_path / "data").open("r+b") as file:
+        file.seek(5 * BLOCK + 700)
+        byte = file.read(1)[0]
+        file.seek(5 * BLOCK + 700)
+        file.write(bytes([byte ^ 1]))
+    code, job, said = fio(tmp_path, read)
+    assert (code, job["error"]) == (1, 84)
+    assert f"bit flip of {BLOCK} bytes at offset {5 * BLOCK}: expected the pattern, found bit" in said
+
+
+def test_a_pattern_is_read_back_where_it_was_written_and_nowhere_else(tmp_path: Path) -> None:
+    options = f"rw=randwrite\nverify_pattern=0xdeadface\nio_size={100 * BLOCK}"
+    code, job, _ = fio(tmp_path, options)
+    assert (code, job["read"]["total_ios"]) == (0, 100)
+
+
+def test_parts_of_a_file_may_have_blocks_of_their_own(tmp_path: Path) -> None:
+    half = BLOCK * BLOCKS // 2
+    both = "ioengine=psync\nverify=md5\nfilename={0}/data\n[b]\nrw={1}\nbs=64k\nsize={2}\noffset={2}\n"
+    write = both.format(tmp_path, "write", half)
+    assert fio(tmp_path, f"do_verify=0\nverify=md5\nrw=write\nsize={half}\n{write}do_verify=0")[0] == 0
+    read = both.format(tmp_path, "read", half)
+    assert fio(tmp_path, f"verify=md5\nrw=read\nsize={half}\n{read}")[0] == 0
+    # Another block than it was written with is not what was asked for.
+    assert fio(tmp_path, f"verify=md5\nrw=read\nbs=64k\nsize={half}")[0] == 1
+
+
+def test_the_null_engine_verifies_nothing_as_in_fio(tmp_path: Path) -> None:
+    code, job, _ = fio(tmp_path, "rw=write\nverify=md5\nioengine=null")
+    assert (code, job["write"]["total_ios"], job["read"]["total_ios"]) == (0, BLOCKS, 0)

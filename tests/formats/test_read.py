@@ -90,6 +90,14 @@ def test_triplets_leave_out_what_is_empty() -> None:
     assert [b.bytes for b in inherited if isinstance(b, FixedSize)] == [1024, 8192, 8192]
 
 
+def test_patterns_are_parts_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "some").write_bytes(b"xyz" * 400)
+    text = f"[a]\nbuffer_pattern=\"abcd\"-120xdeadface'{tmp_path}/some'\n"
+    found = bytes(read(text).jobs[0].buffer_pattern or ())
+    assert found[:12] == b"abcd" + b"\xf4\xff\xff\xff" + bytes.fromhex("deadface")
+    assert found[12:] == (b"xyz" * 400)[:500]
+
+
 def test_includes_are_relative_to_the_file_and_kept(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "job.fio").write_text("[a]\ninclude sub/one.inc\n")
@@ -172,7 +180,8 @@ def test_unknown_names_get_the_nearest_one() -> None:
         ("[a]\nrandom_distribution=zipff\n", 2, "unknown distribution"),
         ("[a]\nrandom_distribution=zoned:60/10:30/20\n", 2, "expected 100%"),
         ("[a]\nfile_service_type=zipf:1.2\n", 2, "not supported"),
-        ("[a]\nbuffer_pattern='file'\n", 2, "pattern"),
+        ("[a]\nbuffer_pattern='/no/file'\n", 2, "No such file"),
+        ("[a]\nverify_pattern=%o\n", 2, "expected a pattern"),
         ("[a]\nignore_error=EWHAT\n", 2, "unknown error"),
         ("[a]\ncpus_allowed=a\n", 2, "CPUs"),
         ("[a]\nfilename=-\n", 2, "standard input"),
@@ -192,7 +201,6 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
 @pytest.mark.parametrize(
     "option",
     [
-        "verify_pattern=0xff",
         "zonemode=zbd",
         "steadystate=iops:1%",
         "ss=iops:1%",

@@ -362,6 +362,8 @@ pub enum VerifyContent {
     Payload,
     /// Generated from place and generation, so that damage is located to the bit.
     Generated,
+    /// The payload's pattern, and no stamps between which it could be.
+    Pattern,
 }
 
 /// What reads are held against.

@@ -519,6 +519,8 @@ class VerifyContent(StrEnum):
     """The stream's payload."""
     GENERATED = "generated"
     """Generated from place and generation, so that damage is located to the bit."""
+    PATTERN = "pattern"
+    """The payload's pattern, and no stamps between which it could be."""
 
 
 class VerifyExpect(StrEnum):

@@ -93,7 +93,7 @@ class _Build:
     run: int
     """Identity of the run in the stamps of verified blocks."""
     keeps_table: bool
-    """Something is written and verified: what blocks must hold is known."""
+    """Something is written and verified: what blocks must hold is remembered."""
     units: list[plan.Unit] = field(default_factory=list)
     cells: list[plan.Cell] = field(default_factory=list)
     clones: list[_Clone] = field(default_factory=list)
@@ -132,16 +132,19 @@ def resolve(
     options = options or ResolveOptions()
     base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
     strict = workload.strict_fio_reading
-    keeps_table = any(verify.is_verified(job) and verify.writes(job) for job in workload.jobs)
+    notes = Notes()
+    if strict:
+        jobs = tuple(verify.kept_by_engine(job, notes) for job in workload.jobs)
+        workload = workload.model_copy(update={"jobs": jobs})
     build = _Build(
         options,
         host or HostFacts.here(),
         base,
-        Notes(),
+        notes,
         Targets(),
         strict,
         secrets.randbits(64),
-        keeps_table,
+        verify.keeps_table(workload.jobs),
     )
     _check_workload(workload, options)
     stage, group, in_group = 0, 0, 0

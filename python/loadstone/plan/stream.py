@@ -176,8 +176,9 @@ def payload(job: Job) -> plan.Payload:
     compress = job.compress_percent or 0
     dedupe = job.dedupe_percent or 0
     fill: plan.FillZero | plan.FillPattern | plan.FillRandom = plan.FillRandom()
-    if job.buffer_pattern is not None and not compress:
-        fill = plan.FillPattern(bytes=job.buffer_pattern)
+    pattern = job.buffer_pattern if job.verify_pattern is None else job.verify_pattern
+    if pattern is not None and not compress:
+        fill = plan.FillPattern(bytes=pattern)
     elif job.zero_buffers or compress == 100:
         fill = plan.FillZero()
     refill = bool(job.refill_buffers) or (job.refill_buffers is None and (0 < compress < 100 or dedupe > 0))

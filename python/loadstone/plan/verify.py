@@ -27,7 +27,12 @@ SECTOR_BYTES: Final = 512
 
 def is_verified(job: Job) -> bool:
     """Whether the job verifies anything."""
-    return job.verify not in (None, "none", "0")
+    return job.verify not in (None, "none", "0") or (job.verify is None and job.verify_pattern is not None)
+
+
+def by_pattern(job: Job) -> bool:
+    """Whether all of every block is a pattern, with no room for stamps."""
+    return job.verify == "pattern" or (job.verify is None and job.verify_pattern is not None)
 
 
 def writes(job: Job) -> bool:
@@ -38,6 +43,22 @@ def writes(job: Job) -> bool:
 def reads_back(job: Job) -> bool:
     """Whether what the job wrote is read back after it."""
     return is_verified(job) and writes(job) and job.do_verify is not False
+
+
+def keeps_table(jobs: Sequence[Job]) -> bool:
+    """Whether what blocks must hold has to be remembered: they are written here, and read."""
+    verified = [job for job in jobs if is_verified(job)]
+    return any(writes(job) for job in verified) and any(
+        reads_back(job) or job.verify_only or shares(job)[0] for job in verified
+    )
+
+
+def kept_by_engine(job: Job, notes: Notes) -> Job:
+    """Return the job as fio runs it on its null engine: without verification."""
+    if job.ioengine != "null" or not is_verified(job):
+        return job
+    notes.trap(job, "verify", "the null engine keeps no data: nothing is verified, as in fio")
+    return job.model_copy(update={"verify": None, "verify_pattern": None})
 
 
 def verification(
@@ -55,23 +76,43 @@ def verification(
             where=job.at("dedupe_percent"),
             hint="remove one of them",
         )
-    notes.info(
-        job,
-        "verify",
-        f"verify={job.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
-    )
-    kept = bool(job.buffer_pattern or job.compress_percent or job.zero_buffers)
     return plan.Verify(
-        block_bytes=_block_bytes(job, ranges),
+        block_bytes=_block_bytes(job, ranges, notes),
         run=run,
-        content=plan.VerifyContent.PAYLOAD if kept else plan.VerifyContent.GENERATED,
-        expect=plan.VerifyExpect.TABLE if table else plan.VerifyExpect.STAMPS,
+        content=_content(job, notes),
+        # A pattern is the same whoever wrote it: who writes nothing needs no table.
+        expect=plan.VerifyExpect.TABLE
+        if table and (writes(job) or not by_pattern(job))
+        else plan.VerifyExpect.STAMPS,
         only_written=False,
         fatal=bool(job.verify_fatal),
     )
 
 
-def _block_bytes(job: Job, ranges: Sequence[FileRange]) -> int:
+def _content(job: Job, notes: Notes) -> plan.VerifyContent:
+    if by_pattern(job):
+        if job.verify_pattern is None:
+            raise RefusedError(
+                "verify=pattern has no pattern", where=job.at("verify"), hint="add verify_pattern=0x..."
+            )
+        if job.compress_percent:
+            raise RefusedError(
+                "a pattern has no compressible part: it has no effect with verify=pattern",
+                where=job.at("compress_percent"),
+                hint="remove one of them",
+            )
+        notes.info(job, "verify", "verify=pattern: says nothing of a write that was lost; other methods do")
+        return plan.VerifyContent.PATTERN
+    notes.info(
+        job,
+        "verify",
+        f"verify={job.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
+    )
+    kept = bool(job.buffer_pattern or job.verify_pattern or job.compress_percent or job.zero_buffers)
+    return plan.VerifyContent.PAYLOAD if kept else plan.VerifyContent.GENERATED
+
+
+def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
     """Return the verify block: `verify_interval`, or the largest that divides every size and offset."""
     numbers = [part.offset_bytes for part in ranges] + [b for b in job.blockalign_bytes if b]
     for block, share in zip(sizes(job), shares(job), strict=True):
@@ -86,6 +127,9 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange]) -> int:
             hint="change bs, offset or size",
         )
     interval = job.verify_interval_bytes or largest
+    if interval > largest:
+        notes.info(job, "verify_interval_bytes", f"verify_interval is above a block: {largest} is used")
+        interval = largest
     if interval % SECTOR_BYTES or largest % interval:
         raise RefusedError(
             f"verify_interval of {interval} bytes does not divide every block and offset",

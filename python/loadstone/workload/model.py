@@ -315,6 +315,8 @@ class Job(_Model):
     # Verification
     verify: str | None = None
     """The method as fio calls it; all of them are done by the engine's own stamps."""
+    verify_pattern: tuple[int, ...] | None = None
+    """Bytes 0 to 255; given alone it means `verify=pattern`, as in fio."""
     do_verify: bool | None = None
     verify_only: bool | None = None
     verify_interval_bytes: int | None = None

@@ -226,6 +226,7 @@ impl Evidence<'_> {
             offset: self.offset,
             block_bytes: self.stamper.block_bytes,
             expected: *expected,
+            by_pattern: false,
             found: self.found(first),
             first_sector: first as u32,
             sectors: wrong.len() as u32,

@@ -83,6 +83,8 @@ pub struct Damage {
     pub block_bytes: u32,
     /// What it could have held.
     pub expected: Expectation,
+    /// It was to hold a pattern, which has no stamp.
+    pub by_pattern: bool,
     /// The stamp found in (part of) it.
     pub found: Option<Found>,
     /// First sector that is wrong, from the start of the block.
@@ -111,6 +113,7 @@ impl Damage {
     #[must_use]
     pub fn describe(&self) -> String {
         let expected = match (self.expected.newest, self.expected.span) {
+            _ if self.by_pattern => "the pattern".to_owned(),
             (0, _) => "no write of this run".to_owned(),
             (newest, 0) => format!("generation {newest}"),
             (newest, span) => format!("generation {newest} or one of the {span} before"),
@@ -131,10 +134,11 @@ impl Damage {
                 format!("generation {}{place}{run}", found.generation)
             }
             (None, None) if self.kind == Kind::ZeroedBlock => "zeros".to_owned(),
+            (None, None) if self.by_pattern => "other content".to_owned(),
             (None, None) => "no stamp".to_owned(),
         };
         let all = self.block_bytes / super::stamp::SECTOR_BYTES as u32;
-        let part = if self.sectors == all {
+        let part = if self.sectors == all || all == 0 {
             String::new()
         } else {
             format!(

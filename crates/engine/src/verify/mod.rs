@@ -14,6 +14,7 @@ pub mod content;
 pub mod damage;
 pub mod expect;
 pub mod journal;
+pub mod pattern;
 pub mod recover;
 pub mod register;
 pub mod rules;

@@ -5,7 +5,10 @@
 use super::books::first_of;
 use super::stamp::{MAX_OFFSET_BYTES, MAX_TARGET, SECTOR_BYTES};
 use crate::check::{need, Checked};
-use crate::plan::{Backend, OpPattern, Plan, Sizes, Stream, TargetKind, Verify, VerifyExpect};
+use crate::plan::{
+    Backend, FileUse, Fill, OpPattern, Plan, Sizes, Stream, TargetKind, Verify, VerifyContent,
+    VerifyExpect,
+};
 
 /// Checks the verification of one stream; `path` is its JSON path.
 ///
@@ -27,6 +30,13 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         !verify.only_written || verify.expect == VerifyExpect::Table,
         || at("only_written"),
         || "needs a table: without one nothing is known to have been written".into(),
+    )?;
+    let holds_pattern =
+        matches!(stream.payload.fill, Fill::Pattern { .. }) && !stream.payload.stamp;
+    need(
+        verify.content != VerifyContent::Pattern || holds_pattern,
+        || at("content"),
+        || "needs a payload that is a pattern, without stamps of its own".into(),
     )?;
     let pace = &stream.pace;
     let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
@@ -109,7 +119,9 @@ fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
     Ok(())
 }
 
-/// Whoever writes to a verified target must do it in the same way.
+/// Whoever writes to a verified target must do it in the same way. Where there are only
+/// stamps, other ranges of it may have other verify blocks; a pattern asks nothing of the
+/// writer but the pattern.
 fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let pattern = &stream.pattern;
     let writes = pattern.write_percent > 0 || pattern.trim_percent > 0;
@@ -128,19 +140,28 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             .iter()
             .any(|file| uses(stream, first_of(plan, file.target)))
     };
-    let same = |verify: Option<Verify>| {
+    let same = |verify: Option<Verify>, overlapping: bool| {
         verify.map(|verify| {
+            let apart = !overlapping && verify.expect == VerifyExpect::Stamps;
             (
-                verify.block_bytes,
+                if apart { 0 } else { verify.block_bytes },
                 verify.run,
                 verify.content,
                 verify.expect,
             )
         })
     };
-    for other in plan.streams.iter().filter(|other| other.verify.is_some()) {
+    let by_pattern = |of: &Stream| {
+        of.verify.is_some_and(|verify| {
+            verify.content == VerifyContent::Pattern && verify.expect == VerifyExpect::Stamps
+        })
+    };
+    let others = plan.streams.iter().filter(|other| other.verify.is_some());
+    for other in others.filter(|&other| !by_pattern(other) && !by_pattern(stream)) {
+        let block_bytes = |of: &Stream| of.verify.map(|verify| verify.block_bytes);
+        let overlapping = block_bytes(stream) == block_bytes(other) || overlap(plan, stream, other);
         need(
-            same(other.verify) == same(stream.verify) || !shares(other),
+            same(other.verify, overlapping) == same(stream.verify, overlapping) || !shares(other),
             || format!("{path}/verify"),
             || {
                 format!(
@@ -151,4 +172,16 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         )?;
     }
     Ok(())
+}
+
+/// True when the ranges of two streams on one file meet.
+fn overlap(plan: &Plan, one: &Stream, other: &Stream) -> bool {
+    let meets = |a: &FileUse, b: &FileUse| {
+        first_of(plan, a.target) == first_of(plan, b.target)
+            && a.offset_bytes < b.offset_bytes.saturating_add(b.length_bytes)
+            && b.offset_bytes < a.offset_bytes.saturating_add(a.length_bytes)
+    };
+    one.files
+        .iter()
+        .any(|a| other.files.iter().any(|b| meets(a, b)))
 }

@@ -9,9 +9,10 @@ use super::books::Books;
 use super::check::{check, join_torn, Verdict};
 use super::damage::{Damage, Kind};
 use super::expect::{Entry, Expectation, Outcome};
+use super::pattern;
 use super::stamp::{Content, Stamper, Write, GENERATIONS};
 use crate::backend::Op;
-use crate::plan::{Stream, Verify, VerifyContent};
+use crate::plan::{Fill, Stream, Verify, VerifyContent};
 use crate::slots::Slot;
 use crate::stream::max_block_bytes;
 
@@ -25,6 +26,8 @@ pub struct Verifier {
     blocks_per_slot: usize,
     /// Who wrote the last block that said so, for those that do not say it any more.
     author: Option<Stamper>,
+    /// What blocks hold that are not stamped; empty: they are.
+    pattern: Box<[u8]>,
     /// Blocks that were right.
     pub checked: u64,
     /// Blocks of which nothing could be said.
@@ -75,6 +78,10 @@ impl Verifier {
             before: vec![Entry::default(); blocks_per_slot * stream.iodepth as usize],
             blocks_per_slot,
             author: None,
+            pattern: match (&stream.payload.fill, plan.content) {
+                (Fill::Pattern { bytes }, VerifyContent::Pattern) => bytes[..].into(),
+                _ => Box::default(),
+            },
             checked: 0,
             unverified: 0,
             damaged: 0,
@@ -106,7 +113,8 @@ impl Verifier {
             target: self.books.first(target),
             block_bytes: self.plan.block_bytes,
             content: match self.plan.content {
-                VerifyContent::Payload => Content::Payload,
+                // Of a pattern nothing is stamped.
+                VerifyContent::Payload | VerifyContent::Pattern => Content::Payload,
                 VerifyContent::Generated => Content::Generated,
             },
         }
@@ -170,7 +178,9 @@ impl Verifier {
                 bytes: io.len,
                 place_bytes,
             };
-            stamper.stamp(block, offset, generation, write);
+            if self.pattern.is_empty() {
+                stamper.stamp(block, offset, generation, write);
+            }
             place_bytes += block_bytes;
         }
     }
@@ -234,15 +244,24 @@ impl Verifier {
                 )
             });
             let expected = known.map_or(Expectation::NONE, |(_, _, (expected, _))| expected);
-            // Without a table a block of any run is good if it is whole and in its place.
-            let author = match known {
-                Some(_) => stamper,
-                None => {
-                    let named = stamper.named_by(block).or(self.author).unwrap_or(stamper);
-                    *self.author.insert(named)
-                }
+            if !self.pattern.is_empty() && known.is_some() && expected.newest == 0 {
+                self.unverified += 1; // what was there before the run
+                continue;
+            }
+            let verdict = if self.pattern.is_empty() {
+                // Without a table a block of any run is good if it is whole and in its place.
+                let author = match known {
+                    Some(_) => stamper,
+                    None => {
+                        let named = stamper.named_by(block).or(self.author).unwrap_or(stamper);
+                        *self.author.insert(named)
+                    }
+                };
+                check(&author, block, offset, &expected)
+            } else {
+                pattern::check(&self.pattern, i * block_bytes, block, &expected)
             };
-            match check(&author, block, offset, &expected) {
+            match verdict {
                 Verdict::Newest => {
                     self.checked += 1;
                     if let Some((table, index, (_, after))) = known {
@@ -254,6 +273,7 @@ impl Verifier {
                 Verdict::Damaged(damage) => {
                     let damage = Damage {
                         target: io.target,
+                        offset,
                         ..damage
                     };
                     let first = known

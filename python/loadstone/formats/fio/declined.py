@@ -62,7 +62,6 @@ _REFUSED_VERIFY: Final = tuple(
     refused(name, _VERIFY, off=off)
     for name, off in {
         "verify_offset": ZERO,
-        "verify_pattern": (),
         "verify_pattern_interval": ZERO,
         "trim_percentage": ZERO,
         "trim_verify_zero": ZERO,

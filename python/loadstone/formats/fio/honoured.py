@@ -371,6 +371,8 @@ _METHODS: Final = (
     "sha3-384",
     "sha3-512",
     "meta",
+    "pattern",
+    "pattern_hdr",
 )
 
 VERIFICATION: Final = (
@@ -378,13 +380,24 @@ VERIFICATION: Final = (
         "verify",
         "verify",
         {name: None if name in ("0", "none") else name for name in _METHODS},
-        why="By own stamps (CRC-32C, place and generation in every 512 bytes), whatever the method.",
+        why="By own stamps (CRC-32C, place and generation in every 512 bytes), whatever the method; "
+        "pattern is compared byte by byte.",
+    ),
+    parsed(
+        "verify_pattern",
+        "verify_pattern",
+        values.pattern,
+        why="All of the block with verify=pattern, else what lies between the stamps.",
     ),
     boolean("do_verify", "do_verify", why="Read back in a stage of its own, after all jobs of the stage."),
     flag(
         "verify_only", "verify_only", why="Reads what an earlier run wrote, and checks what its stamps say."
     ),
-    size("verify_interval", "verify_interval_bytes", why="A multiple of 512 that divides every block."),
+    size(
+        "verify_interval",
+        "verify_interval_bytes",
+        why="A multiple of 512 that divides every block; one above the smallest block is that block.",
+    ),
     boolean("verify_fatal", "verify_fatal"),
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.formats.fio import numbers
@@ -285,24 +286,28 @@ def cpu_mask(text: str, reading: Reading) -> tuple[int, ...]:
     return tuple(bit for bit in range(63) if mask >> bit & 1)
 
 
-_PATTERN_PART = re.compile(r'0[xX](?P<hex>[0-9a-fA-F]+)|"(?P<text>[^"]*)"|(?P<number>-?\d+)')
+_PATTERN_PART = re.compile(
+    r"""0[xX](?P<hex>[0-9a-fA-F]+)|"(?P<text>[^"]*)"|'(?P<file>[^']+)'|(?P<number>-?\d+?)(?=0[xX]|["'-]|\Z)"""
+)
 
 
 def pattern(text: str, reading: Reading) -> tuple[int, ...]:
-    """Read `0xdeadbeef`, `"abcd"`, `12` or several of them one after the other. Bytes."""
+    """Read `0xdeadbeef`, `"abcd"`, `12`, `'file'` or several of them one after the other. Bytes."""
     body, result, position = text.strip(), bytearray(), 0
     while position < len(body):
         match = _PATTERN_PART.match(body, position)
         if match is None:
             raise reading.error(
                 f'found {body!r}, expected a pattern such as 0xdeadbeef or "abcd"',
-                "files ('name') and %o are not supported",
+                "text stands in \"\", the name of a file in ''; %o is not supported",
             )
         if match["hex"]:
             digits = match["hex"]
             result += bytes.fromhex("0" * (len(digits) % 2) + digits)
         elif match["text"] is not None:
             result += match["text"].encode()
+        elif match["file"] is not None:
+            result += _pattern_file(match["file"], MAX_PATTERN_BYTES - len(result), reading)
         else:
             value = int(match["number"][:20])
             if not -(2**31) <= value < 2**32:
@@ -315,6 +320,16 @@ def pattern(text: str, reading: Reading) -> tuple[int, ...]:
     if not 1 <= len(result) <= MAX_PATTERN_BYTES:
         raise reading.error(f"the pattern has {len(result)} bytes, expected 1 to {MAX_PATTERN_BYTES}")
     return tuple(result)
+
+
+def _pattern_file(name: str, most_bytes: int, reading: Reading) -> bytes:
+    """Return the start of a file: what is beyond the longest pattern is not read, as in fio."""
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(max(most_bytes, 0))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise reading.error(f"the pattern's file {name!r} cannot be read: {reason}") from None
 
 
 def error_numbers(text: str, reading: Reading) -> tuple[int, ...]:
