@@ -53,6 +53,10 @@ class Ceiling(_Model):
     """In words: 'payload of 1 GbE at MTU 1500 with TCP time stamps', 'blkio throttle of this cgroup'."""
     multiple: int = 1
     """How many of it are counted in `per_s` (four ports of 16GFC)."""
+    access: Literal["random", "sequential"] | None = None
+    """The only kind of access it holds for; None: any."""
+    block_bytes_at_most: int | None = None
+    """The largest I/O it holds for; None: any size."""
 
 
 class Layer(_Model):

@@ -1,0 +1,48 @@
+"""Sizes and rates as a data sheet prints them: `1100 MB/s`, `2 GiB`, `4k`.
+
+Knows units; a number without one is refused, because nobody can tell which was meant. `kB` is 1000
+bytes and `KiB` 1024; the size of an I/O keeps the field's habit, in which `4k` is 4096 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NUMBER: Final = re.compile(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([A-Za-z/]*)\s*")
+_BYTES: Final = {"B": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("kMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+_BYTES["KiB"] = _BYTES.pop("kiB")
+_BLOCK: Final = _BYTES | {"k": 1024, "K": 1024, "m": 1 << 20, "M": 1 << 20}
+MAX: Final = 1e18
+
+
+def size_bytes(text: str) -> int:
+    """Read a size. Raises ValueError."""
+    return round(_read(text, _BYTES, "a size with its unit, such as '2 GiB'"))
+
+
+def block_bytes(text: str) -> int:
+    """Read the size of an I/O. Raises ValueError."""
+    return round(_read(text, _BLOCK, "the size of an I/O, such as '4k'"))
+
+
+def bandwidth_bytes_per_s(text: str) -> float:
+    """Read a bandwidth. Raises ValueError."""
+    units = {f"{unit}/s": factor for unit, factor in _BYTES.items()}
+    return _read(text, units, "a bandwidth with its unit, such as '1100 MB/s'")
+
+
+def _read(text: str, units: dict[str, int], expected: str) -> float:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"found {text[:40]!r}, expected {expected}")
+    if match[2] not in units:
+        raise ValueError(f"found the unit {match[2]!r} in {text[:40]!r}, expected one of {', '.join(units)}")
+    value = float(match[1].replace("_", "")) * units[match[2]]
+    if not 0 < value <= MAX:
+        raise ValueError(f"found {text[:40]!r}, which no device has")
+    return value
