@@ -1,0 +1,340 @@
+"""From a configuration to the runs of a test, each a Workload.
+
+Knows what Iometer does with a specification, a worker and a target, and the words in which
+Loadstone says it. Knows no device: what a drive is here is in `places`.
+Semantics: Iometer User's Guide, and Iometer 1.1.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.iometer import cycle
+from loadstone.formats.iometer.access import SECTOR_BYTES
+from loadstone.formats.iometer.managers import Manager, Target, Worker
+from loadstone.formats.iometer.places import check_mapping, place, short
+from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
+from loadstone.formats.suggest import nearest
+from loadstone.workload.model import Amount, Job, Note, NoteKind, Row, TargetName, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.errors import Where
+    from loadstone.formats.iometer.access import AccessSpec
+    from loadstone.formats.iometer.cycle import Step
+    from loadstone.formats.iometer.read import Configuration
+
+MILLISECOND_NS: Final = 1_000_000
+_REPEATED_BYTE: Final = 0x69
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line changes. `runtime_ns` None: as the file says."""
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    targets: Sequence[str] = ()
+    runtime_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a test. `factors`: what differs between runs."""
+
+    name: str
+    workload: Workload
+    factors: dict[str, str | int]
+
+
+def runs(configuration: Configuration, asked: Asked | None = None) -> list[Run]:
+    """Return the runs of a test in Iometer's order. Raises InputError and RefusedError."""
+    return _Lowering(configuration, asked or Asked()).runs()
+
+
+class _Lowering:
+    """One configuration on its way."""
+
+    def __init__(self, configuration: Configuration, asked: Asked) -> None:
+        self._file = configuration
+        self._setup = configuration.setup
+        self._asked = asked
+        self._here = {**asked.mapping, **{path: path for path in asked.targets}}
+        self._specs = {spec.name.lower(): spec for spec in configuration.specs}
+        self._notes: dict[tuple[str, str], Note] = {}
+        for note in configuration.notes:
+            self._note(note.where, note.text, note.kind)
+        self._managers = self._with_targets(configuration.managers or self._default_manager())
+
+    def runs(self) -> list[Run]:
+        check_mapping(self._asked.mapping, self._managers)
+        self._check_workers()
+        self._tell_managers()
+        made: list[Run] = []
+        longest = max((len(w.specs) for m in self._managers for w in m.workers), default=0)
+        for index in range(longest):
+            whole = cycle.able(self._managers, index)
+            where = self._setup.at("test type", self._file.where)
+            made += [self._run(index, step) for step in cycle.steps(self._setup, whole, where)]
+        if not made:
+            raise InputError(
+                "no worker has both an access specification and a target",
+                where=self._file.where,
+                hint="give --target PATH if the file assigns specifications but no targets",
+            )
+        return _named_apart(made)
+
+    def _note(self, where: Where | None, text: str, kind: NoteKind) -> None:
+        self._notes.setdefault((str(where), text), Note(where=where, text=text, kind=kind))
+
+    def _default_manager(self) -> list[Manager]:
+        """Make the workers a file without a manager list leaves to the defaults of its setup."""
+        where = self._file.where
+        specs = [(spec.name, spec.where) for spec in self._file.specs if spec.assigned in ("ALL", "DISK")]
+        if not specs:
+            raise InputError(
+                "there is no manager list, and no specification is assigned to workers by default",
+                where=where,
+                hint="save the file with its managers and workers, or write ALL in place of NONE",
+            )
+        count = self._setup.disk_workers
+        count = len(os.sched_getaffinity(0)) if count is None else count
+        workers = [Worker(f"Worker {number}", where, specs=list(specs)) for number in range(1, count + 1)]
+        self._note(where, f"there is no manager list: {count} default workers are used", "info")
+        return [Manager(1, "localhost", "", where, workers)]
+
+    def _with_targets(self, managers: Sequence[Manager]) -> list[Manager]:
+        """Let every worker use the targets of the command line instead of its own."""
+        if not self._asked.targets:
+            return list(managers)
+        if len(set(self._asked.targets)) != len(self._asked.targets):
+            raise InputError("a target is given twice")
+        self._note(None, "as asked: all workers use " + ", ".join(self._asked.targets), "changed")
+        return [
+            replace(
+                manager,
+                workers=[
+                    replace(worker, targets=[Target(path, worker.where) for path in self._asked.targets])
+                    for worker in manager.workers
+                ],
+            )
+            for manager in managers
+        ]
+
+    def _check_workers(self) -> None:
+        """Find every specification, and every target, before the first run."""
+        for manager in self._managers:
+            for worker in manager.workers:
+                for name, where in worker.specs:
+                    if name.lower() != cycle.IDLE and name.lower() not in self._specs:
+                        known = [spec.name for spec in self._file.specs]
+                        raise InputError(
+                            f"there is no access specification {name!r}",
+                            where=where,
+                            hint=nearest(name, known),
+                        )
+                if worker.specs:
+                    for target in worker.targets:
+                        place(target, self._here)
+
+    def _tell_managers(self) -> None:
+        names = [manager.name for manager in self._managers]
+        if self._file.managers:
+            who = f"manager {names[0]} runs" if len(names) == 1 else "managers " + ", ".join(names) + " run"
+            self._note(self._file.managers[0].where, f"{who} on this host: its workers are here", "changed")
+
+    def _run(self, index: int, step: Step) -> Run:
+        jobs: list[Job] = []
+        used: dict[str, AccessSpec] = {}
+        for (at, number), count in step.active.items():
+            worker = self._managers[at].workers[number]
+            spec = self._specs[worker.specs[index][0].lower()]
+            used[spec.name] = spec
+            jobs += self._jobs(self._managers[at], worker, spec, count, step.depth)
+        name = " + ".join(used)
+        factors: dict[str, str | int] = {"access_specification": name, **step.factors}
+        shown = " ".join(f"{factor}={value}" for factor, value in step.factors.items())
+        workload = Workload(
+            name=PurePath(self._file.name).stem,
+            jobs=tuple(_distinct(jobs)),
+            notes=tuple(self._notes.values()),
+            global_options=self._about(used),
+            sources={self._file.name: self._file.source},
+        )
+        return Run(f"{name} {shown}".strip(), workload, factors)
+
+    def _about(self, used: Mapping[str, AccessSpec]) -> dict[str, str]:
+        """Return what a table of results says of the test besides its numbers."""
+        about = {
+            "test_description": self._setup.description,
+            "test_type": str(TEST_TYPES.index(self._setup.test_type)),
+            "record_results": str(RECORDED.index(self._setup.recorded)),
+            "version": self._file.version,
+        }
+        for spec in used.values():
+            about[f"access_specification {spec.name}"] = "\n".join(row.text() for row in spec.rows)
+        return about
+
+    def _jobs(
+        self, manager: Manager, worker: Worker, spec: AccessSpec, count: int, depth: int | None
+    ) -> list[Job]:
+        """One job for each target; one for all of them where a delay is shared between them."""
+        targets = worker.targets[:count]
+        waits = any(row.delay_ms for row in spec.rows)
+        if waits and len(targets) > 1:
+            self._note(
+                worker.where,
+                "its targets take turns, because the delay of its specification is for all of them together",
+                "changed",
+            )
+            return [self._job(manager, worker, spec, targets, depth)]
+        return [self._job(manager, worker, spec, [target], depth) for target in targets]
+
+    def _job(
+        self, manager: Manager, worker: Worker, spec: AccessSpec, targets: list[Target], depth: int | None
+    ) -> Job:
+        settings = targets[0].settings or worker.settings
+        places = [place(target, self._here) for target in targets]
+        outstanding = settings.outstanding_ios if depth is None else depth
+        fields: dict[str, Any] = {
+            "rows": self._rows(spec),
+            **self._delay(spec),
+            **self._payload(spec, worker, settings.data_pattern),
+            **self._times(),
+            **_range(settings.start_sector, settings.max_sectors),
+        }
+        fields |= {"randseed": settings.seed} if settings.seed is not None else {"randrepeat": False}
+        set_at = dict.fromkeys(("iodepth", "offset", "size", "buffer_pattern"), worker.where)
+        return Job(
+            name=_job_name(manager, worker, places, alone=len(self._managers) == 1),
+            where=worker.where,
+            set_at=set_at
+            | {"rows": spec.where, "targets": targets[0].where, "randrepeat": self._file.where}
+            | {"runtime_ns": self._setup.at("run time", self._file.where)},
+            own_options={
+                "manager": manager.name,
+                "worker": worker.name,
+                "target": ", ".join(target.name for target in targets),
+                "access_specification": spec.name,
+                "outstanding_ios": str(outstanding),
+                "starting_sector": str(settings.start_sector),
+                "maximum_size": str(settings.max_sectors),
+            },
+            targets=tuple(places),
+            ioengine="io_uring",
+            direct=True,
+            iodepth=outstanding * len(targets),
+            **fields,
+        )
+
+    def _rows(self, spec: AccessSpec) -> tuple[Row, ...]:
+        for row in spec.rows:
+            if row.reply_bytes:
+                raise RefusedError(
+                    "each I/O is answered by another of the other direction: not done for storage",
+                    where=row.where,
+                    hint="write 0 as the last number, the size of the reply",
+                )
+            if row.random_percent and not row.align_bytes and row.size_bytes > SECTOR_BYTES:
+                self._note(
+                    row.where,
+                    f"align is 0: random I/Os of {row.size_bytes} bytes begin at any sector, as in Iometer; "
+                    f"{row.size_bytes} would keep them to multiples of their size",
+                    "trap",
+                )
+        return tuple(
+            Row(
+                percent=row.percent,
+                bytes=row.size_bytes,
+                read_percent=row.read_percent,
+                random_percent=row.random_percent,
+                align_bytes=row.align_bytes or None,
+                burst=row.burst,
+            )
+            for row in spec.rows
+        )
+
+    def _delay(self, spec: AccessSpec) -> dict[str, Any]:
+        """Return the pause before each burst, which all lines must have in common."""
+        first = spec.rows[0]
+        if not any(row.delay_ms for row in spec.rows):
+            return {}
+        for row in spec.rows:
+            if (row.delay_ms, row.burst) != (first.delay_ms, first.burst):
+                raise RefusedError(
+                    f"waits {row.delay_ms} ms before {row.burst} I/Os, the first line of {spec.name!r} "
+                    f"{first.delay_ms} ms before {first.burst}: not done in one specification",
+                    where=row.where,
+                    hint="give all its lines the same delay and burst",
+                )
+        return {
+            "thinktime_ns": first.delay_ms * MILLISECOND_NS,
+            "thinktime_blocks": first.burst,
+            "thinktime_blocks_type": "issue",
+        }
+
+    def _payload(self, spec: AccessSpec, worker: Worker, pattern: int | None) -> dict[str, Any]:
+        if all(row.read_percent == 100 for row in spec.rows):
+            return {}
+        if pattern == 0:
+            text = "data pattern 0: every write has the same byte; Iometer draws one for each"
+            self._note(worker.where, text, "changed")
+            return {"buffer_pattern": (_REPEATED_BYTE,)}
+        if pattern == 1:
+            # Iometer fills one buffer and writes it again and again.
+            return {"scramble_buffers": False}
+        if pattern is None:
+            text = "the file is older than data patterns: random bytes are written"
+            self._note(worker.where, text, "info")
+        return {}
+
+    def _times(self) -> dict[str, Any]:
+        runtime_ns = self._asked.runtime_ns or self._setup.run_ns
+        if not runtime_ns:
+            raise InputError(
+                "the run time is 0, which is until someone stops the test",
+                where=self._setup.at("run time", self._file.where),
+                hint="give --runtime, such as --runtime 10m",
+            )
+        return {"runtime_ns": runtime_ns, "ramp_ns": self._setup.ramp_ns or None, "time_based": True}
+
+
+def _range(start_sector: int, max_sectors: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if start_sector:
+        found["offset"] = Amount(bytes=start_sector * SECTOR_BYTES)
+    if max_sectors:
+        found["size"] = Amount(bytes=max_sectors * SECTOR_BYTES)
+    return found
+
+
+def _job_name(manager: Manager, worker: Worker, places: list[TargetName], *, alone: bool) -> str:
+    who = worker.name if alone else f"{manager.name} {worker.name}"
+    drives = [short(one.written) for one in places]
+    return f"{who} {drives[0] if len(drives) == 1 else f'{len(drives)} targets'}"
+
+
+def _distinct(jobs: list[Job]) -> list[Job]:
+    """Put numbers to jobs of the same name: two workers may have one."""
+    seen: dict[str, int] = {}
+    made = []
+    for job in jobs:
+        seen[job.name] = seen.get(job.name, 0) + 1
+        count = seen[job.name]
+        made.append(job if count == 1 else job.model_copy(update={"name": f"{job.name} ({count})"}))
+    return made
+
+
+def _named_apart(made: list[Run]) -> list[Run]:
+    """Put numbers to runs of the same name: a worker may do a specification twice."""
+    seen: dict[str, int] = {}
+    apart = []
+    for run in made:
+        seen[run.name] = seen.get(run.name, 0) + 1
+        count = seen[run.name]
+        apart.append(run if count == 1 else replace(run, name=f"{run.name} ({count})"))
+    return apart

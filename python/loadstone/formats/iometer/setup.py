@@ -1,0 +1,216 @@
+"""The test's setup: times, how results are recorded, and how a test cycles.
+
+Knows the section TEST SETUP in all its ages. Knows no worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.iometer.lines import number
+
+if TYPE_CHECKING:
+    from loadstone.formats.iometer.lines import Lines, Pair
+
+TEST_TYPES: Final = (
+    "NORMAL",
+    "CYCLE_TARGETS",
+    "CYCLE_WORKERS",
+    "INCREMENT_TARGETS_PARALLEL",
+    "INCREMENT_TARGETS_SERIAL",
+    "CYCLE_WORKERS_AND_TARGETS",
+    "CYCLE_OUTSTANDING_IOS",
+    "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
+)
+"""In the order of the numbers that old files have in their place."""
+RECORDED: Final = ("ALL", "NO_TARGETS", "NO_WORKERS", "NO_MANAGERS", "NONE")
+"""The same."""
+STEPS: Final = ("LINEAR", "EXPONENTIAL")
+"""The same."""
+CPUS: Final = "NUMBER_OF_CPUS"
+SECOND_NS: Final = 1_000_000_000
+
+KEYS: Final = (
+    "test description",
+    "run time",
+    "ramp up time (s)",
+    "default disk workers to spawn",
+    "default network workers to spawn",
+    "default workers to spawn",
+    "record results",
+    "worker cycling",
+    "disk cycling",
+    "queue depth cycling",
+    "test type",
+    "end test setup",
+)
+_RAMP: Final = "ramp up time"
+
+
+@dataclass(frozen=True, slots=True)
+class Cycling:
+    """From `start` on by adding or multiplying; `end` only where the file has one."""
+
+    start: int = 1
+    step: int = 1
+    exponential: bool = False
+    end: int | None = None
+    where: Where | None = None
+
+
+@dataclass(slots=True)
+class Setup:
+    """What the section says; what it does not say is as a new Iometer has it."""
+
+    description: str = ""
+    run_ns: int = 0
+    """0: until someone stops it."""
+    ramp_ns: int = 0
+    disk_workers: int | None = None
+    """None: one for each CPU."""
+    recorded: str = "ALL"
+    workers: Cycling = field(default_factory=Cycling)
+    targets: Cycling = field(default_factory=Cycling)
+    depth: Cycling = field(default_factory=lambda: Cycling(1, 2, exponential=True, end=32))
+    test_type: str = "NORMAL"
+    where: dict[str, Where] = field(default_factory=dict)
+    """Key to where its value stands."""
+
+    def at(self, key: str, fallback: Where) -> Where:
+        """Return where the value of a key stands."""
+        return self.where.get(key, fallback)
+
+
+def read_setup(lines: Lines) -> Setup:
+    """Read the section up to its end; files before 1999 end it with the next section."""
+    setup = Setup()
+    while True:
+        line = lines.peek()
+        if line is not None and line.is_key and line.text.upper().startswith(_OTHER_SECTIONS):
+            return setup
+        pair = lines.pair("TEST SETUP")
+        if pair.key == "end test setup":
+            return setup
+        key = _RAMP if pair.key.startswith(_RAMP) else pair.key
+        if key not in _READERS:
+            raise lines.unknown(pair, "TEST SETUP", KEYS)
+        setup.where[key] = pair.where
+        _READERS[key](setup, pair)
+
+
+_OTHER_SECTIONS: Final = ("'RESULTS DISPLAY", "'ACCESS SPECIFICATIONS", "'MANAGER LIST")
+
+
+def _description(setup: Setup, pair: Pair) -> None:
+    setup.description = pair.value
+
+
+def _run_time(setup: Setup, pair: Pair) -> None:
+    hours, minutes, seconds = pair.numbers("hours, minutes, seconds")
+    setup.run_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS
+    if setup.run_ns >= 2**63:
+        raise pair.wrong("a time below 292 years")
+
+
+def _ramp_up_time(setup: Setup, pair: Pair) -> None:
+    setup.ramp_ns = pair.numbers("seconds")[0] * SECOND_NS
+    if setup.ramp_ns >= 2**63:
+        raise pair.wrong("a time below 292 years")
+
+
+def _disk_workers(setup: Setup, pair: Pair) -> None:
+    setup.disk_workers = _workers(pair)
+
+
+def _default_workers(setup: Setup, pair: Pair) -> None:
+    # In the files that have this key 0 stood for one worker for each CPU.
+    setup.disk_workers = _workers(pair) or None
+
+
+def _network_workers(_setup: Setup, pair: Pair) -> None:
+    _workers(pair)  # For a network, which workers without a manager list have none of.
+
+
+def _workers(pair: Pair) -> int | None:
+    if pair.value.upper() == CPUS:
+        return None
+    count = number(pair.value)
+    if count is None:
+        raise pair.wrong(f"a number or {CPUS}")
+    return count
+
+
+def _record_results(setup: Setup, pair: Pair) -> None:
+    setup.recorded = _word_or_number(pair, RECORDED)
+
+
+def _test_type(setup: Setup, pair: Pair) -> None:
+    setup.test_type = _word_or_number(pair, TEST_TYPES)
+
+
+def _word_or_number(pair: Pair, words: tuple[str, ...]) -> str:
+    at = number(pair.value)
+    if at is None:
+        return pair.one_of(words)
+    if at >= len(words):
+        raise pair.wrong(f"a number up to {len(words) - 1}, or one of " + ", ".join(words))
+    return words[at]
+
+
+def _worker_cycling(setup: Setup, pair: Pair) -> None:
+    setup.workers = _cycling(pair, "start, step")
+
+
+def _disk_cycling(setup: Setup, pair: Pair) -> None:
+    setup.targets = _cycling(pair, "start, step")
+
+
+def _depth_cycling(setup: Setup, pair: Pair) -> None:
+    setup.depth = _cycling(pair, "start, end, step")
+
+
+def _cycling(pair: Pair, names: str) -> Cycling:
+    words = pair.value.replace(",", " ").split()
+    wanted = names.split(", ")
+    values = [number(word) for word in words[:-1]]
+    kind = words[-1].upper() if words else ""
+    if len(values) != len(wanted) or None in values or kind not in (*STEPS, "0", "1"):
+        raise pair.wrong(f"{names} and LINEAR or EXPONENTIAL, such as '{_example(wanted)}'")
+    by_name = dict(zip(wanted, (value or 0 for value in values), strict=True))
+    return Cycling(
+        start=by_name["start"],
+        step=by_name["step"],
+        exponential=kind in ("EXPONENTIAL", "1"),
+        end=by_name.get("end"),
+        where=pair.where,
+    )
+
+
+def _example(names: list[str]) -> str:
+    return "1 32 2 EXPONENTIAL" if "end" in names else "1 1 LINEAR"
+
+
+def check_cycling(cycling: Cycling, what: str, fallback: Where) -> None:
+    """Refuse a cycle that would never begin or never end."""
+    where = cycling.where or fallback
+    if cycling.start < 1:
+        raise InputError(f"{what} cycling starts at {cycling.start}, expected 1 or more", where=where)
+    if cycling.step < 1:
+        raise InputError(f"{what} cycling has a step of {cycling.step}: it would never end", where=where)
+
+
+_READERS: Final = {
+    "test description": _description,
+    "run time": _run_time,
+    _RAMP: _ramp_up_time,
+    "default disk workers to spawn": _disk_workers,
+    "default network workers to spawn": _network_workers,
+    "default workers to spawn": _default_workers,
+    "record results": _record_results,
+    "worker cycling": _worker_cycling,
+    "disk cycling": _disk_cycling,
+    "queue depth cycling": _depth_cycling,
+    "test type": _test_type,
+}

@@ -1,0 +1,267 @@
+"""From a configuration to runs: which workers, targets and depths, and what each does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.iometer import Asked, read_icf, runs
+from loadstone.workload.model import Amount, Row
+from tests.formats.iometer.files import DATA, NAMES, made, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.workload.model import Workload
+
+RANDOM = "4 KiB random read"
+S = 10**9
+
+
+def active(name: str) -> list[list[str]]:
+    """The jobs of each run, by name."""
+    return [[job.name for job in run.workload.jobs] for run in made(name)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_has_runs_of_distinct_names_and_jobs(name: str) -> None:
+    found = made(name)
+    assert found
+    assert len({run.name for run in found}) == len(found)
+    for run in found:
+        jobs = run.workload.jobs
+        assert len({job.name for job in jobs}) == len(jobs) > 0
+        assert run.factors["access_specification"]
+
+
+def test_specifications_run_one_after_the_other() -> None:
+    assert [run.name for run in made("02-four-patterns.icf")] == [
+        "4 KiB random read",
+        "4 KiB random write",
+        "64 KiB sequential read",
+        "64 KiB sequential write",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "depths"),
+    [
+        ("03-depth-exponential.icf", [1, 2, 4, 8, 16, 32, 64, 128, 256]),
+        ("04-depth-linear.icf", [4, 8, 12, 16] * 2),
+        ("19-1999-numbers.icf", [2, 4, 8]),
+    ],
+)
+def test_depths(name: str, depths: list[int]) -> None:
+    found = made(name)
+    assert [run.workload.jobs[0].iodepth for run in found] == depths
+    assert [run.factors["iodepth"] for run in found] == depths
+
+
+def test_targets_one_more_at_a_time_on_every_worker() -> None:
+    assert active("05-targets-linear.icf") == [
+        ["Worker 1 1:", "Worker 2 1:"],
+        ["Worker 1 1:", "Worker 1 2:", "Worker 2 1:", "Worker 2 2:"],
+        ["Worker 1 1:", "Worker 1 2:", "Worker 1 3:", "Worker 2 1:", "Worker 2 2:"],
+        ["Worker 1 1:", "Worker 1 2:", "Worker 1 3:", "Worker 1 4:", "Worker 2 1:", "Worker 2 2:"],
+    ]
+
+
+def test_targets_doubled() -> None:
+    assert [run.factors["targets"] for run in made("06-targets-exponential.icf")] == [1, 2, 4]
+
+
+def test_workers_one_more_at_a_time() -> None:
+    assert [len(jobs) for jobs in active("07-workers.icf")] == [2, 4, 6]
+
+
+def test_targets_of_every_manager_one_more_at_a_time() -> None:
+    """ALPHA has workers with two targets each, BETA one with two."""
+    assert active("08-increment-parallel.icf") == [
+        ["ALPHA Worker 1 1:", "BETA Worker 1 1:"],
+        ["ALPHA Worker 1 1:", "ALPHA Worker 1 2:", "BETA Worker 1 1:", "BETA Worker 1 2:"],
+        [
+            "ALPHA Worker 1 1:",
+            "ALPHA Worker 1 2:",
+            "ALPHA Worker 2 3:",
+            "BETA Worker 1 1:",
+            "BETA Worker 1 2:",
+        ],
+        [
+            "ALPHA Worker 1 1:",
+            "ALPHA Worker 1 2:",
+            "ALPHA Worker 2 3:",
+            "ALPHA Worker 2 4:",
+            "BETA Worker 1 1:",
+            "BETA Worker 1 2:",
+        ],
+    ]
+
+
+def test_targets_one_more_at_a_time_in_all() -> None:
+    found = active("09-increment-serial.icf")
+    assert [len(jobs) for jobs in found] == [1, 2, 3, 4, 5, 6]
+    assert found[-2][-1] == "BETA Worker 1 1:"
+
+
+def test_workers_and_targets() -> None:
+    shares = [(r.factors["workers"], r.factors["targets"]) for r in made("10-workers-and-targets.icf")]
+    assert shares == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
+
+
+def test_depth_is_inside_targets() -> None:
+    shares = [(r.factors["targets"], r.factors["iodepth"]) for r in made("11-depth-and-targets.icf")]
+    assert shares == [(1, 1), (1, 2), (1, 4), (1, 8), (2, 1), (2, 2), (2, 4), (2, 8)]
+
+
+def test_who_idles_has_no_job() -> None:
+    assert [(run.name, [job.name for job in run.workload.jobs]) for run in made("16-idle.icf")] == [
+        ("4 KiB random read", ["Reader D:"]),
+        ("4 KiB random write", ["Writer E:"]),
+        ("4 KiB random read (2)", ["Reader D:"]),
+    ]
+
+
+def test_a_job_is_a_worker_on_a_target() -> None:
+    (run,) = made("13-all-in-one.icf")
+    (job,) = run.workload.jobs
+    assert (job.ioengine, job.direct, job.iodepth, job.randseed) == ("io_uring", True, 4, 4711)
+    assert (job.runtime_ns, job.ramp_ns, job.time_based) == (60 * S, 5 * S, True)
+    assert job.size == Amount(bytes=409600 * 512)
+    assert len(job.rows) == 29
+    assert job.rows[0] == Row(percent=4, bytes=512, read_percent=100, random_percent=0)
+    assert job.rows[10] == Row(percent=4, bytes=4096, read_percent=100, random_percent=100, align_bytes=4096)
+    assert job.targets[0].path == "/data/iometer.dat"
+
+
+def test_a_target_keeps_its_own_depth() -> None:
+    (run,) = made("23-by-a-script.icf")
+    assert [(job.targets[0].path, job.iodepth) for job in run.workload.jobs] == [
+        ("/dev/mapper/alpha", 32),
+        ("/dev/mapper/beta", 4),
+    ]
+
+
+def test_bursts_wait_together() -> None:
+    (run,) = made("14-bursts.icf")
+    (job,) = run.workload.jobs
+    assert (job.thinktime_ns, job.thinktime_blocks, job.thinktime_blocks_type) == (10**7, 8, "issue")
+    assert [row.burst for row in job.rows] == [8, 8]
+    assert (len(job.targets), job.iodepth) == (2, 16)
+    assert any("take turns" in note.text for note in run.workload.notes)
+
+
+def test_bursts_without_a_delay_stay_with_the_row() -> None:
+    (run,) = made("15-burst-rows.icf")
+    (job,) = run.workload.jobs
+    assert job.thinktime_ns is None
+    assert [row.burst for row in job.rows] == [16, 4]
+    assert job.offset == Amount(bytes=2048 * 512)
+
+
+def test_without_managers_default_workers_do_what_is_assigned_to_them() -> None:
+    found = made("22-no-managers.icf", Asked(targets=("/data/x", "/data/y")))
+    assert [run.name for run in found] == ["4 KiB random read", "64 KiB sequential write"]
+    assert [job.name for job in found[0].workload.jobs][:3] == [
+        "Worker 1 /data/x",
+        "Worker 1 /data/y",
+        "Worker 2 /data/x",
+    ]
+    assert len(found[0].workload.jobs) == 6
+
+
+def test_random_io_at_any_sector_is_told() -> None:
+    (run,) = made("24-unaligned.icf")
+    assert any(note.kind == "trap" and "align is 0" in note.text for note in run.workload.notes)
+    assert run.workload.jobs[0].rows[0].align_bytes is None
+
+
+@pytest.mark.parametrize(("pattern", "field"), [("0", "buffer_pattern"), ("1", "scramble_buffers")])
+def test_data_patterns(pattern: str, field: str) -> None:
+    source = (DATA / "02-four-patterns.icf").read_text().replace("204800,0,2", f"204800,0,{pattern}")
+    found = runs(read_icf(source.encode(), "x"), Asked(mapping={"d": "/x"}))
+    assert getattr(found[0].workload.jobs[0], field) is None  # It only reads.
+    assert getattr(found[1].workload.jobs[0], field) is not None
+
+
+def test_a_logical_drive_is_a_file_in_its_root(tmp_path: Path) -> None:
+    (run,) = made("24-unaligned.icf", Asked(mapping={"D:": str(tmp_path)}))
+    target = run.workload.jobs[0].targets[0]
+    assert (target.path, target.written) == (str(tmp_path / "iobw.tst"), "D:")
+
+
+def whole(name: str, asked: Asked) -> Workload:
+    return made(name, asked)[0].workload
+
+
+@pytest.mark.parametrize("written", ['1: "VIRTUAL DISK"', "1:", "1"])
+def test_a_drive_is_mapped_by_any_of_its_names(written: str) -> None:
+    assert whole("01-normal.icf", Asked(mapping={written: "/dev/x"})).jobs[0].targets[0].path == "/dev/x"
+
+
+def test_a_target_in_place_of_all() -> None:
+    found = made("05-targets-linear.icf", Asked(targets=("/dev/x",)))
+    assert [[job.targets[0].path for job in run.workload.jobs] for run in found] == [["/dev/x", "/dev/x"]]
+
+
+def test_a_drive_without_a_map_is_told_by_line_and_name() -> None:
+    with pytest.raises(InputError) as caught:
+        made("01-normal.icf", Asked())
+    assert '1: "VIRTUAL DISK" is a drive of the host the file is for' in caught.value.message
+    assert caught.value.where is not None
+    assert caught.value.where.line == 62
+    assert "--map '1:=PATH'" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (Asked(mapping={"D:": "/dev/x"}), "no worker uses 'D:'"),
+        (Asked(targets=("/dev/x", "/dev/x")), "given twice"),
+    ],
+)
+def test_what_has_no_effect_on_the_targets(asked: Asked, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        made("01-normal.icf", asked)
+
+
+def test_until_stopped_needs_a_runtime() -> None:
+    source = text("4096,100,100,100,0,1,4096,0").replace(b"\t0 0 30", b"\t0 0 0")
+    with pytest.raises(InputError, match="until someone stops"):
+        runs(read_icf(source, "x"), Asked(targets=("/x",)))
+    made_anyway = runs(read_icf(source, "x"), Asked(targets=("/x",), runtime_ns=S))
+    assert made_anyway[0].workload.jobs[0].runtime_ns == S
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "words"),
+    [
+        (["4096,100,100,100,0,1,4096,512"], RefusedError, "answered by another"),
+        (["4096,50,100,100,0,1,0,0", "4096,50,100,100,5,1,0,0"], RefusedError, "waits 5 ms before 1"),
+    ],
+)
+def test_what_is_not_done_is_refused(rows: list[str], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        runs(read_icf(text(*rows), "x"), Asked(targets=("/x",)))
+
+
+def test_a_missing_specification_is_told_with_the_nearest() -> None:
+    source = (DATA / "01-normal.icf").read_bytes().replace(b"\n\t4 KiB random read\n", b"\n\t4 KiB random\n")
+    with pytest.raises(InputError, match="no access specification '4 KiB random'") as caught:
+        runs(read_icf(source, "x"), Asked(targets=("/x",)))
+    assert "4 KiB random read" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cycle", "words"),
+    [
+        ("CYCLE_TARGETS", "'Disk Cycling\n\t0 1 LINEAR\n", "starts at 0"),
+        ("CYCLE_WORKERS", "'Worker Cycling\n\t1 0 LINEAR\n", "never end"),
+        ("CYCLE_OUTSTANDING_IOS", "'Queue Depth Cycling\n\t1 8 0 EXPONENTIAL\n", "never end"),
+    ],
+)
+def test_cycles_that_never_end(kind: str, cycle: str, words: str) -> None:
+    source = text("4096,100,100,100,0,1,4096,0", more=f"{cycle}'Test Type\n\t{kind}\n")
+    with pytest.raises(InputError, match=words):
+        runs(read_icf(source, "x"), Asked(targets=("/x",)))
