@@ -1,0 +1,108 @@
+"""What a Workload really does, I/O by I/O, on a simulated device.
+
+Every job runs on a device of one service time and on a virtual clock, so a rate is kept
+exactly and a day takes a second. Knows how a Plan is put on that device, and gives back the
+engine's log of every I/O. Judges nothing but shares, by chi-square.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from scipy.stats import chisquare
+
+from loadstone.bundle.read import Bundle
+from loadstone.plan import model as plan
+from loadstone.plan.host import HostFacts
+from loadstone.plan.resolve import resolve
+from loadstone.session import Asked, run_plan
+from loadstone.workload.model import LogRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from loadstone.workload.model import Amount, Workload
+
+SERVICE_NS = 20_000
+P_VALUE = 1e-4
+"""Chance of calling a good mix wrong; seeds are fixed, so it is drawn once."""
+
+
+def realised(
+    workload: Workload, directory: Path, *, size: Amount, ops: int = 20_000, seconds: float = 0.0
+) -> pl.DataFrame:
+    """Run a Workload for so many I/Os of each job, or so long; one row per I/O, in order.
+
+    Columns of `layout.IOS`, with `job` (its name) and `start_ns` (when the I/O was due).
+    """
+    jobs = tuple(
+        job.model_copy(
+            update={
+                "ioengine": "null",
+                "direct": None,
+                "targets": (),
+                "directories": (),
+                "size": size if job.size is None or job.size.percent is not None else job.size,
+                "logs": LogRequests(iolog="every-io"),
+                "runtime_ns": round(seconds * 1e9) or None,
+                "time_based": bool(seconds) or None,
+                "ramp_ns": None,
+                "number_ios": None if seconds else ops,
+                "io_size": None if seconds else size.model_copy(update={"bytes": 1 << 50, "percent": None}),
+            }
+        )
+        for job in workload.jobs
+    )
+    changed = workload.model_copy(update={"jobs": jobs, "needs_targets": False})
+    resolved = resolve(changed, host=HostFacts.here())
+    device = plan.SimDevice(
+        seed=1,
+        servers=64,
+        read_ns=SERVICE_NS,
+        write_ns=SERVICE_NS,
+        service=plan.ServiceTime.CONSTANT,
+        stall_every_ns=0,
+        stall_ns=0,
+        error_ppm=0,
+        short_ppm=0,
+        hang_ppm=0,
+    )
+    simulated = plan.BackendSim(device=device)
+    workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
+    asked = Asked(
+        request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
+        inputs={},
+        workload_json="{}",
+        notes=[],
+    )
+    outcome = run_plan(
+        resolved.plan.model_copy(update={"workers": workers}), asked=asked, out_dir=directory / "run"
+    )
+    assert outcome.error is None, outcome.error
+    ios = Bundle.open(outcome.bundle_path).ios()
+    assert ios is not None
+    names = [stream.name.rpartition(".")[0] for stream in resolved.plan.streams]
+    return ios.with_columns(
+        job=pl.col("stream").replace_strict(dict(enumerate(names)), return_dtype=pl.String),
+        start_ns=pl.col("t_ns") - pl.col("lat_ns"),
+    )
+
+
+def agrees(found: Mapping[Any, int], shares: Mapping[Any, float]) -> bool:
+    """Tell whether counts are what shares (of any sum) lead to, by chi-square; nothing else may occur."""
+    wanted = {key: share for key, share in shares.items() if share}
+    if not set(found) <= set(wanted):
+        return False
+    total, whole = sum(found.values()), sum(wanted.values())
+    if len(wanted) == 1:
+        return total > 0
+    observed = [found.get(key, 0) for key in wanted]
+    expected = [share / whole * total for share in wanted.values()]
+    return bool(chisquare(observed, expected).pvalue > P_VALUE)
+
+
+def sizes(ios: pl.DataFrame) -> dict[tuple[int, int], int]:
+    """Count I/Os by (operation, size)."""
+    return {(row[0], row[1]): row[2] for row in ios.group_by("op", "bytes").len().iter_rows()}
