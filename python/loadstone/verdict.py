@@ -41,6 +41,7 @@ RuleName = Literal[
     "short_stroke",
     "unit_mixup",
     "same_sequence_again",
+    "state_differs",
 ]
 RULE_NAMES: Final[tuple[RuleName, ...]] = get_args(RuleName)
 

@@ -1,0 +1,1 @@
+"""Results of other tools, and published figures, as Cases."""

@@ -1,0 +1,89 @@
+"""Rule `overlapping_clones`: several clones walk over the same blocks in order.
+
+Clones of a job share its file unless they are told to start elsewhere, so each block is asked for
+once by every one of them: all but the first are served by whatever cache comes first, or make the
+device do the same again. Random clones over one range are an ordinary load and no finding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit.from_bundle import union_bytes
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Asked, Case
+
+SEQUENTIAL_PERCENT: Final = 50.0
+"""More random addresses than this, and the clones do not follow each other."""
+TIMES: Final = 1.1
+"""Asked for more often than this on average, blocks are shared."""
+
+
+def _judge(case: Case) -> Answer:
+    several = [job for job in case.jobs if (job.clones or 1) > 1]
+    if len(case.jobs) < 2 and not several:
+        return NotMine() if case.jobs else CannotTell("where the clones of the jobs work")
+    ordered = [job for job in case.jobs if (job.random_percent or 0.0) <= SEQUENTIAL_PERCENT]
+    if not ordered:
+        return Clear()
+    if any(not job.ranges for job in ordered if (job.clones or 1) > 1):
+        return CannotTell("where the clones of the jobs work")
+    findings = [
+        finding
+        for reads in (True, False)
+        if (finding := _shared([job for job in ordered if _reads(job) == reads], reads=reads)) is not None
+    ]
+    return tuple(findings) or Clear()
+
+
+def _reads(job: Asked) -> bool:
+    return (job.read_percent if job.read_percent is not None else 100.0) >= 50
+
+
+def _shared(jobs: list[Asked], *, reads: bool) -> Finding | None:
+    every = [one for job in jobs for clone in job.ranges for one in clone]
+    clones = sum(len(job.ranges) for job in jobs)
+    asked = sum(one.length_bytes for one in every)
+    union = union_bytes(every)
+    if clones < 2 or not union or asked / union < TIMES:
+        return None
+    times = asked / union
+    buffered = any(job.direct is False for job in jobs)
+    targets = len({one.target for one in every})
+    where = f"{targets} targets" if targets > 1 else "one target"
+    doing = "read" if reads else "write"
+    return Finding(
+        effect="not_valid" if buffered and reads else "suspect",
+        confidence=0.9 if all(job.random_percent is not None for job in jobs) else 0.7,
+        text=(
+            f"{clones} clones on {where} {doing} the same {units.size(union)} in order, "
+            f"so each block is asked for {times:.0f} times: "
+            + (
+                "the page cache answers all but the first."
+                if buffered and reads
+                else "any cache on the way answers all but the first."
+                if reads
+                else "a cache on the way may join them."
+            )
+        ),
+        evidence={
+            "clones": clones,
+            "targets": targets,
+            "asked_bytes": asked,
+            "distinct_bytes": union,
+            "asked_for_each_block_factor": times,
+        },
+        advice="give every clone a part of its own (offset_increment, or one file for each)",
+        job=jobs[0].job if len(jobs) == 1 else None,
+    )
+
+
+RULE: Final = Rule(
+    name="overlapping_clones",
+    asks="Do clones walk over the same blocks?",
+    basis="clones of a job share its file; a block that is asked for again comes from a cache",
+    judge=_judge,
+)
