@@ -21,6 +21,8 @@ def measured(iops: float, error: float | None = 1.0, p99: int | None = 500, job:
         bandwidth=Estimate(iops * 4096, error, 10, "B/s"),
         mean_ns=Estimate(1e9 / iops, None, 10, "ns"),
         percentiles_ns={99.0: p99},
+        intervals_ns={},
+        histogram=None,
         max_ns=1000,
         block_bytes=4096,
         asked_iops=None,

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.summary import summarise
+from loadstone.analysis.tail import percentile_intervals
 from loadstone.bundle import study as on_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Latency, Stats
     from loadstone.bundle.study import Point, Study
@@ -41,6 +43,10 @@ class Measured:
     bandwidth: Estimate | None
     mean_ns: Estimate | None
     percentiles_ns: dict[float, int | None]
+    intervals_ns: dict[float, tuple[int, int] | None]
+    """95 % interval of each percentile; empty for the lines of single jobs."""
+    histogram: Histogram | None
+    """Of `lat`, to be merged with those of other runs."""
     max_ns: int | None
     block_bytes: float | None
     """Mean size of an I/O."""
@@ -66,13 +72,15 @@ class Run:
     point: Point
     whole: Measured | None
     lines: tuple[Measured, ...]
+    summary: Summary | None = None
+    """What the numbers are from, for questions they do not answer."""
 
 
 def run(point: Point, summary: Summary | None) -> Run:
     """Return a run's numbers."""
     if summary is None:
         return Run(point, None, ())
-    return Run(point, _whole(summary), tuple(_lines(summary)))
+    return Run(point, _whole(summary), tuple(_lines(summary)), summary)
 
 
 def runs(path: Path, study: Study) -> list[Run]:
@@ -89,6 +97,8 @@ def _whole(summary: Summary) -> Measured | None:
     if total.data is None or not total.data.operations or len(summary.measurement.stages_of(total.line)) > 1:
         return None
     ops = [op for op in total.ops if op != "sync"]
+    lat = total.data.latencies.get("lat")
+    intervals = percentile_intervals(summary.measurement, lat.histogram, PERCENTILES) if lat else {}
     asked = [row for row in summary.pacing if row.unit == "ops"]
     # Jobs without a rate beside paced ones: nothing asked for the whole.
     paced = {row.job_key for row in asked} == {job.line.key for job in summary.totals("job")}
@@ -98,6 +108,7 @@ def _whole(summary: Summary) -> Measured | None:
         total.data,
         sum(row.asked_per_s for row in asked) if paced else None,
         held=all(row.held for row in asked) if paced else None,
+        intervals_ns=intervals,
     )
 
 
@@ -119,7 +130,15 @@ def _lines(summary: Summary) -> list[Measured]:
     return made
 
 
-def _measured(job: str, op: str, stats: Stats, asked_iops: float | None, *, held: bool | None) -> Measured:
+def _measured(
+    job: str,
+    op: str,
+    stats: Stats,
+    asked_iops: float | None,
+    *,
+    held: bool | None,
+    intervals_ns: dict[float, tuple[int, int] | None] | None = None,
+) -> Measured:
     lat: Latency | None = stats.latencies.get("lat")
     return Measured(
         job=job,
@@ -130,6 +149,8 @@ def _measured(job: str, op: str, stats: Stats, asked_iops: float | None, *, held
         bandwidth=stats.bandwidth,
         mean_ns=lat.mean if lat else None,
         percentiles_ns={percent: lat.percentile(percent) if lat else None for percent in PERCENTILES},
+        intervals_ns=intervals_ns or {},
+        histogram=lat.histogram if lat else None,
         max_ns=lat.max_ns if lat else None,
         block_bytes=stats.bytes / stats.operations if stats.operations else None,
         asked_iops=asked_iops,

@@ -60,10 +60,9 @@ def execute(
 
 
 def _result(path: Path, study: Study, done: list[Done]) -> dict[str, Any]:
-    from loadstone.analysis import point
     from loadstone.analysis.study_document import document
 
-    return document(path, study, [point.run(one.point, one.summary) for one in done])
+    return document(path, study, [one.run for one in done])
 
 
 def _tell(outcome: StudyOutcome, manner: Manner) -> int:
@@ -73,11 +72,10 @@ def _tell(outcome: StudyOutcome, manner: Manner) -> int:
     else:
         from rich.console import Console
 
-        from loadstone.analysis import point
         from loadstone.report import study_terminal
 
         width = None if sys.stdout.isatty() else finish.PIPE_WIDTH
-        runs = [point.run(one.point, one.summary) for one in outcome.done]
+        runs = [one.run for one in outcome.done]
         study_terminal.summary(outcome.study, runs, Console(highlight=False, width=width))
     sys.stdout.flush()
     if outcome.error is not None:
@@ -104,11 +102,10 @@ class _Shown:
 
     def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
         """Say what a run measured and how long the rest will take."""
-        from loadstone.analysis import point
         from loadstone.report.study_terminal import in_short
 
         left = "" if not left_s else f"; about {units.whole_seconds(left_s)} left"
-        talk.say(f"{_of(number, expected)} {in_short(point.run(done.point, done.summary))}{left}")
+        talk.say(f"{_of(number, expected)} {in_short(done.run)}{left}")
 
 
 def _of(number: int, expected: int | None) -> str:

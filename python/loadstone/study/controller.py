@@ -7,7 +7,11 @@ engine, no directory and no screen, so all of it is tested without a run.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from loadstone.analysis.point import Run
+from loadstone.analysis.point import run as numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +36,17 @@ class Next:
     """Wait this long before it starts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Done:
     """A run that ended. `summary` is None when nothing was measured."""
 
     point: Point
     summary: Summary | None
+
+    @cached_property
+    def run(self) -> Run:
+        """Its numbers, computed when first asked for."""
+        return numbers(self.point, self.summary)
 
 
 class Controller(Protocol):

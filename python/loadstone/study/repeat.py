@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis import point, repeats
+from loadstone.analysis import repeats
 from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RepeatController:
             return f"{self._most} repeats were asked for"
         if self._until is None:
             return None
-        runs = [point.run(one.point, one.summary) for one in done]
+        runs = [one.run for one in done]
         if len(runs) >= MIN_RUNS and repeats.narrow(runs, self._until.share):
             return f"the mean is known to within {self._until.share * 100:g} %"
         used_s = self._now() - (self._began_s or 0.0)

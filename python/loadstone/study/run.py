@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
+    from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
@@ -67,6 +68,7 @@ class StudyAsked:
     inputs: dict[str, bytes]
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[Any] = field(default_factory=list)
+    spec: Spec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,7 @@ class _Runner:
                 inputs=self._asked.inputs,
                 workload_json=wanted.workload.model_dump_json(),
                 notes=[note.model_dump(mode="json") for note in resolved.notes],
+                spec=self._asked.spec,
             ),
             out_dir=path,
             progress=_Passing(progress, self._interrupts),
