@@ -40,6 +40,12 @@ class Load:
     """Set a parameter of a named workload, as NAME=VALUE (repeat for several)."""
     section: Annotated[list[str], Repeat] = field(default_factory=list)
     """Run only this section of the job file (repeat for several)."""
+    language: Literal["fio", "vdbench", "iometer"] | None = None
+    """Language of the job file [default: told from its content]."""
+    warmup: str | None = None
+    """Time before the measurement of each run of a parameter file, as 30s."""
+    interval: str | None = None
+    """Reporting interval of each run of a parameter file, as 5s."""
     keep_ioengine: Annotated[bool, Flag] = False
     """Run on the job file's I/O engine, not on io_uring in its place."""
     allow_exec: Annotated[bool, Flag] = False

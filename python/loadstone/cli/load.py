@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
+from loadstone.formats.recognise import Language, recognise
 from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
@@ -105,9 +107,66 @@ def _of(option: str) -> Iterator[Where]:
         raise type(error)(error.message, where=where, hint=error.hint) from error
 
 
+def language_of(word: str, load: Load) -> Language | None:
+    """Return the language of a job file, None for a named workload."""
+    if _is_named(word):
+        if load.language is not None:
+            raise InputError(
+                "has no effect on a named workload",
+                where=Where(COMMAND_LINE, option="--language"),
+                hint="it is for job files; leave it out",
+            )
+        return None
+    if load.language is not None:
+        return Language(load.language)
+    found = source(word)
+    if isinstance(found, tuple):
+        return recognise(*found)
+    try:
+        return recognise(found.read_bytes(), found.name)
+    except OSError:
+        return Language.FIO  # Its reader says why it cannot be read.
+
+
+def source(word: str) -> Path | tuple[bytes, str]:
+    """Return a job file's path, or the bytes and name of what stands on standard input, read once."""
+    if word == STANDARD_INPUT:
+        return _standard_input(), "standard input"
+    if not Path(word).exists():
+        raise _neither(word)
+    return Path(word)
+
+
+@functools.cache
+def _standard_input() -> bytes:
+    return sys.stdin.buffer.read()
+
+
+def _is_named(word: str) -> bool:
+    return word in catalogue.names() and not Path(word).is_file()
+
+
+def seconds(text: str | None, option: str) -> int | None:
+    """Read an option that is whole seconds; None without it."""
+    if text is None:
+        return None
+    with _of(option) as where:
+        found = time_ns(text, Reading(where), SECOND_NS)
+        if found % SECOND_NS:
+            raise InputError(f"{text} is not a whole number of seconds", where=where)
+        return found // SECOND_NS
+
+
 def _read(word: str, load: Load) -> Workload:
     options = ReadOptions(allow_exec=load.allow_exec)
-    if word in catalogue.names() and not Path(word).is_file():
+    language = language_of(word, load)
+    if language not in (None, Language.FIO):
+        raise InputError(
+            f"{word} is a job file of {language}, which is a list of runs of its own",
+            where=Where(COMMAND_LINE),
+            hint=f"use `loadstone run {word}`, or `loadstone plan {word}` to list its runs",
+        )
+    if _is_named(word):
         _refuse_for_names(load)
         with _of("--set"):
             return catalogue.load(word).workload(load.parameters())
@@ -117,12 +176,9 @@ def _read(word: str, load: Load) -> Workload:
             where=Where(COMMAND_LINE, option="--set"),
             hint="--set is for named workloads; in a job file use ${VARIABLE} and the environment",
         )
-    if word == STANDARD_INPUT:
-        source = TextSource(sys.stdin.buffer.read(), name="standard input")
-        return read_jobfiles([source], sections=load.section, options=options)
-    if not Path(word).exists():
-        raise _neither(word)
-    return read_jobfiles([FileSource(Path(word))], sections=load.section, options=options)
+    found = source(word)
+    given = TextSource(found[0], name=found[1]) if isinstance(found, tuple) else FileSource(found)
+    return read_jobfiles([given], sections=load.section, options=options)
 
 
 def _refuse_for_names(load: Load) -> None:

@@ -1,28 +1,33 @@
-"""`loadstone plan`: what would run, as JSON, touching nothing.
+"""`loadstone plan`: what would run, touching nothing.
 
-Knows that standard output is the Plan and standard error everything said about it.
+Knows that standard output is the Plan, or the list of runs, and standard error everything said about it.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 from loadstone import exitcodes
-from loadstone.cli import commands, talk
-from loadstone.cli.arguments import Load
+from loadstone.cli import commands, runlist, talk
+from loadstone.cli.arguments import Flag, Load
 from loadstone.cli.load import resolution, workload
 from loadstone.plan import guard
 from loadstone.plan.in_use import Snapshot
 
 
-def plan(job: str, /, *, load: Load = Load()) -> int:
-    """Print what would run, as JSON; touch nothing.
+def plan(job: str, /, *, load: Load = Load(), json: Annotated[bool, Flag] = False) -> int:
+    """Print what would run; touch nothing.
 
     Parameters
     ----------
     job
-        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
+        A job file of fio or vdbench, `-` for one on standard input, or a name from `loadstone workloads`.
+    json
+        Print the runs of a parameter file as JSON; what is a single run always is.
     """
+    if (found := runlist.read(job, load)) is not None:
+        return runlist.show(found, load, json=json)
     asked_for = workload(job, load)
     commands.check(asked_for)
     resolved = resolution(asked_for, load)

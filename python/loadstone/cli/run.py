@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from loadstone.bundle.write import BundleWriter
-from loadstone.cli import commands, finish, talk
+from loadstone.cli import commands, finish, runlist, talk
 from loadstone.cli.arguments import Flag, Load, Repeat
 from loadstone.cli.consent import consent
 from loadstone.cli.load import resolution, workload
@@ -40,7 +40,7 @@ def run(
     Parameters
     ----------
     job
-        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
+        A job file of fio or vdbench, `-` for one on standard input, or a name from `loadstone workloads`.
     out
         Directory of the bundle; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
     i_accept_data_loss
@@ -61,6 +61,18 @@ def run(
         Repeat until the 95% interval of the mean rate is within a share of it, or time is up: 2%,30m
         [default time: 30m]; with --repeat, at most so many times.
     """
+    if (found := runlist.read(job, load)) is not None:
+        runlist.refuse_given("several runs", repeat=repeat, until=until)
+        manner = Manner(
+            out=out or default_directory(found.name),
+            i_accept_data_loss=i_accept_data_loss,
+            json=json,
+            progress=progress,
+            report=report,
+            calibration=calibration,
+            require_valid=require_valid,
+        )
+        return runlist.execute(found, load, {"job": job, **asdict(load)}, manner)
     asked_for = workload(job, load)
     commands.check(asked_for)
     if repeat is not None or until is not None:

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from loadstone.formats.vdbench.expand import Overrides, Run, expand
-from loadstone.formats.vdbench.lower import Given, lower
+from loadstone.formats.vdbench.lower import Given, facts, lower, workload_facts
 from loadstone.formats.vdbench.read import ParameterFile, TextSource, read
 
-__all__ = ["Given", "Overrides", "ParameterFile", "Run", "TextSource", "expand", "lower", "read"]
+__all__ = [
+    "Given",
+    "Overrides",
+    "ParameterFile",
+    "Run",
+    "TextSource",
+    "expand",
+    "facts",
+    "lower",
+    "read",
+    "workload_facts",
+]

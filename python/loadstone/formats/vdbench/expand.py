@@ -10,21 +10,25 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.suggest import nearest
+from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.loops import Turn, turns
-from loadstone.formats.vdbench.rundef import RATE, IoRate
+from loadstone.formats.vdbench.rundef import RATE, IoRate, RunDefinition
+from loadstone.formats.vdbench.workload import WorkloadDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
     from loadstone.formats.vdbench.read import ParameterFile
-    from loadstone.formats.vdbench.rundef import RunDefinition
     from loadstone.formats.vdbench.storage import Storage
-    from loadstone.formats.vdbench.workload import WorkloadDefinition
 
 Entity = TypeVar("Entity")
+FORMAT: Final = "SD_format"
+"""The run that writes SDs before all others."""
+_FORMAT_S: Final = 100 * 3600
+"""It ends when everything is written, or after so many seconds."""
 _SETS: Final = re.compile(r"(?:single|setsof(\d{1,4}))\Z")
 
 
@@ -108,17 +112,7 @@ def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[Run]
     overrides = overrides or Overrides()
     runs: list[Run] = []
     for definition in _each_set(file):
-        times = _times(definition, overrides)
-        for turn in turns(definition):
-            run = _run(file, definition, turn, times)
-            runs.append(run)
-            if run.rate.kind == "curve":
-                runs += [
-                    replace(
-                        run, name=f"{run.name}_({point:.0f}%)", rate=IoRate("percent", point), point=point
-                    )
-                    for point in definition.curve
-                ]
+        runs += _with_commands(_turns(file, definition, overrides))
     titles: set[str] = set()
     for run in runs:
         if run.title in titles:
@@ -128,7 +122,76 @@ def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[Run]
                 hint="a loop has the same value twice, or two run definitions share a name",
             )
         titles.add(run.title)
+    return _with_general_commands(file, [*_formatting(file, runs), *runs])
+
+
+def _turns(file: ParameterFile, definition: RunDefinition, overrides: Overrides) -> list[Run]:
+    times = _times(definition, overrides)
+    runs: list[Run] = []
+    for turn in turns(definition):
+        run = _run(file, definition, turn, times)
+        runs.append(run)
+        if run.rate.kind == "curve":
+            runs += [
+                replace(run, name=f"{run.name}_({point:.0f}%)", rate=IoRate("percent", point), point=point)
+                for point in definition.curve
+            ]
     return runs
+
+
+def _with_commands(runs: list[Run]) -> list[Run]:
+    """Leave the first run of a definition its `startcmd=`, and the last one its `endcmd=`."""
+    last = len(runs) - 1
+    return [
+        replace(
+            run,
+            definition=replace(
+                run.definition,
+                startcmd=run.definition.startcmd if index == 0 else None,
+                endcmd=run.definition.endcmd if index == last else None,
+            ),
+        )
+        for index, run in enumerate(runs)
+    ]
+
+
+def _with_general_commands(file: ParameterFile, runs: list[Run]) -> list[Run]:
+    """Put the commands of the general section before the first run and after the last."""
+    for word, index in (("startcmd", 0), ("endcmd", -1)):
+        command = getattr(file.general, word)
+        if command is None:
+            continue
+        definition = runs[index].definition
+        where = file.general.at[word]
+        if getattr(definition, word) is not None:
+            raise RefusedError(
+                f"{word}= in the general section and for rd={definition.name} would both run at one time",
+                where=where,
+                hint="put both commands in one",
+            )
+        at = {**definition.at, word: where}
+        runs[index] = replace(runs[index], definition=replace(definition, at=at, **{word: command}))
+    return runs
+
+
+def _formatting(file: ParameterFile, runs: Sequence[Run]) -> list[Run]:
+    """Return the run that `formatsds=yes` puts first: every SD in use is written once, in order."""
+    if not file.general.formatsds or file.on_files:
+        return []
+    where = file.general.at["formatsds"]
+    general = file.general
+    workload = WorkloadDefinition(
+        FORMAT,
+        where,
+        {},
+        rdpct=0,
+        xfersize=Sizes(((general.formatxfersize, 100.0),)),
+        seekpct=Seek(0.0, ends=True),
+    )
+    definition = RunDefinition(FORMAT, where, {}, iorate=(IoRate("max"),))
+    storages = {work.storage.name: work.storage for run in runs for work in run.works}
+    works = tuple(Work(workload, storage, None) for storage in storages.values())
+    return [Run(FORMAT, definition, Turn({}), IoRate("max"), Times(_FORMAT_S, 1, 0, 0), works)]
 
 
 def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Times) -> Run:

@@ -84,22 +84,32 @@ def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload
         name=run.title,
         jobs=tuple(jobs),
         notes=tuple(making.notes),
-        global_options=_facts(run),
+        global_options={**facts(run, given.rate_iops), **_buckets(file)},
         sources=file.sources,
     )
 
 
-def _facts(run: Run) -> dict[str, str]:
-    """Return what reports in vdbench's shape say about a run, besides what was measured."""
+def facts(run: Run, rate_iops: float | None = None) -> dict[str, str]:
+    """Return what vdbench says about a run: its name, rate, times and loops."""
+    variable = run.definition.arrivals.variable
+    rate = "variable" if variable else str(run.rate)
+    if rate_iops is not None and run.rate.kind == "percent":
+        rate = f"{rate_iops:.0f}"
     return {
         "rd": run.name,
         "loops": run.loops,
-        "iorate": str(run.rate) if run.point is None else "point",
+        ("fwdrate" if run.file_works else "iorate"): rate,
         "controlled": "yes" if run.is_controlled else "no",
         "elapsed": str(run.times.elapsed),
         "warmup": str(run.times.warmup),
         "interval": str(run.times.interval),
     }
+
+
+def workload_facts(work: Work, run: Run) -> dict[str, str]:
+    """Return what vdbench says about a workload on an SD."""
+    asked = _asked(work, run)
+    return _own(work, asked, _all_threads(work, run))
 
 
 def _check_hosts(making: _Lowering) -> None:
@@ -119,19 +129,15 @@ def _check_hosts(making: _Lowering) -> None:
 def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
-    turn = run.turn
-    sizes = _sizes(work, turn.number("xfersize"))
-    seek = _seek(workload.seekpct, turn.number("seekpct"))
-    reads = workload.rdpct if turn.number("rdpct") is None else turn.number("rdpct") or 0.0
-    hits = _hits(work, run)
+    sizes, seek, reads, hits = asked = _asked(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
-    threads = int(turn.number("threads") or storage.threads)
+    threads = _all_threads(work, run)
     mine = _threads(making, work, threads)
     fields: dict[str, Any] = {
         "name": f"{workload.name}.{storage.name}",
         "where": workload.where,
         "set_at": {**_places(work), **_timed_at(run)},
-        "own_options": _own(work, (sizes, seek, reads, hits), threads),
+        "own_options": _own(work, asked, threads),
         "targets": (TargetName(path=storage.lun, written=storage.lun),),
         "ioengine": "io_uring",
         "iodepth": mine,
@@ -182,6 +188,30 @@ def _timed_at(run: Run) -> dict[str, Where]:
         "ramp_ns": at.get("warmup", where),
         "rate_iops": at.get("iorate", where),
     }
+
+
+def _buckets(file: ParameterFile) -> dict[str, str]:
+    found = file.general.histogram
+    return {"histogram": ",".join(found)} if found else {}
+
+
+_Asked = tuple[Sizes, Seek, float, Hits]
+"""What a workload asks for once the loops have had their say."""
+
+
+def _asked(work: Work, run: Run) -> _Asked:
+    workload, turn = work.workload, run.turn
+    reads = turn.number("rdpct")
+    return (
+        _sizes(work, turn.number("xfersize")),
+        _seek(workload.seekpct, turn.number("seekpct")),
+        float(workload.rdpct) if reads is None else reads,
+        _hits(work, run),
+    )
+
+
+def _all_threads(work: Work, run: Run) -> int:
+    return int(run.turn.number("threads") or work.storage.threads)
 
 
 def _sizes(work: Work, looped: float | None) -> Sizes:
@@ -400,7 +430,7 @@ def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
     return [jobs[0].model_copy(update=update), *jobs[1:]] if update else jobs
 
 
-def _own(work: Work, asked: tuple[Sizes, Seek, float, Hits], threads: int) -> dict[str, str]:
+def _own(work: Work, asked: _Asked, threads: int) -> dict[str, str]:
     """Return what reports in vdbench's shape say about a workload on an SD."""
     sizes, seek, reads, hits = asked
     return {

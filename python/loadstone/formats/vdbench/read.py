@@ -23,12 +23,12 @@ from loadstone.formats.vdbench.rundef import Loop, MaxData, RunDefinition
 from loadstone.formats.vdbench.storage import Storage
 from loadstone.formats.vdbench.values import name
 from loadstone.formats.vdbench.workload import WorkloadDefinition
+from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from loadstone.formats.vdbench.grammar import Parameter
-    from loadstone.workload.model import Note
 
 LOCALHOST: Final = "localhost"
 _RD_DEFAULT_REFUSES: Final = ("format",)
@@ -68,6 +68,23 @@ class ParameterFile:
     def on_files(self) -> bool:
         """Whether it is about file systems and not SDs."""
         return bool(self.file_systems or self.file_workloads)
+
+    def map_luns(self, mapping: Mapping[str, str]) -> ParameterFile:
+        """Replace luns, named by themselves or by their SD. Raises InputError for a name of neither."""
+        names = {name for storage in self.storages for name in (storage.lun, storage.name)}
+        for old in mapping:
+            if old not in names:
+                luns = ", ".join(storage.lun for storage in self.storages[:8])
+                raise InputError(
+                    f"no SD uses {old!r}", hint=nearest(old, names) or f"the luns in use are: {luns}"
+                )
+        storages = tuple(
+            replace(storage, lun=mapping.get(storage.lun, mapping.get(storage.name, storage.lun)))
+            for storage in self.storages
+        )
+        text = ", ".join(f"{old} is {new}" for old, new in mapping.items())
+        note = Note(where=None, text=f"as asked: {text}", kind="changed")
+        return replace(self, storages=storages, notes=(*self.notes, note))
 
 
 def read(

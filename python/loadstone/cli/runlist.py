@@ -1,0 +1,119 @@
+"""Job files that are several runs: how they are read, listed and run.
+
+Knows which options make sense for them. A language's runs come from its own reader and controller.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json as json_module
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import exitcodes
+from loadstone.cli import study, talk
+from loadstone.cli.arguments import COMMAND_LINE, Load
+from loadstone.cli.load import language_of, resolution
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats.recognise import Language
+from loadstone.study.run import StudyAsked
+
+if TYPE_CHECKING:
+    from loadstone.cli.manner import Manner
+    from loadstone.study.controller import Controller
+    from loadstone.workload.model import Note
+
+FORMAT: Final = 1
+"""Of the document of `loadstone plan FILE --json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """Everything a job file runs. `listing`: each run with its values, in order."""
+
+    language: Language
+    name: str
+    controller: Controller
+    listing: list[dict[str, Any]]
+    lines: list[str]
+    """The same for people, a line per run, in the language's own words."""
+    inputs: dict[str, bytes]
+    notes: list[Note]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def read(word: str, load: Load) -> RunList | None:
+    """Read a job file of several runs; None when the word is one run."""
+    language = language_of(word, load)
+    module = None if language is None else _READERS.get(language)
+    if module is None:
+        refuse(load, ("interval", "warmup"), "a fio job file or a named workload")
+        return None
+    found: RunList = importlib.import_module(module).read(word, load)
+    return found
+
+
+def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner) -> int:
+    """Run all of them as a study and return the exit code."""
+    talk.notes(found.notes)
+    asked = StudyAsked(
+        kind="list",
+        name=found.name,
+        front_end=str(found.language),
+        request={
+            "argv": sys.argv,
+            "cwd": str(Path.cwd()),
+            "front_end": str(found.language),
+            "options": options,
+        },
+        inputs=found.inputs,
+        settings=found.settings,
+        notes=[note.model_dump(mode="json") for note in found.notes],
+    )
+    return study.execute(found.controller, asked, manner, lambda wanted: resolution(wanted.workload, load))
+
+
+def show(found: RunList, load: Load, *, json: bool) -> int:
+    """Print the runs, and say which would be refused; touch nothing."""
+    talk.notes(found.notes)
+    for wanted in found.controller.known():
+        try:
+            resolution(wanted.workload, load)
+        except (InputError, RefusedError) as error:
+            talk.say(f"would be refused: {wanted.name}: {error}")
+    if json:
+        document = {
+            "format": FORMAT,
+            "language": str(found.language),
+            "name": found.name,
+            "runs": found.listing,
+        }
+        sys.stdout.write(json_module.dumps(document, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in found.lines))
+    return exitcodes.DONE
+
+
+def refuse_given(what: str, **options: object) -> None:
+    """Refuse options of a verb that would have no effect on something."""
+    for name, value in options.items():
+        if value is not None:
+            raise _without_effect(name, what)
+
+
+def refuse(load: Load, names: tuple[str, ...], what: str) -> None:
+    """Refuse options that would have no effect on something."""
+    for name in names:
+        if asdict(load)[name]:
+            raise _without_effect(name, what)
+
+
+def _without_effect(name: str, what: str) -> InputError:
+    where = Where(COMMAND_LINE, option="--" + name.replace("_", "-"))
+    return InputError(f"has no effect on {what}", where=where, hint="leave it out")
+
+
+_READERS: Final = {Language.VDBENCH: "loadstone.cli.vdbench"}
+"""The modules that read a language of several runs, each with `read(word, load)`."""

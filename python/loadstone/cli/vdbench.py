@@ -1,0 +1,120 @@
+"""vdbench's parameter files on the command line.
+
+Knows which options mean what for them: `--runtime`, `--warmup` and `--interval` are vdbench's `-e`,
+`-w` and `-i`, `--set` gives variables, `--section` keeps run definitions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.cli.arguments import COMMAND_LINE, Load
+from loadstone.cli.load import seconds, source
+from loadstone.cli.runlist import RunList, refuse
+from loadstone.errors import InputError, Where
+from loadstone.formats import vdbench
+from loadstone.formats.recognise import Language
+from loadstone.formats.suggest import nearest
+from loadstone.formats.vdbench.values import Number
+from loadstone.report.vdbench.words import run_line
+from loadstone.study.vdbench import ParameterFileController
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.formats.vdbench import Run
+    from loadstone.formats.vdbench.rundef import LoopValue
+
+
+_WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profile", "keep_ioengine")
+
+
+def read(word: str, load: Load) -> RunList:
+    """Read a parameter file and everything it runs."""
+    refuse(load, _WITHOUT_EFFECT, "a parameter file")
+    found = source(word)
+    given = vdbench.TextSource(*found) if isinstance(found, tuple) else found
+    file = vdbench.read([given], variables=load.parameters())
+    mapping = load.mapping()
+    if mapping:
+        try:
+            file = file.map_luns(mapping)
+        except InputError as error:
+            where = Where(COMMAND_LINE, option="--map")
+            raise InputError(error.message, where=where, hint=error.hint) from error
+    overrides = vdbench.Overrides(
+        elapsed=seconds(load.runtime, "--runtime"),
+        interval=seconds(load.interval, "--interval"),
+        warmup=seconds(load.warmup, "--warmup"),
+    )
+    runs = vdbench.expand(file, overrides)
+    if load.section:
+        runs = _only(runs, load.section)
+    said = [vdbench.facts(run) for run in runs]
+    return RunList(
+        language=Language.VDBENCH,
+        name=file.name,
+        controller=ParameterFileController(file, runs, allow_exec=load.allow_exec),
+        listing=[_listed(number, run) for number, run in enumerate(runs, start=1)],
+        lines=[run_line(facts, "Simulating") for facts in said],
+        inputs=dict(file.sources),
+        notes=list(file.notes),
+    )
+
+
+def _only(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    known = {run.definition.name for run in runs}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no run definition {name!r}",
+                where=Where(COMMAND_LINE, option="--section"),
+                hint=nearest(name, known),
+            )
+    return [run for run in runs if run.definition.name in names]
+
+
+def _listed(number: int, run: Run) -> dict[str, Any]:
+    made: dict[str, Any] = {"number": number, "name": run.title, **vdbench.facts(run)}
+    for word in ("elapsed", "warmup", "interval"):
+        made[f"{word}_s"] = int(made.pop(word))
+    made["pause_s"] = run.times.pause
+    made["values"] = {loop: _plain(value) for loop, value in run.turn.values.items()}
+    made["workloads"] = [
+        {word: _typed(value) for word, value in vdbench.workload_facts(work, run).items()}
+        for work in run.works
+    ]
+    if run.file_works:
+        made["file_workloads"] = [
+            {
+                "fwd": workload.name,
+                "operation": workload.operation,
+                "threads": workload.threads,
+                "file_systems": [
+                    {
+                        "fsd": system.name,
+                        "anchor": system.anchor,
+                        "directories": system.directories,
+                        "files": system.total_files,
+                    }
+                    for system in systems
+                ],
+            }
+            for workload, systems in run.file_works
+        ]
+    return made
+
+
+def _plain(value: LoopValue) -> str | int | float:
+    """Return a loop's value as JSON has it; a percentage as text."""
+    if isinstance(value, Number):
+        return f"{value.value:g}%" if value.percent else _whole(value.value)
+    return _typed(str(value))
+
+
+def _typed(text: str) -> str | int | float:
+    return _whole(float(text)) if text.lstrip("-").replace(".", "", 1).isdigit() else text
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if value == int(value) else value

@@ -1,0 +1,1 @@
+"""Results as vdbench writes them: the files and lines that parsers of its output read."""

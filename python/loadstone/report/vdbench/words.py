@@ -1,0 +1,39 @@
+"""The words vdbench puts around its numbers: how a run begins, what an average is called.
+
+Knows text only. `facts` are those the front end leaves in a Workload.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def run_line(facts: Mapping[str, str], verb: str = "Starting") -> str:
+    """Return `Starting RD=rd1; I/O rate: ...; elapsed=30; For loops: ...`."""
+    warmup = f" warmup={facts['warmup']}" if facts["warmup"] != "0" else ""
+    loops = facts["loops"] or "None"
+    if "fwdrate" in facts:
+        rate = facts["fwdrate"]
+        ends = "." if rate in ("max", "curve") else ";"
+        times = f"; elapsed={facts['elapsed']}{warmup}; "
+        return f"{verb} RD={facts['rd']}{times}fwdrate={rate}{ends} For loops: {loops}"
+    rate = rate_words(facts)
+    return (
+        f"{verb} RD={facts['rd']}; I/O rate: {rate}; elapsed={facts['elapsed']}{warmup}; For loops: {loops}"
+    )
+
+
+def rate_words(facts: Mapping[str, str]) -> str:
+    """Return how vdbench calls a rate: a number, or `Uncontrolled MAX` and its like."""
+    held = "Controlled" if facts.get("controlled") == "yes" else "Uncontrolled"
+    rate = facts["iorate"]
+    return {"max": f"{held} MAX", "curve": f"{held} curve", "variable": "Variable"}.get(rate, rate)
+
+
+def average(facts: Mapping[str, str]) -> str:
+    """Return what the line of averages is called: without a warmup the first interval does not count."""
+    interval, warmup, elapsed = (int(facts[word]) for word in ("interval", "warmup", "elapsed"))
+    return f"avg_{max(1, warmup // interval) + 1}-{(warmup + elapsed) // interval}"
