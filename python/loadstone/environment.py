@@ -18,6 +18,7 @@ from loadstone.path.block import BlockDevice
 from loadstone.path.discover import discover
 
 if TYPE_CHECKING:
+    from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
 
 CPU = Path("/sys/devices/system/cpu")
@@ -42,18 +43,23 @@ CGROUP_FILES = (
 )
 
 
-def describe(plan: Plan) -> dict[str, Any]:
+def describe(plan: Plan, spec: Spec | None = None) -> dict[str, Any]:
     """Return `environment.json` for a Plan.
 
-    `host`, `targets`, `devices` (by kernel name), and `paths`: the layers under the first targets.
+    `host`, `targets`, `devices` (by kernel name), `paths` (the layers under the first targets) and
+    `spec` where the user gave a data sheet: it then ends each path.
     """
     real = [target.path for target in plan.targets if target.kind.value != "virtual"]
     targets = [facts.target(path) for path in real]
     names = dict.fromkeys(name for target in targets for name in target.get("devices", []))
     found = {name: BlockDevice.of_name(name) for name in names}
     devices = {name: facts.device(device) for name, device in found.items() if device is not None}
-    paths = [discover(path).model_dump(mode="json", exclude_defaults=True) for path in real[:MAX_PATHS]]
-    return {"host": host(), "targets": targets, "devices": devices, "paths": paths}
+    paths = [discover(path) for path in real[:MAX_PATHS]]
+    told = {"host": host(), "targets": targets, "devices": devices}
+    if spec is not None:
+        paths = [spec.under(path) for path in paths]
+        told["spec"] = spec.model_dump(mode="json", exclude_none=True)
+    return told | {"paths": [path.model_dump(mode="json", exclude_defaults=True) for path in paths]}
 
 
 def host() -> dict[str, Any]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
+    from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
 
 LOOK_S = 1.0
@@ -78,6 +79,8 @@ class Asked:
     """Name to content of every file read, byte for byte."""
     workload_json: str
     notes: list[Any]
+    spec: Spec | None = None
+    """What its data sheet says of the storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ def run_plan(
         workload_json=asked.workload_json,
         plan_json=plan.model_dump_json(),
         notes=asked.notes,
-        environment=environment.describe(plan),
+        environment=environment.describe(plan, asked.spec),
     )
     if calibrated is not None:
         writer.event(calibrated)

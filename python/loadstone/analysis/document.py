@@ -100,6 +100,7 @@ class Tool(_Model):
     user_ns_per_io_null: float | None = Field(description="engine's user time per I/O without a device")
     system_ns_per_io_null: float | None
     monitor_cpu_share: float | None = Field(description="of one processor")
+    monitors: dict[str, float] = Field(description="each monitor's reading, share of one processor")
     skipped: str | None = Field(description="why there was no calibration")
 
 
@@ -119,6 +120,21 @@ class Group(Line):
     """A reporting group."""
 
     group: int
+
+
+class SpecLine(_Model):
+    """A figure of the data sheet, with all jobs that ran at the same time held against it."""
+
+    name: str = Field(description="the job, or the jobs")
+    op: Literal["read", "write", "mixed"]
+    quantity: Literal["iops", "bytes_per_s"]
+    kind: Literal["specified", "link"]
+    measured: float
+    measured_error: float | None
+    specified: float
+    share: float = Field(description="measured over specified")
+    share_error: float | None = Field(description="one standard error, from the measurement alone")
+    source: str
 
 
 class Note(_Model):
@@ -160,6 +176,7 @@ class Document(_Model):
     tool: Tool
     notes: list[Note]
     errors: list[Error]
+    spec: list[SpecLine] = Field(description="share of the data sheet that was reached; empty without one")
     verdict: Verdict | None = Field(description="null: the result was not audited")
     phases: list[Phase] = Field(description="the verdict on each stage")
 

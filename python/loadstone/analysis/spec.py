@@ -30,8 +30,7 @@ class Row:
     """One figure, with all jobs that ran at the same time held against it."""
 
     name: str
-    op: str
-    """`read` or `write`; `mixed` for both together."""
+    op: Literal["read", "write", "mixed"]
     quantity: Literal["iops", "bytes_per_s"]
     kind: Literal["specified", "link"]
     measured: Estimate
@@ -71,7 +70,7 @@ def _of_stage(spec: Spec, measurement: Measurement, total: Total) -> Iterator[Ro
         return
     patterns = {op: _patterns(plan, total, op) for op in moved}
     every = [pattern for found in patterns.values() for pattern in found]
-    whole = "mixed" if len(moved) > 1 else next(iter(moved))
+    whole: Literal["read", "write", "mixed"] = "mixed" if len(moved) > 1 else next(iter(moved))
     if all(one.random_percent == 100 and _largest(one) <= spec.small_block_bytes for one in every):
         share = moved["read"].operations / total.data.operations if "read" in moved else 0.0
         figure = spec.mixed_iops(share) if len(moved) > 1 else spec.iops(next(iter(moved)))
@@ -93,7 +92,9 @@ def _patterns(plan: Plan, total: Total, op: Op) -> list[OpPattern]:
     return [one.read if op == "read" else one.write for one in used]
 
 
-def _row(name: str, op: str, measured: Estimate | None, ceiling: Ceiling | None) -> Iterator[Row]:
+def _row(
+    name: str, op: Literal["read", "write", "mixed"], measured: Estimate | None, ceiling: Ceiling | None
+) -> Iterator[Row]:
     if measured is not None and ceiling is not None:
         kind: Literal["specified", "link"] = "link" if ceiling.kind == "link" else "specified"
         yield Row(name, op, ceiling.quantity, kind, measured, ceiling.per_s, ceiling.source)

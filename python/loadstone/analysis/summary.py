@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from loadstone import __version__, exitcodes
-from loadstone.analysis import cpu
+from loadstone.analysis import cpu, spec
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.pacing import Pacing, pacing
@@ -85,6 +85,11 @@ class Summary:
     def pacing(self) -> list[Pacing]:
         """Rates asked for and achieved, one row per paced job and operation."""
         return pacing(self.measurement, self.totals("job"))
+
+    @cached_property
+    def spec(self) -> list[spec.Row]:
+        """What was reached of the data sheet; empty without one."""
+        return spec.rows(self.measurement, self.totals("stage"))
 
     @cached_property
     def tool(self) -> Tool:
@@ -171,6 +176,7 @@ class Summary:
                 cpu=self._cpu(self.total),
                 tool=self._tool(),
                 notes=[shape.Note(**asdict(note)) for note in self.notes],
+                spec=[_spec(row) for row in self.spec],
                 errors=[shape.Error.model_validate(asdict(problem)) for problem in self.problems],
                 verdict=audited.verdict if audited else None,
                 phases=list(audited.phases) if audited else [],
@@ -219,6 +225,7 @@ class Summary:
             user_ns_per_io_null=made.user_ns_per_io_null,
             system_ns_per_io_null=made.system_ns_per_io_null,
             monitor_cpu_share=made.monitor_cpu_share,
+            monitors=made.monitors,
             skipped=made.skipped,
         )
 
@@ -239,6 +246,21 @@ class Summary:
         at = event.get("target")
         targets: Sequence[Any] = self.measurement.plan.targets
         return str(targets[at].path) if isinstance(at, int) and at < len(targets) else None
+
+
+def _spec(row: spec.Row) -> shape.SpecLine:
+    return shape.SpecLine(
+        name=row.name,
+        op=row.op,
+        quantity=row.quantity,
+        kind=row.kind,
+        measured=row.measured.value,
+        measured_error=row.measured.error,
+        specified=row.specified,
+        share=row.share,
+        share_error=row.share_error,
+        source=row.source,
+    )
 
 
 def _pacing(row: Pacing) -> shape.Pacing:

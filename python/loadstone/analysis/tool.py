@@ -39,6 +39,8 @@ class Tool:
     user_ns_per_io_null: float | None
     system_ns_per_io_null: float | None
     monitor_cpu_share: float | None
+    monitors: dict[str, float]
+    """Share of one processor that each of them took for reading, dearest first."""
     skipped: str | None
 
     @property
@@ -62,6 +64,7 @@ def tool(measurement: Measurement, stages: list[Total]) -> Tool:
         user_ns_per_io_null=told["cpu_user_ns"] / ops if ops else None,
         system_ns_per_io_null=told["cpu_system_ns"] / ops if ops else None,
         monitor_cpu_share=_monitors(measurement),
+        monitors=_by_monitor(measurement),
         skipped=told.get("skipped"),
     )
 
@@ -77,3 +80,10 @@ def _monitors(measurement: Measurement) -> float | None:
     if cost is None or not measurement.ended_ns:
         return None
     return float(cost["cpu_ns"]) / measurement.ended_ns
+
+
+def _by_monitor(measurement: Measurement) -> dict[str, float]:
+    cost = measurement.bundle.event("monitor_cost") or {}
+    told: dict[str, int] = cost.get("by_collector", {}) if measurement.ended_ns else {}
+    shares = {name: cpu_ns / measurement.ended_ns for name, cpu_ns in told.items()}
+    return dict(sorted(shares.items(), key=lambda one: -one[1]))

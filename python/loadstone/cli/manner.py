@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from loadstone.path.spec import Spec
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -25,4 +27,6 @@ class Manner:
     calibration: bool = True
     require_valid: bool = False
     """98 is the exit code when any run's verdict is worthless."""
+    spec: Spec | None = None
+    """What its data sheet says of the storage."""
     after_failure: Literal["stop", "go_on"] = "stop"

@@ -15,6 +15,7 @@ from loadstone.cli import finish
 from loadstone.cli.arguments import Flag, Repeat
 from loadstone.cli.consent import consent
 from loadstone.cli.run import default_directory
+from loadstone.path.spec import Spec
 from loadstone.session import Asked, run_plan
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def rerun(
         End with exit code 98 when the verdict is 'not valid' or 'cannot tell'.
     """
     old = Bundle.open(bundle)
+    sheet = old.environment.get("spec")
     asked = Asked(
         request={
             "argv": sys.argv,
@@ -66,6 +68,7 @@ def rerun(
         inputs=dict(old.inputs),
         workload_json=(old.path / "workload.json").read_text(),
         notes=list(old.notes),
+        spec=None if sheet is None else Spec.model_validate(sheet),
     )
     result = finish.Result()
     outcome = run_plan(

@@ -17,6 +17,7 @@ from loadstone.cli.arguments import Flag, Load, Repeat
 from loadstone.cli.consent import consent
 from loadstone.cli.load import resolution, workload
 from loadstone.cli.manner import Manner
+from loadstone.path.spec import read as read_spec
 from loadstone.session import Asked, run_plan
 
 
@@ -34,6 +35,7 @@ def run(
     require_valid: Annotated[bool, Flag] = False,
     repeat: int | None = None,
     until: str | None = None,
+    spec: Path | None = None,
 ) -> int:
     """Run a job file or a named workload, and report.
 
@@ -60,9 +62,11 @@ def run(
     until
         Repeat until the 95% interval of the mean rate is within a share of it, or time is up: 2%,30m
         [default time: 30m]; with --repeat, at most so many times.
+    spec
+        A data sheet of the storage as TOML (docs/spec.md): results are told as a share of it.
     """
     if (found := runlist.read(job, load)) is not None:
-        runlist.refuse_given("several runs", repeat=repeat, until=until)
+        runlist.refuse_given("several runs", repeat=repeat, until=until, spec=spec)
         manner = Manner(
             out=out or default_directory(found.name),
             i_accept_data_loss=i_accept_data_loss,
@@ -75,6 +79,11 @@ def run(
         return runlist.execute(found, load, {"job": job, **asdict(load)}, manner)
     asked_for = workload(job, load)
     commands.check(asked_for)
+    sheet = None if spec is None else read_spec(spec)
+    if spec is not None:
+        asked_for = asked_for.model_copy(
+            update={"sources": {**asked_for.sources, str(spec): spec.read_bytes()}}
+        )
     if repeat is not None or until is not None:
         from loadstone.cli import repeat as repeats
 
@@ -87,6 +96,7 @@ def run(
             report=report,
             calibration=calibration,
             require_valid=require_valid,
+            spec=sheet,
         )
         return repeats.execute(asked_for, load, options, manner)
     resolved = resolution(asked_for, load)
@@ -100,6 +110,7 @@ def run(
         inputs=dict(asked_for.sources),
         workload_json=asked_for.model_dump_json(),
         notes=[note.model_dump(mode="json") for note in resolved.notes],
+        spec=sheet,
     )
     out_dir = out or default_directory(asked_for.name)
     BundleWriter.check(out_dir)

@@ -215,6 +215,9 @@ class _Walk:
         facts: _Facts = {"size_bytes": device.size_bytes, **told}
         if kind != "partition":
             facts |= _queue(device)
+        if kind == "loop" or "virtio" in str(device.sys.resolve()):
+            # What such a device says of its medium is a guess: the kernel's default, or its host's.
+            facts["rotational"] = None
         if device.attribute("ro") == "1":
             facts["read_only"] = True
         self.build.add(device.name, kind, facts, below=below, counters=f"block.{device.name}")

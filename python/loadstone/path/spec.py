@@ -216,7 +216,7 @@ class Spec(_Model):
         if one is None or self.working_drives is None:
             return None
         each = WRITES_PER_WRITE[self.raid] if op == "write" and self.raid else 1
-        source = f"{self.working_drives} x {one:g} IOPS of the drives' data sheet"
+        source = f"{self.working_drives} x {one:,.0f} IOPS of the drives' data sheet"
         if each > 1:
             source += f", raid {self.raid}: {each} drive I/Os for a write"
         return self._specified(op, "iops", one * self.working_drives / each, source)
@@ -262,7 +262,7 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
     where = Where(
         str(path),
         _line(content, loc[0] if len(loc) > 1 and loc[0] in tables else "", key),
-        ".".join(loc) or None,
+        ".".join(part for part in loc if not part.isdecimal()) or None,
     )
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, model.model_fields, n=1, cutoff=0.5)

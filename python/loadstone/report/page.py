@@ -16,7 +16,7 @@ import vl_convert
 
 from loadstone import __version__, units
 from loadstone.errors import InputError
-from loadstone.report import charts, verdict
+from loadstone.report import charts, data_sheet, verdict
 from loadstone.report.said import cost, per_second
 from loadstone.report.terminal import cells
 
@@ -90,6 +90,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
         rates=_rates(made),
+        sheet=[data_sheet.cells(row) for row in made.spec],
         tails=_tails(made.totals("job")),
         overview=_drawn(*whole),
         sections=[

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from loadstone import units
+from loadstone.report import data_sheet
 from loadstone.report.said import cost, rate
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def summary(made: Summary, console: Console) -> None:
         console.print("nothing was measured")
     for row in made.pacing:
         console.print(Text(rate(row), "" if row.held else "yellow"))
+    for figure in made.spec:
+        console.print(Text(data_sheet.line(figure)))
     for line in _facts(made):
         console.print(Text(line))
     for problem in made.problems:
