@@ -7,13 +7,15 @@ place. Knows no rule and no link by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from loadstone.audit.case import Case, Measured
     from loadstone.path.layers import Ceiling, DataPath
+
+RANDOM_PERCENT: Final = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def uses(case: Case, kinds: Collection[str]) -> list[Use]:
     found = [
         use
         for ceiling in (case.declared.ceilings if case.declared else ())
-        if ceiling.kind in kinds
+        if ceiling.kind in kinds and _speaks_of(ceiling, case)
         for use in _held(case, ceiling, ceiling.per_s, _declared_name(case, ceiling))
     ]
     for name, ceiling, per_s in _of_paths(case, kinds):
@@ -53,6 +55,19 @@ def _declared_name(case: Case, ceiling: Ceiling) -> str:
         return ceiling.source
     of_links = [one for one in case.declared.ceilings if one.kind == "link"]
     return links[of_links.index(ceiling)] if len(of_links) == len(links) else ceiling.source
+
+
+def _speaks_of(ceiling: Ceiling, case: Case) -> bool:
+    """Whether a ceiling holds for this kind of I/O.
+
+    Bandwidth in order bounds random I/O, too; a rate of random I/O says nothing of I/O in order.
+    """
+    random = [job.random_percent or 0.0 for job in case.jobs]
+    sizes = [size for job in case.jobs for size in job.block_bytes]
+    if ceiling.access == "random" and min(random, default=0.0) < RANDOM_PERCENT:
+        return False
+    most = ceiling.block_bytes_at_most
+    return most is None or (bool(sizes) and max(sizes) <= most)
 
 
 def _held(case: Case, ceiling: Ceiling, per_s: float, layer: str) -> Iterable[Use]:
@@ -81,11 +96,11 @@ def _of_paths(case: Case, kinds: Collection[str]) -> list[tuple[str, Ceiling, fl
         for path in paths
         for layer in path.layers
         for ceiling in layer.ceilings
-        if ceiling.kind in kinds
+        if ceiling.kind in kinds and _speaks_of(ceiling, case)
     }
     found = []
     for quantity, op in sorted(limited):
-        places = [_narrowest(path, quantity, op, kinds) for path in paths]
+        places = [_narrowest(case, path, quantity, op, kinds) for path in paths]
         distinct = {place.layers: place for place in places if place is not None}
         if None not in places:
             name = " + ".join(sorted(set().union(*distinct)))
@@ -103,7 +118,7 @@ class _Place:
     ceiling: Ceiling
 
 
-def _narrowest(path: DataPath, quantity: str, op: str, kinds: Collection[str]) -> _Place | None:
+def _narrowest(case: Case, path: DataPath, quantity: str, op: str, kinds: Collection[str]) -> _Place | None:
     """Return the narrowest place of a path, None when nothing limits it.
 
     Layers side by side (paths of a multipath device, members of an array) carry their sum, which
@@ -115,7 +130,9 @@ def _narrowest(path: DataPath, quantity: str, op: str, kinds: Collection[str]) -
         own = [
             _Place(ceiling.per_s, frozenset({layer.name}), ceiling)
             for ceiling in layer.ceilings
-            if ceiling.kind in kinds and (ceiling.quantity, ceiling.op) == (quantity, op)
+            if ceiling.kind in kinds
+            and (ceiling.quantity, ceiling.op) == (quantity, op)
+            and _speaks_of(ceiling, case)
         ]
         parts = [known.get(name) for name in layer.below]
         if parts and None not in parts:

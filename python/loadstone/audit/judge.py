@@ -28,6 +28,8 @@ UNDISTURBED: Final = 0.95
 """What is left when every rule looked and found nothing: no list of rules is complete."""
 PER_MISSING: Final = 0.97
 """Each rule that could not look leaves that much of it."""
+ENOUGH: Final = 3
+"""Fewer rules than this that had anything to look at are no ground to believe a number."""
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
 
 
@@ -144,6 +146,12 @@ def _verdict(
             suspects[0].text if suspects else "Nothing was found that would have made or limited the number."
         )
         sentences = f"{first} {told}"
+        looked = {*checked, *(cause.rule for cause in causes if cause.effect == "note")}
+        if confidence < CREDIBLE or len(looked) < ENOUGH:
+            kind, confidence = "cannot_tell", max(0.6, 1 - confidence)
+            told = suspects[0].text if suspects else _too_little(looked, missing)
+            sentences = f"Nobody can tell whether {name} measures the storage. {told}"
+            advice += [f"find out {what}" for what in _wanted(missing)]
     return Verdict(
         kind=kind,
         limited_by=deciding.layer if deciding is not None and kind == "limited" else None,
@@ -154,6 +162,17 @@ def _verdict(
         checked=checked,
         advice=tuple(dict.fromkeys(advice)),
     )
+
+
+def _too_little(looked: set[RuleName], missing: list[Missing]) -> str:
+    """Return why a number of which little is known cannot be believed."""
+    wanted = "; ".join(_wanted(missing))
+    return f"Only {len(looked)} checks had anything to look at. Missing, among others: {wanted}."
+
+
+def _wanted(missing: list[Missing]) -> list[str]:
+    """Return the first few things that are missing."""
+    return list(dict.fromkeys(one.what for one in missing))[:3]
 
 
 _FIRST: Final = {

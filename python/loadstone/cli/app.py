@@ -22,6 +22,7 @@ VERBS: Final = {
     "rerun": ("loadstone.cli.rerun:rerun", "Run the Plan of a bundle again."),
     "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
     "compare": ("loadstone.cli.compare:compare", "Compare results, with statistics."),
+    "audit": ("loadstone.cli.audit:audit", "Tell what results are worth, whoever measured them."),
     "export": ("loadstone.cli.export:export", "Write a bundle's results in another format."),
     "workloads": ("loadstone.cli.workloads:workloads", "List the named workloads, or show one."),
     "doctor": ("loadstone.cli.doctor:doctor", "Tell whether this host is fit to generate load."),

@@ -1,1 +1,38 @@
-"""Results of other tools, and published figures, as Cases."""
+"""Results of other tools, and published figures, as Cases.
+
+Knows which reader takes which file; each of them knows one format.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.foreign import published, published_cases, reader
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.audit.foreign.reader import Reader, Results
+
+READERS: Final[tuple[Reader, ...]] = (
+    reader.Reader("published figures (TOML)", published.recognises, published_cases.read),
+)
+"""The first that recognises a file reads it."""
+
+
+def recognise(path: Path) -> Reader | None:
+    """Return the reader of a file or directory, None when it is no result that is known."""
+    head = reader.head(path)
+    return next((one for one in READERS if one.recognises(path, head)), None)
+
+
+def read(path: Path) -> Results:
+    """Read a result. Raises InputError for what is none, or cannot be understood."""
+    found = recognise(path)
+    if found is None:
+        known = ", ".join(one.name for one in READERS)
+        raise InputError(
+            "is no result that is known", where=Where(str(path)), hint=f"known are bundles, studies, {known}"
+        )
+    return found.read(path)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit.foreign import quantity
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.path import quantity
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -87,7 +87,7 @@ def _sheet(case: Case) -> tuple[Finding, ...]:
     ]
     if len(printed) != 1 or "iB" not in quantity.unit(printed[0]) or not specified:
         return ()
-    value, per_s = quantity.bandwidth(printed[0]), specified[0].per_s
+    value, per_s = quantity.bandwidth_bytes_per_s(printed[0]), specified[0].per_s
     slipped = value / (1024 / 1000) ** _power(quantity.unit(printed[0]))
     return (
         Finding(

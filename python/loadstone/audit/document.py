@@ -1,0 +1,93 @@
+"""The document of `loadstone audit --json`.
+
+Knows its shape: the verdict on everything, on each file and on each of its phases. Changes only by
+adding fields; what is removed or changes its meaning raises `FORMAT`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loadstone import __version__
+from loadstone.audit.judge import judge
+from loadstone.verdict import Audited, Phase, Verdict  # noqa: TC001 - pydantic reads annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.audit.foreign.reader import Results
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedResults:
+    """A file, what was read from it, and what it is worth."""
+
+    path: str
+    results: Results
+    audited: Audited
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class File(_Model):
+    """One file, bundle or directory."""
+
+    path: str
+    format: str
+    title: str | None
+    source: str | None = Field(description="where published figures come from")
+    notes: tuple[str, ...] = Field(description="what a reader took on trust or could not see")
+    verdict: Verdict
+    phases: tuple[Phase, ...]
+
+
+class Document(_Model):
+    """The root. `verdict` and `phases` are of all files together, as in a result.json."""
+
+    format: Literal[1] = FORMAT
+    kind: Literal["audit"] = "audit"
+    tool_version: str
+    verdict: Verdict
+    phases: tuple[Phase, ...]
+    files: tuple[File, ...]
+
+
+def audited(path: str, results: Results) -> AuditedResults:
+    """Judge what was read from a file."""
+    return AuditedResults(path, results, judge(results.cases))
+
+
+def overall(every: Sequence[AuditedResults]) -> Audited:
+    """Return the verdict on all files together."""
+    if len(every) == 1:
+        return every[0].audited
+    return judge([case for one in every for case in one.results.cases])
+
+
+def document(every: Sequence[AuditedResults]) -> Document:
+    """Return the document."""
+    whole = overall(every)
+    return Document(
+        tool_version=__version__,
+        verdict=whole.verdict,
+        phases=whole.phases,
+        files=tuple(
+            File(
+                path=one.path,
+                format=one.results.format,
+                title=one.results.title,
+                source=one.results.source,
+                notes=one.results.notes,
+                verdict=one.audited.verdict,
+                phases=one.audited.phases,
+            )
+            for one in every
+        ),
+    )

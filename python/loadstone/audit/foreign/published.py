@@ -1,0 +1,278 @@
+"""Published figures as TOML: what a person writes down from a document, and how it is checked.
+
+Knows the keys, their types and what makes no sense together; docs/audit-toml.md describes them.
+Quantities are text with their unit, as they were printed, so that what a source means by MB is
+not lost. Judges nothing, and knows no default: a key that is absent is not known.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from loadstone.audit.foreign import reader
+from loadstone.formats.suggest import nearest
+from loadstone.path import quantity
+from loadstone.path.ceilings import nearest_link, parse_link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+FORMAT: Final = 1
+TRANSPORTS: Final = {"iSCSI": "Ethernet", "NFS": "Ethernet", "NVMe/TCP": "Ethernet", "FC": "Fibre Channel"}
+"""Links without a rate, and what they run on as a rule."""
+
+
+def _checked(read: Callable[[str], Any]) -> AfterValidator:
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)
+
+
+def _link(text: str) -> str:
+    if text not in TRANSPORTS and parse_link(text) is None:
+        transports = ", ".join(TRANSPORTS)
+        raise ValueError(
+            f"found {text!r}, expected a link: {nearest_link(text)} (rate unknown: {transports})"
+        )
+    return text
+
+
+Size = Annotated[str, _checked(quantity.size_bytes)]
+Time = Annotated[str, _checked(quantity.time_ns)]
+Bandwidth = Annotated[str, _checked(quantity.bandwidth_bytes_per_s)]
+Block = Annotated[str, _checked(quantity.block_bytes)]
+Link = Annotated[str, AfterValidator(_link)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Rate = Annotated[float, Field(gt=0, le=1e12)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+Access = Literal["random", "sequential"]
+
+
+def many(value: Any) -> tuple[Any, ...]:
+    """Return what stands as one value or as a list of repeats."""
+    return () if value is None else value if isinstance(value, tuple) else (value,)
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SpecifiedRate(_Model):
+    """A line of a data sheet, for all drives of the system together."""
+
+    op: Literal["read", "write"]
+    access: Access | None = None
+    bandwidth: Bandwidth | None = None
+    iops: Rate | None = None
+    source: str
+
+    @model_validator(mode="after")
+    def _one_of(self) -> SpecifiedRate:
+        if (self.bandwidth is None) == (self.iops is None):
+            raise ValueError("needs either bandwidth or iops")
+        return self
+
+
+class System(_Model):
+    """What the document says of the system under test."""
+
+    name: str
+    description: str | None = None
+    links: tuple[Link, ...] = ()
+    media: str | None = None
+    rotational: bool | None = None
+    drives: Count | None = None
+    raid: str | None = None
+    same_drives_as: str | None = None
+    """Another system made of the same drives, laid out in another way."""
+    drive_writes_per_write: Annotated[float, Field(gt=0, le=100)] | None = None
+    """Writes to drives for one small write of the host: 1, with mirrors 2, with parity 4 or 6."""
+    cache: Size | None = None
+    memory: Size | None = None
+    capacity: Size | None = None
+    specified: tuple[SpecifiedRate, ...] = ()
+
+
+class Load(_Model):
+    """What was asked for."""
+
+    system: str | None = None
+    op: Literal["read", "write", "mixed"] | None = None
+    read_percent: Percent | None = None
+    access: Access | None = None
+    random_percent: Percent | None = None
+    block: Block | None = None
+    jobs: Count | None = None
+    numjobs: Count | None = None
+    iodepth: Count | None = None
+    direct: bool | None = None
+    offset_increment: Size | None = None
+    size: Size | None = None
+    new_file: bool | None = None
+    runtime: Time | None = None
+    ramp: Time | None = None
+
+
+class Figures(_Model):
+    """What was printed. A list holds the repeats of one measurement."""
+
+    iops: Rate | tuple[Rate, ...] | None = None
+    bandwidth: Bandwidth | tuple[Bandwidth, ...] | None = None
+    latency: Time | None = None
+    latency_max: Time | None = None
+    latency_stddev: Time | None = None
+    queue_depth: Rate | None = None
+    written: Size | None = None
+    generator_cpu_percent: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    array_cpu_percent: Percent | None = None
+    governor: str | None = None
+    author_says: str | None = None
+
+
+class Baseline(Figures):
+    """The same load on an earlier state of the same system."""
+
+    name: str
+
+
+class Series(_Model):
+    """One number for each interval, in order."""
+
+    interval: Time
+    iops: tuple[Annotated[float, Field(ge=0, le=1e12)], ...] = Field(min_length=2)
+
+
+class Result(Load, Figures):
+    """One load and its numbers."""
+
+    name: str
+    baseline: tuple[Baseline, ...] = ()
+    series: Series | None = None
+
+
+class Column(Load):
+    """What a column of a matrix asked for."""
+
+    name: str
+
+
+class Row(Load):
+    """A row of a matrix: one value (or list of repeats) for each column, `[]` where there is none."""
+
+    name: str
+    iops: tuple[Rate | tuple[Rate, ...], ...] = ()
+    bandwidth: tuple[Bandwidth | tuple[Bandwidth, ...], ...] = ()
+    latency: tuple[Time | tuple[()], ...] = ()
+    author_says: str | None = None
+
+
+class Matrix(Load):
+    """Results as a table: what is said of the matrix holds for all, a row's word before a column's."""
+
+    name: str
+    column: tuple[Column, ...] = Field(min_length=1)
+    row: tuple[Row, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _full_rows(self) -> Matrix:
+        for row in self.row:
+            for key in ("iops", "bandwidth", "latency"):
+                values = getattr(row, key)
+                if values and len(values) != len(self.column):
+                    raise ValueError(
+                        f"row {row.name!r} has {len(values)} values of {key} for {len(self.column)} columns"
+                    )
+        return self
+
+
+class Published(_Model):
+    """The file."""
+
+    format: Literal[1]
+    title: str
+    source: str
+    system: tuple[System, ...] = ()
+    result: tuple[Result, ...] = ()
+    matrix: tuple[Matrix, ...] = ()
+
+    @model_validator(mode="after")
+    def _names(self) -> Published:
+        known = [system.name for system in self.system]
+        _unique(known, "system")
+        _unique([one.name for one in self.result] + [one.name for one in self.matrix], "result or matrix")
+        used = [one.system for one in self.result]
+        used += [part.system for one in self.matrix for part in (one, *one.column, *one.row)]
+        used += [system.same_drives_as for system in self.system]
+        for name in used:
+            if name is not None and name not in known:
+                raise ValueError(
+                    f"there is no system {name!r}: {nearest(name, known) or 'none is described'}"
+                )
+        if not self.result and not self.matrix:
+            raise ValueError("has neither a [[result]] nor a [[matrix]]")
+        return self
+
+
+def _unique(names: Sequence[str], what: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two of [[{what}]] are called {twice!r}")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Tell a file of published figures by its name and its first key."""
+    return path.suffix == ".toml" and re.search(rb"^\s*format\s*=", head, re.MULTILINE) is not None
+
+
+def read(path: Path) -> Published:
+    """Read and check a file. Raises InputError with the key, what was found and what is near."""
+    try:
+        content = tomllib.loads(reader.text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        raise reader.wrong(path, f"is not TOML: {error}", int(line[1]) if line else None) from error
+    try:
+        return Published.model_validate(content)
+    except ValidationError as error:
+        raise _explained(path, error) from error
+
+
+def _explained(path: Path, error: ValidationError) -> Exception:
+    first = error.errors(include_url=False)[0]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).strip(".")
+    model = _model_of(first["loc"])
+    if first["type"] == "extra_forbidden":
+        message, hint = "is not a key here", nearest(str(first["loc"][-1]), model.model_fields, limit=40)
+    elif first["type"] == "missing":
+        message, hint = "is missing", None
+    else:
+        given = first.get("input")
+        shown = f", found {given!r}" if isinstance(given, (str, int, float, bool)) else ""
+        shown = "" if shown and repr(given) in first["msg"] else shown[:80]
+        message, hint = first["msg"].removeprefix("Value error, ") + shown, None
+    return reader.wrong(path, f"{key}: {message}" if key else message, hint=hint)
+
+
+_PARTS: Final[dict[str, type[_Model]]] = {
+    "system": System,
+    "specified": SpecifiedRate,
+    "result": Result,
+    "baseline": Baseline,
+    "series": Series,
+    "matrix": Matrix,
+    "column": Column,
+    "row": Row,
+}
+
+
+def _model_of(loc: tuple[int | str, ...]) -> type[_Model]:
+    """Return the table that a key stands in."""
+    parts = [_PARTS[part] for part in loc[:-1] if isinstance(part, str) and part in _PARTS]
+    return parts[-1] if parts else Published

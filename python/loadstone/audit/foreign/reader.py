@@ -1,0 +1,163 @@
+"""What a reader of another tool's results is.
+
+Knows how a file is opened without trusting it: bounded in size, and whatever is wrong with it
+ends as an error that names it. Knows no format.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.audit.case import Figure, Measured
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from loadstone.audit.case import Case
+
+MAX_BYTES: Final = 256 << 20
+"""No result is larger; logs of single I/Os are not results."""
+HEAD_BYTES: Final = 65536
+"""What `recognises` may look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a file holds. `notes` say what a reader had to take on trust or could not see."""
+
+    format: str
+    cases: tuple[Case, ...]
+    title: str | None = None
+    source: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One format. `recognises` looks at the path and its first bytes (empty for a directory)."""
+
+    name: str
+    recognises: Callable[[Path, bytes], bool]
+    read: Callable[[Path], Results]
+
+
+def head(path: Path) -> bytes:
+    """Return the first bytes of a file; nothing for a directory. Raises InputError."""
+    if path.is_dir():
+        return b""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
+
+
+def text(path: Path) -> str:
+    """Return a file as text. Raises InputError for one that cannot be a result."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(
+                f"is larger than {MAX_BYTES >> 20} MiB, which no result is", where=Where(str(path))
+            )
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
+    for encoding in ("utf-8-sig", "utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return raw.decode("latin-1")
+
+
+def wrong(path: Path, message: str, line: int | None = None, *, hint: str | None = None) -> InputError:
+    """Return (not raise) an error at a line of a file."""
+    return InputError(message, where=Where(str(path), line), hint=hint)
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number that is not negative; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = float(value.replace(",", "").rstrip("%"))
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) and found >= 0 else None
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number that is not negative; None for anything else."""
+    found = number(value)
+    return None if found is None else int(found)
+
+
+def positive(value: Any) -> float | None:
+    """Return a number above 0; None for anything else: a tool's 0 for 'not measured' is no value."""
+    return number(value) or None
+
+
+def figure(value: float | None) -> Figure | None:
+    """Return a number without an error, None when there is none."""
+    return None if value is None else Figure(value)
+
+
+def added(parts: Iterable[Measured]) -> Measured:
+    """Add operations that ran at the same time; latencies by their counts, None where one is missing."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+
+    def total(values: list[Any]) -> Any:
+        return sum(values) if values and None not in values else None
+
+    return Measured(
+        operations=total([part.operations for part in parts]),
+        bytes=total([part.bytes for part in parts]),
+        errors=total([part.errors for part in parts]),
+        iops=figure(total([part.iops.value if part.iops else None for part in parts])),
+        bandwidth=figure(total([part.bandwidth.value if part.bandwidth else None for part in parts])),
+        latency=_mean(parts),
+    )
+
+
+def _mean(parts: Sequence[Measured]) -> Any:
+    """Return the mean latency of all I/Os; percentiles cannot be added and are left out."""
+    moving = [part for part in parts if part.operations != 0 and (part.iops is None or part.iops.value)]
+    weighed = []
+    for part in moving:
+        weight = part.operations or (part.iops.value if part.iops else None)
+        if weight is None or part.latency is None or part.latency.mean_ns is None:
+            return None
+        weighed.append((float(weight), part.latency))
+    if not weighed:
+        return None
+    whole = sum(weight for weight, _ in weighed)
+    if len(weighed) == 1:
+        return weighed[0][1]
+    counts = [one.count for _, one in weighed]
+    maxima = [one.max_ns for _, one in weighed]
+    return replace(
+        weighed[0][1],
+        mean_ns=sum(weight * (one.mean_ns or 0.0) for weight, one in weighed) / whole,
+        kind=weighed[0][1].kind if len({one.kind for _, one in weighed}) == 1 else "unknown",
+        count=sum(one for one in counts if one is not None) if None not in counts else None,
+        min_ns=None,
+        max_ns=max(one for one in maxima if one is not None) if None not in maxima else None,
+        stddev_ns=None,
+        percentiles_ns={},
+    )
+
+
+def with_siblings(found: Sequence[Case]) -> tuple[Case, ...]:
+    """Return cases of one result that know each other."""
+    return tuple(replace(one, siblings=tuple(other for other in found if other is not one)) for one in found)

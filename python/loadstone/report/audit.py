@@ -1,0 +1,119 @@
+"""An audit in words: for the terminal and as Markdown.
+
+Knows how a number, a verdict and its causes stand in a table. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from loadstone import units
+from loadstone.report import verdict as words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from loadstone.audit.case import Case
+    from loadstone.audit.document import AuditedResults
+    from loadstone.verdict import Cause, Verdict
+
+HEADINGS: Final = ("result", "number", "verdict", "why")
+SAID: Final = "its author says"
+
+
+def number(case: Case) -> str:
+    """Return what was measured: IOPS, bandwidth and mean latency, as far as they are known."""
+    parts = []
+    total = case.total
+    if total.iops is not None and not _of_bandwidth(case):
+        parts.append(f"{units.count(total.iops.value)} IOPS")
+    if total.bandwidth is not None and total.bandwidth.value:
+        parts.append(units.bandwidth_decimal(total.bandwidth.value))
+    if total.latency is not None and total.latency.mean_ns is not None:
+        parts.append(f"mean {units.duration(total.latency.mean_ns)}")
+    return ", ".join(parts) or units.NONE
+
+
+def _of_bandwidth(case: Case) -> bool:
+    """Whether the source printed a bandwidth only, so that IOPS are its worked-out shadow."""
+    printed = case.extra.get("printed", {})
+    return bool(printed.get("bandwidth")) and not printed.get("iops")
+
+
+def why(verdict: Verdict) -> list[str]:
+    """Return the causes and what is missing, each as `rule (effect, confidence): text`."""
+    told = [_cause(cause) for cause in verdict.causes]
+    missing = [f"missing for `{one.rule}`: {one.what}" for one in verdict.missing if one.essential]
+    return [*told, *missing]
+
+
+def _cause(cause: Cause) -> str:
+    return (
+        f"`{cause.rule}` ({words.EFFECTS[cause.effect]}, {words.confidence(cause.confidence)}): {cause.text}"
+    )
+
+
+def terminal(every: Sequence[AuditedResults], console: Console) -> None:
+    """Print each file with the verdict on each of its phases."""
+    for index, one in enumerate(every):
+        if index:
+            console.print()
+        title = f" · {one.results.title}" if one.results.title else ""
+        console.print(Text.assemble((one.path, "bold"), f" · {one.results.format}{title}"))
+        for note in one.results.notes:
+            console.print(Text(f"note: {note}"))
+        words.terminal(one.audited, console)
+        if len(one.audited.phases) < 2:
+            continue
+        for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
+            said = phase.verdict
+            console.print(
+                Text.assemble(
+                    f"  {phase.name}: {number(case)}: ",
+                    (words.headline(said), words.STYLES[said.kind]),
+                    (f" {words.confidence(said.confidence)}", "dim"),
+                )
+            )
+
+
+def markdown(every: Sequence[AuditedResults], *, heading_level: int = 2) -> str:
+    """Return a page: a table for each file, a row for each result."""
+    parts = []
+    for one in every:
+        parts.append(f"{'#' * heading_level} {one.results.title or one.path}")
+        if one.results.source:
+            parts.append(f"Source: {one.results.source}.")
+        parts += [f"Note: {note}." for note in one.results.notes]
+        verdict = one.audited.verdict
+        parts.append(f"**{_headline(verdict)}** {_plain(verdict.sentences)}")
+        parts.append(_table(one))
+    return "\n\n".join(parts) + "\n"
+
+
+def _headline(verdict: Verdict) -> str:
+    text = words.headline(verdict)
+    return f"{text[0].upper()}{text[1:]} ({words.confidence(verdict.confidence)})."
+
+
+def _table(one: AuditedResults) -> str:
+    said = any(_author(case) for case in one.results.cases)
+    headings = (*HEADINGS, SAID) if said else HEADINGS
+    rows = [headings, tuple("---" for _ in headings)]
+    for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
+        told = phase.verdict
+        kind = f"{words.headline(told)}, {words.confidence(told.confidence)}"
+        row = (phase.name, number(case), kind, "<br>".join(why(told)) or "nothing was found")
+        rows.append((*row, _author(case)) if said else row)
+    return "\n".join("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows)
+
+
+def _author(case: Case) -> str:
+    return (case.declared.author_says or "") if case.declared else ""
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
