@@ -63,6 +63,12 @@ impl<B: Backend> Worker<B> {
                     break;
                 }
             }
+            if B::SYNCHRONOUS {
+                if let Some(index) = self.state.alone() {
+                    now = self.streak(index, now);
+                    continue;
+                }
+            }
             let issued = self.fill(now);
             if issued > 0 {
                 self.state.count_submit(issued);
@@ -344,7 +350,7 @@ impl<B: Backend> Worker<B> {
 
     /// Puts one I/O into its slot and gives it to the backend. A simple stream verifies
     /// nothing.
-    #[inline]
+    #[inline(always)]
     fn issue<const SIMPLE: bool>(
         &mut self,
         index: u32,
@@ -419,5 +425,6 @@ fn stream_has_batch(submit: u32) -> bool {
     submit != u32::MAX
 }
 
+mod streak;
 #[cfg(test)]
 mod tests;

@@ -148,8 +148,50 @@ fn plan(streams: usize, iodepth: u32, changes: &serde_json::Value) -> Plan {
     serde_json::from_value(plan).unwrap()
 }
 
+/// A device that does one I/O at a time inside the call; every so manieth comes back short.
+struct Caller {
+    now_ns: u64,
+    service_ns: u64,
+    short_every: u64,
+    done: Option<Done>,
+    count: u64,
+}
+
+impl Backend for Caller {
+    const SYNCHRONOUS: bool = true;
+    const VIRTUAL: bool = true;
+
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns += 10;
+        self.now_ns
+    }
+
+    fn push(&mut self, io: Io) {
+        self.now_ns += self.service_ns;
+        self.count += 1;
+        let short = self.count % self.short_every == 0;
+        let result = if short { 512 } else { io.len as i32 };
+        let before = self.done.replace(Done {
+            slot: io.slot,
+            result,
+        });
+        assert!(before.is_none(), "two I/Os at a time");
+    }
+
+    fn flush(&mut self, _: u32, until_ns: u64) -> io::Result<()> {
+        if self.done.is_none() {
+            self.now_ns = self.now_ns.max(until_ns);
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, _: u32, take: &mut impl FnMut(Done)) -> u32 {
+        self.done.take().map(take).is_some().into()
+    }
+}
+
 /// Runs worker 0 of a Plan to its end; gives the totals of its reads.
-fn run(plan: Plan, backend: Costly) -> Totals {
+fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
     let plan = Arc::new(plan);
     let rows = Arc::new(Rows::new(&plan, 0));
     let (out, messages) = channel();
@@ -248,4 +290,42 @@ fn a_refill_after_iodepth_low_starts_when_the_depth_fell_to_it() {
     assert!((790_000..=810_000).contains(&most), "{most}");
     let waited = sum_ns(&totals, Kind::Wait) / totals.ops as f64;
     assert!(waited < 1_000.0, "{waited}");
+}
+
+#[test]
+fn one_io_after_the_other_is_told_whole() {
+    for (streams, short_every, bytes) in
+        [(1, u64::MAX, 0), (1, 7, 0), (1, 7, 4096 * 1000), (3, 7, 0)]
+    {
+        let limits = json!({"limits": {
+            "start_delay_ns": 0, "ramp_ns": 0, "runtime_ns": SECOND_NS, "time_based": bytes == 0,
+            "bytes": bytes, "ops": 0, "ends_stage": false,
+        }});
+        let device = Caller {
+            now_ns: START_NS,
+            service_ns: 50_000,
+            short_every,
+            done: None,
+            count: 0,
+        };
+        let totals = run(plan(streams, 1, &limits), device);
+        let asked = if bytes > 0 {
+            bytes / 4096
+        } else {
+            SECOND_NS / 50_020
+        };
+        assert!(totals.ops.abs_diff(asked) <= 1, "{} {asked}", totals.ops);
+        let shorts = totals.ops / short_every;
+        assert_eq!(totals.shorts, shorts);
+        assert_eq!(totals.bytes, (totals.ops - shorts) * 4096 + shorts * 512);
+        let spent = sum_ns(&totals, Kind::Lat) / (totals.ops as f64 * 50_020.0);
+        assert!((spent / streams as f64 - 1.0).abs() < 0.01, "{spent}");
+        let service = sum_ns(&totals, Kind::Clat) / totals.ops as f64;
+        assert!((service - 50_010.0).abs() < 1e-6, "{service}");
+        let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
+            .map(|kind| sum_ns(&totals, kind))
+            .iter()
+            .sum();
+        assert!((parts / sum_ns(&totals, Kind::Lat) - 1.0).abs() < 1e-9);
+    }
 }
