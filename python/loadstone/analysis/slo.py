@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.tail import Z_95, beyond
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.summary import Summary
+    from loadstone.bundle.study import Study
 
 _UNITS_NS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -37,12 +38,22 @@ class Slo:
         return float(self.limit_ns) if self.percent is None else 1 - self.percent / 100
 
     def value(self, summary: Summary) -> Estimate | None:
-        """Return what a run did: the share of I/Os beyond the limit, or the mean latency."""
-        if self.percent is not None:
-            return beyond(summary.measurement, [self.limit_ns])[0]
+        """Return what a run did: the share of I/Os beyond the limit, or the mean latency.
+
+        A share's error is at least what so few I/Os leave open at the limit itself: none beyond
+        it among a hundred is no proof that one per cent would not be.
+        """
         data = summary.total.data
-        lat = data.latencies.get("lat") if data is not None else None
-        return None if lat is None else lat.mean
+        if data is None or not data.operations:
+            return None
+        if self.percent is None:
+            lat = data.latencies.get("lat")
+            return None if lat is None else lat.mean
+        share = beyond(summary.measurement, [self.limit_ns])[0]
+        if share is None or share.error is None:
+            return share
+        least = math.sqrt(self.allowed * (1 - self.allowed) / data.operations)
+        return replace(share, error=max(share.error, least))
 
 
 def read(text: str) -> Slo:
@@ -60,6 +71,12 @@ def read(text: str) -> Slo:
     if not limit_ns:
         raise InputError(f"found {text!r}: the limit is 0")
     return Slo(text.strip(), percent, limit_ns)
+
+
+def slo_of(study: Study) -> Slo | None:
+    """Return the limit a curve was asked to find, None without one."""
+    text = study.settings.get("slo")
+    return read(text) if isinstance(text, str) else None
 
 
 def decide(slo: Slo, values: Sequence[Estimate | None]) -> bool | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from loadstone import __version__
-from loadstone.analysis import repeats
+from loadstone.analysis import curve, repeats
+from loadstone.analysis.slo import slo_of
 from loadstone.bundle.study import Factor, Kind  # noqa: TC001 - pydantic reads annotations
 from loadstone.verdict import Kind as VerdictKind  # noqa: TC001 - pydantic reads annotations
 
@@ -98,6 +99,52 @@ class RepeatedLine(_Model):
     )
 
 
+class Load(_Model):
+    """A point of a latency curve: all runs at one rate together."""
+
+    percent: float | None = Field(description="of the maximum; null: the closed loop's maximum itself")
+    asked_iops: float | None
+    iops: Value
+    bandwidth_bytes_per_s: Value
+    latency_mean_ns: Value
+    latency_percentiles_ns: dict[str, int | None] = Field(description="of all I/Os of all runs")
+    latency_intervals_ns: dict[str, tuple[int, int] | None] = Field(description="95 %")
+    runs: int
+    order: int = Field(description="index of its first run among those of the curve")
+    held: bool | None = Field(description="whether the rate asked for was reached")
+    keeps: bool | None = Field(description="whether the limit holds; null: undecided, or no limit")
+
+
+class Knee(_Model):
+    """Where throughput over mean latency is largest."""
+
+    iops: float
+    low_iops: float = Field(description="95 % range")
+    high_iops: float
+    latency_mean_ns: float
+
+
+class Limit(_Model):
+    """Where a limit on latency holds."""
+
+    slo: str
+    holds: Load | None = Field(description="the highest load that surely keeps it, below `breaks`")
+    breaks: Load | None = Field(description="the lowest load that surely breaks it")
+    undecided: int = Field(description="loads between them where the measurement decides neither")
+
+
+class Curve(_Model):
+    """Latency against load."""
+
+    name: str = Field(description="what tells it from the study's other curves")
+    maximum: Load | None
+    loads: list[Load] = Field(
+        description="in the order of the rate asked for; what they achieved may turn back"
+    )
+    knee: Knee | None = Field(description="null: the points show none")
+    limit: Limit | None
+
+
 class Document(_Model):
     """The result of a study."""
 
@@ -111,6 +158,7 @@ class Document(_Model):
     settings: dict[str, Any]
     runs: list[Run]
     repeats: list[RepeatedLine] | None = Field(description="of kind `repeat`")
+    curves: list[Curve] | None = Field(description="of kind `curve`")
 
 
 def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any]:
@@ -126,6 +174,7 @@ def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any
         settings=study.settings,
         runs=[_run(run) for run in runs],
         repeats=[_repeated_line(line) for line in repeats.lines(runs)] if study.kind == "repeat" else None,
+        curves=[_curve(one) for one in curve.curves(runs, slo_of(study))] if study.kind == "curve" else None,
     )
     return made.model_dump(mode="json")
 
@@ -193,6 +242,48 @@ def _repeated(found: repeats.Repeated | None) -> Repeated | None:
     )
 
 
+def _curve(found: curve.Curve) -> Curve:
+    knee, limit = found.knee, found.limit
+    return Curve(
+        name=found.name,
+        maximum=_load(found.maximum),
+        loads=[made for load in found.loads if (made := _load(load)) is not None],
+        knee=None
+        if knee is None
+        else Knee(iops=knee.load, low_iops=knee.low, high_iops=knee.high, latency_mean_ns=knee.latency_ns),
+        limit=None
+        if limit is None
+        else Limit(
+            slo=limit.slo.text,
+            holds=_load(limit.holds),
+            breaks=_load(limit.breaks),
+            undecided=limit.undecided,
+        ),
+    )
+
+
+def _load(load: curve.Load | None) -> Load | None:
+    if load is None:
+        return None
+    return Load(
+        percent=load.percent,
+        asked_iops=load.asked_iops,
+        iops=_known(load.iops),
+        bandwidth_bytes_per_s=_known(load.bandwidth),
+        latency_mean_ns=_known(load.mean_ns),
+        latency_percentiles_ns={f"{p:g}": found for p, found in load.percentiles_ns.items()},
+        latency_intervals_ns={f"{p:g}": found for p, found in load.intervals_ns.items()},
+        runs=load.runs,
+        order=load.order,
+        held=load.held,
+        keeps=load.keeps,
+    )
+
+
+def _known(estimate: Estimate) -> Value:
+    return Value(value=estimate.value, error=estimate.error)
+
+
 def value(estimate: Estimate | None) -> Value | None:
     """Return an estimate for the document."""
-    return None if estimate is None else Value(value=estimate.value, error=estimate.error)
+    return None if estimate is None else _known(estimate)

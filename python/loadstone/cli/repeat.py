@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli import study, talk
+from loadstone.cli import study
 from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import resolution, total_rate
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
-from loadstone.study import sequences
 from loadstone.study.controller import Next
 from loadstone.study.repeat import RepeatController, Until
 from loadstone.study.run import StudyAsked
@@ -32,13 +31,6 @@ def execute(asked_for: Workload, load: Load, options: dict[str, Any], manner: Ma
     """Repeat a Workload and return the exit code."""
     most, until = times(options["repeat"]), precision(options["until"])
     resolved = resolution(asked_for, load)
-    notes = [note.model_dump(mode="json") for note in resolved.notes]
-    if sequences.leaves_open(asked_for):
-        notes.append({"kind": "changed", "text": sequences.NOTE, "where": None})
-        talk.say(f"changed: {sequences.NOTE}")
-    if manner.json:
-        talk.notes(resolved.notes)
-    talk.memory(resolved.memory_bytes)
     asked = StudyAsked(
         kind="repeat",
         name=asked_for.name,
@@ -50,7 +42,8 @@ def execute(asked_for: Workload, load: Load, options: dict[str, Any], manner: Ma
             "until_share": until.share if until else None,
             "budget_s": until.budget_s if until else None,
         },
-        notes=notes,
+        notes=study.notes_of(asked_for, resolved, json=manner.json),
+        spec=manner.spec,
     )
     controller = RepeatController(
         Next(asked_for.name, asked_for, rate=total_rate(load)), most=most, until=until

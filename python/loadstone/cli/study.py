@@ -15,6 +15,7 @@ from loadstone.cli import commands, finish, talk
 from loadstone.cli.consent import consent
 from loadstone.cli.main import show
 from loadstone.errors import InputError
+from loadstone.study import sequences
 from loadstone.study.run import Hooks, StudyAsked, run_study
 
 if TYPE_CHECKING:
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
     from loadstone.study.run import StudyOutcome
+    from loadstone.workload.model import Workload
+
+
+def notes_of(asked_for: Workload, first: Resolution, *, json: bool) -> list[dict[str, Any]]:
+    """Return the notes of a study of one Workload; say what belongs before the first run."""
+    if json:
+        # The summary tells the notes; without it they are told here.
+        talk.notes(first.notes)
+    talk.memory(first.memory_bytes)
+    notes = [note.model_dump(mode="json") for note in first.notes]
+    if sequences.leaves_open(asked_for):
+        notes.append({"kind": "changed", "text": sequences.NOTE, "where": None})
+    return notes
 
 
 def execute(

@@ -12,6 +12,9 @@ from rich.text import Text
 
 from loadstone import units
 from loadstone.analysis import repeats
+from loadstone.analysis.curve import curves
+from loadstone.analysis.slo import slo_of
+from loadstone.report import study_curve
 from loadstone.report.terminal import STYLES
 from loadstone.report.verdict import NAMES
 
@@ -34,7 +37,11 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
         Text.assemble((study.status, STYLES.get(study.status, "")), f" · {study.name} · {_many(len(runs))}")
     )
     if any(run.lines for run in runs):
-        console.print(_table(runs))
+        if study.kind == "curve":
+            for one in curves(runs, slo_of(study)):
+                study_curve.terminal(one, console)
+        else:
+            console.print(_table(runs))
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")

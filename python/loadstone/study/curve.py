@@ -39,7 +39,10 @@ NOISE: Final = 0.05
 """A standard error of the mean latency above this share of it is worth another run."""
 MAX_RUNS: Final = 3
 """At one load, when nobody says how many."""
-MAX_SEARCH: Final = 16
+MAX_SEARCH: Final = 20
+"""Runs spent on the search, repeats of what is undecided among them."""
+MIN_PERCENT: Final = 1.0
+"""A limit that is broken below this much of the maximum is not kept at any load worth the name."""
 PRECISION: Final = 0.02
 """Of the load: how near the loads that keep and that break a limit are brought together."""
 BEYOND: Final = 1.25
@@ -108,11 +111,12 @@ class CurveController:
             return None
         rungs = [load for load in found if load.percent is not None]
         ran = [percent for one in done if (percent := percent_of(one.run)) is not None]
+        searched = [percent_of(one.run) for one in done if one.point.factors.get(PURPOSE) == "search"]
         for purpose, percent in (
             ("ladder", self._ladder(ran)),
             ("bend", self._bend(rungs, ran)),
-            ("noise", self._noisy(rungs, ran)),
-            ("search", self._search(rungs, ran, done)),
+            ("noise", self._noisy(rungs, ran, searched)),
+            ("search", self._search(rungs, ran) if len(searched) < MAX_SEARCH else None),
         ):
             if percent is not None:
                 made = self._named(f"{percent:g}%", purpose, percent, ran.count(percent) + 1)
@@ -152,14 +156,21 @@ class CurveController:
                 gaps.append((jump, middle))
         return max(gaps)[1] if gaps else None
 
-    def _noisy(self, rungs: Sequence[Load], ran: Sequence[float]) -> float | None:
-        """Return a load whose latency is known worst. Past saturation it has no mean to be known."""
+    def _noisy(
+        self, rungs: Sequence[Load], ran: Sequence[float], searched: Sequence[float | None]
+    ) -> float | None:
+        """Return the load whose latency is known worst.
+
+        Not past saturation, where there is no mean to be known, and not of a search, which asks
+        for a limit and not for a mean.
+        """
         if self._options.repeat is not None:
             return None
         found = [
             (load.mean_ns.error / load.mean_ns.value, load.percent)
             for load in rungs
             if load.percent is not None
+            and load.percent not in searched
             and load.held is not False
             and load.mean_ns.error is not None
             and load.mean_ns.error > NOISE * load.mean_ns.value
@@ -167,11 +178,9 @@ class CurveController:
         ]
         return max(found)[1] if found else None
 
-    def _search(self, rungs: Sequence[Load], ran: Sequence[float], done: Sequence[Done]) -> float | None:
+    def _search(self, rungs: Sequence[Load], ran: Sequence[float]) -> float | None:
         """Return a load between the highest that keeps the limit and the lowest that breaks it."""
         if self._options.slo is None or not rungs:
-            return None
-        if sum(one.point.factors.get(PURPOSE) == "search" for one in done) >= MAX_SEARCH:
             return None
         breaks = next((load.percent for load in rungs if load.keeps is False), None)
         below = [load for load in rungs if load.percent is not None and load.percent < (breaks or math.inf)]
@@ -189,7 +198,7 @@ class CurveController:
         edge = max(low, high, key=lambda gap: gap[1] - gap[0])
         middle = _rounded(sum(edge) / 2)
         wide = edge[1] - edge[0] > PRECISION * breaks
-        return middle if wide and middle not in ran and middle > 0 else None
+        return middle if wide and middle not in ran and middle >= MIN_PERCENT else None
 
     def _named(self, name: str, purpose: str, percent: float | None, number: int) -> Next:
         again = f"-{number}" if number > 1 else ""

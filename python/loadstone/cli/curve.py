@@ -1,0 +1,175 @@
+"""`loadstone curve`: latency against load, the knee, and the load up to which a limit holds.
+
+Knows how its options are read. Which loads are measured is the controller's business, what
+they say the analysis'.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from loadstone.analysis import slo as limits
+from loadstone.cli import study
+from loadstone.cli.arguments import COMMAND_LINE, Flag, Load, Repeat
+from loadstone.cli.load import workload
+from loadstone.cli.manner import Manner
+from loadstone.cli.repeat import times
+from loadstone.cli.run import default_directory
+from loadstone.errors import InputError, Where
+from loadstone.plan.model import RateProcess
+from loadstone.plan.resolve import Resolution, ResolveOptions
+from loadstone.plan.resolve import resolve as resolve_workload
+from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
+from loadstone.study.listed import ListController
+from loadstone.study.run import StudyAsked
+from loadstone.study.stages import check_one_stage, stages
+
+if TYPE_CHECKING:
+    from loadstone.analysis.slo import Slo
+    from loadstone.study.controller import Next
+
+ADAPTIVE = "adaptive"
+
+
+def curve(
+    job: str,
+    /,
+    *,
+    load: Load = Load(),
+    points: str | None = None,
+    slo: str | None = None,
+    repeat: int | None = None,
+    out: Path | None = None,
+    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
+    json: Annotated[bool, Flag] = False,
+    progress: bool = True,
+    report: bool = True,
+    calibration: bool = True,
+) -> int:
+    """Find the maximum, then measure latency in an open loop at shares of it.
+
+    Jobs behind a stonewall have curves of their own. Several curves in one picture:
+    `loadstone report STUDY STUDY...`.
+
+    Parameters
+    ----------
+    job
+        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
+    points
+        Percents of the maximum, as 10,50,70,80,90,100 (the default), or `adaptive`: where latency changes.
+    slo
+        A limit on latency, as 'p99<1ms' or 'mean<200us': the highest load that keeps it is searched for.
+    repeat
+        Measure every load so often [default: once, and what is noisy up to three times].
+    out
+        Directory of the study; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
+    i_accept_data_loss
+        Path of a target whose content may be lost (repeat for several); typed out, one by one.
+    json
+        Print one JSON document at the end instead of the table.
+    progress
+        Show each run while it runs (on a terminal only).
+    report
+        Write the report into the study.
+    calibration
+        Measure for 0.3 s before the first run what the load generator can do without a device.
+    """
+    for option, given in (("--rate", load.rate), ("--rate-profile", load.rate_profile)):
+        if given is not None:
+            raise InputError(
+                "a curve sets the rates itself", where=Where(COMMAND_LINE, option=option), hint="leave it out"
+            )
+    options = CurveOptions(
+        percents=percents(points),
+        repeat=times(repeat),
+        process=RateProcess(load.rate_process or "poisson"),
+        slo=limit(slo),
+    )
+    asked_for = workload(job, load)
+    parts = stages(asked_for)
+    controllers = [
+        CurveController(
+            part,
+            options,
+            prefix=f"{name}_" if len(parts) > 1 else "",
+            factors={"stage": name} if len(parts) > 1 else {},
+        )
+        for name, part in parts
+    ]
+    controller = ListController(controllers)
+
+    def resolve(wanted: Next) -> Resolution:
+        how = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=wanted.rate)
+        found = resolve_workload(wanted.workload, options=how)
+        check_one_stage(found.plan, wanted.workload)
+        return found
+
+    said = {
+        "points": ADAPTIVE if options.percents is None else list(options.percents),
+        "repeat": options.repeat,
+        "process": options.process.value,
+        "slo": slo,
+    }
+    asked = StudyAsked(
+        kind="curve",
+        name=asked_for.name,
+        front_end="curve",
+        request={
+            "argv": sys.argv,
+            "cwd": str(Path.cwd()),
+            "front_end": "curve",
+            "options": {"job": job, **asdict(load), **said},
+        },
+        inputs=dict(asked_for.sources),
+        settings=said,
+        notes=study.notes_of(asked_for, resolve(controller.known()[0]), json=json),
+    )
+    manner = Manner(
+        out=out or default_directory(asked_for.name),
+        i_accept_data_loss=i_accept_data_loss,
+        json=json,
+        progress=progress,
+        report=report,
+        calibration=calibration,
+        after_failure="go_on",
+    )
+
+    return study.execute(controller, asked, manner, resolve)
+
+
+def percents(text: str | None) -> tuple[float, ...] | None:
+    """Read `--points`; None for `adaptive`."""
+    if text is None:
+        return VDBENCH_PERCENTS
+    if text.strip() == ADAPTIVE:
+        return None
+    where = Where(COMMAND_LINE, option="--points")
+    found: list[float] = []
+    for word in text.split(","):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", word)
+        if match is None or not 0 < float(match[1]) <= MAX_PERCENT:
+            raise InputError(
+                f"found {word.strip()!r}, expected percents from above 0 to {MAX_PERCENT:g}, as 10,50,100",
+                where=where,
+                hint=f"or `{ADAPTIVE}`, for points where the curve bends",
+            )
+        if float(match[1]) in found:
+            raise InputError(
+                f"{word.strip()} is given twice", where=where, hint="--repeat repeats all of them"
+            )
+        found.append(float(match[1]))
+    return tuple(found)
+
+
+def limit(text: str | None) -> Slo | None:
+    """Read `--slo`; None without it."""
+    if text is None:
+        return None
+    try:
+        return limits.read(text)
+    except InputError as error:
+        raise InputError(error.message, where=Where(COMMAND_LINE, option="--slo"), hint=error.hint) from error

@@ -1,0 +1,93 @@
+"""What a latency curve says on a terminal.
+
+Knows words and columns. Every number comes from `analysis.curve`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from loadstone import units
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from loadstone.analysis.curve import Curve, Limit, Load
+    from loadstone.analysis.knee import Knee
+
+HEADINGS: Final = ("load", "achieved", "mean", "p50", "p99", "p99.9", "runs", "")
+NARROW: Final = 100
+DROPPED: Final = ("p50", "p99.9")
+"""Columns a narrower terminal than that has no room for."""
+
+
+def terminal(curve: Curve, console: Console) -> None:
+    """Print a curve: its points, its knee and its limit."""
+    shown = [heading for heading in HEADINGS if console.width >= NARROW or heading not in DROPPED]
+    table = Table(box=None, pad_edge=False)
+    for heading in shown:
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for load in [*([curve.maximum] if curve.maximum else []), *curve.loads]:
+        told = dict(zip(HEADINGS, cells(load, large=curve.large_blocks), strict=True))
+        table.add_row(*(told[heading] for heading in shown))
+    if curve.name:
+        console.print(Text(curve.name, "bold"))
+    console.print(table)
+    for line in sentences(curve):
+        console.print(Text(line))
+
+
+def cells(load: Load, *, large: bool) -> list[str]:
+    """Return the cells of `HEADINGS`; the load of large blocks is bandwidth."""
+    said = ["rate not held"] if load.held is False else []
+    said += ["limit kept" if load.keeps else "limit broken"] if load.keeps is not None else []
+    iops = f"{units.with_error(load.iops, 'count')} IOPS"
+    return [
+        "closed loop" if load.percent is None else f"{load.percent:.3g}{units.THIN}%",
+        units.with_error(load.bandwidth, "binary") if large else iops,
+        units.with_error(load.mean_ns, "time"),
+        *(units.duration(load.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
+        str(load.runs),
+        ", ".join(said),
+    ]
+
+
+def sentences(curve: Curve) -> list[str]:
+    """Say what is read off the curve."""
+    if curve.maximum is None:
+        return ["no maximum was measured, so there is no curve"]
+    return [_knee(curve.knee, curve), *([_limit(curve.limit)] if curve.limit else [])]
+
+
+def _knee(knee: Knee | None, curve: Curve) -> str:
+    if knee is None:
+        return "knee: the points show none; --points adaptive measures where latency changes"
+    share = knee.load / curve.maximum.iops.value if curve.maximum else None
+    of = "" if share is None else f", {share * 100:.0f}{units.THIN}% of the maximum"
+    return (
+        f"knee: {units.count(knee.load)} IOPS ({units.count(knee.low)} to {units.count(knee.high)}){of}, "
+        f"mean latency {units.duration(knee.latency_ns)}; throughput over latency is largest there"
+    )
+
+
+def _limit(limit: Limit) -> str:
+    text = limit.slo.text
+    if limit.holds is None and limit.breaks is None:
+        return f"{text}: no load decides it; longer runs would"
+    if limit.holds is None:
+        return f"{text}: broken at every load that was measured, the lowest {_rate(limit.breaks)}"
+    if limit.breaks is None:
+        return f"{text}: kept up to the highest load that was measured, {_rate(limit.holds)}"
+    between = f"; {limit.undecided} between decide neither" if limit.undecided else ""
+    return f"{text}: kept up to {_rate(limit.holds)}, broken at {_rate(limit.breaks)}{between}"
+
+
+def _rate(load: Load | None) -> str:
+    if load is None:
+        return units.NONE
+    if load.large_blocks:
+        return units.bandwidth(load.bandwidth.value)
+    return f"{units.with_error(load.iops, 'count')} IOPS"

@@ -1,0 +1,45 @@
+"""A Workload taken apart at its walls: jobs that run one after the other become runs of their own.
+
+Knows that jobs from one stonewall to the next run together. Rates of jobs that do not run at
+the same time have no sum, so a study that looks at a rate takes each stage by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Job, Workload
+
+
+def stages(workload: Workload) -> list[tuple[str, Workload]]:
+    """Return name and Workload of each stage; a name that comes again is numbered."""
+    groups: list[list[Job]] = []
+    for job in workload.jobs:
+        if job.stonewall or not groups:
+            groups.append([])
+        groups[-1].append(job)
+    made: list[tuple[str, Workload]] = []
+    for jobs in groups:
+        base = "+".join(dict.fromkeys(job.name for job in jobs))
+        name, number = base, 1
+        while any(name == other for other, _ in made):
+            number += 1
+            name = f"{base}-{number}"
+        alone = (jobs[0].model_copy(update={"stonewall": None}), *jobs[1:])
+        made.append((name, workload.model_copy(update={"jobs": alone})))
+    return made
+
+
+def check_one_stage(plan: Plan, jobs: Workload) -> None:
+    """Refuse a Plan with several stages: reading back what was written is one."""
+    if len({worker.stage for worker in plan.workers}) > 1:
+        verified = next((job for job in jobs.jobs if job.verify), jobs.jobs[0])
+        raise RefusedError(
+            f"[{verified.name}] is verified afterwards, which is no part of the load that is studied",
+            where=verified.at("verify"),
+            hint="use do_verify=0, or remove verify",
+        )
