@@ -13,25 +13,41 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.bundle.read import Bundle
 from loadstone.cli import study
+from loadstone.errors import InputError, Where
 
-Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown"]
+Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown", "vdbench", "vdbench-50406"]
 
 
 def export(
-    bundle: Path, kind: Kind, /, *, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+    bundle: Path,
+    kind: Kind,
+    where: Path | None = None,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
     """Write a bundle's results in another format.
 
     Parameters
     ----------
     bundle
-        Directory of a run.
+        Directory of a run; of a study, too, for vdbench.
     kind
-        Which format.
+        Which format. vdbench is the files of 5.04.07, vdbench-50406 those of 5.04.06.
+    where
+        The same as --output.
     output
-        File, or directory for fio-logs [default: standard output; samples-flat.parquet and the current
-        directory for what is not text].
+        File, or directory for fio-logs and vdbench [default: standard output; samples-flat.parquet and the
+        current directory for what is not text].
     """
+    if where is not None and output is not None:
+        raise InputError("is given twice", where=Where("command line", option="--output"))
+    output = output or where
+    if kind in ("vdbench", "vdbench-50406"):
+        from loadstone.report.vdbench import pages
+
+        pages.export(bundle, output or Path(), "50406" if kind == "vdbench-50406" else "50407")
+        return exitcodes.DONE
     study.refuse(bundle, "export")
     opened = Bundle.open(bundle)
     from loadstone.report.exports import export as write

@@ -84,7 +84,7 @@ def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload
         name=run.title,
         jobs=tuple(jobs),
         notes=tuple(making.notes),
-        global_options={**facts(run, given.rate_iops), **_buckets(file)},
+        global_options={**facts(run, given.rate_iops), **_data(file, run)},
         sources=file.sources,
     )
 
@@ -190,9 +190,15 @@ def _timed_at(run: Run) -> dict[str, Where]:
     }
 
 
-def _buckets(file: ParameterFile) -> dict[str, str]:
-    found = file.general.histogram
-    return {"histogram": ",".join(found)} if found else {}
+def _data(file: ParameterFile, run: Run) -> dict[str, str]:
+    """Return what reports need of the general section."""
+    ratio = run.turn.number("compratio") or file.general.compratio
+    found = {
+        "histogram": ",".join(file.general.histogram),
+        "compratio": "" if ratio is None else f"{ratio:g}",
+        "dedupratio": "" if file.general.dedupratio is None else f"{file.general.dedupratio:g}",
+    }
+    return {word: text for word, text in found.items() if text}
 
 
 _Asked = tuple[Sizes, Seek, float, Hits]
