@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import environment, exitcodes
+from loadstone.bundle import earlier
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.calibrate import calibrate
 from loadstone.engine.interrupts import Interrupts
@@ -127,7 +128,10 @@ def run_plan(
         workload_json=asked.workload_json,
         plan_json=plan.model_dump_json(),
         notes=asked.notes,
-        environment=environment.describe(plan, asked.spec),
+        environment={
+            **environment.describe(plan, asked.spec),
+            "same_sequence": earlier.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute()),
+        },
     )
     if calibrated is not None:
         writer.event(calibrated)

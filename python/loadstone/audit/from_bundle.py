@@ -15,6 +15,9 @@ from loadstone.analysis.pacing import OPS
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
 from loadstone.audit import targets, watched
+from loadstone.audit.declare import with_spec
+from loadstone.bundle.earlier import sequence
+from loadstone.path.spec import Spec
 from loadstone.plan.model import BackendIoUring, FillPattern, FillZero, OpenSync, SizesFixed, SizesRange
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ MAX_SIZES: Final = 64
 
 def cases(made: Summary) -> list[shape.Case]:
     """Return the cases of a run in the order of its stages; stages that measured nothing are there, too."""
-    found = [_stage(made, total) for total in made.totals("stage")]
+    found = [_declared(made, _stage(made, total)) for total in made.totals("stage")]
     return [_with_siblings(one, found) for one in found]
 
 
@@ -102,22 +105,27 @@ def _problems(made: Summary, total: Total) -> list[shape.Problem]:
 
 
 def _again(measurement: Measurement, line: Line) -> bool | None:
-    """Return True when an earlier stage went over the same places in the same order.
+    """Return whether an earlier stage, or a run kept beside this one, went over the same sequence.
 
-    Never False: what an earlier run did is not known here.
+    None in bundles from before that was looked for.
     """
     plan = measurement.plan
     first = min(measurement.stages_of(line), default=0)
     before = [stream for stream in plan.streams if plan.workers[stream.worker].stage < first]
-    mine = [plan.streams[index] for index in line.streams]
-    again = any(_sequence(one) == _sequence(other) for one in mine for other in before)
-    return True if again else None
+    mine = {found for index in line.streams if (found := sequence(plan, plan.streams[index])) is not None}
+    if mine & {sequence(plan, stream) for stream in before}:
+        return True
+    kept = measurement.bundle.environment.get("same_sequence")
+    return None if kept is None else bool(kept)
 
 
-def _sequence(stream: Stream) -> tuple[object, ...]:
-    """Return what decides the order of addresses; a stream that picks none at random has its own."""
-    places = tuple((use.target, use.offset_bytes, use.length_bytes) for use in stream.files)
-    return (stream.seed, places, stream.pattern) if _random_percent(stream) else (stream.name, stream.worker)
+def _declared(made: Summary, case: shape.Case) -> shape.Case:
+    """Add what the user's data sheet says; its ceilings are in the paths already."""
+    told = made.bundle.environment.get("spec")
+    if told is None:
+        return case
+    found = with_spec(case, Spec.model_validate(told))
+    return replace(found, declared=replace(found.declared or shape.Declared(), ceilings=()))
 
 
 def _series(measurement: Measurement, line: Line) -> pl.DataFrame:
