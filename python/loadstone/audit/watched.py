@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 OPS: Final[tuple[Op, ...]] = ("read", "write", "trim")
 SLACK_NS: Final = 20_000_000
 """How far a row may reach beyond the measured time: the monitors wake up a little late."""
+COUNTED: Final = ("ops", "errors", "bytes")
 MIN_SECONDS: Final = 0.5
 """Over less, the edges of the seconds weigh as much as what lies between them."""
 
@@ -109,5 +110,6 @@ def _asked(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:
     for row_end, length in rows.select("t_ns", "dt_ns").iter_rows():
         covered += np.clip(np.minimum(end, row_end) - np.maximum(begin, row_end - length), 0, None)
     parts: NDArray[np.float64] = covered / np.maximum(end - begin, 1)
-    done = [float((series[name].to_numpy() * parts).sum()) for name in ("ops", "bytes")]
-    return Moved(*done)
+    done, failed, amount = (float((series[name].to_numpy() * parts).sum()) for name in COUNTED)
+    # What failed was asked for, too, and the device counts it; its size is that of the others.
+    return Moved(done + failed, amount * (1 + failed / done) if done else 0.0)

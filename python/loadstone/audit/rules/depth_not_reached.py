@@ -103,5 +103,12 @@ RULE: Final = Rule(
     asks="Were as many I/Os outstanding at the storage as asked for?",
     basis="time in queue as the block layer counts it, by Little's law",
     judge=_judge,
-    explained_by=("page_cache_read", "writeback_absorbed", "unwritten_region", "io_errors"),
+    explained_by=(
+        "page_cache_read",
+        "writeback_absorbed",
+        "unwritten_region",
+        "io_errors",
+        "throttled",
+        "generator_cpu",
+    ),
 )

@@ -8,6 +8,7 @@ spin for completions are busy whatever happens, and say nothing.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
@@ -133,13 +134,16 @@ def _busy_host(case: Case) -> Finding | None:
     if busy is None or busy < HOST_BUSY_PERCENT:
         return None
     full = busy >= HOST_FULL_PERCENT
-    return _finding(
+    # Where the scheduler says that the threads did not wait, a busy host is only worth telling.
+    served = watched.total(case.host, "engine.run_queue_ns") is not None
+    found = _finding(
         f"The processors of the load generator's host were busy {busy:.0f} % of the time, "
-        "and what carries I/O there needs them, too.",
-        0.8 if full else 0.55,
+        + ("though its threads seldom waited." if served else "and what carries I/O there needs them, too."),
+        0.8 if full and not served else 0.55,
         {"host_cpu_percent": round(busy, 1)},
-        sure=full,
+        sure=full and not served,
     )
+    return replace(found, effect="note") if served else found
 
 
 RULE: Final = Rule(

@@ -29,7 +29,7 @@ def _judge(case: Case) -> Answer:
     evidence: dict[str, float | int | str] = {"failed_ios": failed or 0, "completed_ios": done}
     if worst is not None:
         evidence |= {"first_problem": worst.message, "told": sum(one.count for one in told)}
-    what = "data came back wrong" if damaged else f"{failed or evidence.get('told', 0)} I/Os did not succeed"
+    what = "data came back wrong" if damaged else _failed(failed or sum(one.count for one in told))
     return (
         Finding(
             effect="not_valid",
@@ -39,6 +39,10 @@ def _judge(case: Case) -> Answer:
             advice="find out why the target failed (kernel log, cabling, free space) and measure again",
         ),
     )
+
+
+def _failed(count: int) -> str:
+    return f"{count} I/O{'s' if count != 1 else ''} did not succeed"
 
 
 RULE: Final = Rule(

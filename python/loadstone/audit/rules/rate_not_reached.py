@@ -90,5 +90,5 @@ RULE: Final = Rule(
     asks="Did every job keep the rate it was given?",
     basis="below 95 % of the rate asked for a point is one of saturation",
     judge=_judge,
-    explained_by=("throttled", "generator_cpu", "foreign_load", "io_errors", "depth_not_reached"),
+    explained_by=("throttled", "generator_cpu", "foreign_load", "io_errors"),
 )

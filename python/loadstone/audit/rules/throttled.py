@@ -29,6 +29,8 @@ BEYOND: Final = 1.15
 """A rate above a limit by more than this is not held by it."""
 WINDOWS: Final = 40
 LEAST_WINDOW_S: Final = 0.1
+LEAST_LEVEL_S: Final = 1.0
+BUSY_PERCENT: Final = 80.0
 FALL: Final = 0.75
 EXPLAINS: Final = 0.85
 BETTER: Final = 0.10
@@ -108,10 +110,15 @@ def _fell(case: Case, fine: course.Course) -> Finding | None:
         return None
     if step.explained < EXPLAINS or step.explained < step.line_explained + BETTER:
         return None
+    length_s = fine.seconds * len(fine.values)
+    if min(step.at_s, length_s - step.at_s) < LEAST_LEVEL_S:
+        return None
+    busy = (case.host_cpu_percent or 0.0) >= BUSY_PERCENT
     before, after = units.count(step.before), units.count(step.after)
     return Finding(
-        effect="limited",
-        confidence=0.85,
+        # On a host with no processor left the step may be somebody else's start.
+        effect="suspect" if busy else "limited",
+        confidence=0.5 if busy else 0.85,
         text=f"After {units.seconds(step.at_s)} the rate fell from {before} to {after} IOPS and stayed: "
         "an allowance for bursts, or a cache, was used up.",
         evidence={

@@ -66,7 +66,7 @@ def _wide(case: Case) -> Finding | None:
         return None
     share = iops.error / iops.value
     return Finding(
-        effect="suspect",
+        effect="note",
         confidence=0.8,
         text=f"One standard error of the rate is {100 * share:.0f} % of it: too short a run for its noise.",
         evidence={"iops": iops.value, "iops_error": iops.error},
