@@ -56,6 +56,7 @@ MINUTES ?= 10
 fuzz: build
 	$(BIN)/python tests/fuzz/fuzz_jobfile.py --minutes $(MINUTES)
 	$(BIN)/python tests/fuzz/fuzz_plan.py --minutes $(MINUTES)
+	$(BIN)/python tests/fuzz/fuzz_icf.py --minutes $(MINUTES)
 
 docs: build
 	$(ENGINE) schema plan > contract/plan.schema.json

@@ -74,7 +74,7 @@ def realised(
     asked = Asked(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs={},
-        workload_json="{}",
+        workload_json=changed.model_dump_json(),
         notes=[],
     )
     outcome = run_plan(

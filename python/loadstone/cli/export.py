@@ -15,7 +15,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.cli import study
 from loadstone.errors import InputError, Where
 
-Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown", "vdbench", "vdbench-50406"]
+Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown", "iometer-csv", "vdbench", "vdbench-50406"]
 
 
 def export(
@@ -31,7 +31,7 @@ def export(
     Parameters
     ----------
     bundle
-        Directory of a run; of a study, too, for vdbench.
+        Directory of a run; of a study, too, for iometer-csv and vdbench.
     kind
         Which format. vdbench is the files of 5.04.07, vdbench-50406 those of 5.04.06.
     where
@@ -47,6 +47,11 @@ def export(
         from loadstone.report.vdbench import pages
 
         pages.export(bundle, output or Path(), "50406" if kind == "vdbench-50406" else "50407")
+        return exitcodes.DONE
+    if kind == "iometer-csv":
+        from loadstone.report import exports, iometer
+
+        exports.put(iometer.export(bundle), output)
         return exitcodes.DONE
     study.refuse(bundle, "export")
     opened = Bundle.open(bundle)

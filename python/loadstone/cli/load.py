@@ -44,13 +44,19 @@ def workload(word: str, load: Load) -> Workload:
     if load.target:
         with _of("--target"):
             found = found.with_targets(load.target)
-    if load.size is not None:
-        with _of("--size") as where:
-            found = found.with_size(amount(load.size, Reading(where)))
+    found = sized(found, load)
     if load.runtime is not None:
         with _of("--runtime") as where:
             found = found.with_runtime(time_ns(load.runtime, Reading(where), SECOND_NS))
     return found
+
+
+def sized(found: Workload, load: Load) -> Workload:
+    """Let every job use as much of its targets as `--size` says."""
+    if load.size is None:
+        return found
+    with _of("--size") as where:
+        return found.with_size(amount(load.size, Reading(where)))
 
 
 def resolution(found: Workload, load: Load) -> Resolution:

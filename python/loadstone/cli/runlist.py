@@ -115,5 +115,8 @@ def _without_effect(name: str, what: str) -> InputError:
     return InputError(f"has no effect on {what}", where=where, hint="leave it out")
 
 
-_READERS: Final = {Language.VDBENCH: "loadstone.cli.vdbench"}
+_READERS: Final = {
+    Language.VDBENCH: "loadstone.cli.vdbench",
+    Language.IOMETER: "loadstone.cli.iometer",
+}
 """The modules that read a language of several runs, each with `read(word, load)`."""

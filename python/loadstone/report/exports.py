@@ -46,14 +46,21 @@ def export(bundle: Bundle, kind: str, out: Path | None) -> None:
         elif kind == "fio-logs":
             _fio_logs(bundle, out or Path())
         else:
-            text = _TEXTS[kind](bundle)
-            if out is None:
-                sys.stdout.write(text)
-            else:
-                # In one step, because node exporters read such files while they are written.
-                part = out.with_name(out.name + ".part")
-                part.write_text(text)
-                part.replace(out)
+            put(_TEXTS[kind](bundle), out)
+    except OSError as error:
+        raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
+
+
+def put(text: str, out: Path | None) -> None:
+    """Write text to a file, or to standard output without one. Raises `InputError`."""
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        # In one step, because node exporters read such files while they are written.
+        part = out.with_name(out.name + ".part")
+        part.write_text(text)
+        part.replace(out)
     except OSError as error:
         raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
 

@@ -246,6 +246,12 @@ def test_what_is_not_done_is_refused(rows: list[str], kind: type[Exception], wor
         runs(read_icf(text(*rows), "x"), Asked(targets=("/x",)))
 
 
+def test_too_many_default_workers() -> None:
+    source = text("4096,100,100,100,0,1,4096,0", more="'Default Disk Workers to Spawn\n\t100000\n")
+    with pytest.raises(InputError, match="100000 workers are too many"):
+        runs(read_icf(source, "x"), Asked(targets=("/x",)))
+
+
 def test_a_missing_specification_is_told_with_the_nearest() -> None:
     source = (DATA / "01-normal.icf").read_bytes().replace(b"\n\t4 KiB random read\n", b"\n\t4 KiB random\n")
     with pytest.raises(InputError, match="no access specification '4 KiB random'") as caught:

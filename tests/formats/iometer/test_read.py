@@ -117,6 +117,7 @@ def refused(source: bytes, kind: type[LoadstoneError] = InputError) -> Loadstone
         (["0,100,100,100,0,1,0,0"], 11, "size is 0"),
         (["4294967296,100,100,100,0,1,0,0"], 11, "below 2 GiB"),
         (["4096,100,100,100,0,1,100,0"], 11, "align is 100"),
+        (["4096,100,100,100,0,4294967296,0,0"], 11, "burst is 4294967296"),
         ([], 9, "add up to 0 %"),
     ],
 )

@@ -143,6 +143,9 @@ def _row(words: list[str], where: Where, columns: tuple[str, ...]) -> AccessRow:
     for name in ("% of size", "% reads", "% random"):
         if by_name[name] > 100:
             raise InputError(f"{name} is {by_name[name]}, expected at most 100", where=where)
+    for name in ("delay", "burst", "align", "reply"):
+        if by_name.get(name, 0) > MAX_BLOCK_BYTES:
+            raise InputError(f"{name} is {by_name[name]}, expected at most {MAX_BLOCK_BYTES}", where=where)
     size_bytes = by_name["size"]
     if not 0 < size_bytes <= MAX_BLOCK_BYTES or size_bytes % SECTOR_BYTES:
         raise InputError(

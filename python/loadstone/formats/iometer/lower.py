@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     from loadstone.formats.iometer.read import Configuration
 
 MILLISECOND_NS: Final = 1_000_000
+MAX_WORKERS: Final = 1024
 _REPEATED_BYTE: Final = 0x69
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line changes. `runtime_ns` None: as the file says."""
+    """What the command line changes. `runtime_ns`, `ramp_ns` None: as the file says."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     targets: Sequence[str] = ()
     runtime_ns: int | None = None
+    ramp_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,9 @@ class _Lowering:
             )
         count = self._setup.disk_workers
         count = len(os.sched_getaffinity(0)) if count is None else count
+        if count > MAX_WORKERS:
+            where = self._setup.at("default disk workers to spawn", where)
+            raise InputError(f"{count} workers are too many, expected at most {MAX_WORKERS}", where=where)
         workers = [Worker(f"Worker {number}", where, specs=list(specs)) for number in range(1, count + 1)]
         self._note(where, f"there is no manager list: {count} default workers are used", "info")
         return [Manager(1, "localhost", "", where, workers)]
@@ -300,7 +305,8 @@ class _Lowering:
                 where=self._setup.at("run time", self._file.where),
                 hint="give --runtime, such as --runtime 10m",
             )
-        return {"runtime_ns": runtime_ns, "ramp_ns": self._setup.ramp_ns or None, "time_based": True}
+        ramp_ns = self._setup.ramp_ns if self._asked.ramp_ns is None else self._asked.ramp_ns
+        return {"runtime_ns": runtime_ns, "ramp_ns": ramp_ns or None, "time_based": True}
 
 
 def _range(start_sector: int, max_sectors: int) -> dict[str, Any]:

@@ -1,0 +1,344 @@
+"""Runs as the results file of Iometer 1.1: the same columns, in the same order, with its meaning.
+
+Knows Iometer's table and which of its numbers Loadstone has; a field without a number is empty.
+Times are in milliseconds. A response time is counted from just before the system call, as
+Iometer does (`clat`). Raw times are in nanoseconds, so the processor speed is given as 1e9.
+Computes nothing that is not a sum, a mean or a maximum.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from loadstone.analysis.histogram import Histogram, lows_of
+from loadstone.analysis.summary import Summary, summarise
+from loadstone.bundle import layout, study
+from loadstone.bundle.read import Bundle
+from loadstone.errors import BundleError
+from loadstone.workload.model import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from loadstone.analysis.totals import Stats, Total
+    from loadstone.workload.model import Job
+
+HEADING: Final = (
+    "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,"
+    "IOps,Read IOps,Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),"
+    "MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal),"
+    "Transactions per Second,Connections per Second,"
+    "Average Response Time,Average Read Response Time,Average Write Response Time,"
+    "Average Transaction Time,Average Connection Time,"
+    "Maximum Response Time,Maximum Read Response Time,Maximum Write Response Time,"
+    "Maximum Transaction Time,Maximum Connection Time,Errors,Read Errors,Write Errors,"
+    "Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,Transactions per Connection,"
+    "Total Raw Read Response Time,Total Raw Write Response Time,"
+    "Total Raw Transaction Time,Total Raw Connection Time,"
+    "Maximum Raw Read Response Time,Maximum Raw Write Response Time,"
+    "Maximum Raw Transaction Time,Maximum Raw Connection Time,"
+    "Total Raw Run Time,Starting Sector,Maximum Size,Queue Depth,"
+    "% CPU Utilization,% User Time,% Privileged Time,% DPC Time,% Interrupt Time,"
+    "Processor Speed,Interrupts per Second,CPU Effectiveness,"
+    "Packets/Second,Packet Errors,Segments Retransmitted/Second,"
+    "0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,"
+    "5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,"
+    "100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s"
+)
+BIN_EDGES_US: Final = (
+    *(50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 20e3, 30e3, 50e3, 100e3, 200e3, 500e3),
+    *(1e6, 2e6, 4.7e6, 5e6, 10e6),
+)
+AMBIGUOUS: Final = "-1"
+"""Iometer's word for a value that differs between those it is said of."""
+RAW_HZ: Final = 1e9
+_MEBIBYTE: Final = 1 << 20
+_RECORDED_TARGETS: Final = ("0", "4")
+_RECORDED_WORKERS: Final = ("0", "1", "4")
+_RECORDED_MANAGERS: Final = ("0", "1", "2", "4")
+"""Values of `Record Results` with which a row of that kind is written; 4 is none, and asked for here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Op:
+    """Reads or writes, added up."""
+
+    count: int = 0
+    bytes: int = 0
+    errors: int = 0
+    sum_ns: float = 0.0
+    max_ns: int = 0
+    iops: float = 0.0
+    bandwidth: float = 0.0
+    histogram: Histogram = field(default_factory=Histogram.empty)
+
+    @classmethod
+    def of(cls, stats: Stats | None) -> _Op:
+        if stats is None:
+            return cls()
+        latency = stats.latencies.get("clat") or stats.latencies.get("lat")
+        return cls(
+            count=stats.operations,
+            bytes=stats.bytes,
+            errors=stats.errors,
+            sum_ns=latency.mean.value * latency.count if latency else 0.0,
+            max_ns=latency.max_ns if latency else 0,
+            iops=stats.iops.value if stats.iops else 0.0,
+            bandwidth=stats.bandwidth.value if stats.bandwidth else 0.0,
+            histogram=latency.histogram if latency else Histogram.empty(),
+        )
+
+    def __add__(self, other: _Op) -> _Op:
+        return _Op(
+            self.count + other.count,
+            self.bytes + other.bytes,
+            self.errors + other.errors,
+            self.sum_ns + other.sum_ns,
+            max(self.max_ns, other.max_ns),
+            self.iops + other.iops,
+            self.bandwidth + other.bandwidth,
+            self.histogram + other.histogram,
+        )
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean response time; 0 without any I/O, as Iometer has it."""
+        return self.sum_ns / self.count / 1e6 if self.count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A job of the run: one worker on one target, and what it did."""
+
+    manager: str
+    worker: str
+    target: str
+    spec: str
+    start_sector: str
+    max_sectors: str
+    depth: str
+    disks: int
+    read: _Op
+    write: _Op
+    measured_ns: int
+
+
+def export(path: Path) -> str:
+    """Return the results file of a run or of all runs of a study. Raises `BundleError`."""
+    if not study.is_study(path):
+        return results([Bundle.open(path)])
+    read = study.read(path)
+    found = [study.bundle_of(path, point) for point in read.points if point.role == "measure"]
+    bundles = [bundle for bundle in found if bundle is not None]
+    if not bundles:
+        raise BundleError(f"{path}: the study has no run with results")
+    return results(bundles)
+
+
+def results(bundles: Sequence[Bundle]) -> str:
+    """Return the results file of some runs, in order."""
+    out = io.StringIO()
+    head, specs_before = True, ""
+    for bundle in bundles:
+        made = summarise(bundle)
+        workload = _workload(bundle)
+        about = workload.global_options
+        started = made.started or datetime.fromtimestamp(0, UTC)
+        if head:
+            out.write("'Test Type,Test Description\n")
+            _row(out, [about.get("test_type", "0"), about.get("test_description", workload.name)])
+            out.write(f"'Version\n{about.get('version', '1.1.0')}\n'Time Stamp\n{_stamp(started)}\n")
+            head = False
+        specs = _specifications(workload)
+        if specs != specs_before:
+            out.write(specs)
+            specs_before = specs
+        out.write(f"'Results\n{HEADING}\n")
+        for row in _rows(made, workload):
+            _row(out, row)
+        out.write(f"'Time Stamp\n{_stamp(started + timedelta(seconds=made.duration_s))}\n")
+    out.write("'End Test\n")
+    return out.getvalue()
+
+
+def _workload(bundle: Bundle) -> Workload:
+    try:
+        return Workload.model_validate_json((bundle.path / layout.WORKLOAD).read_bytes())
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{bundle.path / layout.WORKLOAD}: cannot be read: {error}") from error
+
+
+def _stamp(at: datetime) -> str:
+    here = at.astimezone()
+    return f"{here:%Y-%m-%d %H:%M:%S}:{here.microsecond // 1000:03d}"
+
+
+def _row(out: io.StringIO, values: Iterable[object]) -> None:
+    """Write one line. Iometer quotes nothing, so a comma in a name must not stay."""
+    out.write(",".join(str(value).replace(",", ";") for value in values) + "\n")
+
+
+def _specifications(workload: Workload) -> str:
+    """Return what was run as the section of a results file; without rows for other front ends."""
+    out = io.StringIO()
+    out.write("'Access specifications\n")
+    for key, rows in workload.global_options.items():
+        if key.startswith("access_specification "):
+            out.write("'Access specification name,default assignment\n")
+            _row(out, [key.removeprefix("access_specification "), 0])
+            out.write("'size,% of size,% reads,% random,delay,burst,align,reply\n")
+            out.write(rows + "\n")
+    out.write("'End access specifications\n")
+    return out.getvalue()
+
+
+def _rows(made: Summary, workload: Workload) -> Iterable[list[str]]:
+    parts = _parts(made, workload)
+    recorded = workload.global_options.get("record_results", "0")
+    managers = list(dict.fromkeys(part.manager for part in parts))
+    cpu = _cpu(made.bundle)
+    yield _line("ALL", "All", parts, managers=len(managers), workers=_workers(parts), cpu=cpu)
+    if recorded not in _RECORDED_MANAGERS:
+        return
+    for manager in managers:
+        mine = [part for part in parts if part.manager == manager]
+        yield _line("MANAGER", manager, mine, workers=_workers(mine), cpu=cpu, raw=True)
+        if recorded not in _RECORDED_WORKERS:
+            continue
+        for worker in dict.fromkeys(part.worker for part in mine):
+            own = [part for part in mine if part.worker == worker]
+            yield _line("WORKER", worker, own, raw=True)
+            if recorded in _RECORDED_TARGETS:
+                # Of targets that take turns in one job only their sum is known.
+                yield from (_line("DISK", p.target, [p], raw=True) for p in own if p.disks == 1)
+
+
+def _workers(parts: Sequence[_Part]) -> int:
+    return len({(part.manager, part.worker) for part in parts})
+
+
+def _parts(made: Summary, workload: Workload) -> list[_Part]:
+    jobs: dict[str, list[Job]] = {}
+    for job in workload.jobs:
+        jobs.setdefault(job.name, []).append(job)
+    host = str(made.bundle.environment.get("host", {}).get("host_name") or "localhost")
+    parts = []
+    for total in made.totals("job"):
+        named = jobs.get(total.line.name)
+        parts.append(_part(made, total, named.pop(0) if named else None, host))
+    return parts
+
+
+def _part(made: Summary, total: Total, job: Job | None, host: str) -> _Part:
+    said = job.own_options if job is not None else {}
+    streams = [made.measurement.plan.streams[index] for index in total.line.streams]
+    targets = list(
+        dict.fromkeys(made.measurement.plan.targets[use.target].path for s in streams for use in s.files)
+    )
+    depths = {str(stream.iodepth) for stream in streams}
+    return _Part(
+        manager=said.get("manager", host),
+        worker=said.get("worker", total.line.name),
+        target=said.get("target", ", ".join(targets)),
+        spec=said.get("access_specification", made.bundle.request.get("front_end", "")),
+        start_sector=said.get("starting_sector", ""),
+        max_sectors=said.get("maximum_size", ""),
+        depth=said.get("outstanding_ios", depths.pop() if len(depths) == 1 else AMBIGUOUS),
+        disks=len(targets),
+        read=_Op.of(total.ops.get("read")),
+        write=_Op.of(total.ops.get("write")),
+        measured_ns=total.measured_ns,
+    )
+
+
+def _line(
+    kind: str,
+    name: str,
+    parts: Sequence[_Part],
+    *,
+    managers: int | None = None,
+    workers: int | None = None,
+    cpu: Sequence[str] | None = None,
+    raw: bool = False,
+) -> list[str]:
+    """Return one row of the table."""
+    read = sum((part.read for part in parts), _Op())
+    write = sum((part.write for part in parts), _Op())
+    both = read + write
+    rates = [(one.iops, one.bandwidth) for one in (both, read, write)]
+    means = [_number(one.mean_ms) for one in (both, read, write)]
+    longest = [_number(one.max_ns / 1e6) for one in (both, read, write)]
+    none = _number(0.0)
+    row = [kind, name, _common(part.spec for part in parts), _count(managers), _count(workers)]
+    row.append(str(sum(part.disks for part in parts)))
+    row += [_number(iops) for iops, _ in rates]
+    row += [_number(bandwidth / _MEBIBYTE) for _, bandwidth in rates]
+    row += [_number(bandwidth / 1e6) for _, bandwidth in rates]
+    # An I/O without a reply is a transaction; no connection is made to a disk.
+    row += [_number(both.iops), none, *means, means[0], none, *longest, longest[0], none]
+    row += [str(one.errors) for one in (both, read, write)]
+    row += [str(read.bytes), str(write.bytes), str(read.count), str(write.count), "0", AMBIGUOUS]
+    row += _raw(read, write, parts) if raw else [""] * 9
+    row += [_common((getattr(p, one) for p in parts), AMBIGUOUS) for one in _PLACE]
+    row += cpu or [""] * 5
+    row += [_number(RAW_HZ) if raw else "", "", "", "", "", ""]
+    if cpu and cpu[0] and float(cpu[0]):
+        row[-4] = _number(both.iops / float(cpu[0]))
+    return row + [str(count) for count in bins(both.histogram)]
+
+
+_PLACE: Final = ("start_sector", "max_sectors", "depth")
+
+
+def _raw(read: _Op, write: _Op, parts: Sequence[_Part]) -> list[str]:
+    sums = [round(read.sum_ns), round(write.sum_ns), round(read.sum_ns + write.sum_ns), 0]
+    longest = [read.max_ns, write.max_ns, max(read.max_ns, write.max_ns), 0]
+    whole = max((part.measured_ns for part in parts), default=0)
+    return [str(value) for value in (*sums, *longest, whole)]
+
+
+def bins(histogram: Histogram) -> list[int]:
+    """Count I/Os in Iometer's bins; a bucket over an edge counts where it begins."""
+    used = np.flatnonzero(histogram.counts)
+    places = np.searchsorted(np.array(BIN_EDGES_US) * 1e3, lows_of(used), side="right")
+    counts = np.bincount(places, histogram.counts[used], len(BIN_EDGES_US) + 1)
+    return [int(count) for count in counts]
+
+
+def _cpu(bundle: Bundle) -> list[str]:
+    """Use of the host's CPUs while it ran, in percent of all of them; empty where it is not known."""
+    host = bundle.host()
+    names = {name: f"cpu.all.{name}_ns" for name in ("user", "system", "irq", "idle", "iowait")}
+    if host.height == 0 or not set(names.values()) <= set(host.columns):
+        return [""] * 5
+    spent = {name: float(host[column].sum() or 0) for name, column in names.items()}
+    spent["other"] = float(host["cpu.all.steal_ns"].sum() or 0) if "cpu.all.steal_ns" in host.columns else 0.0
+    whole = sum(spent.values())
+    if not whole:
+        return [""] * 5
+    share = {name: 100 * value / whole for name, value in spent.items()}
+    busy = share["user"] + share["system"] + share["irq"]
+    return [
+        *(_number(value) for value in (busy, share["user"], share["system"])),
+        "",
+        _number(share["irq"]),
+    ]
+
+
+def _common(values: Iterable[str], otherwise: str = "") -> str:
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else otherwise
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}"

@@ -1,0 +1,178 @@
+"""The results file of Iometer: columns, rows and what they add up to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
+from loadstone.bundle.read import Bundle
+from loadstone.report import iometer
+from loadstone.workload.model import Amount
+from tests.formats.iometer.files import made
+from tests.support import runs
+from tests.support.realised import SERVICE_NS, realised
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, str]
+
+
+def tables(text: str) -> list[list[Row]]:
+    """The rows of each run, by column."""
+    found: list[list[Row]] = []
+    heading: list[str] | None = None
+    for fields in (line.split(",") for line in text.splitlines()):
+        if fields[0] == "'Target Type":
+            heading = fields
+            found.append([])
+        elif fields[0].startswith("'"):
+            heading = None
+        elif heading is not None:
+            assert len(fields) == len(heading) == 80
+            found[-1].append(dict(zip(heading, fields, strict=True)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two managers, three workers, six targets, on a simulated device."""
+    run = made("08-increment-parallel.icf")[-1]
+    directory = tmp_path_factory.mktemp("iometer")
+    realised(run.workload, directory, size=Amount(bytes=1 << 20), seconds=2.0)
+    return iometer.export(directory / "run")
+
+
+def test_the_heading_is_iometers() -> None:
+    """Compared by its length and its ends: 59 columns of numbers, 21 of bins."""
+    columns = iometer.HEADING.split(",")
+    assert len(columns) == 80
+    assert columns[0] == "'Target Type"
+    assert columns[58:60] == ["Segments Retransmitted/Second", "0 to 50 uS"]
+    assert columns[-1] == " >= 10 s"
+    assert len(iometer.BIN_EDGES_US) == 20
+
+
+def test_the_parts_of_the_file(text: str) -> None:
+    lines = text.splitlines()
+    keys = [line.split(",")[0] for line in lines if line.startswith("'")]
+    assert keys == [
+        "'Test Type",
+        "'Version",
+        "'Time Stamp",
+        "'Access specifications",
+        "'Access specification name",
+        "'size",
+        "'End access specifications",
+        "'Results",
+        "'Target Type",
+        "'Time Stamp",
+        "'End Test",
+    ]
+    assert lines[1] == "3,one more target on every manager"
+    assert lines[3] == "1.1.0"
+    assert "4096,100,100,100,0,1,4096,0" in lines
+
+
+def test_rows_go_from_all_to_each_target(text: str) -> None:
+    (rows,) = tables(text)
+    assert [(row["'Target Type"], row["Target Name"]) for row in rows] == [
+        ("ALL", "All"),
+        ("MANAGER", "ALPHA"),
+        ("WORKER", "Worker 1"),
+        ("DISK", '1: "VIRTUAL DISK 1"'),
+        ("DISK", '2: "VIRTUAL DISK 2"'),
+        ("WORKER", "Worker 2"),
+        ("DISK", '3: "VIRTUAL DISK 3"'),
+        ("DISK", '4: "VIRTUAL DISK 4"'),
+        ("MANAGER", "BETA"),
+        ("WORKER", "Worker 1"),
+        ("DISK", '1: "VIRTUAL DISK 1"'),
+        ("DISK", '2: "VIRTUAL DISK 2"'),
+    ]
+    assert (rows[0]["# Managers"], rows[0]["# Workers"], rows[0]["# Disks"]) == ("2", "3", "6")
+    assert (rows[1]["# Managers"], rows[1]["# Workers"], rows[1]["# Disks"]) == ("", "2", "4")
+    assert {row["Access Specification Name"] for row in rows} == {"4 KiB random read"}
+
+
+def test_rates_add_up_and_times_do_not(text: str) -> None:
+    """Each target has one I/O of 20 us in flight: 50,000 a second."""
+    (rows,) = tables(text)
+    disks = [row for row in rows if row["'Target Type"] == "DISK"]
+    for row in disks:
+        assert float(row["IOps"]) == pytest.approx(1e9 / SERVICE_NS, rel=0.01)
+        assert float(row["Write IOps"]) == 0
+        assert row["Queue Depth"] == "1"
+    for column in ("IOps", "MiBps (Binary)", "Read MBps (Decimal)", "Transactions per Second"):
+        assert float(rows[0][column]) == pytest.approx(sum(float(row[column]) for row in disks), rel=1e-6)
+    assert int(rows[0]["Read I/Os"]) == sum(int(row["Read I/Os"]) for row in disks)
+    assert float(rows[0]["MiBps (Binary)"]) == pytest.approx(float(rows[0]["IOps"]) * 4096 / 2**20)
+    for row in rows:
+        assert float(row["Average Response Time"]) == pytest.approx(SERVICE_NS / 1e6)
+        assert float(row["Maximum Read Response Time"]) == pytest.approx(SERVICE_NS / 1e6)
+        assert row["0 to 50 uS"] == row["Read I/Os"]
+        assert row[" >= 10 s"] == "0"
+
+
+def test_names_stand_as_iometer_writes_them(tmp_path: Path) -> None:
+    """Nothing is quoted there, so commas cannot stay."""
+    (run,) = made("24-unaligned.icf")
+    options = run.workload.global_options | {"test_description": "one, two"}
+    realised(
+        run.workload.model_copy(update={"global_options": options}),
+        tmp_path,
+        size=Amount(bytes=1 << 20),
+        seconds=0.5,
+    )
+    lines = iometer.export(tmp_path / "run").splitlines()
+    assert lines[1] == "0,one; two"
+    assert any(line.startswith("ALL,All,4 KiB; 100% Read; 100% random,1,1,1,") for line in lines)
+
+
+def test_raw_times_and_the_processor_speed_give_seconds(text: str) -> None:
+    (rows,) = tables(text)
+    worker = rows[2]
+    seconds = int(worker["Total Raw Read Response Time"]) / float(worker["Processor Speed"])
+    assert seconds == pytest.approx(int(worker["Read I/Os"]) * SERVICE_NS / 1e9)
+    assert rows[0]["Processor Speed"] == rows[0]["Total Raw Run Time"] == ""
+
+
+@pytest.mark.parametrize(
+    ("recorded", "kinds"),
+    [
+        ("0", {"ALL", "MANAGER", "WORKER", "DISK"}),
+        ("1", {"ALL", "MANAGER", "WORKER"}),
+        ("2", {"ALL", "MANAGER"}),
+        ("3", {"ALL"}),
+    ],
+)
+def test_what_is_recorded(tmp_path: Path, recorded: str, kinds: set[str]) -> None:
+    (run,) = made("24-unaligned.icf")
+    options = {**run.workload.global_options, "record_results": recorded}
+    workload = run.workload.model_copy(update={"global_options": options})
+    realised(workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
+    (rows,) = tables(iometer.export(tmp_path / "run"))
+    assert {row["'Target Type"] for row in rows} == kinds
+
+
+def test_bins_begin_at_their_edges() -> None:
+    edges = [0.0, *iometer.BIN_EDGES_US]
+    for place, edge in enumerate(edges):
+        buckets = np.flatnonzero(lows_of(np.arange(BUCKETS)) >= edge * 1e3)[:1]
+        counts = iometer.bins(Histogram.of(buckets, np.array([7])))
+        assert counts[place] == 7
+        assert sum(counts) == 7
+
+
+def test_a_run_of_another_front_end(tmp_path: Path) -> None:
+    job = runs.Job(name="mixed", ops_hz={"read": 700.0, "write": 300.0}, targets=(0, 1))
+    runs.make(tmp_path / "run", job, targets=2)
+    (tmp_path / "run" / "workload.json").write_text('{"name": "other", "jobs": []}')
+    (rows,) = tables(iometer.results([Bundle.open(tmp_path / "run")]))
+    assert [row["'Target Type"] for row in rows] == ["ALL", "MANAGER", "WORKER"]
+    assert rows[0]["# Disks"] == "2"
+    assert float(rows[0]["Read IOps"]) == pytest.approx(1400, rel=0.05)
+    assert float(rows[0]["Read IOps"]) + float(rows[0]["Write IOps"]) == pytest.approx(float(rows[0]["IOps"]))
