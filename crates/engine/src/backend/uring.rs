@@ -23,6 +23,10 @@ const MAX_FIXED_BYTES: usize = 1 << 30;
 /// first I/O, and what it saves there is small.
 const MAX_FIXED_FOR_CHAR_BYTES: usize = 8 << 20;
 
+/// Where I/Os complete inside the call that hands them over, asking it to wait costs time
+/// for nothing; where they do not, every so manieth hand-over asks twice.
+const TRIAL_EVERY: u32 = 256;
+
 /// What the Plan asks of the ring.
 #[derive(Debug, Clone, Copy)]
 pub struct UringOptions {
@@ -55,6 +59,10 @@ pub struct Uring {
     buffers_start: usize,
     in_flight: u32,
     iopoll: bool,
+    sqpoll: bool,
+    /// Hand-overs until one is tried without waiting; 0: the last had completed everything
+    /// that was waited for when it returned.
+    trial_in: u32,
     /// An error of a submission inside `push`, reported by the next `flush`.
     broken: Option<io::Error>,
 }
@@ -112,6 +120,8 @@ impl Uring {
             buffers_start,
             in_flight: 0,
             iopoll: options.iopoll,
+            sqpoll: options.sqpoll,
+            trial_in: 0,
             broken: None,
         })
     }
@@ -240,7 +250,7 @@ impl Backend for Uring {
         self.in_flight += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -258,6 +268,16 @@ impl Backend for Uring {
         };
         if wait_for == 0 {
             return self.ring.enter(0, 0, self.iopoll);
+        }
+        if !self.iopoll && !self.sqpoll && self.ring.pending() > 0 {
+            if self.trial_in == 0 {
+                self.ring.enter(0, 0, false)?;
+                if self.ring.ready() >= wait_for {
+                    return Ok(());
+                }
+                self.trial_in = TRIAL_EVERY;
+            }
+            self.trial_in -= 1;
         }
         let timeout_ns = until_ns.saturating_sub(self.clock.now_ns());
         self.ring.enter(wait_for, timeout_ns, true)
