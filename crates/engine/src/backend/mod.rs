@@ -15,6 +15,7 @@ pub mod mmap;
 pub mod null;
 pub mod psync;
 mod queue;
+mod raw;
 pub mod ring;
 pub mod sim;
 mod syscall;

@@ -10,6 +10,7 @@ use std::sync::atomic::{fence, AtomicU32, Ordering};
 
 pub mod abi;
 
+use super::raw;
 use abi::{Cqe, Params, Sqe};
 
 /// What a ring is asked to be.
@@ -316,6 +317,7 @@ impl Ring {
     ///
     /// # Errors
     /// The error of `io_uring_enter(2)`.
+    #[inline(always)]
     pub fn enter(&mut self, wait_for: u32, timeout_ns: u64, get_events: bool) -> io::Result<()> {
         // SAFETY: points into the ring's mapping; the release store publishes the entries.
         unsafe { (*self.sq.tail).store(self.sq.local_tail, Ordering::Release) };
@@ -353,30 +355,27 @@ impl Ring {
         } else {
             (ptr::null(), 0)
         };
+        let arguments = [
+            self.enter_fd as usize,
+            to_submit as usize,
+            wait_for as usize,
+            flags as usize,
+            argument_ptr as usize,
+            argument_bytes,
+        ];
         // SAFETY: descriptors, counts and the argument are valid for the call's duration.
-        let taken = unsafe {
-            libc::syscall(
-                libc::SYS_io_uring_enter,
-                self.enter_fd,
-                to_submit,
-                wait_for,
-                flags,
-                argument_ptr,
-                argument_bytes,
-            )
-        };
+        let taken = unsafe { raw::call(libc::SYS_io_uring_enter, arguments) };
         if taken >= 0 {
             if self.setup_flags & abi::SETUP_SQPOLL == 0 {
                 self.sq.submitted = self.sq.submitted.wrapping_add(taken as u32);
             }
             return Ok(());
         }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
+        match -taken as i32 {
             // Time is over, a signal came, or the kernel wants completions taken first:
             // the caller reaps and comes again.
-            Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-            _ => Err(error),
+            libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
         }
     }
 

@@ -4,13 +4,12 @@
 //! queue: bytes, or a negative error number. A call that a signal interrupts before
 //! anything was moved is made again.
 //!
-//! Reads and writes are made in place, not through the C library: its functions prepare
-//! for cancellation in programs with threads, and each return on the way back is foreseen
-//! wrongly where the kernel protects its own returns.
+//! Reads and writes are made in place ([`super::raw`]), not through the C library: its
+//! functions prepare for cancellation in programs with threads.
 
 use std::io;
 
-use super::{Io, Op, OpenFile};
+use super::{raw, Io, Op, OpenFile};
 use crate::plan::TargetKind;
 
 /// `_IO(0x12, 119)` of `linux/fs.h`.
@@ -31,56 +30,19 @@ pub(super) fn perform(file: &OpenFile, io: &Io) -> i32 {
 #[inline(always)]
 fn transfer(call: libc::c_long, file: &OpenFile, io: &Io) -> i32 {
     loop {
+        let arguments = [
+            file.fd as usize,
+            io.buffer as usize,
+            io.len as usize,
+            io.offset as usize,
+            0,
+            0,
+        ];
         // SAFETY: the worker's slot owns `len` bytes at `buffer` until the I/O is reaped.
-        let returned = unsafe { positioned(call, file.fd, io) };
+        let returned = unsafe { raw::call(call, arguments) };
         if returned != -(libc::EINTR as isize) {
             return returned as i32;
         }
-    }
-}
-
-/// A call with the arguments of `pread64(2)`; what it returns is its result or a negative
-/// error number.
-///
-/// # Safety
-/// As for the call.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn positioned(call: libc::c_long, fd: i32, io: &Io) -> isize {
-    let returned: isize;
-    // SAFETY: the kernel's convention: arguments in these registers, `rcx` and `r11` are
-    // lost; memory may change.
-    unsafe {
-        std::arch::asm!(
-            "syscall",
-            inlateout("rax") call as isize => returned,
-            in("rdi") fd as isize,
-            in("rsi") io.buffer,
-            in("rdx") io.len as usize,
-            in("r10") io.offset,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
-    returned
-}
-
-/// As above, by the C library.
-///
-/// # Safety
-/// As for the call.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-unsafe fn positioned(call: libc::c_long, fd: i32, io: &Io) -> isize {
-    // SAFETY: by the caller's promise; the call takes these four arguments.
-    let returned = unsafe { libc::syscall(call, fd, io.buffer, io.len as usize, io.offset) };
-    if returned < 0 {
-        -(io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO) as isize)
-    } else {
-        returned as isize
     }
 }
 
