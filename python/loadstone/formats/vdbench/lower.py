@@ -148,7 +148,7 @@ def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
         "time_based": True,
         **_open(making, work),
         **_payload(making, work, sizes, reads),
-        **pace.fields(reads / 100),
+        **pace.fields(reads),
     }
     fields |= _verified(making, work, reads)
     fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verify" in fields)

@@ -34,13 +34,13 @@ class Pace:
     process: Literal["linear", "poisson"] = "poisson"
     profile: tuple[tuple[int, float], ...] = ()
 
-    def fields(self, read_share: float) -> dict[str, Any]:
-        """Return the fields of a job, of which a share is reads."""
+    def fields(self, reads_percent: float) -> dict[str, Any]:
+        """Return the fields of a job with so many reads in a hundred."""
         made: dict[str, Any] = {}
         if self.weight is not None:
             made.update(flow=self.weight, flow_id=self.flow)
         if self.iops is not None:
-            parts = (self.iops * read_share, self.iops * (1 - read_share))
+            parts = (self.iops * reads_percent / 100, self.iops * (100 - reads_percent) / 100)
             made.update(
                 rate_iops=(parts[0] or None, parts[1] or None, None),
                 rate_process=self.process,

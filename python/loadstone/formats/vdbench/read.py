@@ -214,6 +214,10 @@ class _Sections:
             loops[loop] = Loop(row.read(parameter), parameter.where)  # type: ignore[arg-type] # a loop's reader
             self._draft.values["loops"] = loops
             return
+        if self._at == "rd" and row.name == "wd" and "wds" in self._draft.at and not self._is_default:
+            raise parameter.error(
+                "wd= is given twice for one rd=", "several are written wd=(wd1,wd2); " + _ORDER
+            )
         if row.name == "lun" and "lun" in self._draft.at:
             raise RefusedError(
                 "several lun= for several hosts are not supported",

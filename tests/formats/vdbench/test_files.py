@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import errors
+from loadstone.formats.recognise import Language, recognise
+from loadstone.formats.vdbench import Given, ParameterFile, Run, expand, facts, lower, read
+from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.model import Plan, TargetKind
+from loadstone.plan.resolve import resolve
+from loadstone.report.vdbench.words import run_line
+from tests.formats.vdbench import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.errors import LoadstoneError
+    from loadstone.workload.model import Job
+
+GIB = 1 << 30
+
+
+def parsed(path: Path) -> tuple[ParameterFile, list[Run]]:
+    file = read([path], variables=files.variables(path))
+    return file, expand(file)
+
+
+def lower_all(path: Path) -> None:
+    file, runs = parsed(path)
+    for run in runs:
+        lower(file, run)
+
+
+def job(path: Path, wanted: files.Fields) -> Job:
+    file, runs = parsed(path)
+    run = runs[0] if wanted.run is None else next(run for run in runs if run.title == wanted.run)
+    workload = lower(file, run, Given(rate_iops=1000.0, allow_exec=files.permits(path)))
+    return next(one for one in workload.jobs if one.name == wanted.job)
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.stem for path in paths]
+
+
+def test_there_are_enough_files() -> None:
+    assert len(files.GOOD) >= 30
+    assert len(files.BAD) >= 30
+
+
+@pytest.mark.parametrize("path", files.GOOD, ids=names(files.GOOD))
+def test_a_file_is_recognised_and_lists_its_runs(path: Path) -> None:
+    assert recognise(path.read_bytes(), "unnamed") is Language.VDBENCH
+    _, runs = parsed(path)
+    expected = files.comments(path, "expect")
+    if expected:
+        assert [run_line(facts(run), "Simulating") for run in runs] == expected
+    count = files.comments(path, "runs")
+    assert expected or count, "the file does not say what is expected of it"
+    assert not count or len(runs) == int(count[0])
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        pytest.param(path, one, id=f"{path.stem}-{one.run or 'first'}-{one.job}")
+        for path in files.GOOD
+        for one in files.jobs(path)
+    ],
+)
+def test_a_job_has_the_fields_the_file_says(path: Path, wanted: files.Fields) -> None:
+    found = job(path, wanted)
+    assert {name: str(files.at(found, name)) for name in wanted.fields} == wanted.fields
+
+
+@pytest.mark.parametrize("path", files.GOOD, ids=names(files.GOOD))
+def test_the_jobs_of_a_run_are_those_the_file_says(path: Path) -> None:
+    file, runs = parsed(path)
+    for title, expected in files.job_names(path).items():
+        run = next(run for run in runs if run.title == title)
+        assert [one.name for one in lower(file, run, Given(rate_iops=100.0)).jobs] == expected
+
+
+@pytest.mark.parametrize("path", files.GOOD, ids=names(files.GOOD))
+def test_every_run_can_be_planned(path: Path) -> None:
+    file, runs = parsed(path)
+    if file.on_files:
+        return
+    luns = {storage.lun for storage in file.storages}
+    known = {lun: _facts(lun) for lun in luns}
+    host = HostFacts(known=known, memory_bytes=8 * GIB, cpus=(0, 1))
+    for run in runs:
+        workload = lower(file, run, Given(rate_iops=1000.0, allow_exec=files.permits(path)))
+        plan = resolve(workload, host=host).plan
+        assert Plan.model_validate_json(plan.model_dump_json()) == plan
+        assert len(plan.streams) >= len(run.works)
+
+
+def _facts(lun: str) -> TargetFacts:
+    if lun.startswith("/dev"):
+        return TargetFacts(TargetKind.BLOCK, exists=True, size_bytes=100 * GIB)
+    return TargetFacts(TargetKind.FILE, exists=True, size_bytes=16 * GIB)
+
+
+def test_trees_have_as_many_files_as_the_file_says() -> None:
+    path = next(path for path in files.GOOD if path.stem.endswith("file-systems"))
+    file, _ = parsed(path)
+    for system in file.file_systems:
+        expected = files.comments(path, f"files of {system.name}")
+        assert expected == [f"{system.directories} directories, {system.total_files} files"]
+
+
+@pytest.mark.parametrize("path", files.BAD, ids=names(files.BAD))
+def test_a_bad_file_is_refused_where_it_is_wrong(path: Path) -> None:
+    kind, line, keyword, text = re.fullmatch(
+        r"(\w+) (\d+|-) (\S+): (.*)", files.comments(path, "error")[0]
+    ).groups()  # type: ignore[union-attr] # every file says so
+    with pytest.raises(getattr(errors, kind)) as caught:
+        lower_all(path)
+    error: LoadstoneError = caught.value
+    assert error.where is not None
+    assert error.where.file == str(path)
+    assert str(error.where.line or "-") == line
+    assert (error.where.option or "-") == keyword
+    assert text in f"{error} {error.hint}"
