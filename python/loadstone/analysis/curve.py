@@ -7,21 +7,17 @@ turn back, and the curve with it. Decides no run and draws nothing.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-from scipy import stats
-
-from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.knee import Knee, Place, knee
-from loadstone.analysis.point import PERCENTILES
+from loadstone.analysis.pooled import Pooled, pooled
 from loadstone.analysis.slo import decide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.point import Measured, Run
+    from loadstone.analysis.point import Run
     from loadstone.analysis.slo import Slo
 
 RATE: Final = "rate_percent"
@@ -31,27 +27,16 @@ PURPOSE: Final = "purpose"
 """Why a run was done: `ladder`, `bend`, `noise`, `search`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load(Pooled):
     """A point of a curve: all runs at one rate together. `percent` None: the closed loop's maximum.
 
-    Errors are what the runs show among themselves or what they say of themselves, whichever is
-    larger. Percentiles are of all I/Os of all runs. `keeps`: whether the limit holds here, None
+    `order`: of its first run among those of the curve. `keeps`: whether the limit holds here, None
     where it is undecided or there is none.
     """
 
     percent: float | None
-    asked_iops: float | None
     order: int
-    """Of its first run in the study."""
-    runs: int
-    iops: Estimate
-    bandwidth: Estimate
-    mean_ns: Estimate
-    percentiles_ns: dict[float, int | None]
-    intervals_ns: dict[float, tuple[int, int] | None]
-    large_blocks: bool
-    held: bool | None
     keeps: bool | None = None
 
 
@@ -120,11 +105,10 @@ def curve(runs: Sequence[Run], name: str = "", slo: Slo | None = None) -> Curve:
 
 def loads(runs: Sequence[Run], slo: Slo | None = None) -> list[Load]:
     """Return a point per rate, in the order of the rate asked for, the maximum first."""
-    groups: dict[float | None, list[tuple[int, Run, Measured]]] = {}
+    groups: dict[float | None, list[tuple[int, Run]]] = {}
     for order, run in enumerate(runs):
-        if run.whole is not None and run.whole.iops is not None and run.whole.mean_ns is not None:
-            groups.setdefault(percent_of(run), []).append((order, run, run.whole))
-    made = [_load(percent, group, slo) for percent, group in groups.items()]
+        groups.setdefault(percent_of(run), []).append((order, run))
+    made = [load for percent, group in groups.items() if (load := _load(percent, group, slo)) is not None]
     return sorted(made, key=lambda load: -1.0 if load.percent is None else load.percent)
 
 
@@ -149,66 +133,15 @@ def _percent(load: Load) -> float:
     return load.percent or 0.0
 
 
-def _load(percent: float | None, group: Sequence[tuple[int, Run, Measured]], slo: Slo | None) -> Load:
-    found = [measured for _, _, measured in group]
-    histogram = found[0].histogram
-    for measured in found[1:]:
-        if histogram is not None and measured.histogram is not None:
-            histogram = histogram + measured.histogram
-    percentiles = {p: histogram.percentile(p) if histogram is not None else None for p in PERCENTILES}
-    helds = [measured.held for measured in found if measured.held is not None]
-    held = all(helds) if helds else None
+def _load(percent: float | None, group: Sequence[tuple[int, Run]], slo: Slo | None) -> Load | None:
+    measured = [(order, run, run.whole) for order, run in group if run.whole is not None]
+    found = pooled([whole for _, _, whole in measured])
+    if found is None:
+        return None
     keeps = None
     if slo is not None and percent is not None:
         # A rate that is not held is not a load the limit could hold at, however fast the rest was.
-        values = [None if run.summary is None else slo.value(run.summary) for _, run, _ in group]
-        keeps = False if held is False else decide(slo, values)
-    return Load(
-        percent=percent,
-        asked_iops=found[0].asked_iops,
-        order=group[0][0],
-        runs=len(found),
-        iops=_together([measured.iops for measured in found], "1/s"),
-        bandwidth=_together([measured.bandwidth for measured in found], "B/s"),
-        mean_ns=_together([measured.mean_ns for measured in found], "ns"),
-        percentiles_ns=percentiles,
-        intervals_ns={p: _interval(p, value, found) for p, value in percentiles.items()},
-        large_blocks=all(measured.large_blocks for measured in found),
-        held=held,
-        keeps=keeps,
-    )
-
-
-def _together(estimates: Sequence[Estimate | None], unit: str) -> Estimate:
-    known = [one for one in estimates if one is not None]
-    count = len(known)
-    mean = sum(one.value for one in known) / count
-    errors = [one.error for one in known if one.error is not None]
-    within = math.sqrt(sum(error**2 for error in errors)) / count if len(errors) == count else None
-    between = (
-        math.sqrt(sum((one.value - mean) ** 2 for one in known) / (count - 1) / count) if count > 1 else None
-    )
-    told = [error for error in (within, between) if error is not None]
-    return Estimate(mean, max(told) if told else None, count, unit)
-
-
-def _interval(percent: float, value: int | None, found: Sequence[Measured]) -> tuple[int, int] | None:
-    """Return the 95 % interval of a percentile: the runs' own, narrower for several, or their spread."""
-    if value is None:
-        return None
-    count = len(found)
-    alone = [interval for one in found if (interval := one.intervals_ns.get(percent)) is not None]
-    values = [one.percentiles_ns.get(percent) for one in found]
-    known = [one for one in values if one is not None]
-    below = above = spread = 0.0
-    if len(alone) == count:
-        middles = list(known) if len(known) == count else [value] * count
-        below = sum(middle - low for middle, (low, _) in zip(middles, alone, strict=True)) / count**1.5
-        above = sum(high - middle for middle, (_, high) in zip(middles, alone, strict=True)) / count**1.5
-    elif count == 1:
-        return None
-    if len(known) == count > 1:
-        mean = sum(known) / count
-        deviation = math.sqrt(sum((one - mean) ** 2 for one in known) / (count - 1))
-        spread = float(stats.t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
-    return round(value - max(below, spread)), round(value + max(above, spread))
+        values = [None if run.summary is None else slo.value(run.summary) for _, run, _ in measured]
+        keeps = False if found.held is False else decide(slo, values)
+    alike = {field.name: getattr(found, field.name) for field in fields(Pooled)}
+    return Load(**alike, percent=percent, order=measured[0][0], keeps=keeps)

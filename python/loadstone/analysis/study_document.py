@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from loadstone import __version__
-from loadstone.analysis import curve, repeats
+from loadstone.analysis import curve, repeats, sweep
 from loadstone.analysis.slo import slo_of
 from loadstone.bundle.study import Factor, Kind  # noqa: TC001 - pydantic reads annotations
 from loadstone.verdict import Kind as VerdictKind  # noqa: TC001 - pydantic reads annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.point import Measured
     from loadstone.analysis.point import Run as Numbers
+    from loadstone.analysis.pooled import Pooled
     from loadstone.bundle.study import Study
 
 FORMAT: Final = 1
@@ -145,6 +146,36 @@ class Curve(_Model):
     limit: Limit | None
 
 
+class Cell(_Model):
+    """One combination of a sweep, all its runs together."""
+
+    values: dict[str, Factor]
+    runs: int = Field(description="0: nothing was measured, and the rest is null")
+    iops: Value | None
+    bandwidth_bytes_per_s: Value | None
+    latency_mean_ns: Value | None
+    latency_percentiles_ns: dict[str, int | None]
+    latency_intervals_ns: dict[str, tuple[int, int] | None] = Field(description="95 %")
+
+
+class Advice(_Model):
+    """Where to operate, for fixed values of the other factors."""
+
+    axis: str
+    others: dict[str, Factor]
+    value: Factor = Field(description="null: the last value still gains more than `gain_share`")
+    share_of_best: float
+    gain_beyond_per_doubling: float
+    certain: bool = Field(description="by more than the 95 % error of the gain")
+
+
+class Sweep(_Model):
+    """Every combination, in the order run."""
+
+    cells: list[Cell]
+    advice: list[Advice]
+
+
 class Document(_Model):
     """The result of a study."""
 
@@ -159,6 +190,7 @@ class Document(_Model):
     runs: list[Run]
     repeats: list[RepeatedLine] | None = Field(description="of kind `repeat`")
     curves: list[Curve] | None = Field(description="of kind `curve`")
+    sweep: Sweep | None = Field(description="of kind `sweep`")
 
 
 def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any]:
@@ -175,6 +207,7 @@ def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any
         runs=[_run(run) for run in runs],
         repeats=[_repeated_line(line) for line in repeats.lines(runs)] if study.kind == "repeat" else None,
         curves=[_curve(one) for one in curve.curves(runs, slo_of(study))] if study.kind == "curve" else None,
+        sweep=_sweep(sweep.sweep(runs, study.settings)) if study.kind == "sweep" else None,
     )
     return made.model_dump(mode="json")
 
@@ -277,6 +310,36 @@ def _load(load: curve.Load | None) -> Load | None:
         order=load.order,
         held=load.held,
         keeps=load.keeps,
+    )
+
+
+def _sweep(found: sweep.Sweep) -> Sweep:
+    names = [axis.name for axis in found.axes]
+    return Sweep(
+        cells=[_cell(dict(zip(names, cell.values, strict=True)), cell.found) for cell in found.cells],
+        advice=[
+            Advice(
+                axis=one.axis,
+                others=dict(one.others),
+                value=one.value,
+                share_of_best=one.share_of_best,
+                gain_beyond_per_doubling=one.gain_beyond,
+                certain=one.certain,
+            )
+            for one in found.advice
+        ],
+    )
+
+
+def _cell(values: dict[str, Factor], found: Pooled | None) -> Cell:
+    return Cell(
+        values=values,
+        runs=found.runs if found else 0,
+        iops=_known(found.iops) if found else None,
+        bandwidth_bytes_per_s=_known(found.bandwidth) if found else None,
+        latency_mean_ns=_known(found.mean_ns) if found else None,
+        latency_percentiles_ns={f"{p:g}": v for p, v in found.percentiles_ns.items()} if found else {},
+        latency_intervals_ns={f"{p:g}": v for p, v in found.intervals_ns.items()} if found else {},
     )
 
 

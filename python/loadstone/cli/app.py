@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VERBS: Final = {
     "run": ("loadstone.cli.run:run", "Run a job file or a named workload, and report."),
     "curve": ("loadstone.cli.curve:curve", "Measure latency against load; find the knee and a limit's load."),
+    "sweep": ("loadstone.cli.sweep:sweep", "Run a load at every combination of depths, sizes and shares."),
     "plan": ("loadstone.cli.plan:plan", "Print what would run, as JSON; touch nothing."),
     "rerun": ("loadstone.cli.rerun:rerun", "Run the Plan of a bundle again."),
     "report": ("loadstone.cli.report:report", "Write the report of a bundle."),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from loadstone.analysis import slo as limits
-from loadstone.cli import study
+from loadstone.cli import runlist, study
 from loadstone.cli.arguments import COMMAND_LINE, Flag, Load, Repeat
 from loadstone.cli.load import workload
 from loadstone.cli.manner import Manner
@@ -89,6 +89,7 @@ def curve(
         process=RateProcess(load.rate_process or "poisson"),
         slo=limit(slo),
     )
+    runlist.refuse(load, ("interval", "warmup"), "a curve")
     asked_for = workload(job, load)
     parts = stages(asked_for)
     controllers = [

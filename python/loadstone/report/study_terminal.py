@@ -14,7 +14,8 @@ from loadstone import units
 from loadstone.analysis import repeats
 from loadstone.analysis.curve import curves
 from loadstone.analysis.slo import slo_of
-from loadstone.report import study_curve
+from loadstone.analysis.sweep import sweep
+from loadstone.report import study_curve, study_sweep
 from loadstone.report.terminal import STYLES
 from loadstone.report.verdict import NAMES
 
@@ -40,6 +41,9 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
         if study.kind == "curve":
             for one in curves(runs, slo_of(study)):
                 study_curve.terminal(one, console)
+        elif study.kind == "sweep":
+            gain_share = float(study.settings["gain_share"])
+            study_sweep.terminal(sweep(runs, study.settings), gain_share, console)
         else:
             console.print(_table(runs))
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))

@@ -1,0 +1,100 @@
+"""Runs of the same load taken together: one rate, one latency, each with its error.
+
+Knows how runs are added up: means with the error they show among themselves or tell of
+themselves, whichever is larger; percentiles of all I/Os of all runs, never a mean of percentiles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy import stats
+
+from loadstone.analysis.estimate import Estimate
+from loadstone.analysis.point import PERCENTILES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.point import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """What several runs measured."""
+
+    runs: int
+    iops: Estimate
+    bandwidth: Estimate
+    mean_ns: Estimate
+    percentiles_ns: dict[float, int | None]
+    intervals_ns: dict[float, tuple[int, int] | None]
+    """95 % interval of each percentile."""
+    large_blocks: bool
+    asked_iops: float | None
+    held: bool | None
+
+    @property
+    def rate(self) -> Estimate:
+        """Bandwidth for large blocks, IOPS for others."""
+        return self.bandwidth if self.large_blocks else self.iops
+
+
+def pooled(found: Sequence[Measured]) -> Pooled | None:
+    """Return runs together; None without any that moved data."""
+    found = [one for one in found if one.iops is not None and one.mean_ns is not None]
+    if not found:
+        return None
+    histogram = found[0].histogram
+    for one in found[1:]:
+        if histogram is not None and one.histogram is not None:
+            histogram = histogram + one.histogram
+    percentiles = {p: histogram.percentile(p) if histogram is not None else None for p in PERCENTILES}
+    helds = [one.held for one in found if one.held is not None]
+    return Pooled(
+        runs=len(found),
+        iops=_together([one.iops for one in found], "1/s"),
+        bandwidth=_together([one.bandwidth for one in found], "B/s"),
+        mean_ns=_together([one.mean_ns for one in found], "ns"),
+        percentiles_ns=percentiles,
+        intervals_ns={p: _interval(p, value, found) for p, value in percentiles.items()},
+        large_blocks=all(one.large_blocks for one in found),
+        asked_iops=found[0].asked_iops,
+        held=all(helds) if helds else None,
+    )
+
+
+def _together(estimates: Sequence[Estimate | None], unit: str) -> Estimate:
+    known = [one for one in estimates if one is not None]
+    count = len(known)
+    mean = sum(one.value for one in known) / count
+    errors = [one.error for one in known if one.error is not None]
+    within = math.sqrt(sum(error**2 for error in errors)) / count if len(errors) == count else None
+    between = None
+    if count > 1:
+        between = math.sqrt(sum((one.value - mean) ** 2 for one in known) / (count - 1) / count)
+    told = [error for error in (within, between) if error is not None]
+    return Estimate(mean, max(told) if told else None, count, unit)
+
+
+def _interval(percent: float, value: int | None, found: Sequence[Measured]) -> tuple[int, int] | None:
+    """Return the 95 % interval of a percentile: the runs' own, narrower for several, or their spread."""
+    if value is None:
+        return None
+    count = len(found)
+    alone = [interval for one in found if (interval := one.intervals_ns.get(percent)) is not None]
+    known = [one for measured in found if (one := measured.percentiles_ns.get(percent)) is not None]
+    if len(alone) < count and (count == 1 or len(known) < count):
+        return None
+    below = above = spread = 0.0
+    if len(alone) == count:
+        middles = known if len(known) == count else [value] * count
+        below = sum(middle - low for middle, (low, _) in zip(middles, alone, strict=True)) / count**1.5
+        above = sum(high - middle for middle, (_, high) in zip(middles, alone, strict=True)) / count**1.5
+    if len(known) == count > 1:
+        mean = sum(known) / count
+        deviation = math.sqrt(sum((one - mean) ** 2 for one in known) / (count - 1))
+        spread = float(stats.t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
+    return round(value - max(below, spread)), round(value + max(above, spread))

@@ -1,0 +1,166 @@
+"""`loadstone sweep`: a load at every combination of depths, block sizes, read shares or threads.
+
+Knows how its options are read. Which operating point is recommended is the analysis' business.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, get_args
+
+from loadstone import units
+from loadstone.analysis.sweep import STAGE
+from loadstone.cli import runlist, study, talk
+from loadstone.cli.arguments import COMMAND_LINE, Flag, Load, Repeat
+from loadstone.cli.load import resolution, total_rate, workload
+from loadstone.cli.manner import Manner
+from loadstone.cli.repeat import times
+from loadstone.cli.run import default_directory
+from loadstone.errors import InputError, Where
+from loadstone.study import factors
+from loadstone.study.factors import Name
+from loadstone.study.run import StudyAsked
+from loadstone.study.stages import check_one_stage, stages
+from loadstone.study.sweep import SweepController
+
+if TYPE_CHECKING:
+    from loadstone.plan.resolve import Resolution
+    from loadstone.study.controller import Next
+
+MAX_FACTORS: Final = 3
+GAIN: Final = "10%"
+
+
+def sweep(
+    job: str,
+    /,
+    *,
+    load: Load = Load(),
+    iodepth: str | None = None,
+    bs: str | None = None,
+    read: str | None = None,
+    numjobs: str | None = None,
+    gain: str = GAIN,
+    repeat: int | None = None,
+    out: Path | None = None,
+    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
+    json: Annotated[bool, Flag] = False,
+    progress: bool = True,
+    report: bool = True,
+    calibration: bool = True,
+) -> int:
+    """Run a load at every combination of one to three factors, and recommend an operating point.
+
+    Values are a list, as 1,2,4, or a range, as 1..256 (doubling), 1..256:x4 or 0..100:+10.
+    Jobs behind a stonewall are swept apart.
+
+    Parameters
+    ----------
+    job
+        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
+    iodepth
+        I/Os in flight of each clone, as 1..256.
+    bs
+        Block sizes, as 4k..1m.
+    read
+        Percents of reads, as 0,50,100 or 0..100:+10.
+    numjobs
+        Clones of each job, as 1..16.
+    gain
+        The depth beyond which throughput gains less than this per doubling is recommended.
+    repeat
+        Passes over all combinations [default: 1].
+    out
+        Directory of the study; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
+    i_accept_data_loss
+        Path of a target whose content may be lost (repeat for several); typed out, one by one.
+    json
+        Print one JSON document at the end instead of the table.
+    progress
+        Show each run while it runs (on a terminal only).
+    report
+        Write the report into the study.
+    calibration
+        Measure for 0.3 s before each run of another shape what the load generator can do without a device.
+    """
+    given: dict[Name, str | None] = {"iodepth": iodepth, "bs": bs, "read": read, "numjobs": numjobs}
+    axes = _axes(given)
+    gain_share = _gain(gain)
+    runlist.refuse(load, ("interval", "warmup"), "a sweep")
+    asked_for = workload(job, load)
+    parts = stages(asked_for)
+    controller = SweepController(parts, axes, repeat=times(repeat) or 1, rate=total_rate(load))
+
+    def resolve(wanted: Next) -> Resolution:
+        found = resolution(wanted.workload, load)
+        check_one_stage(found.plan, wanted.workload)
+        depth = wanted.factors.get("iodepth")
+        factors.check(found.plan, wanted.workload, depth if isinstance(depth, int) else None)
+        return found
+
+    settings = {
+        "axes": ([[STAGE, [name for name, _ in parts]]] if len(parts) > 1 else [])
+        + [[name, list(values)] for name, values in axes],
+        "gain_share": gain_share,
+        "repeat": repeat,
+    }
+    first = resolve(controller.known()[0])
+    if first.duration_ns is not None:
+        whole_s = first.duration_ns / 1e9 * controller.expected()
+        talk.say(f"{controller.expected()} runs, {units.seconds(whole_s)} of load in all")
+    asked = StudyAsked(
+        kind="sweep",
+        name=asked_for.name,
+        front_end="sweep",
+        request={
+            "argv": sys.argv,
+            "cwd": str(Path.cwd()),
+            "front_end": "sweep",
+            "options": {"job": job, **asdict(load), **given, "gain": gain, "repeat": repeat},
+        },
+        inputs=dict(asked_for.sources),
+        settings=settings,
+        notes=study.notes_of(asked_for, first, json=json),
+    )
+    manner = Manner(
+        out=out or default_directory(asked_for.name),
+        i_accept_data_loss=i_accept_data_loss,
+        json=json,
+        progress=progress,
+        report=report,
+        calibration=calibration,
+        after_failure="go_on",
+    )
+    return study.execute(controller, asked, manner, resolve)
+
+
+def _axes(given: dict[Name, str | None]) -> list[tuple[Name, tuple[int, ...]]]:
+    axes = [
+        (name, factors.values(name, text, Where(COMMAND_LINE, option=f"--{name}")))
+        for name, text in given.items()
+        if text is not None
+    ]
+    if not axes:
+        options = ", ".join(f"--{name}" for name in get_args(Name))
+        raise InputError(
+            "there is nothing to sweep", where=Where(COMMAND_LINE), hint=f"give one to three of {options}"
+        )
+    if len(axes) > MAX_FACTORS:
+        raise InputError(
+            f"{len(axes)} factors at once are too many",
+            where=Where(COMMAND_LINE),
+            hint=f"at most {MAX_FACTORS}: nobody can see more in a picture",
+        )
+    return axes
+
+
+def _gain(text: str) -> float:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
+    if match is None or not 0 < float(match[1]) < 100:
+        raise InputError(
+            f"found {text!r}, expected a share such as {GAIN}", where=Where(COMMAND_LINE, option="--gain")
+        )
+    return float(match[1]) / 100

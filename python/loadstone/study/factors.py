@@ -1,0 +1,150 @@
+"""The factors of a sweep: how their values are written, and what they change about a Workload.
+
+Knows `1,2,4`, `1..256` (doubling), `1..256:x4` and `0..100:+25`. Knows no run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.workload.model import FixedSize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.errors import Where
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Job, Workload
+
+Name = Literal["iodepth", "bs", "read", "numjobs"]
+MAX_VALUES: Final = 64
+_SIZE_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SYNCHRONOUS: Final = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    low: int
+    high: int
+    step: str
+    """Of a range that names none."""
+    example: str
+    change: Callable[[Job, int], Job]
+
+
+def values(name: Name, text: str, where: Where) -> tuple[int, ...]:
+    """Read the values of a factor, in the order written; the end of a range is always among them."""
+    found: list[int] = []
+    for word in text.split(","):
+        found += _range(name, word.strip(), where) if ".." in word else [_number(name, word.strip(), where)]
+    for value in found:
+        if found.count(value) > 1:
+            raise InputError(f"{value} comes twice", where=where, hint="--repeat repeats every value")
+    if len(found) > MAX_VALUES:
+        raise InputError(f"{len(found)} values are too many, at most {MAX_VALUES}", where=where)
+    return tuple(found)
+
+
+def apply(workload: Workload, name: Name, value: int) -> Workload:
+    """Return the Workload with a factor set; raises `RefusedError` where it would have no effect."""
+    change = KINDS[name].change
+    return workload.model_copy(update={"jobs": tuple(change(job, value) for job in workload.jobs)})
+
+
+def check(plan: Plan, workload: Workload, iodepth: int | None) -> None:
+    """Refuse a depth that the Plan does not have: the target does one I/O at a time."""
+    if iodepth is None:
+        return
+    for stream in plan.streams:
+        if stream.iodepth != iodepth:
+            job = next(
+                (job for job in workload.jobs if stream.name.startswith(f"{job.name}.")), workload.jobs[0]
+            )
+            raise RefusedError(
+                f"[{job.name}] would run at depth {stream.iodepth}, not {iodepth}: "
+                "this target completes I/O in the caller",
+                where=job.at("iodepth"),
+                hint="sweep --numjobs, or keep the job's engine with --keep-ioengine",
+            )
+
+
+def _range(name: Name, word: str, where: Where) -> list[int]:
+    match = re.fullmatch(r"([^.:]+)\.\.([^.:]+)(?::([x+])(\w+))?", word)
+    if match is None:
+        raise InputError(f"found {word!r}, expected {KINDS[name].example}", where=where)
+    low, high = (_number(name, end.strip(), where) for end in (match[1], match[2]))
+    kind, step = (match[3], match[4]) if match[3] else (KINDS[name].step[0], KINDS[name].step[1:])
+    by = _size(step) if name == "bs" and kind == "+" else int(step) if step.isdigit() else None
+    if by is None or by < (2 if kind == "x" else 1):
+        raise InputError(f"found the step {kind}{step}, expected x2 or +10", where=where)
+    if low >= high:
+        raise InputError(f"found {word!r}: the range does not ascend", where=where)
+    if low == 0 and kind == "x":
+        raise InputError(f"found {word!r}: 0 cannot be multiplied", where=where, hint="write a step as :+10")
+    found = [low]
+    while (following := found[-1] * by if kind == "x" else found[-1] + by) < high and len(
+        found
+    ) <= MAX_VALUES:
+        found.append(following)
+    return [*found, high]
+
+
+def _number(name: Name, word: str, where: Where) -> int:
+    kind = KINDS[name]
+    value = (
+        _size(word) if name == "bs" else int(word.rstrip("%")) if re.fullmatch(r"\d{1,9}%?", word) else None
+    )
+    if value is None or (word.endswith("%") and name != "read"):
+        raise InputError(f"found {word!r}, expected {kind.example}", where=where)
+    if not kind.low <= value <= kind.high:
+        raise InputError(f"found {word!r}, expected {kind.low} to {kind.high}", where=where)
+    return value
+
+
+def _size(word: str) -> int | None:
+    match = re.fullmatch(r"(\d{1,9})([kmg]?)i?b?", word.lower())
+    return int(match[1]) * _SIZE_UNITS[match[2]] if match else None
+
+
+def _iodepth(job: Job, value: int) -> Job:
+    if job.ioengine in _SYNCHRONOUS:
+        raise RefusedError(
+            f"[{job.name}] runs on {job.ioengine}, which does one I/O at a time: a depth has no effect",
+            where=job.at("ioengine"),
+            hint="use ioengine=io_uring, or sweep --numjobs",
+        )
+    # Without an engine depth 1 would run on another one than the depths it is compared with.
+    return job.model_copy(update={"iodepth": value, "ioengine": job.ioengine or "io_uring"})
+
+
+def _bs(job: Job, value: int) -> Job:
+    none = (None, None, None)
+    return job.model_copy(
+        update={"bs": (FixedSize(bytes=value),) * 3, "bsrange": none, "bssplit": none, "bs_is_seq_rand": None}
+    )
+
+
+def _read(job: Job, value: int) -> Job:
+    if "trim" in (job.rw or ""):
+        raise RefusedError(
+            f"[{job.name}] trims, so it has no read share", where=job.at("rw"), hint="use rw=randrw or rw=rw"
+        )
+    random = (job.rw or "").startswith("rand")
+    pure = {100: ("read", "randread"), 0: ("write", "randwrite")}.get(value)
+    rw = (pure or ("rw", "randrw"))[random]
+    return job.model_copy(update={"rw": rw, "rwmix_read_percent": None if pure else value})
+
+
+def _numjobs(job: Job, value: int) -> Job:
+    return job.model_copy(update={"numjobs": value})
+
+
+KINDS: Final[dict[Name, _Kind]] = {
+    "iodepth": _Kind(1, 65_536, "x2", "depths such as 1..256 or 1,8,32", _iodepth),
+    "bs": _Kind(512, 1 << 30, "x2", "sizes such as 4k..1m or 4k,64k", _bs),
+    "read": _Kind(0, 100, "+25", "percents such as 0,50,70,100 or 0..100:+10", _read),
+    "numjobs": _Kind(1, 4096, "x2", "numbers such as 1..16 or 1,2,4", _numjobs),
+}

@@ -1,0 +1,70 @@
+"""A sweep: every combination of the values of its factors, in the order written.
+
+Knows the order: the last factor runs fastest, and repeats are whole passes, so that a drift
+shows as a difference between passes and not as an effect of a factor.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loadstone.analysis.sweep import REPEAT, STAGE, shown
+from loadstone.study import factors
+from loadstone.study.controller import Done, Next
+from loadstone.study.sequences import own_sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.stream import TotalRate
+    from loadstone.study.factors import Name
+    from loadstone.workload.model import Workload
+
+
+class SweepController:
+    """All runs of a sweep. `parts`: the Workload of each stage, by name."""
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[str, Workload]],
+        axes: Sequence[tuple[Name, Sequence[int]]],
+        *,
+        repeat: int = 1,
+        rate: TotalRate | None = None,
+    ) -> None:
+        self._runs: list[Next] = []
+        for again in range(1, repeat + 1):
+            for stage, work in parts:
+                for chosen in itertools.product(*(values for _, values in axes)):
+                    names = [name for name, _ in axes]
+                    made = _run(work, dict(zip(names, chosen, strict=True)), again, len(self._runs) + 1)
+                    self._runs.append(replace(_of_stage(made, stage) if len(parts) > 1 else made, rate=rate))
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next combination."""
+        return self._runs[len(done)] if len(done) < len(self._runs) else None
+
+    def known(self) -> Sequence[Next]:
+        """Return all of them."""
+        return self._runs
+
+    def expected(self) -> int:
+        """Return how many there are."""
+        return len(self._runs)
+
+
+def _run(work: Workload, chosen: dict[Name, int], again: int, number: int) -> Next:
+    for name, value in chosen.items():
+        work = factors.apply(work, name, value)
+    said = [f"{name}={shown(name, value)}" for name, value in chosen.items()]
+    return Next(
+        name=",".join(said) + (f"-{again}" if again > 1 else ""),
+        workload=own_sequence(work, number),
+        factors={**{str(name): value for name, value in chosen.items()}, REPEAT: again},
+    )
+
+
+def _of_stage(run: Next, stage: str) -> Next:
+    return replace(run, name=f"{stage},{run.name}", factors={STAGE: stage, **run.factors})
