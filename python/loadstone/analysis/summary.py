@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from loadstone import __version__, exitcodes
-from loadstone.analysis import cpu, spec
+from loadstone.analysis import cpu, path, spec
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.pacing import Pacing, pacing
@@ -90,6 +90,11 @@ class Summary:
     def spec(self) -> list[spec.Row]:
         """What was reached of the data sheet; empty without one."""
         return spec.rows(self.measurement, self.totals("stage"))
+
+    @cached_property
+    def paths(self) -> path.Paths | None:
+        """The layers under the targets and what each did; None for a bundle that has none."""
+        return path.paths(self.measurement, self.totals("target"))
 
     @cached_property
     def tool(self) -> Tool:

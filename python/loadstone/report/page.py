@@ -16,7 +16,7 @@ import vl_convert
 
 from loadstone import __version__, units
 from loadstone.errors import InputError
-from loadstone.report import charts, data_sheet, verdict
+from loadstone.report import charts, data_sheet, path_diagram, verdict
 from loadstone.report.said import cost, per_second
 from loadstone.report.terminal import cells
 
@@ -78,7 +78,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
     template = environment.from_string((files / "page.html").read_text())
     whole = (charts.iops(made), charts.bandwidth(made), charts.spread(made), charts.distribution(made))
     return template.render(
-        style=(files / "page.css").read_text(),
+        style=(files / "page.css").read_text() + (files / "path_diagram.css").read_text(),
         version=__version__,
         status=bundle.status,
         status_text=STATUS[bundle.status],
@@ -90,6 +90,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
         rates=_rates(made),
+        path=_path(made, audited),
         sheet=[data_sheet.cells(row) for row in made.spec],
         tails=_tails(made.totals("job")),
         overview=_drawn(*whole),
@@ -106,8 +107,14 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         problems=made.problems,
         inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],
         request=" ".join(str(word) for word in bundle.request.get("argv", [])),
-        environment=_flat(bundle.environment),
+        environment=_flat({name: value for name, value in bundle.environment.items() if name != "paths"}),
     )
+
+
+def _path(made: Summary, audited: Audited | None) -> str | None:
+    if made.paths is None:
+        return None
+    return path_diagram.render(made.paths, audited.verdict.limited_by if audited else None)
 
 
 def sections(made: Summary) -> list[tuple[By, Total]]:

@@ -1,0 +1,241 @@
+"""What every layer of the data path did over the measured time, beside what it could do at most.
+
+Knows the monitors' columns and the layers of a bundle's environment. Judges no result: it says
+which layer was fullest, and a verdict may know better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import polars as pl
+
+from loadstone.path.layers import DataPath, Layer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from loadstone.analysis.measurement import Measurement
+    from loadstone.analysis.totals import Total
+    from loadstone.path.layers import Ceiling, LayerKind
+
+FULL: Final = 0.9
+"""Share of a ceiling, or of the time, from which on a layer is what holds the rest up."""
+CARRIES_WHAT_IS_ABOVE: Final[frozenset[LayerKind]] = frozenset({"link", "adapter", "array", "network_block"})
+"""Without counters of its own such a layer moved what the layers above it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Means over the measured time."""
+
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    read_iops: float | None = None
+    write_iops: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A ceiling and what was reached of it; None: nothing counts it, or it is for other I/O."""
+
+    ceiling: Ceiling
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One layer. `busy_share` is the part of the time with at least one I/O in flight."""
+
+    layer: Layer
+    traffic: Traffic | None
+    counted: bool
+    """False: the traffic is that of the layers above."""
+    busy_share: float | None
+    outstanding: float | None
+    """Mean I/Os in flight, as the kernel sums their times."""
+    held: tuple[Held, ...]
+
+    @property
+    def fullest(self) -> float | None:
+        """The largest share of any of its ceilings."""
+        return max((one.share for one in self.held if one.share is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The layers of all targets, those they share once; the nearest to the targets first."""
+
+    uses: tuple[Use, ...]
+    gaps: tuple[str, ...]
+    seconds: float
+    """Time that was watched; 0: no row of the monitors lies in the measured time."""
+
+    def named(self, name: str) -> Use | None:
+        """Return the use of a layer."""
+        return next((use for use in self.uses if use.layer.name == name), None)
+
+    def narrowest(self) -> tuple[list[Use], Literal["ceiling", "busy"]]:
+        """Return the layers that were fullest, side by side, and how that is known; none, when none was.
+
+        A layer at its ceiling is. Else it is the lowest device that always had something to do:
+        those above it only waited. A device that serves many I/Os at once may do more all the same.
+        """
+        full = [use for use in self.uses if (use.fullest or 0.0) >= FULL]
+        if full:
+            # Of a bond and its only port in use, equally full, it is the port.
+            fullest = max(reversed(full), key=lambda use: round(use.fullest or 0.0, 2))
+            return [use for use in full if self._beside(use, fullest)], "ceiling"
+        busy = [use for use in self.uses if (use.busy_share or 0.0) >= FULL]
+        return [use for use in busy if self._beside(use, busy[-1])], "busy"
+
+    def _beside(self, one: Use, other: Use) -> bool:
+        """Tell whether two layers are of one kind and share the load of the same layers above."""
+        above = [
+            {upper.layer.name for upper in self.uses if use.layer.name in upper.layer.below}
+            for use in (one, other)
+        ]
+        return one.layer.kind == other.layer.kind and above[0] == above[1]
+
+
+def paths(measurement: Measurement, targets: Sequence[Total]) -> Paths | None:
+    """Return the paths of a run; None for a bundle that has none. `targets`: its totals by target."""
+    told = measurement.bundle.environment.get("paths")
+    if not told:
+        return None
+    found = [DataPath.model_validate(one) for one in told]
+    layers = _merged(found)
+    rows = _measured(measurement)
+    seconds = float(rows["dt_ns"].sum()) / 1e9 if rows.height else 0.0
+    known: dict[str, Traffic | None] = {}
+    for layer in layers:
+        known[layer.name] = _own(layer, rows, targets) or _above(layer, layers, known)
+    random = _random(measurement)
+    uses = [_use(layer, known[layer.name], rows, targets, random) for layer in layers]
+    gaps = dict.fromkeys(gap for one in found for gap in one.gaps)
+    return Paths(tuple(uses), tuple(gaps), seconds)
+
+
+def _merged(found: Iterable[DataPath]) -> list[Layer]:
+    """Return the layers of all paths, each after everything that stands on it."""
+    layers: dict[str, Layer] = {}
+    for path in found:
+        for layer in path.layers:
+            before = layers.get(layer.name)
+            below = dict.fromkeys((*(before.below if before else ()), *layer.below))
+            layers[layer.name] = layer.model_copy(update={"below": tuple(below)})
+    depth = dict.fromkeys(layers, 0)
+    # As many rounds as there are layers are enough for the longest chain.
+    for _ in layers:
+        for layer in layers.values():
+            for name in layer.below:
+                if name in depth:
+                    depth[name] = max(depth[name], depth[layer.name] + 1)
+    return sorted(layers.values(), key=lambda layer: depth[layer.name])
+
+
+def _measured(measurement: Measurement) -> pl.DataFrame:
+    """Return the monitors' rows whose middle lies in the measured time of any stream."""
+    host = measurement.bundle.host()
+    spans = [(ramp_end, end) for _, ramp_end, end in measurement.spans if end > ramp_end]
+    middle = pl.col("t_ns") - pl.col("dt_ns") // 2
+    inside = [(middle >= begin) & (middle <= end) for begin, end in dict.fromkeys(spans)]
+    return host.filter(pl.any_horizontal(inside)) if inside else host.clear()
+
+
+def _use(
+    layer: Layer, traffic: Traffic | None, rows: pl.DataFrame, targets: Sequence[Total], random: bool | None
+) -> Use:
+    prefix = layer.counters
+    time_ns = float(rows["dt_ns"].sum()) if rows.height else 0.0
+    busy_ns = _sum(rows, f"{prefix}.busy_ns")
+    queued_ns = _sum(rows, f"{prefix}.queue_time_ns")
+    return Use(
+        layer=layer,
+        traffic=traffic,
+        counted=_own(layer, rows, targets) is not None,
+        busy_share=None if busy_ns is None or not time_ns else min(busy_ns / time_ns, 1.0),
+        outstanding=None if queued_ns is None or not time_ns else queued_ns / time_ns,
+        held=tuple(Held(one, _share(one, traffic, random)) for one in layer.ceilings),
+    )
+
+
+def _own(layer: Layer, rows: pl.DataFrame, targets: Sequence[Total]) -> Traffic | None:
+    """Return what a layer's own counters say; of a target itself, what the engine did."""
+    for total in targets:
+        if total.line.name == layer.name and total.data is not None:
+            return _of_engine(total)
+    if layer.counters is None or not rows.height:
+        return None
+    seconds = float(rows["dt_ns"].sum()) / 1e9
+    network = layer.counters.startswith("net.")
+    names = ("rx_bytes", "tx_bytes") if network else ("read_bytes", "write_bytes")
+    moved = [_sum(rows, f"{layer.counters}.{name}") for name in names]
+    if moved[0] is None or moved[1] is None or not seconds:
+        return None
+    counts = [None if network else _sum(rows, f"{layer.counters}.{name}") for name in ("reads", "writes")]
+    reads, writes = (None if count is None else count / seconds for count in counts)
+    return Traffic(moved[0] / seconds, moved[1] / seconds, reads, writes)
+
+
+def _of_engine(total: Total) -> Traffic:
+    rates = [
+        (
+            stats.bandwidth.value if stats and stats.bandwidth else 0.0,
+            stats.iops.value if stats and stats.iops else 0.0,
+        )
+        for stats in (total.ops.get("read"), total.ops.get("write"))
+    ]
+    return Traffic(rates[0][0], rates[1][0], rates[0][1], rates[1][1])
+
+
+def _above(layer: Layer, layers: Sequence[Layer], known: dict[str, Traffic | None]) -> Traffic | None:
+    """Return the sum of what the layers on top of this one moved, when all of it is known."""
+    if layer.kind not in CARRIES_WHAT_IS_ABOVE:
+        return None
+    parts = [known.get(upper.name) for upper in layers if layer.name in upper.below]
+    if not parts or None in parts:
+        return None
+    told = [part for part in parts if part is not None]
+    counts = [[part.read_iops for part in told], [part.write_iops for part in told]]
+    reads, writes = (None if None in one else sum(x for x in one if x is not None) for one in counts)
+    return Traffic(
+        sum(part.read_bytes_per_s for part in told),
+        sum(part.write_bytes_per_s for part in told),
+        reads,
+        writes,
+    )
+
+
+def _random(measurement: Measurement) -> bool | None:
+    """Tell whether all I/O was random; None when some was and some was not."""
+    percents = {
+        pattern.random_percent
+        for stream in measurement.plan.streams
+        for pattern, used in (
+            (stream.pattern.read, stream.pattern.read_percent),
+            (stream.pattern.write, stream.pattern.write_percent),
+        )
+        if used
+    }
+    return {frozenset({100}): True, frozenset({0}): False}.get(frozenset(percents))
+
+
+def _share(ceiling: Ceiling, traffic: Traffic | None, random: bool | None) -> float | None:
+    """Return what was reached of a ceiling, None where it is for another access or nothing was counted."""
+    if traffic is None or (ceiling.access is not None and random is not (ceiling.access == "random")):
+        return None
+    by_bytes = ceiling.quantity == "bytes_per_s"
+    read = traffic.read_bytes_per_s if by_bytes else traffic.read_iops
+    write = traffic.write_bytes_per_s if by_bytes else traffic.write_iops
+    if read is None or write is None:
+        return None
+    reached = {"read": read, "write": write, "each": max(read, write), "both": read + write}[ceiling.op]
+    return reached / ceiling.per_s
+
+
+def _sum(rows: pl.DataFrame, name: str) -> float | None:
+    if name not in rows.columns or rows[name].null_count() == rows.height:
+        return None
+    return float(rows[name].sum())

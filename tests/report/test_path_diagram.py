@@ -1,0 +1,139 @@
+"""The diagram of the data path: boxes, what they say, and what is marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.path import ceilings
+from loadstone.path.discover import discover
+from loadstone.path.layers import Layer
+from loadstone.report import page, path_diagram
+from tests.path.trees import Host
+from tests.support.paths import run_on
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.report.path_diagram import Box, Member
+
+MB = 10**6
+
+
+def boxes(made: Summary, limited_by: str | None = None) -> list[list[Box]]:
+    assert made.paths is not None
+    return path_diagram.levels(made.paths, path_diagram._marks(made.paths, limited_by))
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def member(levels: list[list[Box]], name: str) -> Member:
+    return next(one for one in path_diagram.every(levels) if one.name == name)
+
+
+def nfs(tmp_path: Path) -> Summary:
+    """A file of an NFS mount, behind one of two ports of a bond."""
+    host, point = Host(tmp_path / "host"), tmp_path / "nfs"
+    point.mkdir()
+    for at in range(2):
+        host.nic(f"eth{at}", speed=1000, pci=host.pci(f"pci0/0000:0{at}:00.0", "5.0 GT/s PCIe", 4))
+    host.write(host.nic("bond0", speed=2000, lower="eth0 eth1"), {"bonding/mode": "802.3ad 4\n"})
+    host.routes("bond0 0000000A 000000FF 0")
+    options = "vers=4.2,rsize=1048576,wsize=1048576,proto=tcp,addr=10.0.0.9"
+    line = f"40 1 0:77 / {point} rw - nfs4 filer:/vol/a rw,{options}\n"
+    host.write(host.proc, {"self/mountinfo": line})
+    found = discover(str(point / "data"), sys=host.sys, proc=host.proc)
+    columns = {f"nfs.{point}.read_bytes": 112 * MB, f"nfs.{point}.write_bytes": 0}
+    columns |= {f"nfs.{point}.reads": 27000, f"nfs.{point}.writes": 0}
+    for port, share in (("bond0", 115 * MB), ("eth0", 115 * MB), ("eth1", 0)):
+        columns |= {f"net.{port}.rx_bytes": share, f"net.{port}.tx_bytes": 2 * MB}
+    return run_on(tmp_path, found.layers[1:], columns, gaps=found.gaps)
+
+
+def test_nfs_down_to_the_port_that_is_full(tmp_path: Path) -> None:
+    made = nfs(tmp_path)
+    levels = boxes(made)
+    assert [[box.kind for box in level] for level in levels] == [
+        ["file"],
+        ["network file system"],
+        ["link"],
+        ["link"],
+        ["link"],
+    ]
+    assert [one.name for one in levels[3][0].members] == ["eth0", "eth1"]
+    mount = levels[1][0].members[0]
+    assert plain(mount.moved) == "read 107 MiB/s, 27.0k IOPS"
+    assert {"server filer", "reads of up to 1.00 MiB"} <= {plain(fact) for fact in levels[1][0].facts}
+    bond = member(levels, "bond0")
+    assert plain(bond.bars[0].share) == "97.7 %"
+    assert bond.bars[0].colour == path_diagram.FULL
+    assert "payload of 1 GbE at MTU 1500" in bond.bars[0].text
+    assert [box.mark for level in levels for box in level] == [None, None, None, "at its ceiling", None]
+    text = page.render(made)
+    assert "what filer has behind /vol/a: a client cannot see it" in text
+    assert '<span class="mark">at its ceiling</span>' in text
+
+
+def test_the_verdicts_layer_is_the_bottleneck(tmp_path: Path) -> None:
+    levels = boxes(nfs(tmp_path), limited_by="eth0")
+    assert [box.mark for level in levels for box in level] == [None, None, None, "bottleneck", None]
+    assert (member(levels, "eth0").mark, member(levels, "eth1").mark) == ("bottleneck", None)
+
+
+def test_many_alike_share_a_box_and_the_full_ones_are_shown(tmp_path: Path) -> None:
+    names = [f"sd{at}" for at in range(20)]
+    disks = [
+        Layer(
+            name=name,
+            kind="disk",
+            counters=f"block.{name}",
+            ceilings=(ceilings.sata(3),),
+            facts={"model": "M"},
+        )
+        for name in names
+    ]
+    raid = Layer(name="md0", kind="md", below=tuple(names))
+    columns = {f"block.{name}.{what}": 0 for name in names for what in ("read_bytes", "write_bytes")}
+    columns["block.sd17.read_bytes"] = 290 * MB
+    levels = boxes(run_on(tmp_path, [raid, *disks], columns))
+    box = levels[2][0]
+    assert (len(box.members), box.more) == (path_diagram.MAX_MEMBERS, 12)
+    assert [one.name for one in box.members][:2] == ["sd0", "sd1"]
+    assert [one.name for one in box.members if one.mark] == ["sd17"]
+    assert box.facts == ("M",)
+    assert all(one.facts == () for one in box.members)
+
+
+def test_boxes_beside_each_other_say_under_which_they_are(tmp_path: Path) -> None:
+    layers = [
+        Layer(name="pool", kind="btrfs", below=("nvme0n1", "sda")),
+        Layer(name="nvme0n1", kind="nvme", below=("pcie a",)),
+        Layer(name="sda", kind="disk", below=("ata1",)),
+        Layer(name="pcie a", kind="link"),
+        Layer(name="ata1", kind="link"),
+    ]
+    levels = boxes(run_on(tmp_path, layers, {}))
+    assert [[box.under for box in level] for level in levels] == [
+        [None],
+        [None],
+        [None, None],
+        ["nvme0n1", "sda"],
+    ]
+
+
+def test_names_from_the_host_are_text_and_not_markup(tmp_path: Path) -> None:
+    text = page.render(run_on(tmp_path, [Layer(name="<b>x</b>", kind="file_system")], {}))
+    assert "<b>x</b>" not in text
+    assert "&lt;b&gt;x&lt;/b&gt;" in text
+
+
+def test_a_counter_that_is_gone_is_a_dash_and_what_is_uncounted_has_no_word(tmp_path: Path) -> None:
+    layers = [
+        Layer(name="ext4 on /", kind="file_system", below=("sda",)),
+        Layer(name="sda", kind="disk", counters="block.sda"),
+    ]
+    levels = boxes(run_on(tmp_path, layers, {}))
+    assert member(levels, "ext4 on /").moved == ""
+    assert member(levels, "sda").moved == "–"
