@@ -261,14 +261,14 @@ def _each_set(file: ParameterFile) -> Iterator[RunDefinition]:
 def _mixed(names: Sequence[str]) -> list[str]:
     """Return names in the order vdbench mixes them in: swaps drawn from Java's generator, seed 0."""
     order = list(names)
-    draw = _java_random(0)
+    draw = java_random(0)
     for _ in range(len(order) * 8):
         first, second = draw(len(order)), draw(len(order))
         order[first], order[second] = order[second], order[first]
     return order
 
 
-def _java_random(seed: int) -> Callable[[int], int]:
+def java_random(seed: int) -> Callable[[int], int]:
     """Return a source of numbers below a bound: the 48-bit generator of java.util.Random."""
     state = (seed ^ 0x5DEECE66D) & ((1 << 48) - 1)
 
