@@ -59,7 +59,7 @@ def in_memory(case: Case) -> Target | None:
 
 def paced(case: Case) -> bool:
     """Whether a job has a rate to keep, so that the rate is not the storage's."""
-    return any(job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
+    return any(job.paced or job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
 
 
 def reducing(case: Case) -> str | None:

@@ -96,12 +96,16 @@ class Asked:
     targets: tuple[str, ...] = ()
     ranges: tuple[tuple[Range, ...], ...] = ()
     """One tuple for each clone; empty: not known."""
+    clones_share: bool | None = None
+    """All clones work on the very same part of their targets, however large that is."""
     size_bytes: int | None = None
     """Working set of all clones together; what two of them share counts once."""
     payload: Payload | None = None
     runtime_s: float | None = None
     ramp_s: float | None = None
     seeds: tuple[int, ...] = ()
+    paced: bool | None = None
+    """Some of its I/Os wait for their time: a rate of one operation, think time, a share of a flow."""
     polls: bool | None = None
     """It spins for completions, so that its threads are busy whatever the storage does."""
 

@@ -191,6 +191,7 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         or (bool(used) and all(target.sync != OpenSync.NONE for target in used)),
         end_fsync=first.flush.at_end or first.flush.on_close,
         backend=backend.type,
+        paced=any(_paced(stream) for stream in streams),
         polls=isinstance(backend, BackendIoUring) and (backend.iopoll or backend.sqpoll),
         rate_iops=_rate(made, line, "ops"),
         rate_bytes_per_s=_rate(made, line, "bytes"),
@@ -257,6 +258,11 @@ def _sizes(sizes: Sizes) -> dict[int, float]:
     for entry in sizes.table:
         found[entry.bytes] += entry.weight / whole
     return dict(found)
+
+
+def _paced(stream: Stream) -> bool:
+    pace = stream.pace
+    return any(one is not None for one in (pace.read, pace.write, pace.trim, pace.think, stream.flow))
 
 
 def _rate(made: Summary, line: Line, unit: str) -> float | None:

@@ -37,7 +37,7 @@ def _judge(case: Case) -> Answer:
         kept = case.total.iops.value * mean_ns / 1e9
     if kept is not None and kept < SHORT * asked and case.source == "bundle":
         return (_not_kept(asked, kept),)
-    inflight = case.traffic.inflight if case.traffic is not None else None
+    inflight = _inflight(case)
     if inflight is None or mean_ns is None:
         return CannotTell("how many I/Os the device had in flight")
     if ask.buffered(case) or inflight >= HELD * asked:
@@ -79,6 +79,15 @@ def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int
         advice="raise the device's queue (nr_requests, queue_depth), or ask for the depth it has",
         layer=f"queue of {ask.under(case)}",
     )
+
+
+def _inflight(case: Case) -> float | None:
+    """Return how many of the job's I/Os the device had: those merged into one were all there."""
+    traffic = case.traffic
+    if traffic is None or traffic.inflight is None:
+        return None
+    asked, moved = (sum(one.ios for one in table.values()) for table in (traffic.asked, traffic.moved))
+    return traffic.inflight * max(1.0, asked / moved if moved else 1.0)
 
 
 def _room(case: Case) -> int | None:

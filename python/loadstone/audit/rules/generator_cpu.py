@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone import units
 from loadstone.audit import ask, watched
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 STOPPED: Final = 0.05
 WAITED: Final = 0.20
 """Of the time that threads wanted a CPU."""
-WAITED_OF_TIME: Final = 0.10
-"""Of the measured time: waiting that is rare does no harm."""
+WAITED_OF_TIME: Final = 0.20
+MUCH_OF_TIME: Final = 0.40
+"""Of the measured time, all threads together: waiting that is rare does no harm."""
+OF_LATENCY: Final = 0.25
 THREAD_BUSY: Final = 0.95
 HOST_BUSY_PERCENT: Final = 80.0
 HOST_FULL_PERCENT: Final = 92.0
@@ -86,16 +88,25 @@ def _waited(case: Case) -> Finding | None:
     share = waited_ns / (waited_ns + ran_ns)
     if share < WAITED or waited_ns / time_ns < WAITED_OF_TIME:
         return None
-    return _finding(
+    found = _finding(
         f"The load generator's threads wanted a processor and had none {100 * share:.0f} % of that time "
         f"({units.seconds(waited_ns / 1e9)} waited, {units.seconds(ran_ns / 1e9)} run).",
-        0.9,
+        0.9 if waited_ns / time_ns >= MUCH_OF_TIME else 0.75,
         {
             "run_queue_s": round(waited_ns / 1e9, 3),
             "on_cpu_s": round(ran_ns / 1e9, 3),
             "waited_share": round(share, 3),
         },
     )
+    return replace(found, effect=_of_paced(case, waited_ns)) if ask.paced(case) else found
+
+
+def _of_paced(case: Case, waited_ns: float) -> Literal["suspect", "note"]:
+    """Return what waiting does to a load that keeps its rate: it is in the latencies, or is too little."""
+    latency, ios = case.total.latency, case.total.operations
+    if latency is None or not latency.mean_ns or not ios:
+        return "suspect"
+    return "suspect" if waited_ns / ios > OF_LATENCY * latency.mean_ns else "note"
 
 
 def _busy_thread(case: Case) -> Finding | None:

@@ -24,7 +24,7 @@ def outstanding(case: Case) -> int | None:
     """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
     whole = 0
     for job in case.jobs:
-        if job.iodepth is None or job.rate_iops or job.rate_bytes_per_s:
+        if job.iodepth is None or job.paced or job.rate_iops or job.rate_bytes_per_s:
             return None
         whole += job.iodepth * (job.clones or 1)
     return whole or None

@@ -28,7 +28,7 @@ AGREE: Final = 0.10
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case) or any(job.rate_iops or job.rate_bytes_per_s for job in case.jobs):
+    if ask.virtual(case) or ask.paced(case):
         return NotMine()
     rounds = course.course(case, ROUNDS, least_s=LEAST_ROUND_S)
     if rounds is None or len(rounds.values) < ROUNDS or rounds.values.mean() <= 0:

@@ -42,7 +42,8 @@ def _of(case: Case, op: Op) -> Finding | None:
         return None
     merged = ratio > MERGED
     return Finding(
-        effect="suspect" if merged else "note",
+        # Through the page cache nothing else is to be expected.
+        effect="suspect" if merged and not ask.buffered(case) else "note",
         confidence=0.9,
         text=f"{ask.under(case)} saw {op}s of {units.size(moved)} where the job made ones of "
         f"{units.size(asked)}: they were {'merged' if merged else 'split'} on the way, and it did "

@@ -28,18 +28,19 @@ def _judge(case: Case) -> Answer:
     ios = case.total.operations
     if ios is None and case.seconds is None:
         return CannotTell("how many I/Os the number rests on, and how long it took")
-    found = [_few(ios), _brief(case.seconds), _wide(case)]
+    found = [_few(ios, withheld=case.source == "bundle"), _brief(case.seconds), _wide(case)]
     told = tuple(one for one in found if one is not None)[:1] + tuple(_percentiles(case))
     return told or Clear()
 
 
-def _few(ios: int | None) -> Finding | None:
+def _few(ios: int | None, *, withheld: bool) -> Finding | None:
     if ios is None or ios >= FOR_P99:
         return None
     hardly = ios < HARDLY_ANY
     what = "even a mean" if hardly else "a 99th percentile"
     return Finding(
-        effect="not_valid" if hardly else "suspect",
+        # A percentile that was not printed misleads nobody.
+        effect="not_valid" if hardly else ("note" if withheld else "suspect"),
         confidence=0.95 if hardly else 0.85,
         text=f"Only {ios} I/Os were measured, too few for {what}.",
         evidence={"completed_ios": ios},

@@ -39,7 +39,7 @@ def _judge(case: Case) -> Answer:
         Finding(
             effect="note",
             confidence=0.7,
-            text=f"{names} has a write cache, and no write waited for a flush of it: "
+            text=f"Writes may stay in the cache of {names}, and none waited for a flush of it: "
             "the rate is not one of durable writes.",
             evidence={"write_cache": "write back", "device": names},
             advice=ADVICE,
