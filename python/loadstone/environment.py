@@ -16,6 +16,7 @@ from loadstone import __version__
 from loadstone.path import facts
 from loadstone.path.block import BlockDevice
 from loadstone.path.discover import discover
+from loadstone.path.layers import DataPath
 
 if TYPE_CHECKING:
     from loadstone.path.spec import Spec
@@ -54,12 +55,20 @@ def describe(plan: Plan, spec: Spec | None = None) -> dict[str, Any]:
     names = dict.fromkeys(name for target in targets for name in target.get("devices", []))
     found = {name: BlockDevice.of_name(name) for name in names}
     devices = {name: facts.device(device) for name, device in found.items() if device is not None}
-    paths = [discover(path) for path in real[:MAX_PATHS]]
+    paths = [_path(path) for path in real[:MAX_PATHS]]
     told = {"host": host(), "targets": targets, "devices": devices}
     if spec is not None:
         paths = [spec.under(path) for path in paths]
         told["spec"] = spec.model_dump(mode="json", exclude_none=True)
     return told | {"paths": [path.model_dump(mode="json", exclude_defaults=True) for path in paths]}
+
+
+def _path(target: str) -> DataPath:
+    try:
+        return discover(target)
+    except (OSError, ValueError, IndexError) as error:
+        # What a kernel writes in a way nobody expected must not keep anybody from measuring.
+        return DataPath(target=target, layers=(), gaps=(f"the layers under {target}: {error}",))
 
 
 def host() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from loadstone.monitor.engine import Engine
 from loadstone.monitor.memory import Memory
 from loadstone.monitor.net import Net
 from loadstone.monitor.pressure import Pressure
-from loadstone.monitor.sampler import Sampler
+from loadstone.monitor.sampler import Collector, Sampler
 from loadstone.path.block import BlockDevice
 from tests.guard.plans import plan, target
 
@@ -114,7 +114,26 @@ def test_sampler_rows_cover_the_time_without_gaps(tmp_path: Path) -> None:
     cost = sampler.stop()
     assert cost["rows"] == len(rows) == 2
     assert cost["cpu_ns"] > 0
+    assert sum(cost["by_collector"].values()) <= cost["cpu_ns"]
+    assert {"cpu", "block", "run_queue", "clock"} <= cost["by_collector"].keys()
+    assert "failed" not in cost
     assert rows[0]["t_ns"] >= 1_000_000_000
     assert rows[1]["t_ns"] - rows[1]["dt_ns"] == rows[0]["t_ns"]
     assert all(isinstance(value, int) for row in rows for value in row.values())
     assert {"cpu.all.user_ns", "memory.free_bytes", "engine.threads"} <= rows[0].keys()
+
+
+def test_a_collector_that_fails_costs_its_columns_and_not_the_run(tmp_path: Path) -> None:
+    class Broken:
+        def read(self) -> Counters:
+            raise ValueError("invalid literal for int(): 'x'")
+
+    rows: list[dict[str, Any]] = []
+    one = plan(target(str(tmp_path / "x")))
+    collectors: dict[str, Collector] = {"broken": Broken(), "memory": Memory()}
+    sampler = Sampler(one, os.getpid(), time.monotonic_ns(), rows.append, collectors=collectors)
+    sampler.start()
+    cost = sampler.stop()
+    assert cost["failed"] == {"broken": "invalid literal for int(): 'x'"}
+    assert cost["by_collector"]["memory"] > 0
+    assert "memory.free_bytes" in rows[0]

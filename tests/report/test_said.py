@@ -71,3 +71,13 @@ def test_how_near_the_generator_was_to_its_limit(
 def test_without_a_calibration_nothing_is_said_of_a_limit(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", Job())
     assert "Load generator" not in printed(Bundle.open(run.path))
+
+
+def test_what_watching_cost_and_what_was_given_up(tmp_path: Path) -> None:
+    cost = {"type": "monitor_cost", "cpu_ns": 50_000_000, "rows": 5}
+    cost |= {"by_collector": {"cpu": 10_000_000, "run_queue": 20_000_000}, "failed": {"tcp": "no number"}}
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", Job(), extra_events=[cost]).path))
+    text = page.render(made).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Watching took 1.00 % of a processor, most of it: run queue 0.400 %, cpu 0.200 %." in text
+    assert "the monitor tcp was given up: no number" in text
+    assert made.document()["tool"]["monitors"] == {"run_queue": 0.004, "cpu": 0.002}

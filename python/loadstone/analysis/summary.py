@@ -110,6 +110,11 @@ class Summary:
             for event in self.bundle.events
             if event.get("type") == "note"
         ]
+        cost = self.bundle.event("monitor_cost") or {}
+        failed: dict[str, str] = cost.get("failed", {})
+        said += [
+            Note("info", f"the monitor {name} was given up: {why}", None) for name, why in failed.items()
+        ]
         return list(dict.fromkeys(said))
 
     @property

@@ -67,6 +67,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._loop, name="monitors", daemon=True)
         self._cpu_ns = 0
         self._cost_ns = dict.fromkeys(self._collectors, 0)
+        self._failed: dict[str, str] = {}
         self._rows = 0
         self._before: Counters | None = None
         self._before_ns = 0
@@ -79,15 +80,16 @@ class Sampler:
     def stop(self) -> dict[str, Any]:
         """End with a last row, and return what watching cost.
 
-        `cpu_ns` is all of it, writing included; `by_collector` the reading alone, in ns; `rows`.
+        `cpu_ns` is all of it, writing included; `by_collector` the reading alone, in ns; `rows`;
+        and `failed`, why a collector was given up, when one was.
         """
         self._done.set()
         self._thread.join()
         self._sample()
-        return {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
+        told = {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
+        return told | {"failed": self._failed} if self._failed else told
 
     def _loop(self) -> None:
-        begin_ns = time.thread_time_ns()
         while True:
             passed_ns = time.monotonic_ns() - self._origin_ns
             wait_ns = PERIOD_NS - passed_ns % PERIOD_NS
@@ -98,16 +100,30 @@ class Sampler:
             except OSError:
                 # A full disk: the run itself meets it too and says so.
                 break
-        self._cpu_ns += time.thread_time_ns() - begin_ns
 
     def _sample(self) -> None:
+        begin_ns = time.thread_time_ns()
+        self._write_row(self._read())
+        self._cpu_ns += time.thread_time_ns() - begin_ns
+
+    def _read(self) -> Counters:
         now = Counters()
         for name, collector in self._collectors.items():
+            if name in self._failed:
+                continue
             begin_ns = time.thread_time_ns()
-            one = collector.read()
+            try:
+                one = collector.read()
+            except (OSError, ValueError, IndexError) as error:
+                # A kernel that writes something else costs its columns, never the run.
+                self._failed[name] = str(error)
+                continue
             self._cost_ns[name] += time.thread_time_ns() - begin_ns
             now.growing |= one.growing
             now.levels |= one.levels
+        return now
+
+    def _write_row(self, now: Counters) -> None:
         now_ns = time.monotonic_ns()
         if self._before is not None and now_ns > self._before_ns:
             row: dict[str, Any] = {"t_ns": now_ns - self._origin_ns, "dt_ns": now_ns - self._before_ns}

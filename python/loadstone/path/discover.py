@@ -382,6 +382,8 @@ def _space(point: str) -> _Facts:
         space = os.statvfs(point)
     except OSError:
         return {}
+    if not space.f_blocks:
+        return {}
     return {
         "block_bytes": space.f_bsize,
         "total_bytes": space.f_blocks * space.f_frsize,

@@ -17,7 +17,7 @@ import vl_convert
 from loadstone import __version__, units
 from loadstone.errors import InputError
 from loadstone.report import charts, data_sheet, path_diagram, verdict
-from loadstone.report.said import cost, per_second
+from loadstone.report.said import cost, monitors, per_second
 from loadstone.report.terminal import cells
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
             }
             for by, total in sections(made)
         ],
+        monitors=monitors(made.tool),
         host=_drawn(charts.host_cpu(made), charts.host_memory(made)),
         notes=[(KINDS.get(note.kind, note.kind), note.text, note.where) for note in made.notes],
         problems=made.problems,

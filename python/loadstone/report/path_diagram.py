@@ -204,7 +204,9 @@ def _allocation(facts: dict[str, Any], size: int) -> str:
     ]
     if facts.get("method") == "none":
         parts = [f"{units.size(facts['allocated_bytes'])} allocated"]
-    before = f", {' and '.join(parts)}" if parts else ", all of it written" if size else ""
+    # A file system that knows no extents tells no more than that it knows of no hole.
+    whole = ", all of it written" if facts.get("method") == "fiemap" else ", without holes"
+    before = f", {' and '.join(parts)}" if parts else whole if size else ""
     return f"{units.size(size)} before the run{before}"
 
 

@@ -5,7 +5,7 @@ Knows words. Every number comes from the analysis.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis.tool import NEAR
@@ -13,6 +13,9 @@ from loadstone.analysis.tool import NEAR
 if TYPE_CHECKING:
     from loadstone.analysis.pacing import Pacing
     from loadstone.analysis.tool import Tool
+
+DEAREST: Final = 4
+"""So many monitors are named."""
 
 
 def rate(row: Pacing) -> str:
@@ -53,3 +56,17 @@ def cost(tool: Tool) -> list[str]:
     if nearest.share > NEAR:
         lines.append("note: above half of its own limit a load generator measures itself, too")
     return lines
+
+
+def monitors(tool: Tool) -> str | None:
+    """Say what watching cost and which monitors were dearest; None when nobody watched."""
+    if tool.monitor_cpu_share is None:
+        return None
+    dearest = list(tool.monitors.items())[:DEAREST]
+    names = [f"{name.replace('_', ' ')} {_percent(share)}" for name, share in dearest]
+    most = f", most of it: {', '.join(names)}" if names else ""
+    return f"Watching took {_percent(tool.monitor_cpu_share)} of a processor{most}."
+
+
+def _percent(share: float) -> str:
+    return f"{units.digits(share * 100)}{units.THIN}%"
