@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SECTOR_BYTES: Final = 512
 MAX_STEPS: Final = 1024
 """Sizes that `xfersize=(min,max,align)` may mean."""
+MAX_THREADS: Final = 65_536
 LARGEST_PERCENT: Final = 200
 """From here on a range is in bytes."""
 _FLAGS: Final = (
@@ -226,6 +227,14 @@ def divided(parameter: Parameter) -> int:
     value = int(found[0]) if len(found) == 1 else int(found[0]) // int(found[1])
     if value < 1:
         raise parameter.error(f"{parameter.text} is less than 1")
+    return value
+
+
+def threads(parameter: Parameter) -> int:
+    """Read how many I/Os may be in progress."""
+    value = divided(parameter)
+    if value > MAX_THREADS:
+        raise parameter.error(f"{value} threads are too many: at most {MAX_THREADS}")
     return value
 
 

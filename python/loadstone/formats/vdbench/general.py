@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 VALIDATIONS: Final = ("yes", "no", "read_after_write", "no_preread", "time", "reportdedupsets", "continue")
 MAX_LOOPS: Final = 10_000
+MAX_CLIENTS: Final = 1000
 MAX_BUCKETS: Final = 64
 
 
@@ -203,7 +204,7 @@ HOST: Final = Table(
         Keyword("shell", harmless="changes nothing: no remote shell is used"),
         Keyword("user", harmless="changes nothing: no remote shell is used"),
         Keyword("jvms", harmless="changes nothing: one process generates all load"),
-        Keyword("clients", lambda parameter: whole(parameter, least=1)),
+        Keyword("clients", lambda parameter: whole(parameter, least=1, most=MAX_CLIENTS)),
         Keyword("mount", name),
         Keyword("master", harmless="changes nothing: one process generates all load"),
     ],

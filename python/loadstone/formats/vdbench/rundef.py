@@ -184,8 +184,11 @@ def _counts(parameter: Parameter) -> tuple[LoopValue, ...]:
 
 
 def _threads(parameter: Parameter) -> tuple[LoopValue, ...]:
+    found = _counts(parameter)
+    if any(isinstance(one, Number) and one.value > common.MAX_THREADS for one in found):
+        raise parameter.error(f"more than {common.MAX_THREADS} threads are too many")
     # A count of 0 is raised to 1, as vdbench does.
-    return tuple(Number(max(1.0, one.value)) for one in _counts(parameter) if isinstance(one, Number))
+    return tuple(Number(max(1.0, one.value)) for one in found if isinstance(one, Number))
 
 
 def _areas(parameter: Parameter) -> tuple[LoopValue, ...]:

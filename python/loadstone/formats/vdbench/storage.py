@@ -66,7 +66,7 @@ SD: Final = Table(
         Keyword("lun", name),
         Keyword("count", common.start_and_count),
         Keyword("size", _size),
-        Keyword("threads", common.divided),
+        Keyword("threads", common.threads),
         Keyword("hitarea", common.sectors),
         Keyword("offset", common.sectors),
         Keyword("align", common.sectors),

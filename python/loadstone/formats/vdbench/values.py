@@ -123,11 +123,11 @@ def _one(parameter: Parameter, found: Sequence[Number]) -> Number:
     return found[0]
 
 
-def whole(parameter: Parameter, *, least: int = 0) -> int:
+def whole(parameter: Parameter, *, least: int = 0, most: int = 2**31 - 1) -> int:
     """Read one whole number, not a percentage."""
     found = number(parameter)
-    if found.percent or found.value < least or found.value != int(found.value):
-        raise parameter.error(f"found {parameter.text!r}, expected a whole number of at least {least}")
+    if found.percent or not least <= found.value <= most or found.value != int(found.value):
+        raise parameter.error(f"found {parameter.text!r}, expected a whole number from {least} to {most}")
     return int(found.value)
 
 

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.summary import summarise
+from loadstone.bundle.read import Bundle
+from loadstone.errors import BundleError
+from loadstone.report.vdbench import buckets, flat, lines, pages
+from loadstone.report.vdbench.tally import READ, Counted, Cpu, OneWay, Tally
+from loadstone.report.vdbench.words import run_line
+from tests.support import runs
+from tests.support.runs import Job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FACTS = {
+    "rd": "rd1",
+    "loops": "xfersize=64k",
+    "iorate": "max",
+    "controlled": "no",
+    "warmup": "20",
+    "interval": "10",
+}
+
+
+def ways(count: int, mean_ms: float, deviation_ms: float, max_ms: float, size: int) -> OneWay:
+    mean_ns = mean_ms * 1e6
+    square = (deviation_ms * 1e6) ** 2 * (count - 1) / count + mean_ns**2
+    return OneWay(count, count * size, count * mean_ns, count * square, round(max_ms * 1e6))
+
+
+def test_a_line_of_5_04_06_is_the_one_vdbench_printed() -> None:
+    tally = Tally(700.0, reads=ways(11_339_111, 0.490, 0.107, 5.080, 65536))
+    assert lines.line("50406", "13:21:27.009", "avg_3-72", tally, Cpu(0.3, 1.4, 0, 98.3)) == (
+        "13:21:27.009  avg_3-72   16198.73  1012.42   65536 100.00    0.490    0.490    0.000    5.080"
+        "    0.107   7.9   1.7   1.4"
+    )
+    assert lines.header("50406", "Nov 11, 2016", cpu=True)[1] == (
+        "Nov 11, 2016  interval        i/o   MB/sec   bytes   read     resp     read    write     resp"
+        "     resp queue  cpu%  cpu%"
+    )
+
+
+def test_a_line_of_5_04_07_is_the_one_vdbench_printed() -> None:
+    tally = Tally(1.0, writes=ways(320, 0.739, 2.466, 32.50, 131072))
+    assert lines.line("50407", "16:24:30.156", "1", tally, Cpu(11.5, 25.0, 0, 63.5)) == (
+        "16:24:30.156           1      320.0    40.00  131072   0.00    0.739    0.000    0.739     0.00"
+        "    32.50    2.466    0.2  36.5  25.0"
+    )
+    assert lines.header("50407", "Jan 24, 2019", cpu=True) == [
+        "",
+        "Jan 24, 2019    interval        i/o   MB/sec   bytes   read     resp     read    write     read"
+        "    write     resp  queue  cpu%  cpu%",
+        "                               rate  1024**2     i/o    pct     time     resp     resp      max"
+        "      max   stddev  depth sys+u   sys",
+    ]
+
+
+def test_a_run_begins_with_the_words_vdbench_uses() -> None:
+    assert run_line({**FACTS, "elapsed": "700"}) == (
+        "Starting RD=rd1; I/O rate: Uncontrolled MAX; elapsed=700 warmup=20; For loops: xfersize=64k"
+    )
+
+
+def test_a_histogram_is_the_one_vdbench_printed() -> None:
+    counted = [1_676_027, 8_498_194, 1_338_586, 127_247, 15_003, 3276, 4]
+    middles_ns = np.array([300, 500, 700, 900, 1500, 3000, 5000]) * 1000
+    histogram = Histogram.of(runs.bucket_of(middles_ns), np.array(counted))
+    found = buckets.table("Only reads done for this workload:", histogram)
+    assert found[1] == (
+        "  min(ms) <     max(ms)        count       %%    cum%%  '+': Individual%; '+-': Cumulative%"
+    )
+    assert found[8:16] == [
+        "    0.100 <       0.200            0   0.0000   0.0000  ",
+        "    0.200 <       0.400    1,676,027  14.3762  14.3762  +++++++",
+        "    0.400 <       0.600    8,498,194  72.8937  87.2699  " + "+" * 36 + "-" * 7,
+        "    0.600 <       0.800    1,338,586  11.4818  98.7517  " + "+" * 5 + "-" * 43,
+        "    0.800 <       1.000      127,247   1.0915  99.8432  " + "-" * 49,
+        "    1.000 <       2.000       15,003   0.1287  99.9719  " + "-" * 49,
+        "    2.000 <       4.000        3,276   0.0281 100.0000  " + "-" * 49,
+        "    4.000 <       6.000            4   0.0000 100.0000  " + "-" * 49,
+    ]
+    assert found[-3:] == [
+        " 1000.000 <    2000.000            0   0.0000 100.0000  " + "-" * 50,
+        " 2000.000 <         max            0   0.0000 100.0000  " + "-" * 50,
+        "",
+    ]
+
+
+def test_buckets_of_ones_own_leave_empty_ends_out() -> None:
+    histogram = Histogram.of(runs.bucket_of(np.array([700_000, 5_000_000])), np.array([1, 3]))
+    found = buckets.table("Reads:", histogram, "100u,500u,1m,2m,10m,1s,suppress")
+    assert [line[:24].strip() for line in found[3:-1]] == [
+        "0.100 <       0.500",
+        "0.500 <       1.000",
+        "1.000 <       2.000",
+        "2.000 <      10.000",
+        "10.000 <    1000.000",
+    ]
+    assert [int(line.split()[3]) for line in found[3:-1]] == [0, 1, 0, 3, 0]
+
+
+def made(
+    path: Path, *jobs: Job, warmup: int = 0, elapsed: int = 5, interval: int = 1, **options: Any
+) -> Counted:
+    """Return a made-up run of a parameter file: one WD per job, one SD per target."""
+    seconds = float(warmup + elapsed)
+    found = runs.make(path, *jobs, seconds=seconds, interval_ns=500_000_000, **options)
+    workload = {
+        "name": "rd1",
+        "global_options": {
+            **FACTS,
+            "elapsed": str(elapsed),
+            "warmup": str(warmup),
+            "interval": str(interval),
+        },
+        "jobs": [
+            {
+                "name": job.name,
+                "own_options": {
+                    "wd": job.name,
+                    "sd": f"sd{at}",
+                    "lun": f"/mnt/test/data{at}",
+                    "threads": "8",
+                },
+                "targets": [{"path": f"/mnt/test/data{at}", "written": f"/mnt/test/data{at}"}],
+            }
+            for job in jobs
+            for at in job.targets
+        ],
+    }
+    (found.path / "workload.json").write_text(json.dumps(workload))
+    return Counted(Bundle.open(found.path))
+
+
+def test_averages_leave_out_the_first_interval_or_the_warmup(tmp_path: Path) -> None:
+    job = Job(ops_hz={"read": 700.0, "write": 300.0}, ramp_s=1.0)
+    run = made(tmp_path / "a", job)
+    assert run.average_name == "avg_2-5"
+    total = summarise(run.bundle).total.data
+    assert total is not None
+    average = run.average(run.whole)
+    assert average.both.count == total.operations
+    assert average.both.response_ms == pytest.approx(total.latencies["clat"].mean.value / 1e6)
+    assert average.deviation_ms == pytest.approx(total.latencies["clat"].stddev / 1e6)
+    assert average.both.max_ns == total.latencies["clat"].max_ns
+    assert average.seconds == pytest.approx(4.0)
+    warm = made(tmp_path / "b", Job(ramp_s=2.0), warmup=2, elapsed=6, interval=2)
+    assert warm.average_name == "avg_2-4"
+    assert [tally.seconds for tally in warm.whole.intervals] == [2.0, 2.0, 2.0, 2.0]
+
+
+def test_intervals_add_up_to_what_was_measured(tmp_path: Path) -> None:
+    run = made(
+        tmp_path / "a",
+        Job("w1", {"read": 500.0}, targets=(0,)),
+        Job("w2", {"write": 200.0}, targets=(1,)),
+        targets=2,
+    )
+    rows = run.measurement.samples
+    assert sum(tally.both.count for tally in run.whole.intervals) == rows["ops"].sum()
+    assert [part.name for part in run.storages] == ["sd0", "sd1"]
+    assert [part.name for part in run.workloads] == ["w1", "w2"]
+    for at, whole in enumerate(run.whole.intervals):
+        assert sum(part.intervals[at].both.count for part in run.storages) == whole.both.count
+    assert all(tally.writes.count == 0 for tally in run.storages[0].intervals)
+
+
+def test_the_queue_is_as_deep_as_rate_times_response(tmp_path: Path) -> None:
+    tally = made(tmp_path / "a", Job()).whole.intervals[1]
+    assert tally.queue_depth == pytest.approx(tally.rate * tally.both.response_ms / 1000)
+
+
+def test_a_run_of_another_language_is_written_too(tmp_path: Path) -> None:
+    runs.make(tmp_path / "a", Job("seq", ramp_s=2.0), seconds=6.0)
+    pages.export(tmp_path / "a", tmp_path / "out")
+    text = (tmp_path / "out" / "totals.html").read_text()
+    assert "avg_3-6" in text
+    assert "I/O rate: Uncontrolled MAX; elapsed=4 warmup=2" in text
+
+
+def table_of(path: Path) -> list[dict[str, str]]:
+    """Read a flat file as parsers do: names in the line that begins with a blank."""
+    rows = [line for line in path.read_text().splitlines() if not line.startswith(("*", "<"))]
+    head = next(line for line in rows if line.startswith(" ") and "Interval" in line).split()
+    return [
+        dict(zip(head, row.split(), strict=True))
+        for row in rows[rows.index(next(r for r in rows if "Interval" in r)) + 1 :]
+    ]
+
+
+def test_the_files_are_those_of_vdbench_and_agree(tmp_path: Path) -> None:
+    run = made(
+        tmp_path / "a",
+        Job("w1", {"read": 500.0}, targets=(0, 1)),
+        Job("w2", {"write": 200.0}, targets=(1,)),
+        targets=2,
+    )
+    pages.export(run.bundle.path, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names >= {
+        "summary.html", "totals.html", "flatfile.html", "histogram.html", "skew.html", "logfile.html",
+        "status.html", "errorlog.html", "parmfile.html", "localhost.html", "sd0.html", "sd1.html",
+        "sd0.histogram.html", "w1.html", "w2.html",
+    }  # fmt: skip
+    table = table_of(tmp_path / "out" / "flatfile.html")
+    assert [row["Interval"] for row in table] == ["1", "2", "3", "4", "5", "avg_2-5"]
+    summary = (tmp_path / "out" / "summary.html").read_text()
+    shown = [line.split() for line in summary.splitlines() if re.match(r"\d\d:\d\d:\d\d\.\d{3} ", line)]
+    assert [f"{float(row['rate']):.1f}" for row in table] == [line[2] for line in shown]
+    assert [f"{float(row['resp']):.3f}" for row in table] == [line[6] for line in shown]
+    assert {row["reqrate"] for row in table} == {f"{flat.MAX_RATE:.4f}"}
+    assert {row["threads"] for row in table} == {"8"}
+    assert {row["xfersize"] for row in table} == {"n/a"}
+    for link in re.findall(r'<A HREF="([^"#]+)">', summary):
+        assert (tmp_path / "out" / link).is_file()
+    for number in re.findall(r'<A HREF="#_(\d+)">', summary):
+        assert f'<a name="_{number}">' in summary
+
+
+def test_the_header_comes_again_every_30_lines(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", Job(ops_hz={"read": 20.0}), elapsed=65)
+    pages.export(run.bundle.path, tmp_path / "out", "50406")
+    text = (tmp_path / "out" / "sd0.html").read_text()
+    assert text.count("interval        i/o") == 3
+    assert "cpu%" not in text
+
+
+def test_histograms_count_what_the_averages_count(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", Job(ramp_s=1.0))
+    histogram = run.histogram(run.whole, READ)
+    assert sum(buckets.counts(histogram, buckets.DEFAULT_US)) == run.average(run.whole).both.count
+
+
+def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", Job("w1", {"read": 600.0}), Job("w2", {"read": 200.0}))
+    workload = json.loads((run.bundle.path / "workload.json").read_text())
+    workload["jobs"][0]["own_options"]["skew"] = "80"
+    (run.bundle.path / "workload.json").write_text(json.dumps(workload))
+    pages.export(run.bundle.path, tmp_path / "out")
+    text = (tmp_path / "out" / "skew.html").read_text()
+    w1 = next(line for line in text.splitlines() if line.startswith("w1 ")).split()
+    assert w1[2] == "80.00%"
+    assert float(w1[3].rstrip("%")) == pytest.approx(75, abs=3)
+    assert float(w1[4].rstrip("%")) == pytest.approx(float(w1[3].rstrip("%")) - 80, abs=0.011)
+    assert next(line for line in text.splitlines() if line.startswith("w2 ")).split()[2] == "n/a"
+
+
+def test_without_monitors_the_processors_are_not_known(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", Job(), host=False)
+    pages.export(run.bundle.path, tmp_path / "out")
+    assert table_of(tmp_path / "out" / "flatfile.html")[0]["cpu_used"] == "n/a"
+    line = next(
+        line for line in (tmp_path / "out" / "totals.html").read_text().splitlines() if "avg_2-5" in line
+    )
+    assert line.endswith("  n/a   n/a")
+
+
+def test_a_run_that_measured_nothing_is_no_report(tmp_path: Path) -> None:
+    runs.make(tmp_path / "a", Job(), seconds=0.0)
+    with pytest.raises(BundleError, match="no run has measured anything"):
+        pages.export(tmp_path / "a", tmp_path / "out")
