@@ -2,11 +2,12 @@
 //!
 //! Knows rows and how to add runs of equal latencies. Knows no cell, no file and no
 //! clock. A row is what [`crate::rows`] says it is. Everything lies in one mapping, of
-//! which only touched pages are resident.
+//! which only touched pages are resident: the buckets of all rows for one power of two lie
+//! together, because rows differ little and a row alone would touch a page for each few.
 
 use std::io;
 
-use crate::histogram::{bucket_of, BUCKETS};
+use crate::histogram::{bucket_of, BUCKETS, SUB_BITS};
 use crate::memory::Mapping;
 
 /// Latencies kept for each row.
@@ -27,6 +28,9 @@ pub enum Kind {
 /// Number of [`Kind`]s.
 pub const KINDS: usize = 4;
 const WAIT: usize = Kind::Wait as usize;
+
+/// Buckets of a row that lie together: those of one power of two.
+const BLOCK: usize = 1 << SUB_BITS;
 
 /// Sums of one kind of latency.
 #[derive(Debug, Clone, Copy, Default)]
@@ -194,23 +198,26 @@ impl Table {
         unsafe { &*self.memory.start().cast::<Totals>().add(row as usize) }
     }
 
+    /// Where the count of a bucket is. The mapping must be written only by its owner.
     #[inline]
-    fn histogram_start(&self, row: u32, kind: usize) -> *mut u32 {
-        debug_assert!((row as usize) < self.rows && kind < KINDS);
-        let index = (row as usize * KINDS + kind) * BUCKETS;
+    fn place(&self, row: u32, kind: usize, bucket: usize) -> *mut u32 {
+        debug_assert!((row as usize) < self.rows && kind < KINDS && bucket < BUCKETS);
+        let block = (bucket / BLOCK * KINDS + kind) * self.rows + row as usize;
         self.memory
             .start()
             .wrapping_add(totals_bytes(self.rows))
             .cast::<u32>()
-            .wrapping_add(index)
+            .wrapping_add(block * BLOCK + bucket % BLOCK)
     }
 
-    /// Buckets of a row.
-    #[must_use]
-    pub fn histogram(&self, row: u32, kind: usize) -> &[u32] {
-        assert!((row as usize) < self.rows && kind < KINDS);
-        // SAFETY: the range lies in the mapping; zeros are valid.
-        unsafe { std::slice::from_raw_parts(self.histogram_start(row, kind), BUCKETS) }
+    /// Buckets of a row with something in them and their counts, in order.
+    pub fn counts(&self, row: u32, kind: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let sums = &self.totals(row).sums[kind];
+        (bucket_of(sums.min_ns)..=bucket_of(sums.max_ns)).filter_map(move |bucket| {
+            // SAFETY: the row was checked and `bucket_of` is below BUCKETS; zeros are valid.
+            let count = unsafe { self.place(row, kind, bucket).read() };
+            (count > 0).then_some((bucket, count))
+        })
     }
 
     /// Adds a run of completed I/Os.
@@ -241,7 +248,7 @@ impl Table {
         assert!((row as usize) < self.rows && kind < KINDS);
         // SAFETY: `bucket_of` is below BUCKETS; row and kind were checked.
         unsafe {
-            let bucket = self.histogram_start(row, kind).add(bucket_of(value_ns));
+            let bucket = self.place(row, kind, bucket_of(value_ns));
             *bucket = (*bucket).saturating_add(count);
         }
     }
@@ -252,17 +259,24 @@ impl Table {
             let totals = *self.totals(row);
             if totals.ops > 0 {
                 for (kind, sums) in totals.sums.iter().enumerate() {
-                    let (low, high) = (bucket_of(sums.min_ns), bucket_of(sums.max_ns));
-                    // SAFETY: both buckets are in range and every count lies between them.
-                    unsafe {
-                        self.histogram_start(row, kind)
-                            .add(low)
-                            .write_bytes(0, high - low + 1)
-                    };
+                    self.clear_counts(row, kind, sums);
                 }
             }
             if totals.ops | totals.errors != 0 || totals.live != 0 || totals.in_flight != 0 {
                 *self.totals_mut(row) = Totals::default();
+            }
+        }
+    }
+
+    /// Only reads what was not counted, so that it does not become resident.
+    fn clear_counts(&mut self, row: u32, kind: usize, sums: &Sums) {
+        for bucket in bucket_of(sums.min_ns)..=bucket_of(sums.max_ns) {
+            let place = self.place(row, kind, bucket);
+            // SAFETY: the row exists and `bucket_of` is below BUCKETS.
+            unsafe {
+                if place.read() != 0 {
+                    place.write(0);
+                }
             }
         }
     }
@@ -271,6 +285,13 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn all(table: &Table, row: u32, kind: usize) -> Vec<(usize, u32)> {
+        // SAFETY: every bucket is in range.
+        let count = |bucket| unsafe { table.place(row, kind, bucket).read() };
+        let counts = (0..BUCKETS).map(|bucket| (bucket, count(bucket)));
+        counts.filter(|&(_, count)| count > 0).collect()
+    }
 
     #[test]
     fn a_run_counts_like_its_ios_one_by_one() {
@@ -296,18 +317,11 @@ mod tests {
             let (a, b) = (run_wise.totals(row), one_by_one.totals(row));
             assert_eq!((a.ops, a.bytes), (b.ops, b.bytes));
             for kind in 0..3 {
-                assert_eq!(
-                    run_wise.histogram(row, kind),
-                    one_by_one.histogram(row, kind)
-                );
-                assert_eq!(
-                    run_wise
-                        .histogram(row, kind)
-                        .iter()
-                        .map(|&n| u64::from(n))
-                        .sum::<u64>(),
-                    a.ops
-                );
+                let counts = all(&run_wise, row, kind);
+                assert_eq!(counts, all(&one_by_one, row, kind));
+                assert!(run_wise.counts(row, kind).eq(counts.iter().copied()));
+                let counted: u64 = counts.iter().map(|&(_, n)| u64::from(n)).sum();
+                assert_eq!(counted, a.ops);
                 assert_eq!(a.sums[kind].min_ns, b.sums[kind].min_ns);
                 assert_eq!(a.sums[kind].max_ns, b.sums[kind].max_ns);
                 assert!(
@@ -315,6 +329,26 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn every_count_has_a_place_of_its_own() {
+        let rows = 3;
+        let table = Table::new(rows).unwrap();
+        let mut places = std::collections::HashSet::new();
+        let end = table.memory.start() as usize + Table::bytes_needed(rows);
+        for row in 0..rows as u32 {
+            for kind in 0..KINDS {
+                for bucket in 0..BUCKETS {
+                    let place = table.place(row, kind, bucket) as usize;
+                    assert!(place + size_of::<u32>() <= end);
+                    assert!(places.insert(place), "{row} {kind} {bucket}");
+                }
+            }
+        }
+        assert!(places
+            .iter()
+            .all(|&place| place >= table.memory.start() as usize + totals_bytes(rows)));
     }
 
     #[test]
@@ -333,7 +367,7 @@ mod tests {
         for row in 0..3 {
             assert_eq!(table.totals(row).ops + table.totals(row).errors, 0);
             for kind in 0..4 {
-                assert!(table.histogram(row, kind).iter().all(|&n| n == 0));
+                assert_eq!(all(&table, row, kind), []);
             }
         }
     }

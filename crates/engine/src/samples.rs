@@ -76,7 +76,10 @@ impl Row {
         if totals.ops > 0 {
             for kind in 0..KINDS {
                 sums[kind] = totals.sums[kind];
-                buckets[kind] = sparse(table.histogram(row, kind), &sums[kind]);
+                let counts = table.counts(row, kind);
+                buckets[kind] = counts
+                    .map(|(bucket, count)| (bucket as u16, count))
+                    .collect();
             }
             const WAIT: usize = Kind::Wait as usize;
             add_zeros(&mut buckets[WAIT], &mut sums[WAIT], totals.ops);
@@ -142,15 +145,6 @@ impl Row {
         }
         0
     }
-}
-
-fn sparse(histogram: &[u32], sums: &Sums) -> Vec<(u16, u32)> {
-    let low = crate::histogram::bucket_of(sums.min_ns);
-    let high = crate::histogram::bucket_of(sums.max_ns);
-    (low..=high)
-        .filter(|&bucket| histogram[bucket] > 0)
-        .map(|bucket| (bucket as u16, histogram[bucket]))
-        .collect()
 }
 
 /// Counts the operations that did not wait at all, which the table leaves out.
