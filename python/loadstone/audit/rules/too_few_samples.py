@@ -20,6 +20,7 @@ FOR_P99: Final = 1000
 SHORT_S: Final = 2.0
 TOO_SHORT_S: Final = 1.0
 WIDE: Final = 0.10
+SEVERITY: Final = ("not_valid", "limited", "suspect", "note")
 BEYOND: Final = 10
 ADVICE: Final = "run longer: at least ten seconds, and until the error of the mean is as small as you need it"
 
@@ -29,8 +30,8 @@ def _judge(case: Case) -> Answer:
     if ios is None and case.seconds is None:
         return CannotTell("how many I/Os the number rests on, and how long it took")
     found = [_few(ios, withheld=case.source == "bundle"), _brief(case.seconds), _wide(case)]
-    told = tuple(one for one in found if one is not None)[:1] + tuple(_percentiles(case))
-    return told or Clear()
+    worst = sorted((one for one in found if one is not None), key=lambda one: SEVERITY.index(one.effect))
+    return (*worst[:1], *_percentiles(case)) or Clear()
 
 
 def _few(ios: int | None, *, withheld: bool) -> Finding | None:

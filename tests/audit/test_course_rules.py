@@ -1,0 +1,190 @@
+"""Rules that look at the course of a load: limits, steps, drifts, and too little of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from loadstone.audit import course
+from loadstone.audit.case import Figure, LatencyFigures
+from loadstone.audit.rule import CannotTell, Clear, NotMine
+from loadstone.audit.rules import not_steady, throttled, too_few_samples
+from loadstone.path.layers import Ceiling, DataPath, Layer
+from tests.audit.cases import disk, job, one, run
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+RNG = np.random.default_rng(7)
+
+
+def noisy(mean: float, count: int, share: float) -> list[float]:
+    return [float(value) for value in mean * (1 + share * RNG.standard_normal(count))]
+
+
+# course
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    case = run(noisy(2000, 40, 0.05) + noisy(500, 60, 0.05))
+    fine = course.course(case, 40, least_s=0.1)
+    assert fine is not None
+    step = course.step(fine)
+    assert step is not None
+    assert step.at_s == pytest.approx(4.0)
+    assert step.before == pytest.approx(2000, rel=0.05)
+    assert step.after == pytest.approx(500, rel=0.05)
+    assert step.explained > 0.95
+
+
+def test_a_course_keeps_what_was_done() -> None:
+    case = run(noisy(1000, 97, 0.3))
+    found = course.course(case, 7)
+    assert found is not None
+    assert found.values.sum() * found.seconds == pytest.approx(case.total.operations, abs=1)
+
+
+# throttled
+
+
+def limited(per_s: float, quantity: str = "iops") -> Case:
+    ceiling = Ceiling.model_validate(
+        {"quantity": quantity, "op": "read", "per_s": per_s, "kind": "limit", "source": "a group"}
+    )
+    layers = (
+        Layer(name="cgroup /a on loop0", kind="cgroup", below=("loop0",), ceilings=(ceiling,)),
+        Layer(name="loop0", kind="loop", counters="block.loop0"),
+    )
+    path = DataPath(target="/dev/loop0", layers=layers)
+    return run(noisy(1000, 100, 0.3), targets=(disk(path_layers=path),))
+
+
+@pytest.mark.parametrize(
+    ("limit", "found"), [(1000.0, True), (1060.0, True), (1120.0, False), (800.0, False)]
+)
+def test_a_known_limit_holds_a_rate_that_is_at_it(limit: float, found: bool) -> None:
+    answer = throttled.RULE.judge(limited(limit))
+    assert isinstance(answer, tuple) is found
+    if isinstance(answer, tuple):
+        assert answer[0].layer == "cgroup /a on loop0"
+        assert answer[0].confidence == 0.97
+        assert answer[0].chart is not None
+        assert answer[0].chart.level == limit
+
+
+def test_a_limit_that_only_the_monitors_saw_is_one_too() -> None:
+    case = run(noisy(1000, 100, 0.3), extra={"cgroup.loop0.read_limit_iops": 1000})
+    assert one(throttled.RULE, case).evidence["limit_iops"] == 1000
+
+
+def test_a_step_down_that_stays_is_an_allowance_used_up() -> None:
+    found = one(throttled.RULE, run(noisy(3000, 30, 0.05) + noisy(400, 70, 0.05)))
+    assert found.confidence == 0.85
+    assert found.evidence["step_at_s"] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        noisy(1000, 100, 0.2),
+        noisy(400, 30, 0.05) + noisy(3000, 70, 0.05),
+        [1000.0 - 7 * at for at in range(100)],
+        noisy(1000, 50, 0.05) + noisy(800, 50, 0.05),
+        noisy(3000, 5, 0.05) + noisy(400, 95, 0.05),
+    ],
+    ids=["noise", "up", "drift", "small", "at the start"],
+)
+def test_what_is_no_step_down_is_none(rates: list[float]) -> None:
+    assert throttled.RULE.judge(run(rates, min_ns=9e5)) == Clear()
+
+
+def test_a_step_on_a_host_without_cpu_is_only_suspected() -> None:
+    case = run(noisy(3000, 30, 0.05) + noisy(400, 70, 0.05), host_cpu_percent=95.0)
+    assert one(throttled.RULE, case).effect == "suspect"
+
+
+def test_a_plateau_at_a_round_number_of_a_device_that_could_do_more_is_a_limiter() -> None:
+    even = [1000.0 + at % 2 for at in range(100)]
+    assert one(throttled.RULE, run(even, min_ns=50_000.0)).confidence == 0.75
+    assert throttled.RULE.judge(run(even, min_ns=900_000.0)) == Clear()
+    assert throttled.RULE.judge(run([1130.0 + at % 2 for at in range(100)], min_ns=50_000.0)) == Clear()
+
+
+@pytest.mark.parametrize(
+    ("value", "near"), [(998.0, 1000), (3020.0, 3000), (16_010.0, 16_000), (0.0099, 0.01), (9900.0, 10_000)]
+)
+def test_round_numbers(value: float, near: float) -> None:
+    assert throttled.nearest_round(value) == pytest.approx(near)
+
+
+def test_a_paced_load_makes_its_own_plateau_and_a_short_one_has_no_course() -> None:
+    assert throttled.RULE.judge(run(jobs=(job(rate_iops=1000.0),))) == NotMine()
+    assert isinstance(throttled.RULE.judge(run(seconds=1.5)), CannotTell)
+
+
+# not_steady
+
+
+def test_a_drift_is_not_steady_and_surely_so_with_a_trend() -> None:
+    found = one(not_steady.RULE, run([1000.0 + 10 * at for at in range(100)]))
+    assert (found.effect, found.confidence) == ("suspect", 0.9)
+    assert found.evidence["slope_percent_of_mean"] == pytest.approx(53.5, abs=0.2)
+
+
+@pytest.mark.parametrize(("last", "clear"), [(1190.0, True), (1260.0, False)])
+def test_rounds_may_lie_a_fifth_apart(last: float, clear: bool) -> None:
+    # The third round is the odd one: the line through all five stays level.
+    rates = [1000.0] * 40 + [last] * 20 + [1000.0] * 40
+    assert (not_steady.RULE.judge(run(rates)) == Clear()) is clear
+
+
+def test_a_ramp_at_the_start_is_said_in_words() -> None:
+    found = one(not_steady.RULE, run([300.0] * 20 + [1000.0] * 80))
+    assert "at the start" in found.text
+    assert found.chart is not None
+
+
+def test_noise_is_steady_a_paced_load_is_not_asked_and_a_short_one_cannot_be() -> None:
+    assert not_steady.RULE.judge(run(noisy(1000, 100, 0.1))) == Clear()
+    assert not_steady.RULE.judge(run(jobs=(job(paced=True),))) == NotMine()
+    assert isinstance(not_steady.RULE.judge(run(seconds=2.0)), CannotTell)
+
+
+# too_few_samples
+
+
+@pytest.mark.parametrize(
+    ("iops", "seconds", "effect"),
+    [(9.9, 10.0, "not_valid"), (10.1, 10.0, "note"), (1000.0, 0.9, "not_valid"), (1000.0, 1.9, "suspect")],
+)
+def test_few_ios_and_few_seconds(iops: float, seconds: float, effect: str) -> None:
+    assert one(too_few_samples.RULE, run(iops, seconds=seconds)).effect == effect
+
+
+def test_enough_is_clear() -> None:
+    assert too_few_samples.RULE.judge(run(100.1, seconds=10.0)) == Clear()
+    assert too_few_samples.RULE.judge(run(10_000.0, seconds=2.0)) == Clear()
+
+
+def test_a_mean_that_is_not_known_to_a_tenth_is_told() -> None:
+    case = run()
+    wide = replace(case, total=replace(case.total, iops=Figure(1000.0, 101.0)))
+    assert one(too_few_samples.RULE, wide).effect == "note"
+    narrow = replace(case, total=replace(case.total, iops=Figure(1000.0, 99.0)))
+    assert too_few_samples.RULE.judge(narrow) == Clear()
+
+
+def test_a_percentile_needs_ten_samples_beyond_it() -> None:
+    case = run()
+    latency = LatencyFigures(1e6, "lat", 10_000, percentiles_ns={99.0: 2e6, 99.9: 3e6, 99.99: 4e6})
+    found = one(too_few_samples.RULE, replace(case, total=replace(case.total, latency=latency)))
+    assert found.evidence["percentile"] == 99.99
+
+
+def test_without_a_count_or_a_time_nothing_can_be_told() -> None:
+    case = run()
+    bare = replace(case, seconds=None, total=replace(case.total, operations=None))
+    assert isinstance(too_few_samples.RULE.judge(bare), CannotTell)

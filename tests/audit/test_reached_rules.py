@@ -1,0 +1,234 @@
+"""Rules that hold what was asked against what arrived: caches, holes, allocation, payload."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loadstone.audit.case import Declared, Payload
+from loadstone.audit.rule import CannotTell, Clear, NotMine
+from loadstone.audit.rules import (
+    first_pass_allocation,
+    page_cache_read,
+    reducible_payload,
+    unwritten_region,
+    volatile_ack,
+    writeback_absorbed,
+)
+from tests.audit.cases import MIB, disk, file, job, one, run, writer
+
+BUFFERED = (job(direct=False),)
+
+
+# page_cache_read
+
+
+@pytest.mark.parametrize(("arrived", "confidence"), [(0.0, 0.97), (0.5, 0.97), (0.93, 0.97)])
+def test_buffered_reads_that_did_not_arrive_came_from_memory(arrived: float, confidence: float) -> None:
+    found = one(page_cache_read.RULE, run(jobs=BUFFERED, targets=(file(),), device_bytes=arrived))
+    assert found.effect == "not_valid"
+    assert found.confidence == confidence
+    assert found.evidence["asked_bytes"] == 10_000 * 4096
+    assert found.evidence["device_bytes"] == round(10_000 * 4096 * arrived)
+    assert found.chart is not None
+    assert found.chart.level == pytest.approx(1000 * 4096)
+
+
+@pytest.mark.parametrize("arrived", [0.951, 1.0, 1.5])
+def test_reads_that_arrived_are_the_storages(arrived: float) -> None:
+    assert page_cache_read.RULE.judge(run(jobs=BUFFERED, device_bytes=arrived)) == Clear()
+
+
+def test_random_reads_served_by_read_ahead_are_found_though_the_bytes_are_there() -> None:
+    case = run(jobs=BUFFERED, device_bytes=1.4, device_ios=0.4)
+    assert one(page_cache_read.RULE, case).confidence == 0.85
+    in_order = run(jobs=(job(direct=False, random_percent=0.0),), device_bytes=1.0, device_ios=0.1)
+    assert page_cache_read.RULE.judge(in_order) == Clear()
+
+
+def test_without_counters_buffered_reads_cannot_be_believed_and_direct_ones_only_not_checked() -> None:
+    bare = {"carriers": ()}
+    buffered = page_cache_read.RULE.judge(run(jobs=BUFFERED, targets=(file(**bare),)))
+    direct = page_cache_read.RULE.judge(run(targets=(file(**bare),)))
+    assert isinstance(buffered, CannotTell)
+    assert buffered.essential
+    assert isinstance(direct, CannotTell)
+    assert not direct.essential
+
+
+def test_a_file_system_in_memory_is_no_storage() -> None:
+    target = file(file_system="tmpfs", carriers=())
+    assert one(page_cache_read.RULE, run(targets=(target,))).evidence == {"file_system": "tmpfs"}
+    assert one(writeback_absorbed.RULE, run(op="write", targets=(target,))).effect == "not_valid"
+
+
+def test_holes_are_not_the_page_caches_business() -> None:
+    target = file(unwritten_bytes_before=128 * MIB)
+    assert page_cache_read.RULE.judge(run(targets=(target,), device_bytes=0.0)) == Clear()
+
+
+def test_writes_are_not_reads() -> None:
+    assert page_cache_read.RULE.judge(run(op="write")) == NotMine()
+    assert writeback_absorbed.RULE.judge(run()) == NotMine()
+
+
+# writeback_absorbed
+
+
+def test_buffered_writes_that_did_not_arrive_were_absorbed() -> None:
+    case = run(op="write", jobs=(writer(direct=False),), targets=(file(),), device_bytes=0.3)
+    found = one(writeback_absorbed.RULE, case)
+    assert found.effect == "not_valid"
+    assert found.text.startswith("70 %")
+
+
+def test_writes_that_arrived_within_the_time_are_clear() -> None:
+    case = run(op="write", jobs=(writer(direct=False),), targets=(file(),), device_bytes=0.96)
+    assert writeback_absorbed.RULE.judge(case) == Clear()
+
+
+def test_a_mirror_that_writes_twice_does_not_hide_what_is_missing() -> None:
+    case = run(op="write", jobs=(writer(direct=False),), targets=(file(),), device_bytes=1.2)
+    assert case.traffic is not None
+    mirrored = replace(case, traffic=replace(case.traffic, copies=2.0))
+    assert one(writeback_absorbed.RULE, mirrored).text.startswith("40 %")
+
+
+def test_unwatched_buffered_writes_are_believed_only_with_a_flush() -> None:
+    bare = file(carriers=())
+    plain = writeback_absorbed.RULE.judge(run(op="write", jobs=(writer(direct=False),), targets=(bare,)))
+    flushed = (writer(direct=False, end_fsync=True),)
+    counted = writeback_absorbed.RULE.judge(run(op="write", jobs=flushed, targets=(bare,)))
+    assert isinstance(plain, CannotTell)
+    assert plain.essential
+    assert isinstance(counted, CannotTell)
+    assert not counted.essential
+
+
+def test_a_burst_into_a_declared_cache_is_suspected_up_to_twice_its_size() -> None:
+    written = 10_000 * 4096
+    small = run(op="write", declared=Declared(cache_bytes=written))
+    assert one(writeback_absorbed.RULE, small).effect == "suspect"
+    assert (
+        writeback_absorbed.RULE.judge(run(op="write", declared=Declared(cache_bytes=written // 2))) == Clear()
+    )
+
+
+# unwritten_region
+
+
+def test_reads_of_holes_are_found_and_are_surest_when_they_did_not_arrive() -> None:
+    target = file(unwritten_bytes_before=128 * MIB)
+    assert one(unwritten_region.RULE, run(targets=(target,), device_bytes=0.0)).confidence == 0.97
+    bare = file(unwritten_bytes_before=128 * MIB, carriers=())
+    assert one(unwritten_region.RULE, run(targets=(bare,))).confidence == 0.9
+
+
+def test_holes_that_nobody_read_do_not_matter() -> None:
+    target = file(unwritten_bytes_before=64 * MIB)
+    assert unwritten_region.RULE.judge(run(targets=(target,), device_bytes=1.0)) == Clear()
+
+
+@pytest.mark.parametrize(("share", "clear"), [(0.05, True), (0.06, False)])
+def test_a_loop_device_over_holes_is_found_though_it_counts_the_reads(share: float, clear: bool) -> None:
+    target = disk(unwritten_bytes_before=round(share * 128 * MIB))
+    answer = unwritten_region.RULE.judge(run(targets=(target,)))
+    assert (answer == Clear()) is clear
+
+
+def test_a_device_that_tells_nothing_of_what_was_written_leaves_it_open() -> None:
+    answer = unwritten_region.RULE.judge(run(targets=(disk(unwritten_bytes_before=None),)))
+    assert answer == CannotTell("which parts of /dev/loop0 were ever written")
+
+
+# first_pass_allocation
+
+
+@pytest.mark.parametrize(
+    ("target", "confidence"),
+    [
+        (file(allocated_bytes_before=0, allocated_bytes_after=30 * MIB), 0.92),
+        (file(unwritten_bytes_before=128 * MIB, unwritten_bytes_after=98 * MIB), 0.92),
+        (file(allocated_bytes_before=0, allocated_bytes_after=4 * MIB), 0.75),
+    ],
+)
+def test_space_that_was_found_as_the_job_went_is_a_first_pass(target: object, confidence: float) -> None:
+    found = one(first_pass_allocation.RULE, run(op="write", targets=(target,)))  # type: ignore[arg-type]  # a Target
+    assert found.effect == "limited"
+    assert found.confidence == confidence
+    assert found.layer == "ext4 (allocation)"
+
+
+def test_overwrites_and_devices_allocate_nothing() -> None:
+    grown = 10_000 * 4096 * 5 // 100
+    at_edge = file(allocated_bytes_before=0, allocated_bytes_after=grown)
+    assert first_pass_allocation.RULE.judge(run(op="write", targets=(at_edge,))) == Clear()
+    assert first_pass_allocation.RULE.judge(run(op="write", targets=(file(),))) == Clear()
+    assert first_pass_allocation.RULE.judge(run(op="write")) == NotMine()
+    unknown = file(allocated_bytes_after=None, unwritten_bytes_after=None)
+    assert isinstance(first_pass_allocation.RULE.judge(run(op="write", targets=(unknown,))), CannotTell)
+
+
+# reducible_payload
+
+ZRAM = disk(path="/dev/zram0", reduces="zram zram0: compression lzo-rle")
+
+
+@pytest.mark.parametrize(
+    ("payload", "effect", "confidence"),
+    [
+        (Payload("zero"), "not_valid", 0.95),
+        (Payload("pattern"), "not_valid", 0.95),
+        (Payload("random", repeats=True), "suspect", 0.6),
+        (Payload("random", repeats=False, compress_percent=50.0), "note", 0.95),
+    ],
+)
+def test_reducible_data_on_a_reducing_layer(payload: Payload, effect: str, confidence: float) -> None:
+    found = one(reducible_payload.RULE, run(op="write", jobs=(writer(payload=payload),), targets=(ZRAM,)))
+    assert (found.effect, found.confidence) == (effect, confidence)
+
+
+def test_zeros_on_storage_that_tells_nothing_are_suspected() -> None:
+    found = one(reducible_payload.RULE, run(op="write", jobs=(writer(payload=Payload("zero")),)))
+    assert (found.effect, found.confidence) == ("suspect", 0.5)
+
+
+def test_data_that_does_not_compress_is_clear_and_unknown_data_is_missing_where_it_matters() -> None:
+    assert reducible_payload.RULE.judge(run(op="write", targets=(ZRAM,))) == Clear()
+    unknown = reducible_payload.RULE.judge(run(op="write", jobs=(writer(payload=None),), targets=(ZRAM,)))
+    assert unknown == CannotTell("what data was written", essential=True)
+    assert reducible_payload.RULE.judge(run()) == NotMine()
+
+
+def test_reads_of_compressed_data_show_at_the_device() -> None:
+    packed = file(reduces="file_system btrfs: compression zstd")
+    assert one(reducible_payload.RULE, run(targets=(packed,), device_bytes=0.1)).effect == "not_valid"
+    assert reducible_payload.RULE.judge(run(targets=(packed,), device_bytes=0.95)) == Clear()
+
+
+# volatile_ack
+
+CACHED = {"devices": {"loop0": {"queue": {"write_cache": "write back"}}}}
+UNCACHED = {"devices": {"loop0": {"queue": {"write_cache": "write through"}}}}
+DURABLE = (writer(synchronous=True),)
+
+
+def test_a_write_cache_is_told_and_decides_nothing() -> None:
+    assert one(volatile_ack.RULE, run(op="write", environment=CACHED)).effect == "note"
+    assert volatile_ack.RULE.judge(run(op="write", environment=UNCACHED)) == Clear()
+    assert isinstance(volatile_ack.RULE.judge(run(op="write")), CannotTell)
+    assert volatile_ack.RULE.judge(run(environment=CACHED)) == NotMine()
+
+
+def test_durable_writes_without_a_flush_at_the_device_are_not_durable() -> None:
+    assert one(volatile_ack.RULE, run(op="write", jobs=DURABLE, environment=CACHED)).effect == "not_valid"
+    flushed = run(op="write", jobs=DURABLE, environment=CACHED, extra={"block.loop0.flushes": 1000})
+    assert volatile_ack.RULE.judge(flushed) == Clear()
+
+
+@pytest.mark.parametrize(("iops", "clear"), [(249.0, True), (260.0, False)])
+def test_durable_writes_faster_than_platters_turn(iops: float, clear: bool) -> None:
+    declared = Declared(rotational=True, spindles=1)
+    case = run(iops, op="write", jobs=DURABLE, environment=UNCACHED, declared=declared)
+    assert (volatile_ack.RULE.judge(case) == Clear()) is clear

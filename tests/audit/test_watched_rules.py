@@ -1,0 +1,354 @@
+"""Rules that rest on what the monitors saw beside the device: CPU, queues, others, network, time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loadstone.audit.case import Declared, Measured
+from loadstone.audit.judge import judge_case
+from loadstone.audit.rule import CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rules import (
+    RULES,
+    clock_jump,
+    depth_not_reached,
+    foreign_load,
+    generator_cpu,
+    governor,
+    network_loss,
+    rate_not_reached,
+    resized_on_path,
+    same_sequence_again,
+    workload_drift,
+)
+from loadstone.path.layers import DataPath, Layer
+from loadstone.verdict import RULE_NAMES
+from tests.audit.cases import disk, file, job, one, run, writer
+
+MS = 10**6
+NO_CPU = {"generator_cpu_percent": None, "host_cpu_percent": None}
+
+# generator_cpu
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "ran_ms", "confidence"),
+    [(500, 300, 0.9), (250, 300, 0.75), (190, 300, None), (210, 900, None)],
+    ids=["much", "some", "too little of the time", "too little of the wish"],
+)
+def test_threads_that_wait_for_a_cpu(waited_ms: int, ran_ms: int, confidence: float | None) -> None:
+    case = run(extra={"engine.run_queue_ns": waited_ms * MS, "engine.on_cpu_ns": ran_ms * MS})
+    if confidence is None:
+        assert generator_cpu.RULE.judge(case) == Clear()
+    else:
+        found = one(generator_cpu.RULE, case)
+        assert (found.effect, found.confidence) == ("limited", confidence)
+
+
+def test_a_paced_load_feels_waiting_in_its_latency_or_not_at_all() -> None:
+    extra: dict[str, float] = {"engine.run_queue_ns": 300 * MS, "engine.on_cpu_ns": 100 * MS}
+    slow = run(jobs=(job(paced=True),), mean_ns=5e6, extra=dict(extra))
+    fast = run(jobs=(job(paced=True),), mean_ns=5e5, extra=dict(extra))
+    assert one(generator_cpu.RULE, slow).effect == "note"
+    assert one(generator_cpu.RULE, fast).effect == "suspect"
+
+
+@pytest.mark.parametrize(("stopped_ms", "found"), [(60, True), (40, False)])
+def test_a_quota_that_stops_the_engine(stopped_ms: int, found: bool) -> None:
+    answer = generator_cpu.RULE.judge(run(extra={"cgroup.cpu.throttled_ns": stopped_ms * MS}))
+    assert isinstance(answer, tuple) is found
+
+
+def test_a_thread_that_is_always_busy_is_the_limit_unless_it_polls() -> None:
+    extra: dict[str, float] = {"engine.7-worker-0.on_cpu_ns": 970 * MS}
+    assert one(generator_cpu.RULE, run(extra=dict(extra))).evidence["thread"] == "7-worker-0"
+    assert generator_cpu.RULE.judge(run(jobs=(job(polls=True),), extra=dict(extra))) == Clear()
+    assert generator_cpu.RULE.judge(run(extra={"engine.7-worker-0.on_cpu_ns": 940 * MS})) == Clear()
+
+
+@pytest.mark.parametrize(("busy", "effect"), [(79.0, None), (81.0, "suspect"), (93.0, "limited")])
+def test_a_busy_host_of_which_nothing_else_is_known(busy: float, effect: str | None) -> None:
+    answer = generator_cpu.RULE.judge(run(host_cpu_percent=busy))
+    assert (answer[0].effect if isinstance(answer, tuple) else None) == effect
+
+
+def test_a_busy_host_whose_threads_did_not_wait_is_only_told() -> None:
+    extra: dict[str, float] = {"engine.run_queue_ns": 5 * MS, "engine.on_cpu_ns": 100 * MS}
+    assert one(generator_cpu.RULE, run(host_cpu_percent=97.0, extra=extra)).effect == "note"
+
+
+def test_near_the_generators_own_ceiling() -> None:
+    assert one(generator_cpu.RULE, run(share_of_ceiling=0.55)).confidence == 0.85
+    assert generator_cpu.RULE.judge(run(share_of_ceiling=0.45)) == Clear()
+    assert isinstance(generator_cpu.RULE.judge(run(**NO_CPU)), CannotTell)
+
+
+# governor
+
+
+def test_a_governor_that_slows_is_suspected_and_one_that_only_might_is_told() -> None:
+    saving = {"host": {"cpu": {"governors": ["powersave"]}}}
+    clocks = {"frequency.0.now_hz": 1.2e9, "frequency.0.limit_hz": 3e9}
+    assert one(governor.RULE, run(environment=saving)).effect == "note"
+    assert one(governor.RULE, run(environment=saving, extra=dict(clocks))).effect == "suspect"
+    full = {"host": {"cpu": {"governors": ["performance"]}}}
+    assert governor.RULE.judge(run(environment=full)) == Clear()
+    assert isinstance(governor.RULE.judge(run()), CannotTell)
+
+
+# depth_not_reached
+
+DEEP = (job(iodepth=32),)
+QUEUE = {"devices": {"loop0": {"queue": {"nr_requests": "4"}, "hardware_queues": 1}}}
+
+
+def test_a_device_whose_queue_is_full_holds_the_rest_back() -> None:
+    case = run(jobs=DEEP, device_ns=4e6, environment=QUEUE)
+    found = one(depth_not_reached.RULE, case)
+    assert (found.effect, found.confidence) == ("limited", 0.95)
+    assert found.evidence["device_inflight"] == pytest.approx(4.0)
+    assert found.evidence["above_device_ns"] == pytest.approx(28e6)
+
+
+def test_waiting_above_a_device_of_unknown_room_is_less_sure() -> None:
+    assert one(depth_not_reached.RULE, run(jobs=DEEP, device_ns=16e6)).confidence == 0.7
+
+
+def test_what_the_host_itself_takes_is_no_waiting() -> None:
+    # 32 outstanding at 400k IOPS: 80 us each, of which the device had 40.
+    assert depth_not_reached.RULE.judge(run(400_000.0, jobs=DEEP, device_ns=40_000.0)) == Clear()
+    assert depth_not_reached.RULE.judge(run(jobs=DEEP, device_ns=31e6)) == Clear()
+
+
+def test_merged_ios_were_all_at_the_device() -> None:
+    case = run(jobs=DEEP, device_ios=1 / 16, device_ns=31e6)
+    assert depth_not_reached.RULE.judge(case) == Clear()
+
+
+def test_an_engine_that_did_not_keep_its_depth() -> None:
+    assert one(depth_not_reached.RULE, run(jobs=DEEP, mean_ns=10e6)).layer == "the load generator"
+
+
+def test_a_paced_load_keeps_no_depth_and_an_unwatched_device_leaves_it_open() -> None:
+    assert depth_not_reached.RULE.judge(run(jobs=(job(iodepth=32, rate_iops=1000.0),))) == NotMine()
+    assert isinstance(depth_not_reached.RULE.judge(run(jobs=DEEP, targets=(disk(carriers=()),))), CannotTell)
+
+
+# rate_not_reached
+
+
+@pytest.mark.parametrize(("asked", "clear"), [(1000.0, True), (1040.0, True), (1100.0, False)])
+def test_a_rate_is_reached_within_a_twentieth(asked: float, clear: bool) -> None:
+    answer = rate_not_reached.RULE.judge(run(jobs=(job(rate_iops=asked),)))
+    assert (answer == Clear()) is clear
+
+
+def test_a_rate_in_bytes_and_chance_in_few_ios() -> None:
+    short = run(jobs=(job(rate_bytes_per_s=5e6),))
+    assert one(rate_not_reached.RULE, short).evidence["asked_bytes_per_s"] == 5e6
+    # 80 of 100 I/Os expected in all: three deviations of a count of 100 are 30.
+    assert rate_not_reached.RULE.judge(run(8.0, jobs=(job(rate_iops=10.0),))) == Clear()
+    assert rate_not_reached.RULE.judge(run()) == NotMine()
+    two = (job(rate_iops=10.0), job(job="other"))
+    assert isinstance(rate_not_reached.RULE.judge(run(jobs=two)), CannotTell)
+
+
+# resized_on_path
+
+
+@pytest.mark.parametrize(
+    ("device_ios", "effect"), [(1.0, None), (0.84, None), (0.8, "suspect"), (1.24, None), (2.0, "note")]
+)
+def test_sizes_at_the_device(device_ios: float, effect: str | None) -> None:
+    answer = resized_on_path.RULE.judge(run(device_ios=device_ios))
+    assert (answer[0].effect if isinstance(answer, tuple) else None) == effect
+
+
+def test_through_the_page_cache_merging_is_expected() -> None:
+    assert one(resized_on_path.RULE, run(jobs=(job(direct=False),), device_ios=0.1)).effect == "note"
+    assert isinstance(resized_on_path.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)
+    assert resized_on_path.RULE.judge(run(targets=(file(file_system="tmpfs", carriers=()),))) == NotMine()
+
+
+# foreign_load
+
+
+@pytest.mark.parametrize(("moved", "confidence"), [(1.0, None), (1.05, None), (1.15, 0.8), (3.0, 0.95)])
+def test_more_at_the_device_than_was_asked_is_of_others(moved: float, confidence: float | None) -> None:
+    answer = foreign_load.RULE.judge(run(10_000.0, device_bytes=moved, device_ios=moved))
+    assert (answer[0].confidence if isinstance(answer, tuple) else None) == confidence
+
+
+def test_writes_of_others_beside_reads_count() -> None:
+    case = run(extra={"block.loop0.write_bytes": 20e6, "block.loop0.writes": 500})
+    assert one(foreign_load.RULE, case).evidence["foreign_bytes_per_s"] == 20_000_000
+
+
+def test_a_journal_is_not_another_load() -> None:
+    durable = (writer(synchronous=True),)
+    assert (
+        foreign_load.RULE.judge(run(op="write", jobs=durable, targets=(file(),), device_bytes=2.0)) == Clear()
+    )
+    plain = run(op="write", targets=(file(),), device_bytes=2.0)
+    assert one(foreign_load.RULE, plain).effect == "suspect"
+    copying = file(file_system="btrfs")
+    assert foreign_load.RULE.judge(run(op="write", targets=(copying,), device_bytes=2.0)) == Clear()
+
+
+def test_buffered_and_unwatched_loads_cannot_be_told_apart() -> None:
+    assert isinstance(foreign_load.RULE.judge(run(jobs=(job(direct=False),), device_bytes=3.0)), CannotTell)
+    assert isinstance(foreign_load.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)
+    assert foreign_load.RULE.judge(run(targets=(disk(kind="virtual"),))) == NotMine()
+
+
+# workload_drift
+
+
+def mixed(reads: int, writes: int, **asked: object) -> object:
+    case = run(jobs=(job(read_percent=70.0, **asked),))
+    done = {"read": Measured(operations=reads), "write": Measured(operations=writes)}
+    return replace(case, by_job={"job": done})  # type: ignore[arg-type]  # keys are operations
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "found"),
+    [(7000, 3000, False), (7300, 2700, False), (7500, 2500, True), (9, 1, False)],
+)
+def test_the_mix_may_be_off_by_two_points_and_chance(reads: int, writes: int, found: bool) -> None:
+    answer = workload_drift.RULE.judge(mixed(reads, writes))  # type: ignore[arg-type]  # a Case
+    assert isinstance(answer, tuple) is found
+
+
+def test_rates_for_both_operations_are_a_mix_of_their_own() -> None:
+    found = one(workload_drift.RULE, mixed(5000, 5000, rate_iops=1000.0))  # type: ignore[arg-type]  # a Case
+    assert found.effect == "note"
+
+
+def test_other_sizes_are_another_load() -> None:
+    assert one(workload_drift.RULE, run(block=4000)).effect == "not_valid"
+    assert workload_drift.RULE.judge(run(block=4040)) == Clear()
+    split = job(read_block_bytes={4096: 0.5, 8192: 0.5})
+    assert workload_drift.RULE.judge(run(jobs=(split,), block=6144)) == Clear()
+    assert isinstance(workload_drift.RULE.judge(run(jobs=())), CannotTell)
+
+
+# network_loss
+
+NFS = DataPath(
+    target="/mnt/data",
+    layers=(
+        Layer(name="/mnt/data", kind="file", below=("nfs4 on /mnt",)),
+        Layer(name="nfs4 on /mnt", kind="network_file_system", counters="nfs./mnt"),
+    ),
+)
+REMOTE = (file(path_layers=NFS, carriers=("nfs./mnt",)),)
+
+
+@pytest.mark.parametrize(("again", "found"), [(0, False), (4, False), (20, True)])
+def test_segments_sent_again(again: int, found: bool) -> None:
+    spread = [again] + [0] * 9
+    case = run(targets=REMOTE, extra={"tcp.sent_segments": 10_000, "tcp.retransmitted_segments": spread})
+    assert isinstance(network_loss.RULE.judge(case), tuple) is found
+
+
+def test_repeated_calls_are_a_loss_and_a_local_disk_has_no_network() -> None:
+    extra: dict[str, float] = {
+        "tcp.sent_segments": 10_000,
+        "tcp.retransmitted_segments": 0,
+        "nfs./mnt.retransmits": 3,
+    }
+    assert one(network_loss.RULE, run(targets=REMOTE, extra=extra)).evidence["repeated_calls"] == 30
+    assert network_loss.RULE.judge(run()) == NotMine()
+    assert isinstance(network_loss.RULE.judge(run(targets=REMOTE)), CannotTell)
+    assert isinstance(network_loss.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)
+
+
+# clock_jump
+
+
+def test_a_step_of_the_wall_clock_is_found_and_slewing_is_not() -> None:
+    stepped = [0.0] * 5 + [2e9] * 5
+    found = one(clock_jump.RULE, run(extra={"clock.offset_ns": stepped}))
+    assert found.evidence["jump_ms"] == 2000.0
+    assert found.chart is not None
+    slewed = [500_000.0 * at for at in range(10)]
+    assert clock_jump.RULE.judge(run(extra={"clock.offset_ns": slewed})) == Clear()
+    edge = [0.0] * 9 + [9.9e6]
+    assert clock_jump.RULE.judge(run(extra={"clock.offset_ns": edge})) == Clear()
+
+
+def test_a_host_that_slept_measured_nothing() -> None:
+    columns = {"clock.offset_ns": 0, "clock.suspended_ns": [0.0] * 5 + [3e9] * 5}
+    assert one(clock_jump.RULE, run(extra=columns)).effect == "not_valid"  # type: ignore[arg-type]  # mixed values
+
+
+@pytest.mark.parametrize(("stolen", "effect"), [(0.005, None), (0.02, "note"), (0.06, "suspect")])
+def test_stolen_time(stolen: float, effect: str | None) -> None:
+    columns = {"cpu.all.steal_ns": 2e9 * stolen, "cpu.all.idle_ns": 2e9 * (1 - stolen)}
+    answer = clock_jump.RULE.judge(run(extra=dict(columns)))
+    assert (answer[0].effect if isinstance(answer, tuple) else None) == effect
+
+
+def test_without_clocks_nothing_can_be_told_and_other_sources_are_not_asked() -> None:
+    assert isinstance(clock_jump.RULE.judge(run()), CannotTell)
+    assert clock_jump.RULE.judge(run(source="fio")) == NotMine()
+
+
+# same_sequence_again
+
+
+def test_the_same_addresses_again_matter_with_a_cache() -> None:
+    again = {"same_sequence_before": True}
+    assert one(same_sequence_again.RULE, run(**again)).effect == "note"
+    cached = run(**again, declared=Declared(cache_bytes=1 << 30))
+    assert one(same_sequence_again.RULE, cached).effect == "suspect"
+    assert one(same_sequence_again.RULE, run(jobs=(job(direct=False),), **again)).effect == "suspect"
+    assert same_sequence_again.RULE.judge(run(same_sequence_before=False)) == Clear()
+    assert isinstance(same_sequence_again.RULE.judge(run()), CannotTell)
+    in_order = run(jobs=(job(random_percent=0.0),), **again)
+    assert same_sequence_again.RULE.judge(in_order) == NotMine()
+
+
+# All of them
+
+
+def test_rules_are_named_once_and_as_the_shape_has_them() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(RULE_NAMES)
+
+
+def test_no_two_rules_explain_each_other_away() -> None:
+    reasons = {rule.name: set(rule.explained_by) for rule in RULES}
+    for name, direct in reasons.items():
+        seen, waiting = set(), set(direct)
+        while waiting:
+            reason = waiting.pop()
+            assert reason != name
+            seen.add(reason)
+            waiting |= reasons.get(reason, set()) - seen
+
+
+def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
+    def says(name: str, effect: str, *explained_by: str) -> Rule:
+        finding = Finding(effect, 0.9, f"{name}.", {}, "do", layer="a layer")  # type: ignore[arg-type]  # a literal
+        return Rule(name, "?", "test", lambda _: (finding,), explained_by)  # type: ignore[arg-type]  # a literal
+
+    reason = says("throttled", "limited")
+    alone = judge_case(run(), [says("rate_not_reached", "not_valid", "throttled")])
+    together = judge_case(run(), [says("rate_not_reached", "not_valid", "throttled"), reason])
+    assert alone.kind == "not_valid"
+    assert together.kind == "limited"
+    assert [cause.effect for cause in together.causes] == ["limited", "note"]
+
+
+def test_an_honest_run_measures_the_storage() -> None:
+    case = run(
+        [1000.0 + 20 * (at % 3) for at in range(100)],
+        same_sequence_before=False,
+        extra={"engine.run_queue_ns": MS, "engine.on_cpu_ns": 100 * MS, "clock.offset_ns": 0},
+    )
+    verdict = judge_case(case)
+    assert verdict.kind == "measures_storage", verdict.sentences
+    assert [cause for cause in verdict.causes if cause.effect != "note"] == []
