@@ -75,6 +75,34 @@ def pieces(path: Path, schema: pl.Schema) -> Iterator[pl.DataFrame]:
             yield _table(header + data[begin:end], schema, path)
 
 
+class Follower:
+    """Reads a stream while it is written: each time what is whole and was not read before."""
+
+    def __init__(self, path: Path, schema: pl.Schema) -> None:
+        self._path = path
+        self._schema = schema
+        self._header = b""
+        self._at = 0
+
+    def new(self) -> pl.DataFrame:
+        """Return the rows that came since the last time; none when there are none."""
+        if not self._path.exists():
+            return self._schema.to_frame()
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            data = file.read()
+        ends = list(_message_ends(data))
+        begin = 0
+        if not self._header and ends:
+            begin = ends.pop(0)
+            self._header = data[:begin]
+        end = ends[-1] if ends else begin
+        self._at += end
+        if end == begin:
+            return self._schema.to_frame()
+        return _table(self._header + data[begin:end], self._schema, self._path)
+
+
 def _table(messages: bytes, schema: pl.Schema, path: Path) -> pl.DataFrame:
     table = pl.read_ipc_stream(messages + END_OF_STREAM)
     for name, kind in schema.items():
@@ -85,7 +113,7 @@ def _table(messages: bytes, schema: pl.Schema, path: Path) -> pl.DataFrame:
     return table.select(schema.names())
 
 
-def _message_ends(data: mmap.mmap) -> Iterator[int]:
+def _message_ends(data: mmap.mmap | bytes) -> Iterator[int]:
     """Offsets just after each message that is there in full, the schema's first."""
     at, size = 0, len(data)
     while at + 8 <= size:
@@ -99,7 +127,7 @@ def _message_ends(data: mmap.mmap) -> Iterator[int]:
         yield at
 
 
-def _body_bytes(data: mmap.mmap, root_at: int) -> int:
+def _body_bytes(data: mmap.mmap | bytes, root_at: int) -> int:
     """Read `bodyLength` of the flatbuffer table `Message`; a field left out is 0."""
     table_at = root_at + int(struct.unpack_from("<I", data, root_at)[0])
     vtable_at = table_at - int(struct.unpack_from("<i", data, table_at)[0])

@@ -21,8 +21,11 @@ from loadstone.formats.recognise import Language
 from loadstone.study.run import StudyAsked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadstone.cli.manner import Manner
-    from loadstone.study.controller import Controller
+    from loadstone.session import Progress
+    from loadstone.study.controller import Controller, Next
     from loadstone.workload.model import Note
 
 FORMAT: Final = 1
@@ -42,6 +45,8 @@ class RunList:
     inputs: dict[str, bytes]
     notes: list[Note]
     settings: dict[str, Any] = field(default_factory=dict)
+    watch: Callable[[Next], Progress | None] | None = None
+    """Who shows a run while it runs, when the language has a way of its own."""
 
 
 def read(word: str, load: Load) -> RunList | None:
@@ -72,7 +77,13 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner)
         settings=found.settings,
         notes=[note.model_dump(mode="json") for note in found.notes],
     )
-    return study.execute(found.controller, asked, manner, lambda wanted: resolution(wanted.workload, load))
+    return study.execute(
+        found.controller,
+        asked,
+        manner,
+        lambda wanted: resolution(wanted.workload, load),
+        watch=found.watch,
+    )
 
 
 def show(found: RunList, load: Load, *, json: bool) -> int:

@@ -49,13 +49,18 @@ def execute(
     manner: Manner,
     resolve: Callable[[Next], Resolution],
     closing: Callable[[], list[Any]] | None = None,
+    *,
+    watch: Callable[[Next], Progress | None] | None = None,
 ) -> int:
-    """Run a study, print its result and return the exit code. `closing`: notes of its end."""
+    """Run a study, print its result and return the exit code.
+
+    `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table.
+    """
     for wanted in controller.known():
         commands.check(wanted.workload)
     hooks = Hooks(
         resolve,
-        progress=_Shown(live=manner.progress),
+        progress=_Shown(live=manner.progress, watch=watch),
         before=commands.before,
         after=commands.after,
         result=_result,
@@ -104,11 +109,15 @@ def _tell(outcome: StudyOutcome, manner: Manner) -> int:
 class _Shown:
     """A line for each run on standard error, and on a terminal the run while it runs."""
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, live: bool, watch: Callable[[Next], Progress | None] | None) -> None:
         self._live = live
+        self._watch = watch
 
     def begin(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
-        """Show a run while it runs, on a terminal."""
+        """Show a run while it runs; the usual table on a terminal only."""
+        watched = self._watch(wanted) if self._live and self._watch is not None else None
+        if watched is not None:
+            return watched
         shown = finish.live(wanted=self._live)
         if shown is not None:
             talk.say(f"{_of(number, expected)} {wanted.name}")

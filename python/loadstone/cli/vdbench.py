@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import seconds, source
 from loadstone.cli.runlist import RunList, refuse
+from loadstone.cli.vdbench_live import watch
 from loadstone.errors import InputError, Where
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
@@ -59,6 +60,7 @@ def read(word: str, load: Load) -> RunList:
         lines=[run_line(facts, "Simulating") for facts in said],
         inputs=dict(file.sources),
         notes=list(file.notes),
+        watch=watch,
     )
 
 

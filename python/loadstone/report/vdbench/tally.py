@@ -227,30 +227,15 @@ class Counted:
 
     def _fill(self, parts: Sequence[Part]) -> None:
         """Give parts their intervals."""
-        window_ns = self.interval_s * SECOND_NS
-        rows = self.measurement.samples.with_columns(
-            ((pl.col("start_ns") + pl.col("end_ns")) // 2 // window_ns).cast(pl.Int64).alias("window")
-        )
+        rows = windowed(self.measurement.samples, self.interval_s * SECOND_NS)
         asked = (int(self.facts["elapsed"]) + int(self.facts["warmup"])) // self.interval_s
         last = int(str(rows["window"].max())) if rows.height else -1
         # What ends after the time is up belongs to the last interval, as in vdbench.
         count = min(last + 1, asked) if asked else last + 1
         rows = rows.with_columns(pl.col("window").clip(upper_bound=max(count - 1, 0)))
-        lengths_s = self._lengths_s(rows, count)
+        lengths = lengths_s(rows, count)
         for part in parts:
-            mine = rows.filter(pl.col("cell").is_in(list(part.cells)))
-            part.intervals = [
-                Tally(lengths_s[at], reads, writes)
-                for at, (reads, writes) in enumerate(
-                    zip(_one_way(mine, READ, count), _one_way(mine, WRITE, count), strict=True)
-                )
-            ]
-
-    @staticmethod
-    def _lengths_s(rows: pl.DataFrame, count: int) -> list[float]:
-        bounds = rows.group_by("window").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
-        found = {int(at): (end - start) / SECOND_NS for at, start, end in bounds.iter_rows()}
-        return [found.get(at, 0.0) for at in range(count)]
+            part.intervals = tallies(rows.filter(pl.col("cell").is_in(list(part.cells))), lengths)
 
     def histogram(self, part: Part, op: int) -> Histogram:
         """Return the response times of reads or writes that count."""
@@ -282,6 +267,26 @@ class Counted:
         """Wall clock of the first I/O; None when it came to none."""
         start = self.bundle.event("start")
         return int(start["unix_ns"]) if start else None
+
+
+def tallies(rows: pl.DataFrame, lengths_s: Sequence[float]) -> list[Tally]:
+    """Return the tally of each window from 0 on; `rows` are samples with a column `window`."""
+    count = len(lengths_s)
+    reads, writes = _one_way(rows, READ, count), _one_way(rows, WRITE, count)
+    return [Tally(length_s, reads[at], writes[at]) for at, length_s in enumerate(lengths_s)]
+
+
+def windowed(rows: pl.DataFrame, window_ns: int) -> pl.DataFrame:
+    """Add `window`, the number from 0 of the interval in which the middle of a row lies."""
+    middle = (pl.col("start_ns") + pl.col("end_ns")) // 2
+    return rows.with_columns((middle // window_ns).cast(pl.Int64).alias("window"))
+
+
+def lengths_s(rows: pl.DataFrame, count: int) -> list[float]:
+    """Return how many seconds of each window the samples cover."""
+    bounds = rows.group_by("window").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+    found = {int(at): (end - start) / SECOND_NS for at, start, end in bounds.iter_rows()}
+    return [found.get(at, 0.0) for at in range(count)]
 
 
 def _one_way(rows: pl.DataFrame, op: int, count: int) -> list[OneWay]:
