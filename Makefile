@@ -57,6 +57,7 @@ fuzz: build
 	$(BIN)/python tests/fuzz/fuzz_jobfile.py --minutes $(MINUTES)
 	$(BIN)/python tests/fuzz/fuzz_plan.py --minutes $(MINUTES)
 	$(BIN)/python tests/fuzz/fuzz_icf.py --minutes $(MINUTES)
+	$(BIN)/python tests/fuzz/fuzz_results.py --minutes $(MINUTES)
 
 docs: build
 	$(ENGINE) schema plan > contract/plan.schema.json

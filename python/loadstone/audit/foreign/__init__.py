@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.audit.foreign import published, published_cases, reader
+from loadstone.audit.foreign import (
+    diskspd,
+    fio_json,
+    fio_normal,
+    fio_terse,
+    iometer,
+    published,
+    published_cases,
+    reader,
+    vdbench,
+)
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
@@ -16,6 +26,12 @@ if TYPE_CHECKING:
     from loadstone.audit.foreign.reader import Reader, Results
 
 READERS: Final[tuple[Reader, ...]] = (
+    reader.Reader("fio JSON", fio_json.recognises, fio_json.read),
+    reader.Reader("fio terse", fio_terse.recognises, fio_terse.read),
+    reader.Reader("fio text", fio_normal.recognises, fio_normal.read),
+    reader.Reader("vdbench's output directories", vdbench.recognises, vdbench.read),
+    reader.Reader("Iometer's CSV", iometer.recognises, iometer.read),
+    reader.Reader("DISKSPD's XML", diskspd.recognises, diskspd.read),
     reader.Reader("published figures (TOML)", published.recognises, published_cases.read),
 )
 """The first that recognises a file reads it."""

@@ -29,9 +29,10 @@ def _judge(case: Case) -> Answer:
     ordered = [job for job in case.jobs if (job.random_percent or 0.0) <= SEQUENTIAL_PERCENT]
     if not ordered:
         return Clear()
-    if any(not job.ranges for job in ordered if (job.clones or 1) > 1):
+    unknown = [job for job in ordered if not job.ranges and (job.clones or 1) > 1]
+    if any(job.clones_share is None for job in unknown):
         return CannotTell("where the clones of the jobs work")
-    findings = [
+    findings = [_unsized(job) for job in unknown if job.clones_share] + [
         finding
         for reads in (True, False)
         if (finding := _shared([job for job in ordered if _reads(job) == reads], reads=reads)) is not None
@@ -78,6 +79,24 @@ def _shared(jobs: list[Asked], *, reads: bool) -> Finding | None:
         },
         advice="give every clone a part of its own (offset_increment, or one file for each)",
         job=jobs[0].job if len(jobs) == 1 else None,
+    )
+
+
+def _unsized(job: Asked) -> Finding:
+    """Tell clones that share a part of which nobody knows how large it is."""
+    clones = job.clones or 1
+    reads, buffered = _reads(job), job.direct is False
+    who = "the page cache" if buffered and reads else "a cache on the way"
+    return Finding(
+        effect="not_valid" if buffered and reads else "suspect",
+        confidence=0.9,
+        text=(
+            f"{clones} clones {'read' if reads else 'write'} the same blocks in order, so each is asked "
+            f"for {clones} times: {who} " + ("answers all but the first." if reads else "may join them.")
+        ),
+        evidence={"clones": clones, "asked_for_each_block_factor": clones},
+        advice="give every clone a part of its own (offset_increment, or one file for each)",
+        job=job.job,
     )
 
 

@@ -1,0 +1,266 @@
+"""fio's JSON and JSON+ output as Cases: one for each group of jobs that ran together.
+
+Knows the fields of fio 2 and 3 and what group_reporting hides. Judges nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.audit import case as shape
+from loadstone.audit.foreign import fio_case, fio_options, reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+MARK: Final = b'"fio version"'
+SECTOR_BYTES: Final = 512
+
+
+def recognises(_: Path, head: bytes) -> bool:
+    """Tell fio's JSON by its first key."""
+    return MARK in head and b"{" in head
+
+
+def read(path: Path) -> reader.Results:
+    """Read a file; of several documents in it (`--status-interval`) the last one."""
+    root = _document(path)
+    entries = root.get("jobs") or root.get("client_stats")
+    if not isinstance(entries, list) or not entries:
+        raise reader.wrong(path, "has no list of jobs", hint="fio was stopped before it wrote results")
+    clients = [one for one in entries if isinstance(one, dict) and one.get("jobname") != "All clients"]
+    if not clients:
+        raise reader.wrong(path, "jobs: expected a list of objects")
+    return _results(root, [_Entry.of(one, _texts(root.get("global options"))) for one in clients])
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Find the last JSON object of a file: fio writes messages between them."""
+    text, decoder, found = reader.text(path), json.JSONDecoder(), None
+    at, problem = text.find("{"), "there is no object in it"
+    while at >= 0:
+        try:
+            one, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            problem, end = str(error), at + 1
+            following = text.find("\n{", end)
+            at = following + 1 if following >= 0 else -1
+            continue
+        if isinstance(one, dict) and "fio version" in one:
+            found = one
+        at = text.find("{", end)
+    if found is None:
+        raise reader.wrong(path, f"is not a whole document of fio: {problem}")
+    return found
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """Return options as text; anything else is not known."""
+    if not isinstance(value, dict):
+        return {}
+    return {str(key): one for key, one in value.items() if isinstance(one, str)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of `jobs`, and what only JSON says of it."""
+
+    job: fio_case.Job
+    group: int
+    options: dict[str, str] | None
+    general: dict[str, str]
+    threads: int | None
+    """Threads it stands for, by the sum of their runtimes."""
+    start_ms: float | None
+
+    @classmethod
+    def of(cls, job: dict[str, Any], general: dict[str, str]) -> _Entry:
+        """Read an entry."""
+        told = job.get("job options")
+        sections = {op: section for op in fio_case.OPS if isinstance(section := job.get(op), dict)}
+        mixed = job.get("mixed")
+        every = [*sections.values(), mixed if isinstance(mixed, dict) else {}]
+        runtime = max((reader.number(section.get("runtime")) or 0.0 for section in every), default=0.0)
+        whole = reader.positive(job.get("job_runtime"))
+        threads = max(1, round(whole / runtime)) if whole and runtime else None
+        cpu = [reader.number(job.get(key)) for key in ("usr_cpu", "sys_cpu")]
+        known = [one for one in cpu if one is not None]
+        return cls(
+            job=fio_case.Job(
+                name=str(job.get("jobname") or "job"),
+                ops={op: found for op, one in sections.items() if (found := _measured(one)) is not None},
+                mixed=_measured(mixed) if isinstance(mixed, dict) else None,
+                seconds=runtime / 1e3,
+                cpu_percent=sum(known) * (threads or 1) if known else None,
+                error=reader.whole(job.get("error")) or 0,
+            ),
+            group=reader.whole(job.get("groupid")) or 0,
+            options=_texts(told) if isinstance(told, dict) else None,
+            general=general,
+            threads=threads,
+            start_ms=reader.positive(job.get("job_start")),
+        )
+
+    @property
+    def numjobs(self) -> int | None:
+        """Clones asked for, None where no options were recorded."""
+        if self.options is None:
+            return None
+        return reader.whole((self.general | self.options).get("numjobs", "1")) or 1
+
+
+def _measured(section: dict[str, Any]) -> shape.Measured | None:
+    """Read one direction; None when it did nothing."""
+    ios = reader.whole(section.get("total_ios"))
+    latency = _latency(section)
+    iops = reader.number(section.get("iops"))
+    if not ios and not iops:
+        return None
+    # fio 2 had no io_kbytes, and counted io_bytes in KiB.
+    moved = reader.number(section.get("io_bytes"))
+    if moved is not None and "io_kbytes" not in section:
+        moved *= 1024
+    rate = reader.number(section.get("bw_bytes"))
+    kib_per_s = reader.number(section.get("bw"))
+    if rate is None and kib_per_s is not None:
+        rate = kib_per_s * 1024
+    return shape.Measured(
+        operations=ios,
+        bytes=None if moved is None else int(moved),
+        iops=reader.figure(iops),
+        bandwidth=reader.figure(rate),
+        latency=latency,
+    )
+
+
+def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
+    """Read total latency, and the percentiles that fio keeps of the time after submission."""
+    for key, scale in (("lat_ns", 1.0), ("lat", 1000.0)):
+        told = section.get(key)
+        mean = reader.positive(told.get("mean")) if isinstance(told, dict) else None
+        if isinstance(told, dict) and mean is not None:
+            figures = {name: reader.number(told.get(name)) for name in ("min", "max", "stddev")}
+            after = section.get("clat_ns" if scale == 1.0 else "clat")
+            return shape.LatencyFigures(
+                mean_ns=mean * scale,
+                kind="lat",
+                count=reader.whole(told.get("N")),
+                min_ns=_scaled(figures["min"], scale),
+                max_ns=_scaled(figures["max"], scale),
+                stddev_ns=_scaled(figures["stddev"], scale),
+                percentiles_ns=_percentiles(told, scale) or _percentiles(after, scale),
+            )
+    return None
+
+
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def _percentiles(told: Any, scale: float) -> dict[float, float]:
+    table = told.get("percentile") if isinstance(told, dict) else None
+    if not isinstance(table, dict):
+        return {}
+    found = {reader.number(key): reader.positive(value) for key, value in table.items()}
+    return {key: value * scale for key, value in found.items() if key is not None and value is not None}
+
+
+def _results(root: dict[str, Any], entries: list[_Entry]) -> reader.Results:
+    groups: dict[int, list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        groups[entry.group].append(entry)
+    phases = _together(list(groups.values()))
+    notes: list[str] = []
+    cases = [_case(phase, notes) for phase in phases]
+    disks = root.get("disk_util")
+    if len(cases) == 1 and isinstance(disks, list):
+        cases = [_with_traffic(cases[0], disks)]
+    version = str(root.get("fio version", "fio"))[:32]
+    told = tuple(dict.fromkeys(notes))
+    return reader.Results(f"fio JSON ({version})", reader.with_siblings(cases), notes=told)
+
+
+def _together(groups: list[list[_Entry]]) -> list[list[_Entry]]:
+    """Join groups that ran at the same time (new_group), where fio tells when jobs started."""
+    phases: list[list[_Entry]] = []
+    for group in groups:
+        before = phases[-1] if phases else []
+        starts = [entry.start_ms for entry in group]
+        ends = [entry.start_ms + 1e3 * entry.job.seconds for entry in before if entry.start_ms is not None]
+        known = [start for start in starts if start is not None]
+        if ends and len(known) == len(starts) and min(known) < max(ends) - 100:
+            before.extend(group)
+        else:
+            phases.append(list(group))
+    return phases
+
+
+def _case(entries: Sequence[_Entry], notes: list[str]) -> shape.Case:
+    jobs: dict[tuple[str, int], list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        jobs[entry.job.name, entry.group].append(entry)
+    asked = tuple(_asked(clones, notes) for clones in jobs.values())
+    return fio_case.case([entry.job for entry in entries], asked, notes)
+
+
+def _asked(clones: list[_Entry], notes: list[str]) -> shape.Asked:
+    """Return what a job asked for; what group_reporting left of several jobs is told by their defaults."""
+    first = clones[0]
+    if first.options is None:
+        return shape.Asked(job=first.job.name, clones=len(clones) if len(clones) > 1 else first.threads)
+    numjobs = first.numjobs or 1
+    threads = len(clones) if len(clones) > 1 else first.threads or numjobs
+    options = first.general | first.options
+    hidden = len(clones) == 1 and threads != numjobs and not numjobs * 0.95 < threads < numjobs * 1.05
+    if not hidden:
+        return fio_options.asked(first.job.name, options, max(numjobs, len(clones)))
+    notes.append(
+        f"{first.job.name} stands for {threads} clones of several jobs (group_reporting): only what all jobs "
+        "have in common is known of them"
+    )
+    return _common(first, threads)
+
+
+def _common(entry: _Entry, threads: int) -> shape.Asked:
+    """Return what the options of all jobs say, and the directions that were measured."""
+    # The options of one job are recorded: where it goes its own way, others may, too.
+    general = {name: value for name, value in entry.general.items() if name not in (entry.options or {})}
+    told = fio_options.asked(f"{entry.job.name} and others", general, threads)
+    return shape.Asked(
+        job=told.job,
+        clones=threads,
+        iodepth=told.iodepth if "iodepth" in general or told.backend in fio_options.SYNCHRONOUS else None,
+        read_percent=fio_case.read_percent(set(entry.job.ops)),
+        random_percent=told.random_percent if {"rw", "readwrite"} & general.keys() else None,
+        block_bytes=told.block_bytes if {"bs", "blocksize"} & general.keys() else {},
+        direct=told.direct if {"direct", "buffered"} & general.keys() else None,
+        backend=told.backend if "ioengine" in general else None,
+        runtime_s=told.runtime_s,
+        ramp_s=told.ramp_s,
+    )
+
+
+def _with_traffic(case: shape.Case, disks: list[Any]) -> shape.Case:
+    """Add what the disks under the files moved; only newer versions of fio count their sectors."""
+    told = [one for one in disks if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    top = [one for one in told if "aggr_read_ios" in one] or told
+    moved: dict[shape.Op, shape.Moved] = {}
+    for op in ("read", "write"):
+        ios = [reader.number(one.get(f"{op}_ios")) for one in top]
+        sectors = [reader.number(one.get(f"{op}_sectors")) for one in top]
+        if not top or None in ios or (None in sectors and any(ios)):
+            return case
+        moved[op] = shape.Moved(
+            sum(one or 0.0 for one in ios), SECTOR_BYTES * sum(one or 0.0 for one in sectors)
+        )
+    asked = {
+        op: shape.Moved(float(one.operations or 0), float(one.bytes or 0)) for op, one in case.ops.items()
+    }
+    traffic = shape.Traffic(
+        carriers=tuple(str(one["name"]) for one in top), seconds=case.seconds or 0.0, asked=asked, moved=moved
+    )
+    return replace(case, traffic=traffic)

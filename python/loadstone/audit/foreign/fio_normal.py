@@ -1,0 +1,234 @@
+"""fio's output for people as Cases: one for each group.
+
+Knows the lines of fio 3: what each job was to do, each direction's rate and latency, CPU, issued
+I/Os and disks. Numbers there are rounded to three digits. Options that are not in the line of a
+job (direct, size, offsets) are not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit import case as shape
+from loadstone.audit.foreign import fio_case, reader
+from loadstone.audit.foreign.fio_options import SYNCHRONOUS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+RECOGNISED: Final = re.compile(rb"(?m)^\S.*: \(groupid=\d+, jobs=\d+\): err=")
+ASKED: Final = re.compile(
+    r"^(?P<name>.+): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+),.*?\(R\) (?P<read>\S+?), \(W\) (?P<write>\S+?), "
+    r".*ioengine=(?P<engine>[\w:./-]+), iodepth=(?P<depth>\d+)"
+)
+JOB: Final = re.compile(
+    r"^(?P<name>.+): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err= ?(?P<error>\d+)"
+)
+DIRECTION: Final = re.compile(
+    r"^\s+(?P<op>read|write|trim)\s*: IOPS=(?P<iops>[\d.]+[kMG]?), BW=(?P<bw>[\d.]+)(?P<unit>[KMGT]?i?B)/s "
+    r".*?\((?P<io>[\d.]+)(?P<io_unit>[KMGT]?i?B)/(?P<ms>\d+)msec\)"
+)
+LATENCY: Final = re.compile(
+    r"^\s+(?P<kind>slat|clat|lat) \((?P<unit>nsec|usec|msec)\): min= ?(?P<min>[\d.]+[kMG]?), "
+    r"max= ?(?P<max>[\d.]+[kMG]?), avg= ?(?P<avg>[\d.]+[kMG]?), stdev= ?(?P<stdev>[\d.]+[kMG]?)"
+)
+PERCENTILES: Final = re.compile(r"^\s+(?:clat|lat) percentiles \((?P<unit>nsec|usec|msec)\):")
+PERCENTILE: Final = re.compile(r"([\d.]+)th=\[ *([\d.]+[kMG]?)\]")
+CPU: Final = re.compile(r"^\s+cpu\s+: usr=(?P<usr>[\d.]+)%, sys=(?P<sys>[\d.]+)%")
+ISSUED: Final = re.compile(r"^\s+issued rwts?: total=(\d+),(\d+),(\d+)")
+UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
+LETTERS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def recognises(_: Path, head: bytes) -> bool:
+    """Tell fio's output for people by the line that starts a job's results."""
+    return RECOGNISED.search(head) is not None
+
+
+@dataclass(slots=True)
+class _Direction:
+    iops: float
+    bytes_per_s: float
+    moved_bytes: float
+    seconds: float
+    latencies: dict[str, shape.LatencyFigures] = field(default_factory=dict)
+    percentiles_ns: dict[float, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Job:
+    name: str
+    group: str
+    jobs: int
+    error: int
+    ops: dict[shape.Op, _Direction] = field(default_factory=dict)
+    issued: dict[shape.Op, int] = field(default_factory=dict)
+    cpu_percent: float | None = None
+
+
+def read(path: Path) -> reader.Results:
+    """Read a file. Raises InputError when there is no job in it."""
+    asked: dict[tuple[str, str], re.Match[str]] = {}
+    jobs: list[_Job] = []
+    state = _State()
+    version = "fio"
+    for line in reader.text(path).splitlines():
+        if (match := ASKED.match(line)) is not None:
+            asked[match["group"], match["name"]] = match
+        elif re.fullmatch(r"fio-\S+", line):
+            version = line[:32]
+        elif (match := JOB.match(line)) is not None:
+            jobs.append(_Job(match["name"], match["group"], int(match["jobs"]), int(match["error"])))
+            state = _State()
+        elif jobs:
+            _line(line, jobs[-1], state)
+    if not jobs:
+        raise reader.wrong(path, "has no results of a job")
+    groups: dict[str, list[_Job]] = defaultdict(list)
+    for job in jobs:
+        groups[job.group].append(job)
+    notes = ["numbers are rounded to three digits; direct, size and offsets are not in this output"]
+    cases = [_case(group, asked, notes) for group in groups.values()]
+    return reader.Results(f"fio text ({version})", reader.with_siblings(cases), notes=tuple(notes))
+
+
+@dataclass(slots=True)
+class _State:
+    """Where in a job's results a line stands."""
+
+    op: _Direction | None = None
+    percentile_ns: float | None = None
+
+
+def _line(line: str, job: _Job, state: _State) -> None:
+    if (match := DIRECTION.match(line)) is not None:
+        op = next(one for one in fio_case.OPS if one == match["op"])
+        state.op = job.ops[op] = _Direction(
+            _scaled(match["iops"]),
+            _bytes(match["bw"], match["unit"]),
+            _bytes(match["io"], match["io_unit"]),
+            int(match["ms"][:12]) / 1e3,
+        )
+        state.percentile_ns = None
+    elif (match := LATENCY.match(line)) is not None and state.op is not None:
+        unit = UNIT_NS[match["unit"]]
+        state.op.latencies[match["kind"]] = shape.LatencyFigures(
+            mean_ns=_scaled(match["avg"]) * unit,
+            kind="clat" if match["kind"] == "clat" else "lat",
+            min_ns=_scaled(match["min"]) * unit,
+            max_ns=_scaled(match["max"]) * unit,
+            stddev_ns=_scaled(match["stdev"]) * unit,
+        )
+    elif (match := PERCENTILES.match(line)) is not None:
+        state.percentile_ns = UNIT_NS[match["unit"]]
+    elif line.lstrip().startswith("|") and state.op is not None and state.percentile_ns is not None:
+        for percent, value in PERCENTILE.findall(line):
+            known = reader.number(percent)
+            if known is not None:
+                state.op.percentiles_ns[known] = _scaled(value) * state.percentile_ns
+    elif (match := CPU.match(line)) is not None:
+        job.cpu_percent = (float(match["usr"]) + float(match["sys"])) * job.jobs
+    elif (match := ISSUED.match(line)) is not None:
+        job.issued = {op: int(count[:18]) for op, count in zip(fio_case.OPS, match.groups(), strict=True)}
+
+
+def _scaled(text: str) -> float:
+    letter = text[-1] if text[-1] in "kMG" else ""
+    return (reader.number(text.removesuffix(letter)) or 0.0) * LETTERS[letter]
+
+
+def _bytes(text: str, unit: str) -> float:
+    base = 1024 if "i" in unit else 1000
+    power = {"K": 1, "k": 1, "M": 2, "G": 3, "T": 4}.get(unit[:1], 0)
+    return float((reader.number(text) or 0.0) * base**power)
+
+
+def _measured(direction: _Direction, issued: int | None) -> shape.Measured:
+    told = direction.latencies.get("lat") or direction.latencies.get("clat")
+    latency = None
+    if told is not None:
+        latency = shape.LatencyFigures(
+            mean_ns=told.mean_ns,
+            kind=told.kind,
+            count=issued,
+            min_ns=told.min_ns,
+            max_ns=told.max_ns,
+            stddev_ns=told.stddev_ns,
+            percentiles_ns=direction.percentiles_ns,
+        )
+    return shape.Measured(
+        operations=issued if issued is not None else round(direction.iops * direction.seconds),
+        bytes=int(direction.moved_bytes),
+        iops=shape.Figure(direction.iops),
+        bandwidth=shape.Figure(direction.bytes_per_s),
+        latency=latency,
+    )
+
+
+def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: list[str]) -> shape.Case:
+    told = [
+        fio_case.Job(
+            name=job.name,
+            ops={op: _measured(direction, job.issued.get(op)) for op, direction in job.ops.items()},
+            seconds=max((direction.seconds for direction in job.ops.values()), default=0.0),
+            cpu_percent=job.cpu_percent,
+            error=job.error,
+        )
+        for job in jobs
+    ]
+    lines = {name: match for (group, name), match in asked.items() if group == jobs[0].group}
+    clones: dict[str, int] = defaultdict(int)
+    for job in jobs:
+        clones[job.name] += job.jobs
+    hidden = lines.keys() - clones.keys()
+    if hidden:
+        notes.append(f"{jobs[0].name} stands for {len(lines)} jobs (group_reporting)")
+        return fio_case.case(
+            told, (_asked(f"{jobs[0].name} and others", sum(clones.values()), lines),), notes
+        )
+    every = tuple(
+        _asked(name, count, {name: lines[name]} if name in lines else {}) for name, count in clones.items()
+    )
+    return fio_case.case(told, every, notes)
+
+
+def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.Asked:
+    """Return what the lines of jobs have in common."""
+    depths = {1 if line["engine"] in SYNCHRONOUS else int(line["depth"][:9]) for line in lines.values()}
+    percents = {_read_percent(line["rw"]) for line in lines.values()}
+    percent = percents.pop() if len(percents) == 1 else None
+    scattered = {100.0 if line["rw"].startswith("rand") else 0.0 for line in lines.values()}
+    engines = {line["engine"] for line in lines.values()}
+    sizes = {(line["read"], line["write"]) for line in lines.values()}
+    read, write = (_sizes(text) for text in sizes.pop()) if len(sizes) == 1 else ({}, {})
+    both = read if read == write else {}
+    return shape.Asked(
+        job=name,
+        clones=clones,
+        iodepth=depths.pop() if len(depths) == 1 else None,
+        read_percent=percent,
+        random_percent=scattered.pop() if len(scattered) == 1 else None,
+        block_bytes={100.0: read, 0.0: write}.get(-1.0 if percent is None else percent, both),
+        read_block_bytes=read if percent else {},
+        write_block_bytes=write if percent is not None and percent < 100 else {},
+        backend=engines.pop() if len(engines) == 1 else None,
+    )
+
+
+def _read_percent(kind: str) -> float | None:
+    if "trim" in kind or kind in ("rw", "readwrite", "randrw"):
+        return None
+    return 0.0 if kind.endswith("write") else 100.0
+
+
+def _sizes(text: str) -> dict[int, float]:
+    """Read `4096B-4096B` or `64.0KiB-64.0KiB`; a range of sizes is not told apart further."""
+    match = re.fullmatch(r"([\d.]+)([KMG]?i?B)-([\d.]+)([KMG]?i?B)", text)
+    if match is None or match[1] != match[3] or match[2] != match[4]:
+        return {}
+    size = int(_bytes(match[1], match[2]))
+    return {size: 1.0} if size else {}

@@ -1,0 +1,190 @@
+"""What fio's own record of a job's options says was asked for.
+
+Knows the few options that matter to a judgement and fio's defaults for them; their values are read
+by the reader of job files. A value that cannot be read is not known: fio ran it all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from loadstone.audit.case import Asked, Payload, Range, Target
+from loadstone.errors import LoadstoneError, Where
+from loadstone.formats.fio.numbers import Reading
+from loadstone.formats.fio.table import BY_NAME
+from loadstone.workload.model import FixedSize, SizeRange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.workload.model import Amount, BlockSizes
+
+DEFAULT_BLOCK_BYTES: Final = 4096
+DEFAULT_MIX_PERCENT: Final = 50
+SYNCHRONOUS: Final = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
+MAX_STEPS: Final = 64
+
+
+def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
+    """Return what a job asked for, fio's defaults in place of what it did not say."""
+    fields = _fields(options)
+    kind = (options.get("rw") or options.get("readwrite") or "read").partition(":")[0].strip()
+    read_percent = _read_percent(kind, fields)
+    engine = (options.get("ioengine") or "psync").strip()
+    targets, ranges, size, shared = _places(name, fields, clones)
+    sizes = [_sizes(fields, direction) for direction in (0, 1)]
+    return Asked(
+        job=name,
+        clones=clones,
+        iodepth=1 if engine in SYNCHRONOUS else fields.get("iodepth", 1),
+        read_percent=read_percent,
+        random_percent=_random_percent(kind, fields),
+        block_bytes=_mixed(sizes, read_percent),
+        read_block_bytes=sizes[0] if read_percent else {},
+        write_block_bytes=sizes[1] if read_percent is not None and read_percent < 100 else {},
+        direct=bool(fields.get("direct", False)),
+        synchronous=fields.get("sync") in ("sync", "dsync") or fields.get("fsync_every") == 1,
+        end_fsync=bool(fields.get("end_fsync", False)),
+        backend=engine,
+        rate_iops=_rate(fields.get("rate_iops"), clones),
+        rate_bytes_per_s=_rate(fields.get("rate_bytes"), clones),
+        targets=targets,
+        ranges=ranges,
+        clones_share=shared,
+        size_bytes=size,
+        payload=_payload(fields) if read_percent is not None and read_percent < 100 else None,
+        runtime_s=_seconds(fields.get("runtime_ns")),
+        ramp_s=_seconds(fields.get("ramp_ns")) or 0.0,
+    )
+
+
+def targets(jobs: Sequence[Asked]) -> tuple[Target, ...]:
+    """Return the targets of jobs: what lies in /dev is a device."""
+    named = dict.fromkeys(target for job in jobs for target in job.targets)
+    return tuple(Target(path, kind=_kind(path)) for path in named)
+
+
+def _kind(path: str) -> Literal["file", "block", "char"]:
+    if path in ("/dev/null", "/dev/zero", "/dev/full"):
+        return "char"
+    in_memory = path.startswith("/dev/shm/")  # noqa: S108 - a name in a result, not a file of ours
+    return "block" if path.startswith("/dev/") and not in_memory else "file"
+
+
+def _fields(options: Mapping[str, str]) -> dict[str, Any]:
+    """Read options as the job-file reader does, and leave out what it cannot read."""
+    found: dict[str, Any] = {}
+    reading = Reading(Where("fio"))
+    for name, value in options.items():
+        option = BY_NAME.get(name)
+        if option is None or option.read is None or option.verdict != "honoured":
+            continue
+        try:
+            found |= option.read(value or None, reading, found)
+        except LoadstoneError:
+            continue
+    return found
+
+
+def _read_percent(kind: str, fields: Mapping[str, Any]) -> float | None:
+    if "trim" in kind:
+        return None
+    if kind in ("rw", "readwrite", "randrw"):
+        return float(fields.get("rwmix_read_percent", DEFAULT_MIX_PERCENT))
+    return 0.0 if kind.endswith("write") else 100.0
+
+
+def _random_percent(kind: str, fields: Mapping[str, Any]) -> float:
+    if not kind.startswith("rand"):
+        return 0.0
+    told = [value for value in fields.get("percentage_random", ()) if value is not None]
+    return float(told[0]) if told else 100.0
+
+
+def _sizes(fields: Mapping[str, Any], direction: int) -> dict[int, float]:
+    for name in ("bssplit", "bsrange", "bs"):
+        sizes = fields.get(name, (None, None, None))[direction]
+        if sizes is not None:
+            return _shares(sizes)
+    return {DEFAULT_BLOCK_BYTES: 1.0}
+
+
+def _shares(sizes: BlockSizes) -> dict[int, float]:
+    if isinstance(sizes, FixedSize):
+        return {sizes.bytes: 1.0}
+    if isinstance(sizes, SizeRange):
+        told = range(sizes.min_bytes, sizes.max_bytes + 1, max(1, sizes.min_bytes))[:MAX_STEPS]
+        return dict.fromkeys(told, 1 / len(told)) if told else {}
+    known = [entry.percent for entry in sizes.entries if entry.percent is not None]
+    blank = len(sizes.entries) - len(known)
+    rest = max(0.0, 100 - sum(known)) / blank if blank else 0.0
+    found: dict[int, float] = {}
+    for entry in sizes.entries:
+        share = (entry.percent if entry.percent is not None else rest) / 100
+        found[entry.bytes] = found.get(entry.bytes, 0.0) + share
+    return found
+
+
+def _mixed(sizes: list[dict[int, float]], read_percent: float | None) -> dict[int, float]:
+    if read_percent is None:
+        return sizes[1]
+    found: dict[int, float] = {}
+    for told, share in zip(sizes, (read_percent / 100, 1 - read_percent / 100), strict=True):
+        for size, part in told.items() if share else ():
+            found[size] = found.get(size, 0.0) + part * share
+    return found
+
+
+def _rate(told: Any, clones: int | None) -> float | None:
+    """Return the rate of all clones together."""
+    rates = [float(one) for one in told or () if one]
+    return sum(rates[:1]) * (clones or 1) if rates else None
+
+
+def _seconds(value_ns: Any) -> float | None:
+    return value_ns / 1e9 if value_ns else None
+
+
+def _payload(fields: Mapping[str, Any]) -> Payload:
+    kind: Any = "random"
+    if fields.get("zero_buffers"):
+        kind = "zero"
+    elif fields.get("buffer_pattern"):
+        kind = "pattern"
+    scrambled = fields.get("scramble_buffers", True)
+    return Payload(
+        kind=kind,
+        repeats=not (fields.get("refill_buffers") or (scrambled and kind == "random")),
+        compress_percent=fields.get("compress_percent"),
+        dedupe_percent=fields.get("dedupe_percent"),
+    )
+
+
+def _bytes(amount: Amount | None) -> int | None:
+    return None if amount is None else amount.bytes
+
+
+def _places(
+    name: str, fields: Mapping[str, Any], clones: int | None
+) -> tuple[tuple[str, ...], tuple[tuple[Range, ...], ...], int | None, bool | None]:
+    """Return targets, where each clone works, the whole working set, and whether clones share it.
+
+    Named files are shared by all clones; files that fio names itself are one for each clone.
+    """
+    named = tuple(str(one["path"]) for one in fields.get("targets", ()))
+    size, count = _bytes(fields.get("size")), clones or 1
+    if not named:
+        targets = tuple(f"{name}.{clone}.0" for clone in range(count))
+        own = tuple((Range(target, 0, size),) for target in targets) if size else ()
+        return targets, own, size * count if size else None, False
+    step, start = fields.get("offset_increment"), _bytes(fields.get("offset")) or 0
+    apart = _bytes(step)
+    together = step is None or apart == 0
+    if size is None or (step is not None and apart is None):
+        return named, (), None, together if count > 1 else None
+    each = size // len(named)
+    ranges = tuple(
+        tuple(Range(target, start + clone * (apart or 0), each) for target in named) for clone in range(count)
+    )
+    whole = size if together else min(size, apart or 0) * (count - 1) + size
+    return named, ranges, whole, together if count > 1 else None

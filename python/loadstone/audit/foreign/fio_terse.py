@@ -1,0 +1,108 @@
+"""fio's terse output, versions 3 to 5, as Cases: one for each group.
+
+Knows the order of the fields. There is nothing of what was asked for in it but the jobs' names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit import case as shape
+from loadstone.audit.foreign import fio_case, reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LINE: Final = re.compile(rb"(?m)^[345];fio-[^;\n]*;")
+HEAD_FIELDS: Final = 5
+PERCENTILES: Final = 20
+DIRECTION_FIELDS: Final = {"3": 41, "4": 41, "5": 47}
+DIRECTIONS: Final[dict[str, tuple[shape.Op, ...]]] = {
+    "3": ("read", "write"),
+    "4": ("read", "write", "trim"),
+    "5": ("read", "write", "trim"),
+}
+CPU_FIELDS: Final = 5
+
+
+def recognises(_: Path, head: bytes) -> bool:
+    """Tell terse output by a line that starts with its version and fio's."""
+    return LINE.search(head) is not None
+
+
+def read(path: Path) -> reader.Results:
+    """Read a file; other lines than terse ones are passed over."""
+    groups: dict[str, list[fio_case.Job]] = defaultdict(list)
+    version = ""
+    for number, line in enumerate(reader.text(path).splitlines(), start=1):
+        if not LINE.match(line.encode("utf-8", "replace")):
+            continue
+        fields = line.split(";")
+        version = fields[1]
+        needed = HEAD_FIELDS + DIRECTION_FIELDS[fields[0]] * len(DIRECTIONS[fields[0]]) + CPU_FIELDS
+        if len(fields) < needed:
+            raise reader.wrong(path, f"found {len(fields)} fields, expected at least {needed}", number)
+        groups[fields[3]].append(_job(fields))
+    if not groups:
+        raise reader.wrong(path, "has no line of fio's terse output")
+    notes = ["terse output does not say what was asked for: depth, block size and direct are not known"]
+    cases = [fio_case.case(jobs, _asked(jobs), notes) for jobs in groups.values()]
+    return reader.Results(f"fio terse ({version[:32]})", reader.with_siblings(cases), notes=tuple(notes))
+
+
+def _job(fields: Sequence[str]) -> fio_case.Job:
+    """Read one line. Its CPU is the mean of the clones it stands for."""
+    size, job = DIRECTION_FIELDS[fields[0]], fio_case.Job(fields[2], error=reader.whole(fields[4]) or 0)
+    for index, op in enumerate(DIRECTIONS[fields[0]]):
+        part = fields[HEAD_FIELDS + index * size : HEAD_FIELDS + (index + 1) * size]
+        job.seconds = max(job.seconds, (reader.number(part[3]) or 0.0) / 1e3)
+        if (found := _measured(part)) is not None:
+            job.ops[op] = found
+    at = HEAD_FIELDS + size * len(DIRECTIONS[fields[0]])
+    cpu = [one for one in map(reader.number, fields[at : at + 2]) if one is not None]
+    job.cpu_percent = sum(cpu) if cpu else None
+    return job
+
+
+def _measured(part: Sequence[str]) -> shape.Measured | None:
+    """Read one direction; None when it did nothing."""
+    kib, kib_per_s, iops, runtime_ms = (reader.number(value) for value in part[:4])
+    if not kib and not iops:
+        return None
+    mean = reader.positive(part[12 + PERCENTILES + 2])
+    told = [one.partition("%=") for one in part[12 : 12 + PERCENTILES]]
+    return shape.Measured(
+        operations=round(iops * runtime_ms / 1e3) if iops is not None and runtime_ms else None,
+        bytes=None if kib is None else int(kib * 1024),
+        iops=reader.figure(iops),
+        bandwidth=reader.figure(None if kib_per_s is None else kib_per_s * 1024),
+        latency=None
+        if mean is None
+        else shape.LatencyFigures(
+            mean_ns=mean * 1e3,
+            kind="lat",
+            min_ns=_ns(part[12 + PERCENTILES]),
+            max_ns=_ns(part[12 + PERCENTILES + 1]),
+            stddev_ns=_ns(part[12 + PERCENTILES + 3]),
+            percentiles_ns={
+                percent: value * 1e3
+                for text, _, usec in told
+                if (percent := reader.positive(text)) and (value := reader.positive(usec))
+            },
+        ),
+    )
+
+
+def _ns(usec: str) -> float | None:
+    value = reader.number(usec)
+    return None if value is None else value * 1e3
+
+
+def _asked(jobs: Sequence[fio_case.Job]) -> tuple[shape.Asked, ...]:
+    """Return the jobs' names, and the directions that each of them did."""
+    names = dict.fromkeys(job.name for job in jobs)
+    done = {name: {op for job in jobs if job.name == name for op in job.ops} for name in names}
+    return tuple(shape.Asked(job=name, read_percent=fio_case.read_percent(done[name])) for name in names)

@@ -1,0 +1,79 @@
+"""`loadstone audit` as a person types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadstone import exitcodes
+from loadstone.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "examples" / "published"
+FIO = ROOT / "tests" / "data" / "foreign" / "fio"
+
+
+def test_json_has_the_verdict_at_its_root(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(PUBLISHED / "vostok.toml"), str(FIO / "shared.json"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"]["kind"] == "not_valid"
+    assert [one["format"] for one in told["files"]] == ["published", "fio JSON (fio-3.33)"]
+    assert len(told["phases"]) == sum(len(one["phases"]) for one in told["files"])
+    first = told["files"][0]["phases"][0]
+    assert first["name"] == "4K sequential read"
+    assert first["verdict"]["limited_by"] == "4 x 16GFC"
+    assert {cause["rule"] for cause in first["verdict"]["causes"]} >= {"link_ceiling", "overlapping_clones"}
+
+
+def test_a_directory_is_all_results_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(FIO), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    # shared.fio is a job file and no result.
+    assert [Path(one["path"]).name for one in told["files"]] == [
+        "grouped.json",
+        "grouped.txt",
+        "one.json+",
+        "shared.json",
+        "shared.terse3",
+        "shared.terse5",
+        "shared.txt",
+    ]
+
+
+def test_validity_can_be_required(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(PUBLISHED / "vostok.toml"), "--require-valid"]) == exitcodes.NOT_VALID
+    assert main(["audit", str(PUBLISHED / "hgst-ssd.toml"), "--require-valid"]) == exitcodes.DONE
+    assert "4K sequential read" in capsys.readouterr().out
+
+
+def test_a_data_sheet_is_held_against_other_tools_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "drive.toml"
+    spec.write_text('format = 1\nname = "d"\nlinks = ["SATA 3G"]\nmedia = "ssd"\ndrives = 1\n')
+    assert main(["audit", str(FIO / "shared.json"), "--json", "--spec", str(spec)]) == 0
+    causes = json.loads(capsys.readouterr().out)["files"][0]["phases"][0]["verdict"]["causes"]
+    assert [cause["effect"] for cause in causes if cause["rule"] == "link_ceiling"] == ["not_valid"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nothing to audit"),
+        (["/no/such/file"], "there is no such file or directory"),
+        ([str(FIO / "shared.fio")], "is no result that is known"),
+        ([str(FIO / "shared.json"), "--json", "--markdown"], "exclude each other"),
+    ],
+)
+def test_mistakes_are_told(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *words]) == exitcodes.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_markdown_has_a_row_for_each_result(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(PUBLISHED / "hgst-ssd.toml"), "--markdown"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| 64K")]
+    assert len(rows) == 2
+    assert all(row.count(" | ") == 4 for row in rows)

@@ -1,0 +1,353 @@
+"""Other tools' results: what is read from files of a known content."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.audit import foreign
+from loadstone.audit.judge import judge
+from loadstone.errors import InputError
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+
+DATA = Path(__file__).parents[1] / "data" / "foreign"
+FIO = DATA / "fio"
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def cases(path: Path) -> list[Case]:
+    return list(foreign.read(path).cases)
+
+
+def document() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((FIO / "shared.json").read_text())
+    return loaded
+
+
+def close(value: float | None, expected: float, relative: float = 1e-6) -> bool:
+    return value is not None and value == pytest.approx(expected, rel=relative)
+
+
+# ---- fio: the files come of fio 3.33 with shared.fio, so they are held against its own numbers
+
+
+def test_fio_json_has_a_phase_for_each_stonewall_and_adds_its_clones() -> None:
+    first, second = cases(FIO / "shared.json")
+    jobs = document()["jobs"]
+    assert [case.name for case in (first, second)] == ["same", "reads, mixed"]
+    assert first.source == "fio"
+    assert first.ops.keys() == {"read"}
+    assert first.ops["read"].operations == sum(job["read"]["total_ios"] for job in jobs[:4])
+    assert first.total.iops is not None
+    assert close(first.total.iops.value, sum(job["read"]["iops"] for job in jobs[:4]))
+    assert first.total.bandwidth is not None
+    assert close(first.total.bandwidth.value, sum(job["read"]["bw_bytes"] for job in jobs[:4]))
+    assert close(first.seconds, 2.0, 0.01)
+    assert second.siblings[0].name == "same"
+
+
+def test_fio_json_tells_what_was_asked_with_the_defaults_of_all_jobs() -> None:
+    first, second = cases(FIO / "shared.json")
+    (same,) = first.jobs
+    assert (same.clones, same.iodepth, same.direct, same.backend) == (4, 8, True, "libaio")
+    assert (same.read_percent, same.random_percent, same.block_bytes) == (100.0, 0.0, {64 * KIB: 1.0})
+    assert (same.size_bytes, same.clones_share) == (16 * MIB, True)
+    assert {clone[0].target for clone in same.ranges} == {"data"}
+    assert len(same.ranges) == 4
+    reads, mixed = second.jobs
+    assert (reads.random_percent, reads.block_bytes) == (100.0, {4 * KIB: 1.0})
+    assert (mixed.iodepth, mixed.read_percent) == (4, 70.0)
+    assert mixed.write_block_bytes == pytest.approx({4 * KIB: 0.6, 16 * KIB: 0.4})
+
+
+def test_fio_json_keeps_latency_and_its_percentiles() -> None:
+    _, second = cases(FIO / "shared.json")
+    told = document()["jobs"][4]["read"]
+    reads = second.by_job["reads"]["read"]
+    assert reads.latency is not None
+    assert close(reads.latency.mean_ns, told["lat_ns"]["mean"])
+    assert close(reads.latency.max_ns, told["lat_ns"]["max"])
+    assert reads.latency.count == told["lat_ns"]["N"]
+    assert reads.latency.percentiles_ns[99.0] == told["clat_ns"]["percentile"]["99.000000"]
+
+
+def test_what_group_reporting_hides_is_not_made_up() -> None:
+    results = foreign.read(FIO / "grouped.json")
+    first, second = results.cases
+    assert first.jobs[0].clones == 4
+    assert first.jobs[0].iodepth == 8
+    (hidden,) = second.jobs
+    assert (hidden.job, hidden.clones) == ("reads and others", 2)
+    assert hidden.iodepth is None
+    assert hidden.block_bytes == {}
+    assert hidden.direct is True
+    assert any("group_reporting" in note for note in results.notes)
+
+
+def test_what_all_hidden_jobs_share_is_known(tmp_path: Path) -> None:
+    told = json.loads((FIO / "grouped.json").read_text())
+    told["jobs"] = [told["jobs"][1]]
+    told["jobs"][0]["job options"] = {"filename": "/dev/sdc"}
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    (case,) = cases(tmp_path / "f.json")
+    assert (case.jobs[0].clones, case.jobs[0].iodepth) == (2, 8)
+
+
+def test_terse_and_text_tell_the_same_as_json_of_their_own_runs() -> None:
+    for name in ("shared.terse3", "shared.terse5", "shared.txt"):
+        first, second = cases(FIO / name)
+        assert first.name == "same"
+        assert second.name == "reads, mixed"
+        assert first.ops.keys() == {"read"}
+        assert second.ops.keys() == {"read", "write"}
+        assert first.total.iops is not None
+        assert first.total.bandwidth is not None
+        assert close(first.total.bandwidth.value / first.total.iops.value, 64 * KIB, 0.01)
+        assert first.total.latency is not None
+        # Four clones with eight outstanding each: the files' own rate and latency must say so.
+        assert close(first.total.iops.value * (first.total.latency.mean_ns or 0) / 1e9, 32, 0.02)
+        assert close(first.seconds, 2.0, 0.01)
+
+
+def test_text_tells_the_lines_of_the_jobs() -> None:
+    first, second = cases(FIO / "shared.txt")
+    (same,) = first.jobs
+    assert (same.clones, same.iodepth, same.random_percent) == (4, 8, 0.0)
+    assert same.block_bytes == {64 * KIB: 1.0}
+    assert same.direct is None
+    assert [job.job for job in second.jobs] == ["reads", "mixed"]
+    assert [job.iodepth for job in second.jobs] == [8, 4]
+    grouped = cases(FIO / "grouped.txt")[1].jobs[0]
+    assert (grouped.job, grouped.clones, grouped.iodepth) == ("reads and others", 2, None)
+
+
+def test_terse_says_nothing_of_what_was_asked() -> None:
+    results = foreign.read(FIO / "shared.terse3")
+    (job,) = results.cases[0].jobs
+    assert (job.iodepth, job.direct, job.block_bytes, job.read_percent) == (None, None, {}, 100.0)
+    assert "terse output does not say what was asked for" in results.notes[0]
+
+
+def test_clones_of_one_file_are_found_in_real_output() -> None:
+    found = judge(cases(FIO / "shared.json")).phases[0].verdict
+    assert "overlapping_clones" in {cause.rule for cause in found.causes}
+
+
+def changed(tmp_path: Path, **jobs: Any) -> Path:
+    told = document()
+    told["jobs"] = told["jobs"][:1]
+    told["jobs"][0] |= jobs
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    return tmp_path / "f.json"
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "expected"),
+    [
+        ({}, "iodepth", 8),
+        ({"ioengine": "psync"}, "iodepth", 1),
+        ({"direct": "0"}, "direct", False),
+        ({"bs": "8k"}, "block_bytes", {8 * KIB: 1.0}),
+        ({"rw": "randwrite"}, "read_percent", 0.0),
+        ({"rw": "randrw", "rwmixread": "30"}, "read_percent", 30.0),
+        ({"rw": "randread", "percentage_random": "80"}, "random_percent", 80.0),
+        ({"rate_iops": "1000"}, "rate_iops", 1000.0),
+        ({"numjobs": "1", "offset_increment": "4m"}, "clones_share", None),
+        ({"bs": "rubbish"}, "block_bytes", {4 * KIB: 1.0}),
+        ({"no_such_option": "1"}, "iodepth", 8),
+    ],
+)
+def test_options_of_fio(tmp_path: Path, options: dict[str, str], field: str, expected: Any) -> None:
+    base = {"rw": "read", "bs": "4k", "numjobs": "1", "filename": "data"}
+    (case,) = cases(changed(tmp_path, **{"job options": base | options}))
+    assert getattr(case.jobs[0], field) == expected
+
+
+def test_clones_with_an_increment_do_not_share(tmp_path: Path) -> None:
+    told = document()
+    for job in told["jobs"][:4]:
+        job["job options"]["offset_increment"] = "16m"
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    (same,) = cases(tmp_path / "f.json")[0].jobs
+    assert [clone[0].start_bytes for clone in same.ranges] == [0, 16 * MIB, 32 * MIB, 48 * MIB]
+    assert same.clones_share is False
+    assert same.size_bytes == 64 * MIB
+
+
+def test_an_error_of_a_job_makes_its_number_not_valid(tmp_path: Path) -> None:
+    (case,) = cases(changed(tmp_path, error=5))
+    assert case.problems is not None
+    assert [problem.count for problem in case.problems] == [1]
+    assert judge([case]).verdict.kind == "not_valid"
+
+
+def test_messages_around_the_document_are_passed_over(tmp_path: Path) -> None:
+    text = (FIO / "shared.json").read_text()
+    (tmp_path / "f.json").write_text(f"fio: a message {{ of some kind\n{text}\nfio: and one after it\n")
+    assert len(cases(tmp_path / "f.json")) == 2
+
+
+def test_of_several_documents_the_last_one_counts(tmp_path: Path) -> None:
+    early = document()
+    early["jobs"] = early["jobs"][:1]
+    (tmp_path / "f.json").write_text(json.dumps(early) + "\n" + (FIO / "shared.json").read_text())
+    assert len(cases(tmp_path / "f.json")) == 2
+
+
+def test_sectors_of_disks_tell_what_reached_the_storage(tmp_path: Path) -> None:
+    told = document()
+    told["jobs"] = told["jobs"][:1]
+    disk = {"name": "sda", "read_ios": 10, "write_ios": 0, "read_sectors": 2048, "write_sectors": 0}
+    told["disk_util"] = [disk]
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    (case,) = cases(tmp_path / "f.json")
+    assert case.traffic is not None
+    assert case.traffic.carriers == ("sda",)
+    assert case.traffic.moved["read"].bytes == MIB
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("f.json", '{"fio version": "fio-3.33", "jobs": [', "is not a whole document of fio"),
+        ("f.json", '{"fio version": "fio-3.33"}', "has no list of jobs"),
+        ("f.json", '{"fio version": "fio-3.33", "jobs": [1, 2]}', "expected a list of objects"),
+        ("f.terse", "3;fio-3.33;a;0;0;1;2", "found 7 fields, expected at least 92"),
+        ("f.xml", "<Results><System></System><TimeSpan>", "is not XML"),
+        ("f.xml", '<!DOCTYPE a [<!ENTITY b "c">]><Results><System></System></Results>', "defines entities"),
+        ("f.xml", "<Results><System></System></Results>", "has no TimeSpan"),
+        ("f.csv", "'Target Type,Target Name\nALL\n", "found 1 columns, expected 2"),
+        ("f.csv", "'Target Type,Target Name\n", "has no results"),
+    ],
+)
+def test_broken_files_are_told_with_their_name(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as caught:
+        foreign.read(tmp_path / name)
+    assert message in str(caught.value)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+# ---- vdbench: two versions with other columns and the same numbers
+
+
+@pytest.mark.parametrize("version", ["5.04.06", "5.04.07"])
+def test_vdbench_is_read_by_the_names_of_its_columns(version: str) -> None:
+    results = foreign.read(DATA / f"vdbench-{version}")
+    first, second = results.cases
+    assert [case.name for case in results.cases] == ["rd1 (xfersize=64k)", "rd2 (xfersize=4k)"]
+    assert first.total.iops is not None
+    assert first.total.iops.value == 15400
+    assert first.total.bandwidth is not None
+    assert first.total.bandwidth.value == 962.5 * MIB
+    assert first.total.latency is not None
+    assert close(first.total.latency.mean_ns, 519.5e3)
+    assert close(first.total.latency.max_ns, 5.08e6)
+    assert first.total.latency.count == 385_000
+    assert first.queue_depth == 8.0
+    assert first.host_cpu_percent == 1.7
+    assert first.seconds == 25.0
+    (job,) = first.jobs
+    assert (job.iodepth, job.direct, job.targets) == (8, True, ("/dev/sdq",))
+    assert (job.block_bytes, job.random_percent, job.rate_iops) == ({64 * KIB: 1.0}, 0.0, None)
+    assert second.jobs[0].rate_iops == 500.0
+    assert second.ops["read"].iops is not None
+    assert close(second.ops["read"].iops.value, 350)
+    assert second.ops["write"].latency is not None
+    assert close(second.ops["write"].latency.mean_ns, 1.6667e6)
+
+
+def test_vdbench_keeps_only_the_intervals_of_the_average() -> None:
+    series = foreign.read(DATA / "vdbench-5.04.06").cases[0].series
+    assert series is not None
+    assert series["iops"].to_list() == [15200, 15300, 15400, 15500, 15600]
+    assert set(series["seconds"]) == {5.0}
+
+
+def test_vdbench_without_a_flatfile_is_read_from_the_totals(tmp_path: Path) -> None:
+    for version in ("5.04.06", "5.04.07"):
+        place = tmp_path / version
+        place.mkdir()
+        (place / "totals.html").write_text((DATA / f"vdbench-{version}" / "totals.html").read_text())
+        results = foreign.read(place)
+        assert [case.name for case in results.cases] == ["rd1 (xfersize=64k)", "rd2 (xfersize=4k)"]
+        assert results.cases[0].total.latency is not None
+        assert close(results.cases[0].total.latency.max_ns, 5.08e6)
+        assert results.cases[0].jobs[0].direct is None
+        assert "no parmfile.html" in results.notes[0]
+
+
+def test_a_row_of_vdbench_that_does_not_fit_its_header_is_told_by_line(tmp_path: Path) -> None:
+    text = (DATA / "vdbench-5.04.06" / "flatfile.html").read_text().splitlines()
+    text[6] = " ".join(text[6].split()[:-1])
+    (tmp_path / "flatfile.html").write_text("\n".join(text))
+    with pytest.raises(InputError, match=r"flatfile\.html:7: found 28 columns, expected 29"):
+        foreign.read(tmp_path)
+
+
+# ---- Iometer: two ages of columns
+
+
+@pytest.mark.parametrize("name", ["results-2006.csv", "results-1.1.csv"])
+def test_iometer_is_read_by_the_names_of_its_columns(name: str) -> None:
+    (case,) = cases(DATA / "iometer" / name)
+    assert case.source == "iometer"
+    assert case.total.iops is not None
+    assert case.total.iops.value == 30000
+    assert case.total.bandwidth is not None
+    assert close(case.total.bandwidth.value, 30000 * 4096)
+    assert case.total.latency is not None
+    assert close(case.total.latency.mean_ns, 4.2667e6)
+    assert case.total.errors == 0
+    assert case.ops["read"].operations == 720_000
+    assert case.host_cpu_percent == 12.5
+    (job,) = case.jobs
+    # Two workers with two disks each, 32 outstanding on every one of them.
+    assert job.iodepth == 128
+    assert (job.read_percent, job.random_percent, job.block_bytes) == (40.0, 100.0, {4096: 1.0})
+    assert job.size_bytes == 1 << 30
+    assert [target.path for target in case.targets] == ["disk a", "disk b", "disk c", "disk d"]
+    assert "littles_law" in judge([case]).verdict.checked
+
+
+# ---- DISKSPD
+
+
+def test_diskspd_is_read_with_its_profile() -> None:
+    (case,) = cases(DATA / "diskspd" / "results.xml")
+    assert (case.source, case.seconds, case.host_cpus, case.host_cpu_percent) == ("diskspd", 10.0, 8, 21.5)
+    assert case.total.operations == 320_000
+    assert case.total.iops is not None
+    assert case.total.iops.value == 32_000
+    assert case.ops["write"].bytes == 4 * 196_608_000
+    assert case.total.latency is not None
+    assert case.total.latency.mean_ns == 1e6
+    assert case.total.latency.percentiles_ns[99.9] == 5e6
+    assert case.total.latency.max_ns == 30e6
+    (job,) = case.jobs
+    assert (job.clones, job.iodepth, job.direct, job.synchronous) == (4, 8, True, True)
+    assert (job.read_percent, job.random_percent, job.block_bytes) == (70.0, 100.0, {8192: 1.0})
+    assert job.payload is not None
+    assert job.payload.kind == "pattern"
+
+
+def test_each_format_is_recognised_and_named() -> None:
+    names = {
+        FIO / "shared.json": "fio JSON",
+        FIO / "one.json+": "fio JSON",
+        FIO / "shared.terse5": "fio terse",
+        FIO / "shared.txt": "fio text",
+        DATA / "vdbench-5.04.07": "vdbench's output directories",
+        DATA / "iometer" / "results-1.1.csv": "Iometer's CSV",
+        DATA / "diskspd" / "results.xml": "DISKSPD's XML",
+    }
+    for path, name in names.items():
+        found = foreign.recognise(path)
+        assert found is not None
+        assert found.name == name
+    assert foreign.recognise(FIO / "shared.fio") is None
