@@ -15,7 +15,7 @@ from loadstone.audit.case import Asked, Case, Figure, LatencyFigures, Measured, 
 from loadstone.audit.rule import Clear, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.audit.case import Op
     from loadstone.audit.rule import Answer, Rule
@@ -93,7 +93,7 @@ def run(
     device_bytes: float = 1.0,
     device_ios: float = 1.0,
     device_ns: float | None = None,
-    extra: dict[str, float | Sequence[float]] | None = None,
+    extra: Mapping[str, float | Sequence[float]] | None = None,
     **changed: Any,
 ) -> Case:
     """A run of one operation. `iops`: one number, or one for each tenth of a second.
@@ -161,7 +161,7 @@ def _host(
     device_bytes: float,
     device_ios: float,
     device_ns: float,
-    extra: dict[str, float | Sequence[float]],
+    extra: Mapping[str, float | Sequence[float]],
 ) -> pl.DataFrame:
     rows = [sum(done[at : at + 10]) for at in range(0, len(done), 10)]
     lengths = [len(done[at : at + 10]) * WINDOW_NS for at in range(0, len(done), 10)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.audit.case import Declared, Measured
+from loadstone.audit.case import Case, Declared, Measured
 from loadstone.audit.judge import judge_case
 from loadstone.audit.rule import CannotTell, Clear, Finding, NotMine, Rule
 from loadstone.audit.rules import (
@@ -27,7 +27,7 @@ from loadstone.verdict import RULE_NAMES
 from tests.audit.cases import disk, file, job, one, run, writer
 
 MS = 10**6
-NO_CPU = {"generator_cpu_percent": None, "host_cpu_percent": None}
+BUFFERED = (job(direct=False),)
 
 # generator_cpu
 
@@ -81,7 +81,9 @@ def test_a_busy_host_whose_threads_did_not_wait_is_only_told() -> None:
 def test_near_the_generators_own_ceiling() -> None:
     assert one(generator_cpu.RULE, run(share_of_ceiling=0.55)).confidence == 0.85
     assert generator_cpu.RULE.judge(run(share_of_ceiling=0.45)) == Clear()
-    assert isinstance(generator_cpu.RULE.judge(run(**NO_CPU)), CannotTell)
+    assert isinstance(
+        generator_cpu.RULE.judge(run(generator_cpu_percent=None, host_cpu_percent=None)), CannotTell
+    )
 
 
 # governor
@@ -205,10 +207,10 @@ def test_buffered_and_unwatched_loads_cannot_be_told_apart() -> None:
 # workload_drift
 
 
-def mixed(reads: int, writes: int, **asked: object) -> object:
+def mixed(reads: int, writes: int, **asked: object) -> Case:
     case = run(jobs=(job(read_percent=70.0, **asked),))
-    done = {"read": Measured(operations=reads), "write": Measured(operations=writes)}
-    return replace(case, by_job={"job": done})  # type: ignore[arg-type]  # keys are operations
+    read, write = Measured(operations=reads), Measured(operations=writes)
+    return replace(case, by_job={"job": {"read": read, "write": write}})
 
 
 @pytest.mark.parametrize(
@@ -216,12 +218,12 @@ def mixed(reads: int, writes: int, **asked: object) -> object:
     [(7000, 3000, False), (7300, 2700, False), (7500, 2500, True), (9, 1, False)],
 )
 def test_the_mix_may_be_off_by_two_points_and_chance(reads: int, writes: int, found: bool) -> None:
-    answer = workload_drift.RULE.judge(mixed(reads, writes))  # type: ignore[arg-type]  # a Case
+    answer = workload_drift.RULE.judge(mixed(reads, writes))
     assert isinstance(answer, tuple) is found
 
 
 def test_rates_for_both_operations_are_a_mix_of_their_own() -> None:
-    found = one(workload_drift.RULE, mixed(5000, 5000, rate_iops=1000.0))  # type: ignore[arg-type]  # a Case
+    found = one(workload_drift.RULE, mixed(5000, 5000, rate_iops=1000.0))
     assert found.effect == "note"
 
 
@@ -279,8 +281,8 @@ def test_a_step_of_the_wall_clock_is_found_and_slewing_is_not() -> None:
 
 
 def test_a_host_that_slept_measured_nothing() -> None:
-    columns = {"clock.offset_ns": 0, "clock.suspended_ns": [0.0] * 5 + [3e9] * 5}
-    assert one(clock_jump.RULE, run(extra=columns)).effect == "not_valid"  # type: ignore[arg-type]  # mixed values
+    columns = {"clock.offset_ns": [0.0] * 10, "clock.suspended_ns": [0.0] * 5 + [3e9] * 5}
+    assert one(clock_jump.RULE, run(extra=columns)).effect == "not_valid"
 
 
 @pytest.mark.parametrize(("stolen", "effect"), [(0.005, None), (0.02, "note"), (0.06, "suspect")])
@@ -299,14 +301,13 @@ def test_without_clocks_nothing_can_be_told_and_other_sources_are_not_asked() ->
 
 
 def test_the_same_addresses_again_matter_with_a_cache() -> None:
-    again = {"same_sequence_before": True}
-    assert one(same_sequence_again.RULE, run(**again)).effect == "note"
-    cached = run(**again, declared=Declared(cache_bytes=1 << 30))
+    assert one(same_sequence_again.RULE, run(same_sequence_before=True)).effect == "note"
+    cached = run(same_sequence_before=True, declared=Declared(cache_bytes=1 << 30))
     assert one(same_sequence_again.RULE, cached).effect == "suspect"
-    assert one(same_sequence_again.RULE, run(jobs=(job(direct=False),), **again)).effect == "suspect"
+    assert one(same_sequence_again.RULE, run(jobs=BUFFERED, same_sequence_before=True)).effect == "suspect"
     assert same_sequence_again.RULE.judge(run(same_sequence_before=False)) == Clear()
     assert isinstance(same_sequence_again.RULE.judge(run()), CannotTell)
-    in_order = run(jobs=(job(random_percent=0.0),), **again)
+    in_order = run(jobs=(job(random_percent=0.0),), same_sequence_before=True)
     assert same_sequence_again.RULE.judge(in_order) == NotMine()
 
 
