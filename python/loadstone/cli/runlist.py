@@ -45,6 +45,8 @@ class RunList:
     inputs: dict[str, bytes]
     notes: list[Note]
     settings: dict[str, Any] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Runs that the language's reader understands and will not do, and why."""
     watch: Callable[[Next], Progress | None] | None = None
     """Who shows a run while it runs, when the language has a way of its own."""
 
@@ -89,7 +91,9 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner)
 def show(found: RunList, load: Load, *, json: bool) -> int:
     """Print the runs, and say which would be refused; touch nothing."""
     talk.notes(found.notes)
-    for wanted in found.controller.known():
+    for name, why in found.refused.items():
+        talk.say(f"would be refused: {name}: {why}")
+    for wanted in found.controller.known() if not found.refused else []:
         try:
             resolution(wanted.workload, load)
         except (InputError, RefusedError) as error:

@@ -12,7 +12,7 @@ from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import seconds, source
 from loadstone.cli.runlist import RunList, refuse
 from loadstone.cli.vdbench_live import watch
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
@@ -23,11 +23,12 @@ from loadstone.study.vdbench import ParameterFileController
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.formats.vdbench import Run
+    from loadstone.formats.vdbench import ParameterFile, Run
     from loadstone.formats.vdbench.rundef import LoopValue
 
 
 _WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profile", "keep_ioengine")
+_NAMES: Final = ("wd", "sd", "lun", "xfersizes")
 
 
 def read(word: str, load: Load) -> RunList:
@@ -52,16 +53,33 @@ def read(word: str, load: Load) -> RunList:
     if load.section:
         runs = _only(runs, load.section)
     said = [vdbench.facts(run) for run in runs]
+    refused = _refused(file, runs, allow_exec=load.allow_exec)
     return RunList(
         language=Language.VDBENCH,
         name=file.name,
         controller=ParameterFileController(file, runs, allow_exec=load.allow_exec),
-        listing=[_listed(number, run) for number, run in enumerate(runs, start=1)],
+        listing=[
+            {**_listed(number, run), "refused": refused.get(run.title)}
+            for number, run in enumerate(runs, start=1)
+        ],
         lines=[run_line(facts, "Simulating") for facts in said],
         inputs=dict(file.sources),
         notes=list(file.notes),
+        refused=refused,
         watch=watch,
     )
+
+
+def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> dict[str, str]:
+    """Return the runs that are understood and will not be done, and why."""
+    found: dict[str, str] = {}
+    for run in runs:
+        try:
+            # Any rate will do where it follows from a run before.
+            vdbench.lower(file, run, vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec))
+        except RefusedError as error:
+            found[run.title] = str(error)
+    return found
 
 
 def _only(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
@@ -83,7 +101,10 @@ def _listed(number: int, run: Run) -> dict[str, Any]:
     made["pause_s"] = run.times.pause
     made["values"] = {loop: _plain(value) for loop, value in run.turn.values.items()}
     made["workloads"] = [
-        {word: _typed(value) for word, value in vdbench.workload_facts(work, run).items()}
+        {
+            word: value if word in _NAMES else _typed(value)
+            for word, value in vdbench.workload_facts(work, run).items()
+        }
         for work in run.works
     ]
     if run.file_works:

@@ -54,6 +54,8 @@ class IntervalLines:
         self._before = self._read()
         self._spent = dict.fromkeys(_KINDS, 0.0)
         self._grace_ns = 0
+        self._asked = (int(facts["elapsed"]) + int(facts["warmup"])) // int(facts["interval"])
+        """Intervals that were asked for; a run that ends by its data may have fewer."""
 
     def begin(self, plan: Plan, bundle: Path) -> None:
         """Say what runs."""
@@ -67,6 +69,8 @@ class IntervalLines:
             self._before = self._read()
         if event.get("type") == "tick":
             whole = (int(event["t_ns"]) - self._grace_ns) // self._window_ns
+            # What ends after the time is up belongs to the last interval, which waits for it.
+            whole = min(whole, self._asked - 1)
             if whole > len(self._done):
                 self._print(whole)
 
@@ -74,9 +78,8 @@ class IntervalLines:
         """Print what is left, and the averages."""
         waiting = self._read_on()
         if waiting.height:
-            asked = (int(self._facts["elapsed"]) + int(self._facts["warmup"])) // int(self._facts["interval"])
             last = int(str(waiting["window"].max())) + 1
-            self._print(max(min(last, asked), len(self._done)))
+            self._print(max(min(last, self._asked), len(self._done) + 1))
         if not self._done:
             return
         first = (
@@ -97,10 +100,9 @@ class IntervalLines:
     def _print(self, upto: int) -> None:
         """Print the intervals up to one, the last of which takes what came late."""
         first = len(self._done)
-        waiting = self._read_on().with_columns(pl.col("window").clip(lower_bound=first))
-        now = waiting.filter(pl.col("window") < upto) if upto > first else waiting
-        self._waiting = waiting.filter(pl.col("window") >= upto) if upto > first else waiting.clear()
-        shifted = now.with_columns(pl.col("window") - first)
+        waiting = self._read_on().with_columns(pl.col("window").clip(first, self._asked - 1))
+        self._waiting = waiting.filter(pl.col("window") >= upto)
+        shifted = waiting.filter(pl.col("window") < upto).with_columns(pl.col("window") - first)
         cpu = self._since()
         for tally in tallies(shifted, lengths_s(shifted, upto - first)):
             self._done.append(tally)
