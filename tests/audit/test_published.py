@@ -111,6 +111,11 @@ def test_a_series_is_kept_interval_by_interval(tmp_path: Path) -> None:
             None,
         ),
         (
+            '[[matrix]]\nname = "m"\ncolumn = [{name = "a"}]\n[[matrix.row]]\nname = "r"\niops = [[]]\n',
+            "row 'r' has no value",
+            None,
+        ),
+        (
             '[[matrix]]\nname = "m"\ncolumn = [{name = "a"}]\n[[matrix.row]]\nname = "r"\niops = [1, 2]\n',
             "row 'r' has 2 values of iops for 1 columns",
             None,
@@ -174,6 +179,9 @@ def test_the_raw_volume_cannot_be_told() -> None:
     assert "how many spindles" in missing[0]
     assert "what the link carries" in missing[0]
     assert any("not like for like" in cause.text for cause in verdict.causes)
+    told = next(cause for cause in verdict.causes if cause.rule == "writeback_absorbed")
+    assert told.effect == "note"
+    assert told.evidence["explained_percent"] == pytest.approx(9.3, abs=0.05)
 
 
 def test_the_matrix_row_by_row() -> None:

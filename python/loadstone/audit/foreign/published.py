@@ -183,6 +183,8 @@ class Matrix(Load):
     @model_validator(mode="after")
     def _full_rows(self) -> Matrix:
         for row in self.row:
+            if not any(one for values in (row.iops, row.bandwidth, row.latency) for one in values):
+                raise ValueError(f"row {row.name!r} has no value")
             for key in ("iops", "bandwidth", "latency"):
                 values = getattr(row, key)
                 if values and len(values) != len(self.column):

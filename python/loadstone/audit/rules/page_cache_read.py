@@ -2,7 +2,8 @@
 
 Compares the bytes that were read with the bytes that the devices nearest under the targets moved
 in the same seconds. Of reads that do not go past the page cache, fewer bytes from the device are
-cache hits; reads of holes, and of compressed data, are other rules' business.
+cache hits; reads of holes, and of compressed data, are other rules' business. Where nothing was
+counted, the sizes of data and memory tell what they can.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit import ask, reached
+from loadstone.audit import ask, declared, reached
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 
 if TYPE_CHECKING:
@@ -32,13 +33,37 @@ def _judge(case: Case) -> Answer:
     buffered = ask.buffered(case)
     share = case.traffic.share("read") if case.traffic is not None else None
     if share is None:
-        what = f"how many of the bytes read came from the storage under {ask.where(case)}"
-        return CannotTell(what, essential=buffered is True)
+        return _uncounted(case, buffered=buffered)
     if share < reached.enough(case):
         return _missed(case, share, buffered=buffered)
     if buffered and ask.random(case) and _read_ahead(case):
         return (_from_read_ahead(case),)
     return Clear()
+
+
+def _uncounted(case: Case, *, buffered: bool | None) -> Answer:
+    """Answer by what is stated of the system, where nothing counted what reached the storage."""
+    if declared.only_heads(case) or declared.too_large_for_memory(case):
+        return Clear()
+    if declared.as_specified(case, "read"):
+        return Clear()
+    inside = declared.fits_memory(case)
+    if buffered and inside is not None:
+        return (_fits(*inside),)
+    what = f"how many of the bytes read came from the storage under {ask.where(case)}"
+    return CannotTell(what, essential=buffered is not False)
+
+
+def _fits(data_bytes: int, memory_bytes: int) -> Finding:
+    return Finding(
+        effect="suspect",
+        confidence=0.7,
+        text=f"{units.size(data_bytes)} were read through the page cache of a host with "
+        f"{units.size(memory_bytes)} of memory: less than twice as much may have stayed in it.",
+        evidence={"data_bytes": data_bytes, "memory_bytes": memory_bytes},
+        advice=ADVICE,
+        layer="page cache",
+    )
 
 
 def _missed(case: Case, share: float, *, buffered: bool | None) -> Answer:

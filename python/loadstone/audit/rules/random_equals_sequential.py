@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.audit.mechanics import random_percent, rotational, spindles
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
-from loadstone.audit.rules.above_ceiling import random_percent, rotational, spindles
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
