@@ -63,6 +63,7 @@ docs: build
 	$(ENGINE) schema plan > contract/plan.schema.json
 	$(ENGINE) schema samples > contract/samples.schema.json
 	$(BIN)/python -m tests.analysis.test_summary > contract/result.schema.json
+	$(BIN)/python -m tests.report.test_study_page > contract/study-result.schema.json
 	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py tests/formats/test_document.py
 
 format:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 RATE: Final = "rate_percent"
 """The factor that makes a run a point of a curve: percent of the maximum, None for the maximum."""
 REPEAT: Final = "repeat"
+RATE_IOPS: Final = "rate_iops"
+"""The same as a number, in languages that give one."""
 PURPOSE: Final = "purpose"
 """Why a run was done: `ladder`, `bend`, `noise`, `search`."""
 
@@ -82,7 +84,7 @@ def curves(runs: Sequence[Run], slo: Slo | None = None) -> list[Curve]:
 
 def name_of(run: Run) -> str:
     """Return the name of the curve a run belongs to: what else differs between the runs."""
-    others = {k: v for k, v in run.point.factors.items() if k not in (RATE, REPEAT, PURPOSE)}
+    others = {k: v for k, v in run.point.factors.items() if k not in (RATE, RATE_IOPS, REPEAT, PURPOSE)}
     return ", ".join(str(value) for value in others.values())
 
 

@@ -68,6 +68,12 @@ class Sweep:
     cells: tuple[Cell, ...]
     advice: tuple[Advice, ...]
 
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """Which of `iops` and `bandwidth` say something: both where small and large blocks meet."""
+        large = {cell.found.large_blocks for cell in self.cells if cell.found is not None}
+        return tuple(name for name, kind in (("iops", False), ("bandwidth", True)) if kind in large)
+
     def cell(self, values: Sequence[Factor]) -> Pooled | None:
         """Return one combination, None when it was not measured."""
         return next((cell.found for cell in self.cells if cell.values == tuple(values)), None)

@@ -1,4 +1,4 @@
-"""`loadstone report`: the report of a bundle as a page or as charts.
+"""`loadstone report`: the report of a run or a study, as a page or as charts.
 
 Knows where it is written when nobody says where.
 """
@@ -11,24 +11,35 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from loadstone import exitcodes
+from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
-from loadstone.cli import study, talk
+from loadstone.cli import talk
 from loadstone.cli.finish import REPORT
+from loadstone.errors import InputError
+
+OVERLAY = Path("curves.html")
 
 
 def report(
-    bundle: Path, /, *, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+    bundle: Path,
+    /,
+    *others: Path,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
-    """Write the report of a bundle.
+    """Write the report of a run or a study.
 
     Parameters
     ----------
     bundle
-        Directory of a run; one that was killed will do.
+        Directory of a run or a study; one that was killed will do.
+    others
+        More studies whose latency curves are laid over those of the first.
     output
-        File to write: .html, .svg, .png or .pdf [default: report.html in the bundle].
+        File to write: .html, .svg, .png or .pdf [default: report.html in the directory, curves.html here for
+        several].
     """
-    study.refuse(bundle, "report")
+    if others or on_disk.is_study(bundle):
+        return _studies([bundle, *others], output)
     opened = Bundle.open(bundle)
     from loadstone.analysis.summary import summarise
     from loadstone.audit.run import audit
@@ -37,5 +48,20 @@ def report(
     where = output or bundle / REPORT
     made = summarise(opened)
     page.write(made, where, audit(made))
+    talk.say(f"report: {where}")
+    return exitcodes.DONE
+
+
+def _studies(paths: list[Path], output: Path | None) -> int:
+    from loadstone.report import study_page
+
+    for path in paths:
+        if not on_disk.is_study(path):
+            raise InputError(
+                f"{path} is no study; only latency curves are laid over each other",
+                hint="`loadstone curve` makes them; `loadstone compare` holds runs against each other",
+            )
+    where = output or (OVERLAY if len(paths) > 1 else paths[0] / REPORT)
+    study_page.write([study_page.read(path) for path in paths], where)
     talk.say(f"report: {where}")
     return exitcodes.DONE

@@ -100,6 +100,12 @@ def _tell(outcome: StudyOutcome, manner: Manner) -> int:
     if outcome.error is not None:
         show(outcome.error)
     talk.say(f"study: {outcome.path}")
+    if manner.report:
+        from loadstone.report import study_page
+
+        whole = study_page.Whole(outcome.path, outcome.study, [one.run for one in outcome.done])
+        study_page.write([whole], outcome.path / finish.REPORT)
+        talk.say(f"report: {outcome.path / finish.REPORT}")
     worthless = any(point.verdict in ("not_valid", "cannot_tell") for point in outcome.study.points)
     if manner.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
         return exitcodes.NOT_VALID

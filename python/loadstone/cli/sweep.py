@@ -86,7 +86,8 @@ def sweep(
     calibration
         Measure for 0.3 s before each run of another shape what the load generator can do without a device.
     """
-    given: dict[Name, str | None] = {"iodepth": iodepth, "bs": bs, "read": read, "numjobs": numjobs}
+    # The last is drawn to the right and runs fastest: the one along which an operating point is sought.
+    given: dict[Name, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
     axes = _axes(given)
     gain_share = _gain(gain)
     runlist.refuse(load, ("interval", "warmup"), "a sweep")

@@ -38,13 +38,13 @@ LABEL_LIMIT: Final = 380
 FONT: Final = "Helvetica, Arial, sans-serif"
 PERCENTILES: Final = (50.0, 99.0, 99.9)
 
-_TIME_LABEL: Final = (
+TIME_LABEL: Final = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s'"
     " : datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms'"
     " : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' µs'"
     " : format(datum.value, '~g') + ' ns'"
 )
-_COUNT_LABEL: Final = (
+COUNT_LABEL: Final = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + 'M'"
     " : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + 'k' : format(datum.value, '~g')"
 )
@@ -100,7 +100,7 @@ def window_ns(summary: Summary, most: int = MAX_WINDOWS) -> int:
 
 def iops(summary: Summary) -> Spec | None:
     """Return IOPS over time, one line per job and operation."""
-    return _rates(summary, "iops", "IOPS", 1.0, _COUNT_LABEL)
+    return _rates(summary, "iops", "IOPS", 1.0, COUNT_LABEL)
 
 
 def bandwidth(summary: Summary) -> Spec | None:
@@ -138,7 +138,7 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
         summary, "Latency over time", rows, field="p", names=shown, span_s=_span_s(summary, by, key)
     )
     encoding = spec["layer"][-1]["encoding"]
-    encoding["y"] = _latency_axis("ns", [row["ns"] for row in rows if row["ns"]])
+    encoding["y"] = latency_axis("ns", [row["ns"] for row in rows if row["ns"]])
     encoding["detail"] = {"field": "what"}
     ops = list(dict.fromkeys(row["op"] for row in rows))
     if len(ops) > 1:
@@ -167,13 +167,13 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
     least = min(*(row["share"] for row in rows), 10)
     colours = {"type": "log", "scheme": "viridis", "reverse": True, "domain": [least, 100]}
     return {
-        **_base("Latency heat map", rows),
+        **base("Latency heat map", rows),
         # Without anti-aliasing neighbours share an edge; a hairline of the same colour closes the gap.
         "mark": {"type": "rect", "strokeWidth": 0.5, "clip": True},
         "encoding": {
             "x": _time_axis(_span_s(summary, by, key), "t0"),
             "x2": {"field": "t1"},
-            "y": _latency_axis("low", bounds),
+            "y": latency_axis("low", bounds),
             "y2": {"field": "high"},
             "stroke": {"field": "share", "type": "quantitative", "scale": colours, "legend": None},
             "color": {
@@ -238,12 +238,12 @@ def distribution(summary: Summary) -> Spec | None:
                 "labelOverlap": True,
             },
         },
-        "y": _latency_axis("ns", [row["ns"] for row in rows]),
-        "color": _colour("line", names),
+        "y": latency_axis("ns", [row["ns"] for row in rows]),
+        "color": colour("line", names),
     }
     line = {"type": "line", "strokeWidth": 1.8, "interpolate": "step-before", "clip": True}
     return {
-        **_base("Latency distribution to the tail", rows),
+        **base("Latency distribution to the tail", rows),
         "encoding": encoding,
         "layer": [
             {"mark": line, "transform": [{"filter": "datum.sure"}]},
@@ -271,11 +271,11 @@ def spread(summary: Summary) -> Spec | None:
     room = min(150, 8 * max(len(name) for name in names))
     axis = {"title": None, "labelLimit": 150, "minExtent": room}
     y = {"field": "line", "type": "nominal", "sort": names, "axis": axis}
-    x = _latency_axis("ns", [row["ns"] for row in rows])
+    x = latency_axis("ns", [row["ns"] for row in rows])
     ends = {"aggregate": "min", "field": "ns"}, {"aggregate": "max", "field": "ns"}
     shown = [what for what in (*(f"p{percent:g}" for percent in PERCENTILES), "max") if _any(rows, "p", what)]
     return {
-        **_base("Latency at a glance", rows),
+        **base("Latency at a glance", rows),
         "layer": [
             {
                 "mark": {"type": "rule", "color": "#bbb", "strokeWidth": 2},
@@ -283,7 +283,7 @@ def spread(summary: Summary) -> Spec | None:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
-                "encoding": {"y": y, "x": x, "color": _colour("p", shown)},
+                "encoding": {"y": y, "x": x, "color": colour("p", shown)},
             },
         ],
     }
@@ -309,7 +309,7 @@ def host_cpu(summary: Summary) -> Spec | None:
         return None
     names = [kinds[kind] for kind in present]
     return {
-        **_base("CPU of the host, % of all CPUs", rows),
+        **base("CPU of the host, % of all CPUs", rows),
         "mark": {"type": "rect", "clip": True},
         "encoding": {
             "x": _time_axis(_whole_s(summary), "t0"),
@@ -321,7 +321,7 @@ def host_cpu(summary: Summary) -> Spec | None:
                 "axis": {"title": None, "tickCount": 5},
             },
             "y2": {"field": "high"},
-            "color": _colour("kind", names),
+            "color": colour("kind", names),
         },
     }
 
@@ -422,9 +422,9 @@ def _time_chart(
     few = len(rows) < 60 * len(names)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
-        "encoding": {"x": _time_axis(span_s, "t"), "color": _colour(field, names)},
+        "encoding": {"x": _time_axis(span_s, "t"), "color": colour(field, names)},
     }
-    return {**_base(title, rows), "layer": [*_ramps(summary, span_s), line]}
+    return {**base(title, rows), "layer": [*_ramps(summary, span_s), line]}
 
 
 def _ramps(summary: Summary, span_s: tuple[float, float]) -> list[Spec]:
@@ -441,7 +441,8 @@ def _ramps(summary: Summary, span_s: tuple[float, float]) -> list[Spec]:
     ]
 
 
-def _base(title: str, rows: list[Spec]) -> Spec:
+def base(title: str, rows: list[Spec]) -> Spec:
+    """Return a chart without marks."""
     return {
         "$schema": SCHEMA,
         "title": title,
@@ -477,7 +478,7 @@ def _time_axis(span_s: tuple[float, float], field: str) -> Spec:
     }
 
 
-def _latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
+def latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
     """Return a logarithmic axis over whole steps of 1, 2, 5; labelled where there is room."""
     low, high = min(values_ns), max(values_ns)
     marks = [step * 10.0**power for power in range(14) for step in (1, 2, 5)]
@@ -490,11 +491,12 @@ def _latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
         "field": field,
         "type": "quantitative",
         "scale": {"type": "log", "domain": [bottom, top], "nice": False},
-        "axis": {"title": None, "values": inside, "labelExpr": _TIME_LABEL},
+        "axis": {"title": None, "values": inside, "labelExpr": TIME_LABEL},
     }
 
 
-def _colour(field: str, names: list[str]) -> Spec:
+def colour(field: str, names: list[str]) -> Spec:
+    """Return a colour per name and its legend."""
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
     # Text is drawn in a font that is not known here, so it is given room for a wide one.
     longest = min(max(len(name) for name in names) * 8, LABEL_LIMIT)

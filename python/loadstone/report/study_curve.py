@@ -5,6 +5,7 @@ Knows words and columns. Every number comes from `analysis.curve`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
@@ -53,6 +54,11 @@ def cells(load: Load, *, large: bool) -> list[str]:
         str(load.runs),
         ", ".join(said),
     ]
+
+
+def renamed(curve: Curve, label: str) -> Curve:
+    """Return a curve under a name that tells it from those of other studies."""
+    return replace(curve, name=f"{label}: {curve.name}" if curve.name else label)
 
 
 def sentences(curve: Curve) -> list[str]:

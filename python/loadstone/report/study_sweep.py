@@ -15,7 +15,7 @@ from loadstone import units
 from loadstone.analysis.sweep import named, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
@@ -23,20 +23,31 @@ if TYPE_CHECKING:
     from loadstone.analysis.sweep import Advice, Sweep
     from loadstone.bundle.study import Factor
 
+TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth", "p99": "Latency, p99"}
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "runs")
 
 
 def terminal(sweep: Sweep, gain_share: float, console: Console) -> None:
     """Print a sweep: a table for one factor, matrices for more, and what is recommended."""
     if len(sweep.axes) == 1:
-        console.print(_table(sweep))
+        chosen = [shown(sweep.axes[0].name, advice.value) for advice in sweep.advice]
+        console.print(_drawn(*table(sweep), chosen))
     else:
-        for fixed in itertools.product(*(axis.values for axis in sweep.axes[:-2])):
-            for title, write in (("achieved", rate), ("p99", p99)):
-                console.print(Text(", ".join([title, *_fixed(sweep, fixed)]), "bold"))
-                console.print(_matrix(sweep, fixed, write))
+        for fixed, name in planes(sweep):
+            for what in (*sweep.rates, "p99"):
+                console.print(Text(", ".join(filter(None, (TITLES[what], name))), "bold"))
+                console.print(_drawn(*matrix(sweep, fixed, what), []))
     for one in sweep.advice:
         console.print(Text(sentence(one, gain_share)))
+
+
+def _drawn(headings: Sequence[str], rows: Sequence[Sequence[str]], chosen: Sequence[str]) -> Table:
+    drawn = Table(box=None, pad_edge=False)
+    for heading in headings:
+        drawn.add_column(Text(heading), justify="right", no_wrap=True)
+    for row in rows:
+        drawn.add_row(*row, style="bold" if row[0] in chosen else "")
+    return drawn
 
 
 def sentence(advice: Advice, gain_share: float) -> str:
@@ -49,11 +60,12 @@ def sentence(advice: Advice, gain_share: float) -> str:
         sure = "" if advice.certain else ", as far as the errors tell"
         return f"{where}no {advice.axis} is recommended: the last still gained {gained}{sure}; sweep further"
     beyond = f"gains at most {gained}" if advice.gain_beyond >= 0 else f"loses {gained}"
-    sure = "" if advice.certain else f"; the errors leave open whether it gains less than {asked}"
+    sure = "" if advice.certain else f"; the errors leave open whether it gains {asked} after all"
+    at = f"{rate(advice.at)} at p99 {written(advice.at, 'p99')}"
+    share = f"{advice.share_of_best * 100:.0f}{units.THIN}% of the best"
     return (
-        f"{where}recommended {advice.axis} {advice.value}: {rate(advice.at)} at p99 {p99(advice.at)}, "
-        f"{advice.share_of_best * 100:.0f}{units.THIN}% of the best; beyond it throughput {beyond}, "
-        f"{asked} was asked for{sure}"
+        f"{where}recommended {advice.axis} {advice.value}: {at}, {share}; "
+        f"beyond it throughput {beyond}, and less than {asked} is not worth the latency{sure}"
     )
 
 
@@ -64,22 +76,50 @@ def rate(found: Pooled) -> str:
     return f"{units.count(found.iops.value)} IOPS"
 
 
-def p99(found: Pooled) -> str:
-    """Write the 99th percentile."""
-    return units.duration(found.percentiles_ns[99.0])
+def value(found: Pooled, what: str) -> float | None:
+    """Return one of `TITLES`."""
+    return {
+        "iops": found.iops.value,
+        "bandwidth": found.bandwidth.value,
+        "p99": found.percentiles_ns[99.0],
+    }[what]
 
 
-def _table(sweep: Sweep) -> Table:
+def written(found: Pooled, what: str) -> str:
+    """Write one of `TITLES`."""
+    write = {"iops": units.count, "bandwidth": units.bandwidth, "p99": units.duration}[what]
+    return write(value(found, what))
+
+
+def table(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of a sweep of one factor."""
     axis = sweep.axes[0]
-    table = Table(box=None, pad_edge=False)
-    for heading in (axis.name, *HEADINGS):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for value in axis.values:
-        found = sweep.cell([value])
+    rows = []
+    for one in axis.values:
+        found = sweep.cell([one])
         cells = [units.NONE] * len(HEADINGS) if found is None else _cells(found)
-        here = any(advice.value == value and not advice.others for advice in sweep.advice)
-        table.add_row(shown(axis.name, value), *cells, style="bold" if here else "")
-    return table
+        rows.append([shown(axis.name, one), *cells])
+    return [axis.name, *HEADINGS], rows
+
+
+def matrix(sweep: Sweep, fixed: Sequence[Factor], what: str) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of the last two factors, the others fixed; `what` is one of `TITLES`."""
+    down, across = sweep.axes[-2:]
+    rows = []
+    for row in down.values:
+        found = [sweep.cell([*fixed, row, column]) for column in across.values]
+        rows.append(
+            [shown(down.name, row), *(units.NONE if one is None else written(one, what) for one in found)]
+        )
+    headings = [f"{down.name} \\ {across.name}", *(shown(across.name, column) for column in across.values)]
+    return headings, rows
+
+
+def planes(sweep: Sweep) -> Iterator[tuple[tuple[Factor, ...], str]]:
+    """Return the values of all factors but the last two, and how they are called."""
+    for fixed in itertools.product(*(axis.values for axis in sweep.axes[:-2])):
+        pairs = zip(sweep.axes, fixed, strict=False)
+        yield fixed, ", ".join(named(axis.name, value) for axis, value in pairs)
 
 
 def _cells(found: Pooled) -> list[str]:
@@ -90,21 +130,3 @@ def _cells(found: Pooled) -> list[str]:
         *(units.duration(found.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
         str(found.runs),
     ]
-
-
-def _matrix(sweep: Sweep, fixed: Sequence[Factor], write: Callable[[Pooled], str]) -> Table:
-    down, across = sweep.axes[-2:]
-    table = Table(box=None, pad_edge=False)
-    table.add_column(f"{down.name} \\ {across.name}", justify="right", no_wrap=True)
-    for value in across.values:
-        table.add_column(shown(across.name, value), justify="right", no_wrap=True)
-    for row in down.values:
-        found = [sweep.cell([*fixed, row, value]) for value in across.values]
-        cells = [units.NONE if one is None else write(one) for one in found]
-        table.add_row(shown(down.name, row), *cells)
-    return table
-
-
-def _fixed(sweep: Sweep, fixed: Sequence[Factor]) -> list[str]:
-    pairs = zip(sweep.axes, fixed, strict=False)
-    return [named(axis.name, value) for axis, value in pairs]

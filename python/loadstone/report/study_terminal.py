@@ -61,20 +61,33 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
 def _repeats(lines: Sequence[repeats.Line], console: Console) -> None:
     """Print what the repeats say together, per line; the rate that says most first."""
     table = Table(box=None, pad_edge=False)
-    for at, heading in enumerate(
-        ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run alone")
-    ):
+    for at, heading in enumerate(REPEATED):
         table.add_column(heading, justify="left" if at < 2 else "right", no_wrap=True)
-    apart = []
-    for line in lines:
-        name = f"{line.job} {line.op}"
-        for index, (quantity, kind, found) in enumerate(_quantities(line)):
-            table.add_row("" if index else name, quantity, *_repeated(found, kind))
-            apart += [f"{name}, {quantity}"] if found.differ else []
+    for row in repeated_rows(lines):
+        table.add_row(*row)
     console.print()
     console.print(table)
-    for what in apart:
-        console.print(Text(f"the runs differ by more than their own noise: {what}", "yellow"))
+    for sentence in apart(lines):
+        console.print(Text(sentence, "yellow"))
+
+
+def repeated_rows(lines: Sequence[repeats.Line]) -> list[list[str]]:
+    """Return rows of `REPEATED`, one per line and quantity."""
+    return [
+        ["" if index else f"{line.job} {line.op}", quantity, *_repeated(found, kind)]
+        for line in lines
+        for index, (quantity, kind, found) in enumerate(_quantities(line))
+    ]
+
+
+def apart(lines: Sequence[repeats.Line]) -> list[str]:
+    """Say which quantities differ from run to run by more than the runs' own errors."""
+    return [
+        f"the runs differ by more than their own noise: {line.job} {line.op}, {quantity}"
+        for line in lines
+        for quantity, _, found in _quantities(line)
+        if found.differ
+    ]
 
 
 def _quantities(line: repeats.Line) -> list[tuple[str, str, repeats.Repeated]]:

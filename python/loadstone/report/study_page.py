@@ -1,0 +1,252 @@
+"""The report of a study, or of several curves beside each other: a page that needs nothing else.
+
+Knows which parts a study's page has, by its kind. Charts are drawn before the page is written.
+Computes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+import vl_convert
+
+from loadstone import __version__, units
+from loadstone.analysis import point, repeats
+from loadstone.analysis.curve import curves
+from loadstone.analysis.slo import slo_of
+from loadstone.analysis.sweep import sweep
+from loadstone.bundle import study as on_disk
+from loadstone.errors import InputError
+from loadstone.report import charts, study_charts, study_curve, study_curve_charts, study_sweep
+from loadstone.report.page import FORMATS, PNG_SCALE, VEGA_LITE
+from loadstone.report.study_terminal import HEADINGS, REPEATED, apart, cells, repeated_rows
+from loadstone.report.verdict import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadstone.analysis.curve import Curve
+    from loadstone.analysis.point import Run
+    from loadstone.analysis.slo import Slo
+    from loadstone.bundle.study import Study
+    from loadstone.report.charts import Spec
+
+STATUS: Final = {
+    "running": "The study was killed or still runs; these are the runs it got to.",
+    "complete": "All runs were done.",
+    "interrupted": "The study was stopped by the user; these are the runs it got to.",
+    "failed": "A run failed.",
+}
+KINDS: Final = {"list": "a list of runs", "repeat": "repeats", "sweep": "a sweep", "curve": "a latency curve"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings and rows; the first `names` columns are words."""
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the page."""
+
+    title: str
+    sentences: Sequence[str]
+    tables: Sequence[Table]
+    charts: Sequence[Spec]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A study and its runs in numbers."""
+
+    path: Path
+    study: Study
+    runs: Sequence[Run]
+
+
+def read(path: Path) -> Whole:
+    """Read a study from disk, whole or as far as it got."""
+    study = on_disk.read(path)
+    return Whole(path, study, point.runs(path, study))
+
+
+def write(studies: Sequence[Whole], path: Path) -> None:
+    """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
+
+    Several studies are laid over each other and must be curves. Raises `InputError` for another
+    ending, for a path that cannot be written, and for a picture with nothing to draw.
+    """
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        found = f"ends in {kind!r}" if kind else "has no ending"
+        raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
+    parts = _parts(studies[0]) if len(studies) == 1 else [_overlay(studies)]
+    try:
+        path.write_bytes(_page(studies, parts) if kind == ".html" else _picture(parts, kind, path))
+    except OSError as error:
+        raise InputError(f"{path}: the report cannot be written: {error.strerror}") from error
+
+
+def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
+    files = resources.files("loadstone.report")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string((files / "study.html").read_text())
+    first = studies[0]
+    return template.render(
+        style=(files / "page.css").read_text(),
+        version=__version__,
+        status=first.study.status if len(studies) == 1 else None,
+        status_text=STATUS[first.study.status] if len(studies) == 1 else "",
+        kind=KINDS[first.study.kind] if len(studies) == 1 else "curves laid over each other",
+        title=first.study.name if len(studies) == 1 else " · ".join(_label(one) for one in studies),
+        facts=_facts(first),
+        parts=[(part, [_svg(spec) for spec in part.charts]) for part in parts],
+        studies=[_study(one) for one in studies],
+        headings=HEADINGS,
+    ).encode()
+
+
+def _svg(spec: Spec) -> tuple[str, str]:
+    """Return what a chart shows, and its drawing."""
+    return str(spec["title"]), vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+
+
+def _picture(parts: Sequence[Section], kind: str, path: Path) -> bytes:
+    specs = [spec for part in parts for spec in part.charts]
+    if not specs:
+        raise InputError(f"{path}: the study measured nothing, so there is nothing to draw")
+    spec = charts.together(specs)
+    if kind == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+    if kind == ".png":
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=PNG_SCALE))
+    return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+
+
+def _parts(whole: Whole) -> list[Section]:
+    study, runs = whole.study, whole.runs
+    if study.kind == "repeat":
+        return [_repeats(runs)]
+    if study.kind == "sweep":
+        return _sweep(whole)
+    found = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
+    made = _curves(found, slo_of(study)) if found else []
+    if study.kind == "list":
+        specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
+        made.append(Section("Runs side by side", [], [], specs))
+    return made
+
+
+def _curves(found: Sequence[Curve], slo: Slo | None) -> list[Section]:
+    made = []
+    if len(found) > 1:
+        specs = [study_curve_charts.latency_of_curves(found, series, slo) for series in ("mean", "p99")]
+        made.append(Section("All curves", [], [], _some(*specs)))
+    for curve in found:
+        points = [*([curve.maximum] if curve.maximum else []), *curve.loads]
+        rows = [study_curve.cells(load, large=curve.large_blocks) for load in points]
+        specs = [
+            study_curve_charts.latency_of_curves([curve], "mean", slo),
+            study_curve_charts.percentiles_of_curve(curve, slo),
+        ]
+        table = Table("", study_curve.HEADINGS, rows)
+        made.append(Section(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs)))
+    return made
+
+
+def _sweep(whole: Whole) -> list[Section]:
+    study = whole.study
+    found = sweep(whole.runs, study.settings)
+    said = [study_sweep.sentence(one, float(study.settings["gain_share"])) for one in found.advice]
+    if len(found.axes) == 1:
+        specs = _some(*(study_charts.lines_of_sweep(found, (), what) for what in (*found.rates, "p99")))
+        return [Section("Result", said, [Table("", *study_sweep.table(found))], specs)]
+    made = [Section("Where to operate", said, [], [])] if said else []
+    for fixed, name in study_sweep.planes(found):
+        of = (*found.rates, "p99")
+        specs = _some(
+            *(study_charts.map_of_sweep(found, fixed, what) for what in of),
+            *(study_charts.lines_of_sweep(found, fixed, what) for what in of),
+        )
+        made.append(Section(name or "Result", [], [], specs))
+    return made
+
+
+def _repeats(runs: Sequence[Run]) -> Section:
+    lines = repeats.lines(runs)
+    specs = [study_charts.rate_of_repeats(line) for line in lines]
+    table = Table("", REPEATED, repeated_rows(lines), names=2)
+    specs.append(study_charts.latency_of_runs(runs))
+    return Section("All runs together", apart(lines), [table], _some(*specs))
+
+
+def _overlay(studies: Sequence[Whole]) -> Section:
+    named: list[Curve] = []
+    for whole in studies:
+        found = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
+        if not found:
+            raise InputError(
+                f"{whole.path} has no curve; only curves are laid over each other",
+                hint="`loadstone compare` holds other results against each other",
+            )
+        named += [study_curve.renamed(one, _label(whole)) for one in found]
+    limits = {slo_of(whole.study) for whole in studies}
+    slo = limits.pop() if len(limits) == 1 else None
+    specs = [study_curve_charts.latency_of_curves(named, series, slo) for series in ("mean", "p99")]
+    said = [f"{one.name}: {sentence}" for one in named for sentence in study_curve.sentences(one)]
+    return Section("All curves", said, [], _some(*specs))
+
+
+def _label(whole: Whole) -> str:
+    return whole.path.resolve().name
+
+
+def _some(*specs: Spec | None) -> list[Spec]:
+    return [spec for spec in specs if spec is not None]
+
+
+def _facts(whole: Whole) -> list[tuple[str, str]]:
+    facts = [("Started", whole.study.started.replace("T", " ").replace("+00:00", " UTC"))]
+    summary = next((run.summary for run in whole.runs if run.summary is not None), None)
+    if summary is not None:
+        targets = [target.path for target in summary.measurement.plan.targets]
+        more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
+        host = summary.bundle.environment.get("host", {})
+        known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
+        facts.insert(0, ("On", ", ".join(targets[:3]) + more))
+        facts += [("Host", " · ".join(str(part) for part in known if part))] if any(known) else []
+    return [*facts, ("Runs", str(len(whole.runs)))]
+
+
+def _study(whole: Whole) -> dict[str, Any]:
+    study = whole.study
+    return {
+        "name": _label(whole),
+        "runs": [_row(run) for run in whole.runs],
+        "notes": [note["text"] if isinstance(note, dict) else str(note) for note in study.notes],
+        "request": " ".join(str(word) for word in study.request.get("argv", [])),
+        "inputs": [
+            (name, (whole.path / file).read_text(errors="replace")) for name, file in study.inputs.items()
+        ],
+    }
+
+
+def _row(run: Run) -> dict[str, Any]:
+    shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
+    return {
+        "name": run.point.name,
+        "bundle": run.point.bundle,
+        "cells": cells(shown) if shown is not None else [units.NONE] * len(HEADINGS),
+        "verdict": run.point.verdict,
+        "verdict_text": NAMES[run.point.verdict] if run.point.verdict else units.NONE,
+        "error": run.point.error,
+    }

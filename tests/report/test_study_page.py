@@ -1,0 +1,217 @@
+"""Pages and pictures of studies of a simulated device, and the sentences on the terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import vl_convert
+from rich.console import Console
+
+from loadstone.analysis.curve import curves
+from loadstone.analysis.slo import read as read_slo
+from loadstone.analysis.study_document import document, schema
+from loadstone.bundle import study as on_disk
+from loadstone.cli.report import report
+from loadstone.errors import InputError
+from loadstone.report import study_charts, study_curve_charts, study_page, study_terminal
+from loadstone.study.controller import Next
+from loadstone.study.curve import CurveController, CurveOptions
+from loadstone.study.repeat import RepeatController
+from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.sweep import SweepController
+from tests.analysis.test_repeats import measured, run
+from tests.study import simulated
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import SimDevice
+    from loadstone.report.study_page import Whole
+    from loadstone.study.controller import Controller
+    from loadstone.study.factors import Name
+
+SCHEMA = Path(__file__).parents[2] / "contract" / "study-result.schema.json"
+
+
+def study(path: Path, kind: Any, controller: Controller, settings: dict[str, Any], **device: Any) -> Whole:
+    asked = StudyAsked(kind, "the study", kind, {"argv": ["loadstone"]}, {"job.fio": b"[j]\n"}, settings)
+
+    def of_run(wanted: Next) -> SimDevice:
+        """Another seed for each repeat, as no device does the same twice."""
+        return simulated.device(**{"seed": wanted.factors["repeat"]} | device)
+
+    hooks = Hooks(simulated.on(of_run))
+    run_study(controller, asked=asked, out_dir=path, hooks=hooks, after_failure="go_on")
+    return study_page.read(path)
+
+
+def curve(path: Path, slo: str | None = "mean<200us", **job: Any) -> Whole:
+    options = CurveOptions(slo=read_slo(slo) if slo else None)
+    work = simulated.workload(5, **{"iodepth": 1024} | job)
+    return study(path, "curve", CurveController(work, options), {"slo": slo})
+
+
+@pytest.fixture(scope="module")
+def curved(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    return curve(tmp_path_factory.mktemp("curved") / "raid0")
+
+
+def swept(path: Path, *axes: tuple[Name, tuple[int, ...]]) -> Whole:
+    controller = SweepController([("job", simulated.workload(1))], axes)
+    settings = {"axes": [[name, list(values)] for name, values in axes], "gain_share": 0.1}
+    return study(path, "sweep", controller, settings, servers=4)
+
+
+def said(whole: Whole, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    study_terminal.summary(whole.study, whole.runs, console)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def page(whole: Whole) -> str:
+    out = whole.path / "report.html"
+    study_page.write([whole], out)
+    return out.read_text().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: Whole) -> None:
+    whole = curved
+    text, html = said(whole), page(whole)
+    for place in (text, html):
+        assert re.search(r"knee: 5\.\d+k IOPS \(", place)
+        assert re.search(r"mean&lt;200us: kept up to|mean<200us: kept up to", place)
+        assert "closed loop" in place
+    assert html.count("<figure") == 2
+    assert 'href="runs/001-maximum"' in html
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)
+    made = json.loads((whole.path / "study.json").read_text())
+    assert made["status"] == "complete"
+
+
+def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: Whole) -> None:
+    text = said(curved, width=80)
+    table = text[: text.index("knee:")]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "p99" in text
+    assert "p50" not in table
+    assert "…" not in table
+
+
+def test_curves_join_points_in_the_order_asked_and_keep_loads_that_turn_back(curved: Whole) -> None:
+    found = curves(curved.runs)[0]
+    turned = [*found.loads[:3], found.loads[5], found.loads[4]]
+    spec = study_curve_charts.latency_of_curves([dataclasses.replace(found, loads=tuple(turned))], "mean")
+    assert spec is not None
+    xs = [row["x"] for row in sorted(spec["data"]["values"], key=lambda row: row["at"])]
+    assert xs == [load.iops.value for load in turned]
+    assert xs != sorted(xs)
+    line = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "line")
+    assert line["encoding"]["order"]["field"] == "at"
+
+
+def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
+    whole = curve(tmp_path / "s", slo=None, bs="128k")
+    found = curves(whole.runs)
+    spec = study_curve_charts.latency_of_curves(found, "mean")
+    assert spec is not None
+    assert spec["title"] == "Mean latency against bandwidth, GiB/s"
+    assert re.search(r"closed loop\s+1\.22 GiB/s|closed loop\s+1\.22\d ± <?0\.\d+ GiB/s", said(whole))
+
+
+def test_studies_laid_over_each_other_have_the_names_of_their_directories(
+    curved: Whole, tmp_path: Path
+) -> None:
+    one, two = curved, curve(tmp_path / "raid5", slo=None)
+    study_page.write([one, two], tmp_path / "both.html")
+    html = (tmp_path / "both.html").read_text()
+    assert "raid0 · raid5" in html
+    assert html.count("<figure") == 2
+    found = [*curves(one.runs), *curves(two.runs)]
+    assert len(found) == 2
+    repeated = study(tmp_path / "r", "repeat", RepeatController(Next("j", simulated.workload(1)), most=2), {})
+    with pytest.raises(InputError, match="has no curve"):
+        study_page.write([one, repeated], tmp_path / "none.html")
+
+
+def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
+    one = swept(tmp_path / "1", ("iodepth", (1, 2, 4, 8, 16)))
+    assert "recommended iodepth 4" in said(one)
+    assert page(one).count("<figure") == 2
+    two = swept(tmp_path / "2", ("bs", (4096, 131072)), ("iodepth", (1, 4, 16)))
+    text = said(two)
+    assert "bs 4k: recommended iodepth 4" in text
+    assert re.search(r"bs \\ iodepth\s+1\s+4\s+16\n\s+4k\s+10\.0k\s+40\.0k\s+40\.0k", text)
+    # Small and large blocks: IOPS and bandwidth and p99, each as a map and as lines.
+    assert page(two).count("<figure") == 6
+    three = swept(tmp_path / "3", ("bs", (4096, 8192)), ("read", (0, 100)), ("iodepth", (1, 4)))
+    html = page(three)
+    assert html.count("<figure") == 8
+    assert "<h2>bs 4k</h2>" in html
+
+
+def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
+    controller = RepeatController(Next("j", simulated.workload(1)), most=3)
+    whole = study(tmp_path / "s", "repeat", controller, {}, service="exponential")
+    text, html = said(whole), page(whole)
+    assert re.search(r"job read\s+IOPS\s+[\d.]+ ± [\d.]+k\s+± [\d.]+ %", text)
+    assert html.count("<figure") == 2
+    assert "repeat-3" in html
+
+
+def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: Whole, tmp_path: Path) -> None:
+    whole = curved
+    for ending in (".svg", ".png", ".pdf"):
+        study_page.write([whole], tmp_path / f"charts{ending}")
+        assert (tmp_path / f"charts{ending}").stat().st_size > 5000
+    with pytest.raises(InputError, match="a report is one of"):
+        study_page.write([whole], tmp_path / "charts.txt")
+    for spec in (study_charts.rate_of_runs(whole.runs), study_charts.latency_of_runs(whole.runs)):
+        assert spec is not None
+        assert "<svg" in vl_convert.vegalite_to_svg(spec, vl_version="6.4")
+    assert study_charts.rate_of_runs([run(measured(100.0, error=None))]) is not None
+    assert study_charts.rate_of_runs([]) is None
+
+
+def test_the_document_of_a_study_is_its_schema(curved: Whole, tmp_path: Path) -> None:
+    wholes = [
+        curved,
+        swept(tmp_path / "s", ("iodepth", (1, 8))),
+        study(tmp_path / "r", "repeat", RepeatController(Next("j", simulated.workload(1)), most=2), {}),
+    ]
+    for whole in wholes:
+        made = json.loads(json.dumps(document(whole.path, whole.study, whole.runs)))
+        jsonschema.validate(made, schema())
+        assert made["status"] == "complete"
+        filled = [name for name in ("repeats", "curves", "sweep") if made[name] is not None]
+        assert filled == [{"curve": "curves", "sweep": "sweep", "repeat": "repeats"}[whole.study.kind]]
+
+
+def test_the_committed_schema_is_fresh() -> None:
+    assert SCHEMA.read_text() == json.dumps(schema(), indent=2) + "\n", (
+        "write it anew: python -m tests.report.test_study_page > contract/study-result.schema.json"
+    )
+
+
+def test_a_study_that_was_killed_before_its_first_run_has_a_page(tmp_path: Path) -> None:
+    begun = on_disk.Study(
+        kind="curve",
+        name="nothing",
+        front_end="curve",
+        loadstone_version="0",
+        started="2026-01-01T00:00:00+00:00",
+        request={},
+    )
+    on_disk.begin(tmp_path / "s", begun, {})
+    assert report(tmp_path / "s") == 0
+    assert "killed or still runs" in (tmp_path / "s" / "report.html").read_text()
+    assert "nothing was measured" in said(study_page.read(tmp_path / "s"))
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))  # noqa: T201 - this is how the schema is written
