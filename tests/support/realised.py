@@ -7,6 +7,7 @@ engine's log of every I/O. Judges nothing but shares, by chi-square.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,15 +18,16 @@ from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.session import Asked, run_plan
-from loadstone.workload.model import LogRequests
+from loadstone.workload.model import Amount, LogRequests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from loadstone.workload.model import Amount, Workload
+    from loadstone.workload.model import Job, Workload
 
 SERVICE_NS = 20_000
+BLOCK_BYTES = 4096
 P_VALUE = 1e-4
 """Chance of calling a good mix wrong; seeds are fixed, so it is drawn once."""
 
@@ -44,7 +46,7 @@ def realised(
                 "direct": None,
                 "targets": (),
                 "directories": (),
-                "size": size if job.size is None or job.size.percent is not None else job.size,
+                **_range(job, size.bytes or 0),
                 "logs": LogRequests(iolog="every-io"),
                 "runtime_ns": round(seconds * 1e9) or None,
                 "time_based": bool(seconds) or None,
@@ -56,7 +58,9 @@ def realised(
         for job in workload.jobs
     )
     changed = workload.model_copy(update={"jobs": jobs, "needs_targets": False})
-    resolved = resolve(changed, host=HostFacts.here())
+    here = HostFacts.here()
+    # One thread: each has a virtual clock of its own.
+    resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
     device = plan.SimDevice(
         seed=1,
         servers=64,
@@ -88,6 +92,16 @@ def realised(
         job=pl.col("stream").replace_strict(dict(enumerate(names)), return_dtype=pl.String),
         start_ns=pl.col("t_ns") - pl.col("lat_ns"),
     )
+
+
+def _range(job: Job, whole: int) -> dict[str, Amount]:
+    """The bytes a job would use of a target of `whole`, in whole blocks as on a real one."""
+    start = job.offset.of(whole) if job.offset else 0
+    start = -(-start // BLOCK_BYTES) * BLOCK_BYTES
+    length = whole - start
+    if job.size is not None:
+        length = min(length, job.size.of(whole))
+    return {"offset": Amount(bytes=start), "size": Amount(bytes=length - length % BLOCK_BYTES)}
 
 
 def agrees(found: Mapping[Any, int], shares: Mapping[Any, float]) -> bool:

@@ -15,16 +15,30 @@ SEED = Path(__file__).parents[1] / "data" / "seed"
 S = 10**9
 
 
-def test_there_are_four_corners_and_six_scenarios() -> None:
-    assert catalogue.names() == [
-        "four-corners",
-        "vostok-128k-seq-read",
-        "vostok-128k-seq-write",
-        "vostok-4k-rand-read",
-        "vostok-4k-rand-write",
-        "vostok-4k-seq-read",
-        "vostok-4k-seq-write",
-    ]
+def test_every_entry_is_listed_under_a_group_and_every_group_has_one() -> None:
+    found = {catalogue.load(name).group for name in catalogue.names()}
+    assert found == set(catalogue.GROUPS)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "storagereview-four-corners",
+        *(f"storagereview-{kind}" for kind in ("sql", "sql-90-10", "sql-80-20", "oracle", "oracle-90-10")),
+        *(
+            f"storagereview-vdi-{clone}-{phase}"
+            for clone in ("full-clone", "linked-clone")
+            for phase in ("boot", "initial-login", "monday-login")
+        ),
+        *(f"snia-pts-{test}" for test in ("iops", "latency", "throughput-128k", "write-saturation")),
+        "spc-1",
+        "jesd219",
+        "iozone-matrix",
+    ],
+)
+def test_what_approximates_says_so(part: str) -> None:
+    entry = catalogue.load(f"{part}-like")
+    assert "-like" in entry.source
 
 
 @pytest.mark.parametrize("name", catalogue.names())

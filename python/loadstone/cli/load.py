@@ -36,7 +36,11 @@ def workload(word: str, load: Load) -> Workload:
 
     Raises `InputError` for what cannot be read, and for an option that would have no effect.
     """
-    found = _read(word, load)
+    return changed(_read(word, load), load)
+
+
+def changed(found: Workload, load: Load, *, runtime: bool = True) -> Workload:
+    """Change a Workload as the options say; without `runtime` not how long it takes."""
     mapping = load.mapping()
     if mapping:
         with _of("--map"):
@@ -45,7 +49,7 @@ def workload(word: str, load: Load) -> Workload:
         with _of("--target"):
             found = found.with_targets(load.target)
     found = sized(found, load)
-    if load.runtime is not None:
+    if runtime and load.runtime is not None:
         with _of("--runtime") as where:
             found = found.with_runtime(time_ns(load.runtime, Reading(where), SECOND_NS))
     return found
@@ -115,7 +119,7 @@ def _of(option: str) -> Iterator[Where]:
 
 def language_of(word: str, load: Load) -> Language | None:
     """Return the language of a job file, None for a named workload."""
-    if _is_named(word):
+    if is_named(word):
         if load.language is not None:
             raise InputError(
                 "has no effect on a named workload",
@@ -148,7 +152,8 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _is_named(word: str) -> bool:
+def is_named(word: str) -> bool:
+    """Tell whether a word is a named workload and no file of that name."""
     return word in catalogue.names() and not Path(word).is_file()
 
 
@@ -172,7 +177,7 @@ def _read(word: str, load: Load) -> Workload:
             where=Where(COMMAND_LINE),
             hint=f"use `loadstone run {word}`, or `loadstone plan {word}` to list its runs",
         )
-    if _is_named(word):
+    if is_named(word):
         _refuse_for_names(load)
         with _of("--set"):
             return catalogue.load(word).workload(load.parameters())

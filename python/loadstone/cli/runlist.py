@@ -1,4 +1,4 @@
-"""Job files that are several runs: how they are read, listed and run.
+"""Job files and named procedures that are several runs: how they are read, listed and run.
 
 Knows which options make sense for them. A language's runs come from its own reader and controller.
 """
@@ -10,7 +10,7 @@ import json as json_module
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import exitcodes
 from loadstone.cli import study, talk
@@ -19,6 +19,7 @@ from loadstone.cli.load import language_of, resolution
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
 from loadstone.study.run import StudyAsked
+from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ FORMAT: Final = 1
 class RunList:
     """Everything a job file runs. `listing`: each run with its values, in order."""
 
-    language: Language
+    language: Language | Literal["catalogue"]
     name: str
     controller: Controller
     listing: list[dict[str, Any]]
@@ -47,6 +48,8 @@ class RunList:
     settings: dict[str, Any] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Runs that the language's reader understands and will not do, and why."""
+    closing: Callable[[], list[Any]] | None = None
+    """Notes of the study's end."""
     watch: Callable[[Next], Progress | None] | None = None
     """Who shows a run while it runs, when the language has a way of its own."""
 
@@ -55,6 +58,8 @@ def read(word: str, load: Load) -> RunList | None:
     """Read a job file of several runs; None when the word is one run."""
     language = language_of(word, load)
     module = None if language is None else _READERS.get(language)
+    if language is None and catalogue.load(word).is_procedure:
+        module = "loadstone.cli.procedure"
     if module is None:
         refuse(load, ("interval", "warmup"), "a fio job file or a named workload")
         return None
@@ -84,6 +89,7 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner)
         asked,
         manner,
         lambda wanted: resolution(wanted.workload, load),
+        found.closing,
         watch=found.watch,
     )
 

@@ -36,9 +36,26 @@ def workloads(name: str | None = None, /, *, json: Annotated[bool, Flag] = False
         documents = [entry.document() for entry in entries]
         sys.stdout.write(json_format.dumps(documents, indent=2) + "\n")
         return exitcodes.DONE
-    for entry in entries:
-        sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
-        for parameter in entry.parameters if name else ():
-            shown = f"{parameter.name}={parameter.default}"
-            sys.stdout.write(f"  --set {shown}: {parameter.meaning}\n")
+    if name is not None:
+        _show(entries[0])
+        return exitcodes.DONE
+    for group in catalogue.GROUPS:
+        sys.stdout.write(f"{group}\n")
+        source = ""
+        for entry in entries:
+            if entry.group == group:
+                sys.stdout.write(f"  {entry.name}\n    {entry.meaning}\n")
+                said = "as above" if entry.source == source else entry.source
+                sys.stdout.write(f"    source: {said}\n")
+                source = entry.source
     return exitcodes.DONE
+
+
+def _show(entry: catalogue.Entry) -> None:
+    sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
+    if entry.is_procedure:
+        often = f", in rounds, at most {entry.rounds.most}" if entry.rounds else ""
+        sys.stdout.write(f"  runs: {len(entry.runs())}, one after the other{often}\n")
+    for parameter in entry.parameters:
+        shown = f"{parameter.name}={parameter.default}"
+        sys.stdout.write(f"  --set {shown}: {parameter.meaning}\n")

@@ -1,79 +1,104 @@
 """The named workloads: TOML files beside this one, with their meaning and source.
 
-Knows how a file becomes a Workload and what its parameters accept. Knows no job-file
-language and no host. Keys of a job are fields of `workload.model.Job`; `block_bytes`
-stands for one fixed block size; a text `$name` is the value of a parameter.
+Knows how a file becomes a Workload, or the runs of a procedure, and what its parameters accept.
+Knows no job-file language and no host. Keys of a job are fields of `workload.model.Job`;
+`block_bytes` stands for one fixed block size; a text `$name` is the value of a parameter.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, Where
-from loadstone.workload.model import Amount, FixedSize, Job, Workload
+from loadstone.workload.catalogue.procedure import Rounds, Run, Step, check_given, rounds, steps
+from loadstone.workload.catalogue.values import Parameter, filled
+from loadstone.workload.model import FixedSize, Job, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SECONDS_NS: Final = {"": 10**9, "s": 10**9, "ms": 10**6, "m": 60 * 10**9, "h": 3600 * 10**9}
+__all__ = ["GROUPS", "Entry", "Parameter", "Rounds", "Run", "load", "names"]
+
+GROUPS: Final = (
+    "Corners",
+    "StorageReview",
+    "Iometer",
+    "Virtual desktops",
+    "Databases",
+    "Hyper-converged",
+    "SPC-1-like",
+    "SNIA PTS and JEDEC",
+    "File systems",
+    "AERODISK VOSTOK",
+)
+"""In the order in which they are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """Something a user may set: `integer`, `seconds` (becomes nanoseconds) or `amount` (bytes or %)."""
-
-    name: str
-    type: str
-    default: str
-    meaning: str
-
-    def value(self, text: str) -> object:
-        """Read a value. Raises InputError for one of another type."""
-        read = {"integer": _integer, "seconds": _seconds_ns, "amount": _amount}[self.type]
-        value = read(text.strip().lower())
-        if value is None:
-            example = {"integer": "32", "seconds": "30, 30s or 5m", "amount": "1g or 80%"}[self.type]
-            raise InputError(f"found {text!r} for {self.name}, expected {example}", hint=self.meaning)
-        return value
-
-
-def _integer(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"\d{1,9}", text) and int(text) > 0 else None
-
-
-def _seconds_ns(text: str) -> int | None:
-    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|)", text)
-    return int(match[1]) * _SECONDS_NS[match[2]] if match else None
-
-
-def _amount(text: str) -> Amount | None:
-    match = re.fullmatch(r"(\d{1,12})([kmgt%]?)", text)
-    if match is None or int(match[1]) == 0:
-        return None
-    if match[2] == "%":
-        return Amount(percent=float(match[1])) if int(match[1]) <= 100 else None
-    return Amount(bytes=int(match[1]) * _UNITS[match[2]])
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
-    """A named workload before its parameters are set."""
+    """A named workload, or procedure, before its parameters are set."""
 
     name: str
-    meaning: str
-    source: str
-    parameters: tuple[Parameter, ...]
     text: str
     """The TOML file."""
 
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        return tomllib.loads(self.text)
+
+    @property
+    def group(self) -> str:
+        """What it is listed under, one of `GROUPS`."""
+        return str(self._content["group"])
+
+    @property
+    def meaning(self) -> str:
+        """What it does, in a sentence."""
+        return str(self._content["meaning"])
+
+    @property
+    def source(self) -> str:
+        """Where it is from, and what is approximated."""
+        return str(self._content["source"])
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What may be set."""
+        return tuple(
+            Parameter(key, row["type"], str(row["default"]), row["meaning"])
+            for key, row in self._content.get("parameters", {}).items()
+        )
+
+    @property
+    def is_procedure(self) -> bool:
+        """Whether it is several runs."""
+        return any(key in self._content for key in ("runs", "loops", "prepare"))
+
+    @property
+    def rounds(self) -> Rounds | None:
+        """How often its runs are repeated; None: once."""
+        return rounds(self._content)
+
     def workload(self, given: Mapping[str, str] | None = None) -> Workload:
         """Return the Workload with parameters set. Raises InputError for an unknown one."""
+        return self._workload(given or {}, Step(self.name))
+
+    def runs(self, given: Mapping[str, str] | None = None) -> list[Run]:
+        """Return the runs of a procedure with parameters set, in order."""
         given = given or {}
+        check_given(self.name, self._content, given)
+        loops = self._content.get("loops", {})
+        common = {name: value for name, value in given.items() if name not in loops}
+        return [
+            Run(step.name, self._workload({**common, **step.values}, step), step.values, step.role)
+            for step in steps(self._content, given)
+        ]
+
+    def _workload(self, given: Mapping[str, str], step: Step) -> Workload:
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
             if name not in known:
@@ -81,24 +106,31 @@ class Entry:
                     f"{self.name} has no parameter {name!r}", hint="it has: " + ", ".join(sorted(known))
                 )
         values = {name: p.value(given.get(name, p.default)) for name, p in known.items()}
-        content = tomllib.loads(self.text)
         where = Where(f"{self.name}.toml")
-        common = content.get("all", {})
-        jobs = tuple(_job({**common, **job}, values, where) for job in content["jobs"])
+        common = self._content.get("all", {})
+        wanted = [job for job in self._content["jobs"] if self._belongs(job["name"], step)]
         return Workload(
             name=self.name,
-            jobs=jobs,
+            jobs=tuple(_job({**common, **job}, values, where) for job in wanted),
             needs_targets=True,
-            job_per_target=bool(content.get("job_per_target", False)),
+            job_per_target=bool(self._content.get("job_per_target", False)),
             sources={f"{self.name}.toml": self.text.encode()},
         )
+
+    def _belongs(self, job: str, step: Step) -> bool:
+        if step.jobs:
+            return job in step.jobs
+        own = {name for row in self._content.get("prepare", ()) for name in row.get("jobs", ())}
+        return job not in own
 
     def document(self) -> dict[str, Any]:
         """Return all of it as JSON-ready values."""
         return {
             "name": self.name,
+            "group": self.group,
             "meaning": self.meaning,
             "source": self.source,
+            "runs": len(self.runs()) if self.is_procedure else 1,
             "parameters": [
                 {"name": p.name, "type": p.type, "default": p.default, "meaning": p.meaning}
                 for p in self.parameters
@@ -107,10 +139,7 @@ class Entry:
 
 
 def _job(fields: Mapping[str, Any], values: Mapping[str, object], where: Where) -> Job:
-    ready: dict[str, Any] = {
-        key: values[value[1:]] if isinstance(value, str) and value.startswith("$") else value
-        for key, value in fields.items()
-    }
+    ready: dict[str, Any] = filled(dict(fields), values)
     block = ready.pop("block_bytes", None)
     if block is not None:
         ready["bs"] = (FixedSize(bytes=block),) * 3
@@ -127,10 +156,4 @@ def load(name: str) -> Entry:
     """Return the entry of one name. Raises InputError for an unknown one."""
     if name not in names():
         raise InputError(f"there is no workload {name!r}", hint="there are: " + ", ".join(names()))
-    text = (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
-    content = tomllib.loads(text)
-    parameters = tuple(
-        Parameter(key, row["type"], str(row["default"]), row["meaning"])
-        for key, row in content.get("parameters", {}).items()
-    )
-    return Entry(name, content["meaning"], content["source"], parameters, text)
+    return Entry(name, (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,100 @@
+"""Named procedures on the command line: a catalogue entry that is several runs.
+
+Knows how `--set`, `--target`, `--size` and `--runtime` change them; preparations keep their time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.cli.load import changed
+from loadstone.cli.runlist import RunList, refuse
+from loadstone.study.controller import Controller, Next
+from loadstone.study.listed import ListController
+from loadstone.study.rounds import RoundsController
+from loadstone.workload import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.cli.arguments import Load
+    from loadstone.workload.catalogue import Entry, Run
+
+_WITHOUT_EFFECT: Final = ("section", "allow_exec", "interval", "warmup")
+
+
+def read(word: str, load: Load) -> RunList:
+    """Read an entry and everything it runs."""
+    refuse(load, _WITHOUT_EFFECT, "a named procedure")
+    entry = catalogue.load(word)
+    runs = entry.runs(load.parameters())
+    nexts = [
+        Next(
+            run.name,
+            changed(run.workload, load, runtime=run.role != "prepare"),
+            factors=dict(run.factors),
+            role=run.role,
+        )
+        for run in runs
+    ]
+    controller = _controller(entry, nexts)
+    rounds = entry.rounds
+
+    def closing() -> list[dict[str, Any]]:
+        why = controller.ended_because if isinstance(controller, RoundsController) else None
+        return [{"kind": "info", "text": why, "where": None}] if why else []
+
+    return RunList(
+        language="catalogue",
+        name=entry.name,
+        controller=controller,
+        listing=[_listed(number, run, one) for number, (run, one) in enumerate(_pairs(runs, nexts), start=1)],
+        lines=[f"{run.name}{'' if run.role == 'measure' else ' (prepares)'}" for run in runs]
+        + ([f"again until {rounds.tracks} is steady, at most {rounds.most} times"] if rounds else []),
+        inputs={f"{entry.name}.toml": entry.text.encode()},
+        notes=list(dict.fromkeys(note for one in nexts for note in one.workload.notes)),
+        settings={"procedure": entry.name, "rounds": None if rounds is None else _document(entry)},
+        closing=closing,
+    )
+
+
+def _pairs(runs: Sequence[Run], nexts: Sequence[Next]) -> list[tuple[Run, Next]]:
+    return list(zip(runs, nexts, strict=True))
+
+
+def _controller(entry: Entry, nexts: Sequence[Next]) -> Controller:
+    rounds = entry.rounds
+    if rounds is None:
+        return ListController(nexts)
+    return RoundsController(
+        [one for one in nexts if one.role == "prepare"],
+        [one for one in nexts if one.role != "prepare"],
+        most=rounds.most,
+        tracks=rounds.tracks,
+        quantity=rounds.quantity,
+        every=rounds.every,
+    )
+
+
+def _document(entry: Entry) -> dict[str, Any]:
+    rounds = entry.rounds
+    assert rounds is not None  # noqa: S101 - asked by the caller
+    return {
+        "most": rounds.most,
+        "tracks": rounds.tracks,
+        "quantity": rounds.quantity,
+        "every": rounds.every,
+    }
+
+
+def _listed(number: int, run: Run, one: Next) -> dict[str, Any]:
+    return {
+        "number": number,
+        "name": run.name,
+        "role": run.role,
+        **run.factors,
+        "jobs": [
+            job.model_dump(mode="json", exclude_defaults=True, exclude={"where", "set_at"})
+            for job in one.workload.jobs
+        ],
+    }

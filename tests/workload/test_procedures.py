@@ -1,0 +1,164 @@
+"""Named procedures: their runs, what each does, and when rounds are enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from loadstone.errors import InputError
+from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.model import TargetKind
+from loadstone.plan.resolve import resolve
+from loadstone.workload import catalogue
+from loadstone.workload.model import Amount
+from tests.support.realised import agrees, realised
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.workload.catalogue import Run
+
+PROCEDURES = [name for name in catalogue.names() if catalogue.load(name).is_procedure]
+SNIA_SHARES = (100, 95, 65, 50, 35, 5, 0)
+
+
+def runs(name: str, **given: str) -> list[Run]:
+    return catalogue.load(name).runs(given)
+
+
+def cells(name: str, **given: str) -> list[tuple[float, int, int]]:
+    """Block size in KiB, share of reads and of random addresses of each run that measures."""
+    rows = [run.workload.jobs[0].rows[0] for run in runs(name, **given) if run.role == "measure"]
+    return [(row.bytes / 1024, row.read_percent, row.random_percent) for row in rows]
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_every_run_has_a_name_of_its_own_and_a_plan(name: str) -> None:
+    found = runs(name)
+    assert len({run.name for run in found}) == len(found) > 1 or catalogue.load(name).rounds
+    here = HostFacts.here()
+    known = {"/dev/drive": TargetFacts(TargetKind.BLOCK, size_bytes=1 << 40)}
+    host = HostFacts(cpus=here.cpus, memory_bytes=64 << 30, known=known)
+    for run in found:
+        assert resolve(run.workload.with_targets(["/dev/drive"]), host=host).plan.streams
+
+
+def test_snia_iops_is_56_cells_after_twice_the_capacity() -> None:
+    blocks = (1024, 128, 64, 32, 16, 8, 4, 0.5)
+    assert cells("snia-pts-iops-like") == [(kib, read, 100) for kib in blocks for read in SNIA_SHARES]
+    first = runs("snia-pts-iops-like")[0]
+    assert first.role == "prepare"
+    (job,) = first.workload.jobs
+    assert (job.rw, job.loops, job.bs[1]) == ("write", 2, job.bs[0])
+    assert job.bs[0] is not None
+    assert job.bs[0].model_dump()["bytes"] == 128 << 10
+    rounds = catalogue.load("snia-pts-iops-like").rounds
+    assert rounds is not None
+    assert (rounds.most, rounds.tracks, rounds.quantity) == (25, "4k-0-read", "iops")
+
+
+def test_the_other_tests_of_snia() -> None:
+    assert cells("snia-pts-latency-like") == [
+        (kib, read, 100) for kib in (8, 4, 0.5) for read in (100, 65, 0)
+    ]
+    assert all(
+        run.workload.jobs[0].iodepth == 1 for run in runs("snia-pts-latency-like") if run.role == "measure"
+    )
+    assert cells("snia-pts-throughput-128k-like") == [(128, 100, 0), (128, 0, 0)]
+    assert cells("snia-pts-throughput-1024k-like") == [(1024, 100, 0), (1024, 0, 0)]
+    assert [run.role for run in runs("snia-pts-write-saturation-like")] == ["measure"]
+    assert cells("snia-pts-write-saturation-like") == [(4, 0, 100)]
+
+
+def test_the_easy_run() -> None:
+    assert cells("hcibench-easy-run") == [
+        (4, 70, 100),
+        (4, 100, 100),
+        (4, 0, 100),
+        (8, 50, 100),
+        (256, 100, 0),
+        (256, 0, 0),
+    ]
+
+
+def test_the_log_device_writes_durably_from_4k_to_1m() -> None:
+    found = runs("zfs-log-device")
+    jobs = [run.workload.jobs[0] for run in found]
+    assert [job.bs[1].model_dump()["bytes"] >> 10 for job in jobs if job.bs[1]] == [4 << n for n in range(9)]
+    assert {(job.rw, job.sync, job.iodepth) for job in jobs} == {("write", "dsync", 1)}
+    assert [run.factors["block"] for run in found][:2] == ["4k", "8k"]
+
+
+def test_a_loop_takes_other_values() -> None:
+    assert [run.name for run in runs("zfs-log-device", block="8k, 24k")] == ["block=8k", "block=24k"]
+
+
+def test_the_matrix_leaves_out_records_that_do_not_fit() -> None:
+    found = [(run.factors["file"], run.factors["record"]) for run in runs("iozone-matrix-like")]
+    assert len(found) == 20
+    found = [
+        (run.factors["file"], run.factors["record"])
+        for run in runs("iozone-matrix-like", file="64k,1m", record="4k,256k")
+    ]
+    assert found == [("64k", "4k"), ("1m", "4k"), ("1m", "256k")]
+    (run, *_) = runs("iozone-matrix-like")
+    assert [job.name for job in run.workload.jobs] == [
+        "write",
+        "rewrite",
+        "read",
+        "reread",
+        "random-read",
+        "random-write",
+        "backward-read",
+        "record-rewrite",
+        "strided-read",
+    ]
+
+
+def test_the_ramp_asks_for_shares_of_the_bsus() -> None:
+    """50 I/Os a second for each BSU, at 100, 95, 90, 80, 50 and 10 %."""
+    asked = [
+        sum(hz or 0 for job in run.workload.jobs for hz in job.rate_iops)
+        for run in runs("spc-1-like-ramp", bsu="4")
+    ]
+    assert asked == pytest.approx([200 * share for share in (1, 0.95, 0.9, 0.8, 0.5, 0.1)])
+
+
+def test_what_a_run_sets_cannot_be_set() -> None:
+    with pytest.raises(InputError, match="the runs of hcibench-easy-run set read themselves"):
+        runs("hcibench-easy-run", read="50")
+    with pytest.raises(InputError, match="no parameter 'deep'"):
+        runs("hcibench-easy-run", deep="50")
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_a_cell_does_what_it_says(index: int, tmp_path: Path) -> None:
+    run = runs("hcibench-easy-run")[index]
+    kib, read, random = cells("hcibench-easy-run")[index]
+    ios = realised(run.workload, tmp_path, size=Amount(bytes=1 << 44), ops=10_000)
+    counts = {(row[0], row[1]): row[2] for row in ios.group_by("op", "bytes").len().iter_rows()}
+    assert agrees(counts, {(0, kib * 1024): read, (1, kib * 1024): 100 - read})
+    ends = set((ios["offset"] + ios["bytes"]).to_list())
+    follows = ios.select(pl.col("offset").is_in(ends).sum()).item()
+    assert 100 * follows / ios.height == pytest.approx(100 - random, abs=1)
+
+
+def test_the_tests_of_a_matrix_go_where_they_should(tmp_path: Path) -> None:
+    """16 records of 4 KiB: forwards, backwards, one of them again and again."""
+    (run,) = runs("iozone-matrix-like", file="64k", record="4k")
+    ios = realised(run.workload, tmp_path, size=Amount(bytes=64 << 10), ops=16)
+
+    def places(job: str) -> list[int]:
+        mine = ios.filter((pl.col("job") == job) & (pl.col("op") < 3)).sort("t_ns", maintain_order=True)
+        return [offset >> 12 for offset in mine["offset"].to_list()]
+
+    forwards = list(range(16))
+    for job in ("write", "rewrite", "read", "reread"):
+        assert places(job) == forwards, job
+    # As with fio's negative offset, the first is one record below the last.
+    assert places("backward-read")[:15] == forwards[-2::-1]
+    assert places("record-rewrite") == [0] * 16
+    assert sorted(places("random-read")) == sorted(places("random-write")) == forwards
+    assert places("random-read") != forwards
