@@ -88,6 +88,20 @@ def test_a_link_of_unknown_speed_is_a_gap_and_no_ceiling(host: Host) -> None:
     assert any("PCI Express link of 0000:01:00.0" in gap for gap in path.gaps)
 
 
+def test_the_link_that_a_hypervisor_makes_up_is_no_ceiling(host: Host) -> None:
+    nvme(host, upstream=("2.5 GT/s PCIe", 1))
+    port = host.sys / "devices/pci0000:00/0000:00:01.0"
+    host.write(port, {"vendor": "0x1b36\n"})
+    # A card passed through to a guest has its own link, behind a port that is none.
+    assert megabytes(layer(found(host, "nvme0n1"), "pcie 0000:01:00.0")) == pytest.approx(7877, rel=1e-3)
+    host.write(port / "0000:01:00.0", {"vendor": "0x1b36\n", "numa_node": "-1\n"})
+    path = found(host, "nvme0n1")
+    assert layer(path, "pcie 0000:01:00.0").ceilings == ()
+    assert layer(path, "pcie 0000:01:00.0").facts["emulated"] is True
+    assert "numa_node" not in layer(path, "pcie 0000:01:00.0").facts
+    assert any("the device is emulated" in gap for gap in path.gaps)
+
+
 def test_nvme_over_tcp_goes_on_to_the_network(host: Host) -> None:
     head = host.block("virtual/nvme-subsystem/nvme-subsys0/nvme0n1", "259:1")
     control = host.sys / "devices/virtual/nvme-fabrics/ctl/nvme3"
@@ -237,6 +251,17 @@ def test_a_virtual_interface_has_no_ceiling(host: Host, tmp_path: Path) -> None:
     path = nfs(host, tmp_path, "addr=10.0.0.9")
     assert layer(path, "veth0").ceilings == ()
     assert any("veth0: it is virtual" in gap for gap in path.gaps)
+
+
+def test_a_bond_of_virtual_ports_has_no_ceiling_either(host: Host, tmp_path: Path) -> None:
+    host.nic("veth0", speed=10000)
+    host.write(host.nic("bond0", speed=10000, lower="veth0"), {"bonding/mode": "balance-rr 0\n"})
+    host.routes("bond0 0000000A 000000FF 0")
+    path = nfs(host, tmp_path, "addr=10.0.0.9")
+    assert layer(path, "bond0").ceilings == ()
+    (tmp_path / "mount point" / "data").write_bytes(b"x" * 100)
+    again = nfs(host, tmp_path, "addr=10.0.0.9")
+    assert again.layers[0].facts == {"size_bytes": 100}
 
 
 def test_lvm_thin_over_md_over_partitions(host: Host) -> None:

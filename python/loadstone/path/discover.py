@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     _Facts = dict[str, Any]
 
-IN_MEMORY: Final = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+IN_MEMORY: Final = ("tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs")
 NETWORK: Final = ("cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "glusterfs", "virtiofs")
 MEMORY: Final = "memory"
 QUEUE: Final = ("write_cache", "nomerges", "io_poll")
@@ -93,13 +93,12 @@ class _Walk:
             self.build.gap(f"{name}: no mount is known for it")
         else:
             below = [self.file_system(mount, path)]
-        remote = mount is not None and (mount.kind in nfs.KINDS or mount.kind in NETWORK)
-        found = None if remote or not path.is_file() else allocation(name)
-        facts: _Facts = {}
-        if found is not None:
+        facts: _Facts = {} if path.exists() else {"missing": True}
+        if path.is_file() and mount is not None and mount.kind in (*nfs.KINDS, *NETWORK):
+            # How it lies on the server's disks is not the client's to know.
+            facts = {"size_bytes": path.stat().st_size}
+        elif path.is_file() and (found := allocation(name)) is not None:
             facts = {**asdict(found), "complete": found.complete}
-        elif not path.exists():
-            facts = {"missing": True}
         return self.build.add(name, "file", facts, below=below)
 
     def file_system(self, mount: Mount, path: Path) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from loadstone.path.builder import Builder
     from loadstone.path.layers import Ceiling
 
+EMULATED: Final = ("0x1af4", "0x1b36", "0x15ad", "0x80ee")
+"""PCI vendors of what hypervisors make up (virtio, QEMU, VMware, VirtualBox): the links are, too."""
 SPREADS_ONE_CONNECTION: Final = ("balance-rr 0",)
 """Bonding modes in which a single connection uses more than one port."""
 
@@ -65,14 +67,16 @@ def pcie(build: Builder, place: Path) -> list[str]:
     links = [(ceiling.per_s, one.name, ceiling) for one in chain if (ceiling := _pcie_ceiling(one))]
     narrowest = min(links, key=lambda link: link[0], default=None)
     if narrowest is None:
-        build.gap(f"speed of the PCI Express link of {function.name}: the kernel does not tell")
+        why = "the device is emulated" if _emulated(function) else "the kernel does not tell"
+        build.gap(f"speed of the PCI Express link of {function.name}: {why}")
     facts = {
         "function": function.name,
         "link_speed": text(function / "current_link_speed"),
         "link_width": number(function / "current_link_width"),
         "max_link_speed": text(function / "max_link_speed"),
         "max_link_width": number(function / "max_link_width"),
-        "numa_node": number(function / "numa_node"),
+        "numa_node": node if (node := number(function / "numa_node")) != -1 else None,
+        "emulated": _emulated(function) or None,
         "driver": _driver(function),
         # A slot or a switch above may be narrower than the card.
         "narrowest_at": narrowest[1] if narrowest and narrowest[1] != function.name else None,
@@ -99,7 +103,7 @@ def interface(build: Builder, name: str, *, connections: int = 1) -> str:
     lower = sorted(link.name.removeprefix("lower_") for link in place.glob("lower_*"))
     bridge = (place / "bridge").exists()
     mtu, speed = number(place / "mtu"), number(place / "speed")
-    real = (place / "device").exists() or (bool(lower) and not bridge)
+    real = _is_real(build, name)
     known = speed if real and speed and speed > 0 else None
     facts = {
         "mtu_bytes": mtu,
@@ -118,6 +122,14 @@ def interface(build: Builder, name: str, *, connections: int = 1) -> str:
     below = below or (pcie(build, place / "device") if (place / "device").exists() else [])
     limit = _ethernet(build, known, mtu, lower if mode else [], mode, connections)
     return build.add(name, "link", facts, below=below, ceilings=[limit], counters=f"net.{name}")
+
+
+def _is_real(build: Builder, name: str) -> bool:
+    """Tell whether there is hardware: a veth tells a speed that means nothing, and so does a bond of two."""
+    place = build.sys / "class" / "net" / name
+    lower = [link.name.removeprefix("lower_") for link in place.glob("lower_*")]
+    over_real = bool(lower) and all(_is_real(build, port) for port in lower)
+    return (place / "device").exists() or (over_real and not (place / "bridge").exists())
 
 
 def _ethernet(  # noqa: PLR0917 - what decides how fast an interface is
@@ -161,6 +173,7 @@ def _nvme_controller(build: Builder, name: str) -> list[str]:
         "subsystem": text(place / "subsysnqn"),
     }
     below: list[str] = []
+    build.gap(f"what the subsystem behind {name} is made of: an initiator cannot see it")
     if transport == "tcp":
         below = to_address(build, peer, f"the NVMe controller {name}")
     else:
@@ -184,6 +197,7 @@ def _iscsi(build: Builder, session: str, host: str | None) -> list[str]:
         "max_burst_bytes": number(place / "max_burst_len"),
         "can_queue": number(build.sys / "class" / "scsi_host" / host / "can_queue") if host else None,
     }
+    build.gap(f"what the target of {name} is made of: an initiator cannot see it")
     bound = text(build.sys / "class" / "iscsi_host" / host / "netdev") if host else None
     if bound and (build.sys / "class" / "net" / bound).exists():
         below = [interface(build, bound)]
@@ -208,6 +222,7 @@ def _fibre_channel(build: Builder, disk: BlockDevice, host: str) -> list[str]:
         "state": text(place / "port_state"),
         "topology": text(place / "port_type"),
     }
+    build.gap(f"what the array behind {name} is made of: an initiator cannot see it")
     limit = ceilings.fibre_channel(float(match[1])) if match else None
     return [build.add(name, "link", facts, below=pcie(build, disk.sys), ceilings=[limit])]
 
@@ -265,9 +280,13 @@ def _pcie_ceiling(function: Path) -> Ceiling | None:
     speed = re.match(r"(\d+(?:\.\d+)?) GT/s", text(function / "current_link_speed") or "")
     width = number(function / "current_link_width")
     # A width of 255 or 0 is what a bridge without a link tells.
-    if speed is None or not width or width > 32:
+    if speed is None or not width or width > 32 or _emulated(function):
         return None
     return ceilings.pcie(float(speed[1]), width)
+
+
+def _emulated(function: Path) -> bool:
+    return text(function / "vendor") in EMULATED
 
 
 def _driver(place: Path) -> str | None:
