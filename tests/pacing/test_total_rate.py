@@ -49,6 +49,18 @@ def test_stages_have_all_of_it_each() -> None:
     assert (first.amount.per_second, first.phase) == (3_000, 0.0)
 
 
+def test_streams_of_a_flow_share_theirs_by_weight() -> None:
+    """Three streams, a third each; the two of the flow share their two thirds 9 to 1."""
+    text = (
+        b"[global]\nioengine=null\nsize=1m\nruntime=1\ntime_based\n"
+        b"[a]\nrw=randread\nflow=90\n[b]\nrw=randread\n[c]\nrw=randwrite\nflow=10\n"
+    )
+    streams = planned(text, TotalRate(9_000.0, RateProcess.LINEAR)).streams
+    rates = [s.pace.read or s.pace.write for s in streams]
+    assert [r.amount.per_second for r in rates if r] == pytest.approx([5_400, 3_000, 600])
+    assert all(s.flow is None for s in streams)
+
+
 def test_a_job_with_a_rate_of_its_own_is_refused() -> None:
     text = TWO.replace(b"numjobs=3", b"numjobs=3\nrate_iops=10")
     with pytest.raises(RefusedError, match=r"a\.0 has a rate of its own"):

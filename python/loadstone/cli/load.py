@@ -119,7 +119,7 @@ def _of(option: str) -> Iterator[Where]:
 
 def language_of(word: str, load: Load) -> Language | None:
     """Return the language of a job file, None for a named workload."""
-    if is_named(word):
+    if _is_named(word):
         if load.language is not None:
             raise InputError(
                 "has no effect on a named workload",
@@ -152,8 +152,7 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def is_named(word: str) -> bool:
-    """Tell whether a word is a named workload and no file of that name."""
+def _is_named(word: str) -> bool:
     return word in catalogue.names() and not Path(word).is_file()
 
 
@@ -177,7 +176,7 @@ def _read(word: str, load: Load) -> Workload:
             where=Where(COMMAND_LINE),
             hint=f"use `loadstone run {word}`, or `loadstone plan {word}` to list its runs",
         )
-    if is_named(word):
+    if _is_named(word):
         _refuse_for_names(load)
         with _of("--set"):
             return catalogue.load(word).workload(load.parameters())

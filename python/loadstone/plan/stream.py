@@ -93,11 +93,13 @@ class TotalRate:
 
 
 def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[plan.Stream]:
-    """Return the streams of one stage with equal parts of a total rate, each by its shares of operations.
+    """Return the streams of one stage with their parts of a total rate, each by its shares of operations.
 
+    Parts are equal; streams of one flow share theirs by weight, and then need the flow no more.
     Raises RefusedError for a stream that has a rate of its own.
     """
     made = []
+    parts = _parts(streams)
     for position, stream in enumerate(streams):
         if stream.pace.read or stream.pace.write or stream.pace.trim:
             raise RefusedError(
@@ -112,11 +114,27 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
             percents = (reads, 100 - reads, 0)
         if of.trim_then_write:
             percents = (0, 0, 100)
-        share = total.iops / len(streams) / 100
+        share = total.iops * parts[position] / 100
         rates = [_part(total, share * percent) if percent else None for percent in percents]
         pace = stream.pace.model_copy(update=dict(zip(("read", "write", "trim"), rates, strict=True)))
-        made.append(stream.model_copy(update={"pace": taking_turns(pace, position, len(streams))}))
+        pace = taking_turns(pace, position, len(streams))
+        made.append(stream.model_copy(update={"pace": pace, "flow": None}))
     return made
+
+
+def _parts(streams: Sequence[plan.Stream]) -> list[float]:
+    """Share a whole out between streams: equally, but by weight within a flow."""
+    weights: dict[int, list[int]] = {}
+    for stream in streams:
+        if stream.flow is not None:
+            weights.setdefault(stream.flow.id, []).append(stream.flow.weight)
+    equal = 1 / len(streams)
+    return [
+        equal
+        if stream.flow is None
+        else equal * len(weights[stream.flow.id]) * stream.flow.weight / sum(weights[stream.flow.id])
+        for stream in streams
+    ]
 
 
 def _part(total: TotalRate, per_second: float) -> plan.Rate:
