@@ -201,7 +201,7 @@ FSD: Final = Table(
     "file system definition (fsd=)",
     [
         Keyword("anchor", name),
-        Keyword("journal", refused="is not supported"),
+        Keyword("journal", harmless="changes nothing: it is where a journal would be, and there is none"),
         Keyword("host", refused="stands in the file system workload (fwd=)"),
         Keyword("hd", exact=True, refused="stands in the file system workload (fwd=)"),
         Keyword("width", _level),

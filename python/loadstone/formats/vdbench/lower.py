@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.expand import Run, Work
     from loadstone.formats.vdbench.pace import Pace
     from loadstone.formats.vdbench.read import ParameterFile
+    from loadstone.formats.vdbench.rundef import MaxData
 
 _DIRECT: Final = ("o_direct", "directio")
+MULTIPLES: Final = 100
+"""Below this `maxdata=` is a multiple of the SDs' size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,29 +394,39 @@ def _bounded(making: _Lowering, jobs: list[Job]) -> list[Job]:
             )
         jobs = [job.model_copy(update={"exitall": True}) if job is ending[0] else job for job in jobs]
     for limit in making.run.definition.maxdata:
-        where = making.run.definition.where
-        jobs = [_limited(making, jobs, limit.amount, limit.of, where)]
+        jobs = _limited(making, jobs, limit)
     return jobs
 
 
-def _limited(making: _Lowering, jobs: Sequence[Job], amount: float, of: str, where: Where) -> Job:
-    job = jobs[0]
-    does = {"read": 100.0, "write": 0.0}.get(of)
-    reads = float(job.own_options["rdpct"])
-    if len(jobs) > 1 or (does is not None and reads != does):
-        raise RefusedError(
-            "maxdata= over several workloads or SDs, or over one direction of a mix, is not supported",
-            where=where,
-            hint="use elapsed=",
+def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job]:
+    """Let jobs end after their part of so many bytes: each SD the same multiple of itself, or equal parts."""
+    where = making.run.definition.at[f"maxdata:{limit.of}"]
+    does = {"read": 100.0, "write": 0.0}.get(limit.of)
+    sizes = {work.storage.lun: work.storage.size for work in making.run.works}
+    many = {lun: sum(job.own_options["lun"] == lun for job in jobs) for lun in sizes}
+    made = []
+    for job in jobs:
+        lun = job.own_options["lun"]
+        if does is not None and float(job.own_options["rdpct"]) != does:
+            raise RefusedError(
+                f"a limit on one direction of a mix ({job.name}) is not supported",
+                where=where,
+                hint="use maxdata= or elapsed=",
+            )
+        size = sizes[lun]
+        if limit.amount < MULTIPLES and size is None:
+            raise RefusedError(
+                "a multiple of the SDs needs their size",
+                where=where,
+                hint=f"add size= to sd={job.own_options['sd']}",
+            )
+        whole = (
+            limit.amount * (size or 0) / many[lun] if limit.amount < MULTIPLES else limit.amount / len(jobs)
         )
-    size = making.run.works[0].storage.size
-    if amount < 100 and size is None:
-        raise RefusedError(
-            "maxdata= as a multiple of the SDs needs their size", where=where, hint="add size= to the SD"
-        )
-    total = int(amount * (size or 0)) if amount < 100 else int(amount)
-    making.note(where, "maxdata= counts from the start of the run, warmup included")
-    return job.model_copy(update={"time_based": False, "io_size": Amount(bytes=total)})
+        made.append(job.model_copy(update={"time_based": False, "io_size": Amount(bytes=int(whole))}))
+    several = "; every workload on an SD ends with its own part of it" if len(jobs) > 1 else ""
+    making.note(where, f"maxdata= counts from the start of the run, warmup included{several}")
+    return made
 
 
 def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
