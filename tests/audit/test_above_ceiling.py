@@ -83,3 +83,9 @@ def test_unknown_spindles_do_not_matter_when_one_is_enough() -> None:
 def test_nothing_known_of_the_medium() -> None:
     assert isinstance(RULE.judge(told(iops=200)), CannotTell)
     assert not isinstance(RULE.judge(told(iops=200)), NotMine)
+
+
+def test_a_device_of_this_host_may_be_a_whole_array() -> None:
+    answer = RULE.judge(told(iops=30_000, rotational=True, source="bundle"))
+    assert isinstance(answer, CannotTell)
+    assert not answer.essential

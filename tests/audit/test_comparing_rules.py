@@ -208,3 +208,7 @@ def test_what_was_worked_out_here_proves_nothing() -> None:
 def test_sizes_of_blocks_are_told_in_binary() -> None:
     found = finding(unit_mixup.RULE, printed(1000, "33 MB/s", 8000 * 4 * KIB))
     assert found.evidence["block_bytes"] == 4 * KIB
+
+
+def test_without_a_count_of_spindles_alike_rates_are_only_suspect() -> None:
+    assert finding(random_equals_sequential.RULE, pair(25_400, 25_600, rotational=True)).effect == "suspect"

@@ -52,7 +52,7 @@ def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath 
         unwritten_bytes_after=_unwritten(end),
         carriers=_carriers(facts, layers),
         created=laid_out or "missing" in facts,
-        rotational=_rotational(devices),
+        rotational=_rotational(layers, devices),
         reduces=_reduces(layers),
         path_layers=layers,
     )
@@ -102,8 +102,16 @@ def _nearest(path: DataPath) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rotational(devices: Sequence[dict[str, Any]]) -> bool | None:
-    """Return what the lowest device says that says anything."""
+def _rotational(path: DataPath | None, devices: Sequence[dict[str, Any]]) -> bool | None:
+    """Return what the lowest device says that says anything.
+
+    A path knows which devices only guess (virtual disks say that they rotate); without one, the
+    kernel's word is taken.
+    """
+    if path is not None:
+        facts = [layer.facts.get("rotational") for layer in path.layers]
+        told_by_path = [value for value in facts if isinstance(value, bool)]
+        return told_by_path[-1] if told_by_path else None
     told = [one.get("queue", {}).get("rotational") for one in devices]
     known = [value == "1" for value in told if value is not None]
     return known[-1] if known else None

@@ -96,8 +96,6 @@ def _physical(case: Case) -> Answer:
     if one is None or case.total.iops is None:
         return CannotTell("the rate and the size of the I/Os")
     count = case.declared.spindles if case.declared else None
-    if count is None and case.source == "bundle" and case.targets:
-        count = len(case.targets)
     if count is None:
         return _uncounted(case, one)
     return _counted(case, one, count)
@@ -110,7 +108,8 @@ def _uncounted(case: Case, one: Spindles) -> Answer:
     known = case.declared is not None and any(c.kind == "link" for c in case.declared.ceilings)
     if not known:
         text += " and what the link carries"
-    return CannotTell(text, essential=one.needed > 1)
+    # What a device of this host says of itself may be said of a whole array behind it.
+    return CannotTell(text, essential=one.needed > 1 and case.source != "bundle")
 
 
 def _counted(case: Case, one: Spindles, count: int) -> Answer:

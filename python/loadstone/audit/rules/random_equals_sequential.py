@@ -42,11 +42,13 @@ def _compare(case: Case, scattered: Case, ordered: Case) -> Answer:
     if ratio < HALF or _possible(scattered):
         return Clear()
     whole = ratio >= ALIKE
+    counted = case.declared is not None and case.declared.spindles is not None
     other = ordered if scattered is case else scattered
     return (
         Finding(
-            effect="not_valid" if whole or scattered is case else "suspect",
-            confidence=0.9 if whole else 0.75,
+            # Behind one device there may be many spindles.
+            effect="not_valid" if counted and (whole or scattered is case) else "suspect",
+            confidence=(0.9 if whole else 0.75) if counted else 0.6,
             text=(
                 f"{units.count(rates[0].value)} random IOPS and {units.count(rates[1].value)} in order are "
                 f"{ratio:.2f} to 1 on rotating drives: no head moved, memory answered."
