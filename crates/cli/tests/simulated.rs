@@ -295,6 +295,8 @@ fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
             nice: 0,
         }],
         streams,
+        journal: None,
+        recover: None,
     }
 }
 

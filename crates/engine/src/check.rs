@@ -169,7 +169,7 @@ pub fn check(plan: &Plan) -> Checked {
         check_stream(plan, stream, &format!("/streams/{index}"))?;
         rules::check(plan, stream, &format!("/streams/{index}"))?;
     }
-    Ok(())
+    rules::check_journals(plan)
 }
 
 fn within(index: u32, count: usize, path: &str, what: &str) -> Checked {

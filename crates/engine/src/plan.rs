@@ -35,6 +35,33 @@ pub struct Plan {
     pub workers: Vec<Worker>,
     /// Sources of I/O; each belongs to exactly one worker.
     pub streams: Vec<Stream>,
+    /// Note every verified write in a journal beside the samples, so that a later run can
+    /// verify what a crash left.
+    pub journal: Option<Journal>,
+    /// Path of a journal: what streams with a table verify is what it tells, and their run
+    /// is the journal's.
+    pub recover: Option<String>,
+}
+
+/// How a journal is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// When an acknowledged write must be there after a crash.
+    pub durable: Durable,
+    /// From this length on it is replaced by what is known at that moment. Only where
+    /// writes are durable once acknowledged: else it grows.
+    pub limit_bytes: u64,
+}
+
+/// When an acknowledged write must be there after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Durable {
+    /// At once.
+    Acknowledged,
+    /// Once a flush that was issued after its acknowledgement is done.
+    Flushed,
 }
 
 /// A file or device and how to open and prepare it.

@@ -55,6 +55,9 @@ struct Run {
     media: Arc<Vec<Arc<Medium>>>,
     /// By target: an I/O on it never came back.
     hung: Vec<bool>,
+    /// An I/O never came back, in any stage: the journal has no clean end.
+    abandoned: bool,
+    journal_synced_ns: u64,
 }
 
 /// Runs a Plan; `engine_start_ns` is the time the process began.
@@ -75,10 +78,11 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
             "choose another --out",
         )
     })?;
+    let books = Arc::new(Books::open(&plan, dir)?);
     let (out, inbox) = channel();
     let mut run = Run {
         ended: vec![false; plan.streams.len()],
-        books: Arc::new(Books::new(&plan)),
+        books,
         media: Arc::new(plan.targets.iter().map(|_| Arc::default()).collect()),
         clock: Clock::monotonic(),
         plan,
@@ -95,6 +99,8 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
         stopped_ns: None,
         lost: false,
         hung: Vec::new(),
+        abandoned: false,
+        journal_synced_ns: 0,
     };
     let ready = run.prepare()?;
     run.clock = calibration.finish();
@@ -105,6 +111,13 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
         clock: run.clock.name(),
         clock_error_ppm: run.clock.error_ppm(),
     });
+    if let Some(text) = run.books.recovered.clone() {
+        run.speaker.say(&Event::Note {
+            text,
+            worker: None,
+            target: None,
+        });
+    }
     if ready {
         run.stages()?;
     }
@@ -285,7 +298,10 @@ impl Run {
                     // Of a worker that was given up and came back it is known.
                     Event::StreamEnd(end) if self.ended[end.stream as usize] => return Ok(()),
                     Event::StreamEnd(end) => self.ended[end.stream as usize] = true,
-                    Event::Hung { target, .. } => self.hung[*target as usize] = true,
+                    Event::Hung { target, .. } => {
+                        self.hung[*target as usize] = true;
+                        self.abandoned = true;
+                    }
                     _ => {}
                 }
                 self.speaker.say(&event);
@@ -366,7 +382,9 @@ impl Run {
             let Some(open) = self.targets[target].file().filter(|_| !self.hung[target]) else {
                 continue;
             };
+            let flush = self.books.begin_flush(file.target);
             let Err(error) = open.sync_all() else {
+                self.books.end_flush(file.target, flush);
                 continue;
             };
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
@@ -414,6 +432,7 @@ impl Run {
                 });
             }
         }
+        self.books.close(!self.lost && !self.abandoned)?;
         self.write(|reporter, speaker| reporter.finish(speaker))?;
         self.say_verified();
         let reason = match (self.lost, self.control.stopping()) {

@@ -24,6 +24,8 @@ EVENTS: Final = "events.jsonl"
 HOST: Final = "host.jsonl"
 HOST_TABLE: Final = "host.parquet"
 RESULT: Final = "result.json"
+JOURNAL: Final = "verify.journal"
+"""The engine's journal of verified writes, where one was asked for."""
 STREAMS: Final = {"samples.arrows": "samples.parquet", "ios.arrows": "ios.parquet"}
 """What the engine writes, and what it becomes when the bundle is sealed."""
 

@@ -22,6 +22,7 @@ VERBS: Final = {
     "sweep": ("loadstone.cli.sweep:sweep", "Run a load at every combination of depths, sizes and shares."),
     "plan": ("loadstone.cli.plan:plan", "Print what would run, as JSON; touch nothing."),
     "rerun": ("loadstone.cli.rerun:rerun", "Run the Plan of a bundle again."),
+    "verify": ("loadstone.cli.verify:verify", "Read back what a run with a journal wrote."),
     "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
     "compare": ("loadstone.cli.compare:compare", "Compare results, with statistics."),
     "audit": ("loadstone.cli.audit:audit", "Tell what results are worth, whoever measured them."),

@@ -48,6 +48,8 @@ class Load:
     """Reporting interval of each run of a parameter file, as 5s."""
     keep_ioengine: Annotated[bool, Flag] = False
     """Run on the job file's I/O engine, not on io_uring in its place."""
+    journal: Annotated[bool, Flag] = False
+    """Note every verified write, so that `loadstone verify` can tell what a crash left."""
     allow_exec: Annotated[bool, Flag] = False
     """Permit the commands in the job file (exec_prerun, exec_postrun) to run."""
 

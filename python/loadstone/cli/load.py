@@ -65,7 +65,7 @@ def sized(found: Workload, load: Load) -> Workload:
 
 def resolution(found: Workload, load: Load) -> Resolution:
     """Resolve every default against this host. Touches nothing."""
-    options = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=total_rate(load))
+    options = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=total_rate(load), journal=load.journal)
     return resolve(found, options=options)
 
 

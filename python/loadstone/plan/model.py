@@ -582,6 +582,22 @@ class Stream(_Model):
         return self.verify is not None and self.verify.only_written
 
 
+class Durable(StrEnum):
+    """When an acknowledged write must be there after a crash."""
+
+    ACKNOWLEDGED = "acknowledged"
+    """At once."""
+    FLUSHED = "flushed"
+    """Once a flush that was issued after its acknowledgement is done."""
+
+
+class Journal(_Model):
+    """How a journal of verified writes is kept."""
+
+    durable: Durable
+    limit_bytes: U64
+
+
 class Plan(_Model):
     """One run, completely resolved."""
 
@@ -594,3 +610,7 @@ class Plan(_Model):
     cells: tuple[Cell, ...]
     workers: tuple[Worker, ...]
     streams: tuple[Stream, ...]
+    journal: Journal | None = None
+    """Note every verified write, so that a later run can verify what a crash left."""
+    recover: str | None = None
+    """Path of a journal: what streams with a table verify is what it tells."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import backend, budget, files, pattern, stream, verify
+from loadstone.plan import backend, budget, files, journal, pattern, stream, verify
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
@@ -40,7 +40,7 @@ class ResolveOptions:
     `keep_ioengine`: libaio runs on libaio. `per_clone_units`: every clone is a
     unit of its own, not one per job. `interval_ns` None: chosen. `read_only`:
     refuse jobs that write. `base_directory`: what relative paths start from. `rate`:
-    arrivals of all that runs at the same time.
+    arrivals of all that runs at the same time. `journal`: note every verified write.
     """
 
     keep_ioengine: bool = False
@@ -50,6 +50,7 @@ class ResolveOptions:
     read_only: bool = False
     base_directory: str | None = None
     rate: stream.TotalRate | None = None
+    journal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def resolve(
         Targets(),
         strict,
         secrets.randbits(64),
-        verify.keeps_table(workload.jobs),
+        options.journal or verify.keeps_table(workload.jobs),
     )
     _check_workload(workload, options)
     stage, group, in_group = 0, 0, 0
@@ -369,6 +370,9 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         workers=tuple(workers),
         streams=tuple(streams),
     )
+    if build.options.journal:
+        draft, promise = journal.keep(draft)
+        build.notes.general(f"journal: {promise}")
     needed = budget.memory_bytes(draft)
     _check_memory(needed, build)
     if any(placed.log_ios for placed in streams):

@@ -156,6 +156,11 @@ def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> pla
         raise ValueError("a stream without verification has nothing to read back")
     written = sizes(job)[1 if shares(job)[1] else 0]
     size = smallest(written) if isinstance(written, FixedSize) else stream.verify.block_bytes
+    return reading(stream, stream.verify, size, [part.length_bytes for part in ranges])
+
+
+def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: Sequence[int]) -> plan.Stream:
+    """Return a stream that reads each of its files once, from start to end, in I/Os of `size` bytes."""
     order = plan.OpPattern(
         random_percent=0,
         random=plan.RandomOrderUniform(repeat=True),
@@ -165,7 +170,7 @@ def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> pla
         sizes=plan.SizesFixed(bytes=size),
         align_bytes=size,
     )
-    whole = sum(part.length_bytes - part.length_bytes % size for part in ranges)
+    whole = sum(length - length % size for length in lengths_bytes)
     return stream.model_copy(
         update={
             "name": f"{stream.name}.verify",
@@ -192,8 +197,6 @@ def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> pla
                 ends_stage=False,
             ),
             "log_ios": False,
-            "verify": stream.verify.model_copy(
-                update={"only_written": stream.verify.expect is plan.VerifyExpect.TABLE}
-            ),
+            "verify": verify.model_copy(update={"only_written": verify.expect is plan.VerifyExpect.TABLE}),
         }
     )

@@ -75,6 +75,8 @@ pub fn of(seed: u64) -> Plan {
             nice: 0,
         }],
         streams,
+        journal: None,
+        recover: None,
     }
 }
 

@@ -79,6 +79,11 @@ impl Run {
                 self.notice_silence(hand, seen, now);
             }
         }
+        let durable = now - self.journal_synced_ns >= self.plan.interval_ns;
+        if durable {
+            self.journal_synced_ns = now;
+        }
+        self.books.commit(durable)?;
         self.write_complete(hands, seen)
     }
 

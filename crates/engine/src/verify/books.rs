@@ -1,16 +1,25 @@
 //! The tables of a run and all damage found in it.
 //!
-//! Knows which targets of a Plan are verified and in which range. Shared by all workers
-//! and by all stages, so that a later stage can check what an earlier one wrote.
+//! Knows which targets of a Plan are verified and in which range, and when the journal is
+//! written. Shared by all workers and by all stages, so that a later stage can check what an
+//! earlier one wrote.
 
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::damage::{Damage, Kind};
 use super::expect::Table;
+use super::journal::{Durability, Journal, Record, Settings};
+use super::recover::Recovered;
 use super::register::Register;
 use crate::clock::unix_ns;
-use crate::plan::{Backend, Plan, Stream, Target, TargetKind, VerifyExpect, Worker};
+use crate::fault::Fault;
+use crate::plan::{Backend, Durable, Plan, Stream, Target, TargetKind, VerifyExpect, Worker};
+
+/// Name of the journal in the engine's directory.
+pub const JOURNAL: &str = "verify.journal";
 
 /// Tables by target, and the register.
 #[derive(Debug, Default)]
@@ -22,7 +31,21 @@ pub struct Books {
     sequences: Vec<AtomicU64>,
     /// Makes the stamps of this run differ from those of a run of the same Plan before.
     salt: u64,
+    /// Of a recovered journal: what it verifies was written by this run.
+    identity: Option<u64>,
+    /// What it told, in a sentence.
+    pub recovered: Option<String>,
+    journal: Option<Mutex<Logbook>>,
     register: Mutex<Register>,
+}
+
+/// The journal and what is kept beside it.
+#[derive(Debug)]
+struct Logbook {
+    journal: Journal,
+    /// Flushes begun, of all targets.
+    flushes: u64,
+    failure: Option<io::Error>,
 }
 
 impl Books {
@@ -53,8 +76,175 @@ impl Books {
             } else {
                 unix_ns()
             },
+            identity: None,
+            recovered: None,
+            journal: None,
             register: Mutex::default(),
         }
+    }
+
+    /// The books of a Plan with the journals it asks for: what one tells is entered, and
+    /// another is begun in `dir`.
+    ///
+    /// # Errors
+    /// When a journal cannot be read, is of another block size, or cannot be begun.
+    pub fn open(plan: &Plan, dir: &Path) -> Result<Self, Fault> {
+        let mut books = Self::new(plan);
+        if let Some(path) = &plan.recover {
+            books.recover(plan, Path::new(path))?;
+        }
+        let Some(wanted) = plan.journal else {
+            return Ok(books);
+        };
+        let Some(verify) = plan.streams.iter().find_map(|stream| stream.verify) else {
+            return Ok(books);
+        };
+        let settings = Settings {
+            run: books.run(verify.run),
+            block_bytes: verify.block_bytes,
+            durability: match wanted.durable {
+                Durable::Acknowledged => Durability::Acknowledged,
+                Durable::Flushed => Durability::Flushed,
+            },
+        };
+        let begin = || {
+            let mut journal = Journal::create(&dir.join(JOURNAL), settings, wanted.limit_bytes)?;
+            if plan.recover.is_some() {
+                journal.compact(&books.all())?;
+            }
+            Ok(journal)
+        };
+        let journal = begin().map_err(|error: io::Error| unwritable(&error))?;
+        books.journal = Some(Mutex::new(Logbook {
+            journal,
+            flushes: 0,
+            failure: None,
+        }));
+        Ok(books)
+    }
+
+    fn recover(&mut self, plan: &Plan, path: &Path) -> Result<(), Fault> {
+        let unusable = |why: String| Fault::plan("/recover", format!("{}: {why}", path.display()));
+        let told = Recovered::read(path).map_err(|error| unusable(error.to_string()))?;
+        for (target, table) in self.tables.iter_mut().enumerate() {
+            let Some(table) = table else { continue };
+            let (start, length, block) = range(plan, target as u32).unwrap_or_default();
+            if block != told.settings.block_bytes {
+                return Err(unusable(format!(
+                    "its verify blocks have {} bytes, the Plan's {block}",
+                    told.settings.block_bytes
+                )));
+            }
+            *table = told.table(target as u16, start, length);
+        }
+        self.identity = Some(told.settings.run);
+        self.recovered = Some(told.describe());
+        Ok(())
+    }
+
+    /// Every table there is, by target.
+    fn all(&self) -> Vec<(u16, &Table)> {
+        let known = |(target, table)| Some((target, Option::as_ref(table)?));
+        (0u16..).zip(&self.tables).filter_map(known).collect()
+    }
+
+    fn logbook(&self) -> Option<MutexGuard<'_, Logbook>> {
+        let journal = self.journal.as_ref()?;
+        Some(journal.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a record to the journal, when there is one; `record` makes it from the number
+    /// under which the target is known there.
+    #[inline]
+    pub fn note(&self, target: u32, record: impl FnOnce(u16) -> Record) {
+        if self.journal.is_some() {
+            self.enter(record(self.first(target) as u16));
+        }
+    }
+
+    fn enter(&self, record: Record) {
+        let Some(mut book) = self.logbook() else {
+            return;
+        };
+        if book.failure.is_none() {
+            if let Err(error) = book.journal.record(record) {
+                // Told at the next commit, which ends the run.
+                book.failure = Some(error);
+            }
+        }
+    }
+
+    /// Notes that a flush of a target is issued; its number.
+    pub fn begin_flush(&self, target: u32) -> u64 {
+        let Some(mut book) = self.logbook() else {
+            return 0;
+        };
+        book.flushes += 1;
+        let flush = book.flushes;
+        drop(book);
+        self.note(target, |target| Record::FlushBegun { target, flush });
+        flush
+    }
+
+    /// Notes that a flush is done.
+    pub fn end_flush(&self, target: u32, flush: u64) {
+        self.note(target, |target| Record::FlushDone { target, flush });
+    }
+
+    /// Writes what was recorded since the last time, so that it survives this process; with
+    /// `durable` also a power cut of this host. Keeps the journal short where that is possible.
+    ///
+    /// # Errors
+    /// When it cannot be written, now or before.
+    pub fn commit(&self, durable: bool) -> Result<(), Fault> {
+        let Some(mut book) = self.logbook() else {
+            return Ok(());
+        };
+        if let Some(error) = &book.failure {
+            return Err(unwritable(error));
+        }
+        book.journal
+            .commit(false)
+            .map_err(|error| unwritable(&error))?;
+        let shortens = book.journal.durability() == Durability::Acknowledged;
+        if book.journal.is_long() && shortens {
+            let tables = self.all();
+            book.journal
+                .compact(&tables)
+                .map_err(|error| unwritable(&error))?;
+        }
+        let handle = if durable {
+            Some(book.journal.handle())
+        } else {
+            None
+        };
+        // Nobody who records waits for the disk.
+        drop(book);
+        match handle {
+            Some(file) => file
+                .and_then(|file| file.sync_data())
+                .map_err(|error| unwritable(&error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the journal; `clean`: nothing is in flight any more.
+    ///
+    /// # Errors
+    /// As [`Books::commit`].
+    pub fn close(&self, clean: bool) -> Result<(), Fault> {
+        self.commit(!clean)?;
+        if clean {
+            for (target, table) in self.all() {
+                let sequence = table.sequence();
+                self.note(u32::from(target), |target| Record::CleanEnd {
+                    target,
+                    sequence,
+                });
+            }
+            self.commit(true)?;
+        }
+        Ok(())
     }
 
     /// The number under which a target is stamped: one file opened in several ways is
@@ -84,7 +274,7 @@ impl Books {
     /// Identity of this run, from the Plan's.
     #[must_use]
     pub fn run(&self, run: u64) -> u64 {
-        run ^ self.salt
+        self.identity.unwrap_or(run ^ self.salt)
     }
 
     /// Takes in a finding; see [`Register::add`].
@@ -104,6 +294,14 @@ impl Books {
             .map(|&kind| (kind.name(), register.count(kind)))
             .collect()
     }
+}
+
+#[cold]
+fn unwritable(error: &io::Error) -> Fault {
+    Fault::broken(
+        format!("the verification journal cannot be written: {error}"),
+        "free space where the bundle is",
+    )
 }
 
 /// The first target that is the same file.

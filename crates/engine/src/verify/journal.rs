@@ -35,7 +35,7 @@
 //! | 0 | kind: 1 intent, 2 acknowledged, 3 flush begun, 4 flush done, 5 known, 6 clean end, 7 failed, 8 discarded |
 //! | 1 | kind 5: span (how many earlier generations may be there as well) |
 //! | 2–3 | target |
-//! | 4–5 | generation |
+//! | 4–5 | generation; 0 for kinds 2, 7 and 8: which of several in flight has ended makes no difference |
 //! | 6–7 | zero |
 //! | 8–15 | offset of the verify block; kinds 3 and 4: number of the flush; kind 6: sequence of the target's last write |
 //!
@@ -288,6 +288,21 @@ impl Journal {
             self.file.sync_data()?;
         }
         Ok(())
+    }
+
+    /// A handle to make what was written survive a power cut of this host, without holding
+    /// up those who record. It is of the present file: after [`Journal::compact`] another.
+    ///
+    /// # Errors
+    /// Those of `dup(2)`.
+    pub fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// When acknowledged writes are durable.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.settings.durability
     }
 
     /// True when the file has outgrown its limit and [`Journal::compact`] is due.

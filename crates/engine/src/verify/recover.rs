@@ -140,6 +140,23 @@ impl Recovered {
         table
     }
 
+    /// What it tells, in a sentence.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let end = if self.clean {
+            "it ends in order"
+        } else {
+            "it ends in the middle of the run"
+        };
+        format!(
+            "the journal has {} records: {} blocks must hold what was acknowledged, {} had writes in \
+             flight, and {end}",
+            self.records,
+            self.known(),
+            self.in_flight(),
+        )
+    }
+
     /// Blocks of which a write was in flight when the journal ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {

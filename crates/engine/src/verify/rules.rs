@@ -10,6 +10,9 @@ use crate::plan::{
     VerifyExpect,
 };
 
+/// A shorter journal would be replaced all the time.
+const MIN_JOURNAL_BYTES: u64 = 1 << 20;
+
 /// Checks the verification of one stream; `path` is its JSON path.
 ///
 /// # Errors
@@ -61,6 +64,39 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         }
     }
     places(plan, stream, block, path)
+}
+
+/// Checks the journals of a Plan.
+///
+/// # Errors
+/// [`crate::fault::Fault::Plan`] with the JSON path of the field.
+pub fn check_journals(plan: &Plan) -> Checked {
+    let tables: Vec<Verify> = plan
+        .streams
+        .iter()
+        .filter_map(|stream| stream.verify)
+        .filter(|verify| verify.expect == VerifyExpect::Table)
+        .collect();
+    let alike = tables.first().is_some_and(|first| {
+        let same = |one: &Verify| (one.block_bytes, one.run) == (first.block_bytes, first.run);
+        tables.iter().all(same)
+    });
+    for (path, asked) in [
+        ("/journal", plan.journal.is_some()),
+        ("/recover", plan.recover.is_some()),
+    ] {
+        need(
+            !asked || alike,
+            || path.into(),
+            || "needs streams that verify by a table, all with the same block_bytes and run".into(),
+        )?;
+    }
+    need(
+        plan.journal
+            .is_none_or(|journal| journal.limit_bytes >= MIN_JOURNAL_BYTES),
+        || "/journal/limit_bytes".into(),
+        || format!("must be at least {MIN_JOURNAL_BYTES}"),
+    )
 }
 
 /// Every address and size is a multiple of the verify block.

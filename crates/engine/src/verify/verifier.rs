@@ -9,6 +9,7 @@ use super::books::Books;
 use super::check::{check, join_torn, Verdict};
 use super::damage::{Damage, Kind};
 use super::expect::{Entry, Expectation, Outcome};
+use super::journal::{Place, Record};
 use super::pattern;
 use super::stamp::{Content, Stamper, Write, GENERATIONS};
 use crate::backend::Op;
@@ -24,6 +25,8 @@ pub struct Verifier {
     /// State of every block of every read in flight when it was issued.
     before: Vec<Entry>,
     blocks_per_slot: usize,
+    /// Number of the flush in flight of every slot.
+    flushes: Vec<u64>,
     /// Who wrote the last block that said so, for those that do not say it any more.
     author: Option<Stamper>,
     /// What blocks hold that are not stamped; empty: they are.
@@ -77,6 +80,7 @@ impl Verifier {
             books: books.clone(),
             before: vec![Entry::default(); blocks_per_slot * stream.iodepth as usize],
             blocks_per_slot,
+            flushes: vec![0; stream.iodepth as usize],
             author: None,
             pattern: match (&stream.payload.fill, plan.content) {
                 (Fill::Pattern { bytes }, VerifyContent::Pattern) => bytes[..].into(),
@@ -92,7 +96,7 @@ impl Verifier {
     #[must_use]
     pub fn memory_bytes(stream: &Stream) -> u64 {
         let slots = blocks_per_slot(stream) as u64 * u64::from(stream.iodepth);
-        slots * size_of::<Entry>() as u64
+        slots * size_of::<Entry>() as u64 + u64::from(stream.iodepth) * size_of::<u64>() as u64
     }
 
     /// The first damage ends the stream.
@@ -153,13 +157,27 @@ impl Verifier {
             Op::Trim => {
                 if let Some(table) = self.books.table(io.target) {
                     let first = table.index(io.offset);
-                    (first..first + blocks).for_each(|index| {
-                        table.begin(index);
-                    });
+                    for index in first..first + blocks {
+                        let generation = table.begin(index);
+                        self.intend(io.target, table.offset(index), generation);
+                    }
                 }
             }
-            Op::Sync => {}
+            Op::Sync => {
+                self.flushes[io.slot as usize] = self.books.begin_flush(io.target);
+            }
         }
+    }
+
+    /// Notes in the journal, when there is one, that a write of a block is issued.
+    fn intend(&self, target: u32, offset: u64, generation: u16) {
+        self.books.note(target, |target| {
+            Record::Intent(Place {
+                target,
+                generation,
+                offset,
+            })
+        });
     }
 
     fn stamp(&self, io: &Transfer, buffer: &mut [u8]) {
@@ -173,6 +191,9 @@ impl Verifier {
             // Without a table any number will do that tells one write from the next.
             let any = (sequence % u64::from(GENERATIONS)) as u16 + 1;
             let generation = table.map_or(any, |table| table.begin(table.index(offset)));
+            if table.is_some() {
+                self.intend(io.target, offset, generation);
+            }
             let write = Write {
                 sequence,
                 bytes: io.len,
@@ -197,6 +218,10 @@ impl Verifier {
         match io.op {
             Op::Write => self.end(io, whole, Outcome::Acknowledged),
             Op::Trim => self.end(io, whole, Outcome::Discarded),
+            Op::Sync if !failed => {
+                let flush = self.flushes[io.slot as usize];
+                self.books.end_flush(io.target, flush);
+            }
             Op::Sync => {}
             Op::Read if whole > 0 => return self.judge(io, whole, buffer),
             Op::Read => {}
@@ -222,7 +247,11 @@ impl Verifier {
             } else {
                 Outcome::Uncertain
             };
-            table.end(first + i, if i < whole { outcome } else { rest });
+            let outcome = if i < whole { outcome } else { rest };
+            table.end(first + i, outcome);
+            let offset = table.offset(first + i);
+            self.books
+                .note(io.target, |target| ended(target, offset, outcome));
         }
     }
 
@@ -292,6 +321,21 @@ impl Verifier {
             .into_iter()
             .map(|damage| self.books.add(damage))
             .collect()
+    }
+}
+
+/// The record of a write's end. Which of several in flight it was makes no difference, so it
+/// has no generation.
+fn ended(target: u16, offset: u64, outcome: Outcome) -> Record {
+    let place = Place {
+        target,
+        generation: 0,
+        offset,
+    };
+    match outcome {
+        Outcome::Acknowledged => Record::Acknowledged(place),
+        Outcome::Uncertain => Record::Failed(place),
+        Outcome::Discarded => Record::Discarded(place),
     }
 }
 

@@ -1,0 +1,75 @@
+"""`loadstone verify`: read back what a run with a journal wrote, and name what is damaged.
+
+Knows where the journal is in a bundle. What each block may hold is the engine's to know.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from loadstone.bundle import layout
+from loadstone.bundle.read import Bundle
+from loadstone.cli import finish
+from loadstone.cli.arguments import Flag
+from loadstone.cli.run import default_directory
+from loadstone.errors import BundleError
+from loadstone.plan.journal import read_back
+from loadstone.session import Asked, run_plan
+
+
+def verify(
+    bundle: Path,
+    /,
+    *,
+    out: Path | None = None,
+    json: Annotated[bool, Flag] = False,
+    progress: bool = True,
+    report: bool = True,
+) -> int:
+    """Verify what a run with --journal wrote, also after a crash in the middle of it.
+
+    Ends with exit code 1 when anything is damaged.
+
+    Parameters
+    ----------
+    bundle
+        Directory of the run that wrote; one that was killed will do.
+    out
+        Directory of the new bundle; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
+    json
+        Print one JSON document at the end instead of the summary.
+    progress
+        Show the run while it runs (on a terminal only).
+    report
+        Write the report into the bundle.
+    """
+    wrote = Bundle.open(bundle)
+    journal = bundle / layout.JOURNAL
+    plan = read_back(wrote.plan, journal)
+    if not journal.is_file():
+        raise BundleError(
+            f"{journal}: there is no such file", hint="the run was killed before it began to write"
+        )
+    asked = Asked(
+        request={
+            "argv": sys.argv,
+            "cwd": str(Path.cwd()),
+            "front_end": "verify",
+            "options": {"bundle": str(bundle), "json": json},
+            "first_request": wrote.request,
+        },
+        inputs=dict(wrote.inputs),
+        workload_json=(wrote.path / layout.WORKLOAD).read_text(),
+        notes=[],
+    )
+    result = finish.Result()
+    outcome = run_plan(
+        plan,
+        asked=asked,
+        out_dir=out or default_directory("verify"),
+        progress=finish.live(wanted=progress),
+        result=result.document,
+    )
+    return finish.tell(outcome, result, json=json, report=report)
