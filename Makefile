@@ -64,7 +64,8 @@ docs: build
 	$(ENGINE) schema samples > contract/samples.schema.json
 	$(BIN)/python -m tests.analysis.test_summary > contract/result.schema.json
 	$(BIN)/python -m tests.report.test_study_page > contract/study-result.schema.json
-	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py tests/formats/test_document.py
+	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py \
+		tests/formats/test_document.py tests/audit/test_seeds_audited.py
 
 format:
 	$(CARGO) fmt

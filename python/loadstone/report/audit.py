@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from loadstone.verdict import Cause, Verdict
 
 HEADINGS: Final = ("result", "number", "verdict", "why")
+HEAD: Final = (
+    "Written by `loadstone audit --markdown`. Each number is held against what is known of the system it "
+    "was measured on; a percentage is how sure a verdict or a finding is. *Not valid*: the number does not "
+    "mean what its label says. *Limited by*: something else than the storage set it. *Cannot tell*: what is "
+    "missing is named."
+)
 SAID: Final = "its author says"
 
 
@@ -48,7 +54,9 @@ def why(verdict: Verdict) -> list[str]:
     """Return the causes and what is missing, each as `rule (effect, confidence): text`."""
     told = [_cause(cause) for cause in verdict.causes]
     missing = [f"missing for `{one.rule}`: {one.what}" for one in verdict.missing if one.essential]
-    return [*told, *missing]
+    if told or missing:
+        return [*told, *missing]
+    return [verdict.sentences] if verdict.kind == "cannot_tell" else ["nothing was found"]
 
 
 def _cause(cause: Cause) -> str:
@@ -80,18 +88,34 @@ def terminal(every: Sequence[AuditedResults], console: Console) -> None:
             )
 
 
-def markdown(every: Sequence[AuditedResults], *, heading_level: int = 2) -> str:
-    """Return a page: a table for each file, a row for each result."""
-    parts = []
+def markdown(every: Sequence[AuditedResults]) -> str:
+    """Return a page: for each file what was found, and a table with a row for each result."""
+    parts = ["# Audited results", HEAD]
     for one in every:
-        parts.append(f"{'#' * heading_level} {one.results.title or one.path}")
+        parts.append(f"## {one.results.title or one.path}")
         if one.results.source:
             parts.append(f"Source: {one.results.source}.")
         parts += [f"Note: {note}." for note in one.results.notes]
         verdict = one.audited.verdict
         parts.append(f"**{_headline(verdict)}** {_plain(verdict.sentences)}")
+        if findings := _findings(one):
+            parts.append(findings)
         parts.append(_table(one))
     return "\n\n".join(parts) + "\n"
+
+
+def _findings(one: AuditedResults) -> str:
+    """Return the strongest finding of each rule, and how often the rule found something."""
+    by_rule: dict[str, list[Cause]] = {}
+    for cause in one.audited.verdict.causes:
+        by_rule.setdefault(cause.rule, []).append(cause)
+    lines = []
+    for rule, causes in by_rule.items():
+        first = max(causes, key=lambda cause: cause.confidence)
+        about = f" *{first.about}*:" if first.about and len(one.audited.phases) > 1 else ""
+        again = f" Found in {len(causes)} results." if len(causes) > 1 else ""
+        lines.append(f"- `{rule}`:{about} {_plain(first.text)}{again}")
+    return "\n".join(lines)
 
 
 def _headline(verdict: Verdict) -> str:
@@ -106,7 +130,7 @@ def _table(one: AuditedResults) -> str:
     for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
         told = phase.verdict
         kind = f"{words.headline(told)}, {words.confidence(told.confidence)}"
-        row = (phase.name, number(case), kind, "<br>".join(why(told)) or "nothing was found")
+        row = (phase.name, number(case), kind, "<br>".join(why(told)))
         rows.append((*row, _author(case)) if said else row)
     return "\n".join("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone import units
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def _judge(case: Case) -> Answer:
         return CannotTell("IOPS and mean latency of the same load")
     asked = case.queue_depth or outstanding(case)
     if asked is None:
-        return NotMine() if case.jobs else CannotTell("the number of outstanding I/Os")
+        mine = case.source != "bundle" and not any(job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
+        return CannotTell("the number of outstanding I/Os") if mine or not case.jobs else NotMine()
     seen = case.total.iops.value * latency.mean_ns / 1e9
     evidence: dict[str, float | int | str] = {
         "iops": case.total.iops.value,
@@ -47,7 +49,7 @@ def _judge(case: Case) -> Answer:
     }
     off = abs(seen - asked) / asked
     if off <= TOLERANCE:
-        return Clear()
+        return (_agree(seen, asked, evidence),) if case.source == "published" else Clear()
     if case.source == "bundle" and seen < asked:
         # Both are measured here in one place: what is short is the depth, another rule's business.
         return Clear()
@@ -64,6 +66,21 @@ def _judge(case: Case) -> Answer:
             evidence=evidence,
             advice="take rate, latency and depth from the same host and the same time",
         ),
+    )
+
+
+def _agree(seen: float, asked: float, evidence: dict[str, float | int | str]) -> Finding:
+    """Tell the arithmetic of printed figures that belong together."""
+    iops, mean_ns = float(evidence["iops"]), float(evidence["mean_latency_ns"])
+    return Finding(
+        effect="note",
+        confidence=0.9,
+        text=(
+            f"{units.count(iops)} IOPS times {units.duration(mean_ns)} are {units.count(round(seen, 1))} "
+            f"I/Os outstanding, of {units.count(asked)}: rate, latency and depth agree."
+        ),
+        evidence=evidence,
+        advice="nothing: the three numbers belong together",
     )
 
 

@@ -54,13 +54,14 @@ def _shared(jobs: list[Asked], *, reads: bool) -> Finding | None:
     times = asked / union
     buffered = any(job.direct is False for job in jobs)
     targets = len({one.target for one in every})
-    where = f"{targets} targets" if targets > 1 else "one target"
+    even = targets > 1 and clones % targets == 0
+    who = f"{clones // targets} clones on each of {targets} targets" if even else f"{clones} clones"
     doing = "read" if reads else "write"
     return Finding(
         effect="not_valid" if buffered and reads else "suspect",
         confidence=0.9 if all(job.random_percent is not None for job in jobs) else 0.7,
         text=(
-            f"{clones} clones on {where} {doing} the same {units.size(union)} in order, "
+            f"{who} {doing} the same {units.size(union)} in order, "
             f"so each block is asked for {times:.0f} times: "
             + (
                 "the page cache answers all but the first."
