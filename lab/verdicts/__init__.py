@@ -1,0 +1,1 @@
+"""Labelled runs: lies staged with real parts, and honest runs beside them."""

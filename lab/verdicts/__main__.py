@@ -1,0 +1,117 @@
+"""`make verdicts`: every labelled run, and the table of what was said of each.
+
+Writes docs/verdicts.md when all scenarios were run; with names on the command line only those are
+run, and nothing is written. Ends with 1 when a lie was not named or an honest run was accused.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.verdicts.parts import missing
+from lab.verdicts.scenarios import SCENARIOS
+from lab.verdicts.score import Scored, calibration, score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the scenarios of these names, or all."""
+    unknown = set(names) - {one.name for one in SCENARIOS}
+    if unknown:
+        print(f"no such scenario: {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    absent = missing()
+    if absent is not None:
+        print(f"cannot stage anything: {absent}", file=sys.stderr)
+        return 2
+    scored: list[Scored] = []
+    for scenario in SCENARIOS:
+        if names and scenario.name not in names:
+            continue
+        one = score(scenario)
+        scored.append(one)
+        print(f"{'ok  ' if one.passed else '    '} {scenario.name}: {_found(one)}", flush=True)
+    if not names:
+        DOCUMENT.write_text("\n".join(_document(scored)) + "\n")
+        print(f"written: {DOCUMENT.name}")
+    return 0 if all(one.passed or one.absent for one in scored) else 1
+
+
+def _document(scored: Sequence[Scored]) -> Iterator[str]:
+    lies = [one for one in scored if one.scenario.expected is not None and one.absent is None]
+    honest = [one for one in scored if one.scenario.expected is None and one.absent is None]
+    alarms = sum(len(one.false_alarms) for one in honest)
+    yield "# Verdicts on labelled runs"
+    yield ""
+    yield (
+        "Written by `make verdicts`. Each run is staged with real parts (loop devices, ext4, btrfs, zram, "
+        "control groups, block devices served from user space), judged like any other, and taken down. A "
+        "*lie* is a run whose number is not the storage's at work; the cause has to be named."
+    )
+    yield ""
+    yield (
+        f"**{sum(one.named for one in lies)} of {len(lies)} lies named, "
+        f"{alarms} false alarm{'s' if alarms != 1 else ''} on {len(honest)} honest runs.** "
+        f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} processors; runs of 3 to 6 s, "
+        "which is short, and raised above whatever else the host did. "
+        f"In {sum(one.busy for one in scored)} of {len(scored)} cases half of the processors or more were "
+        "in other hands before the run began; there `generator_cpu` is not counted."
+    )
+    yield ""
+    yield "## Lies"
+    yield ""
+    yield "| run | expected | verdict | found (confidence) | |"
+    yield "|---|---|---|---|---|"
+    for one in lies:
+        yield _row(one, f"`{one.scenario.expected}`", "named" if one.named else "**missed**")
+    yield ""
+    yield "## Honest runs"
+    yield ""
+    yield "| run | true beside | verdict | found (confidence) | |"
+    yield "|---|---|---|---|---|"
+    for one in honest:
+        beside = ", ".join(f"`{rule}`" for rule in one.scenario.also) or "–"
+        yield _row(one, beside, "as it should be" if one.passed else "**false alarm**")
+    yield ""
+    yield "## What a confidence was worth"
+    yield ""
+    yield (
+        "Findings of all runs above by the confidence they were told with. A finding is right when it is "
+        "the expected one, or known to be true beside it."
+    )
+    yield ""
+    yield "| confidence | findings | right | share |"
+    yield "|---|---|---|---|"
+    for low, high, right, whole in calibration(scored):
+        share = f"{100 * right / whole:.0f} %" if whole else "–"
+        yield f"| {100 * low:.0f} to {100 * high:.0f} % | {whole} | {right} | {share} |"
+    for one in scored:
+        if one.absent is not None:
+            yield ""
+            yield f"Not staged: {one.scenario.name} ({one.absent})."
+
+
+def _row(one: Scored, label: str, outcome: str) -> str:
+    verdict = one.verdict
+    said = verdict.kind.replace("_", " ") if verdict is not None else "–"
+    return f"| {one.scenario.story} | {label} | {said} | {_found(one)} | {outcome} |"
+
+
+def _found(one: Scored) -> str:
+    if one.absent is not None:
+        return f"not staged: {one.absent}"
+    return (
+        ", ".join(f"`{cause.rule}` ({100 * cause.confidence:.0f} %)" for cause in one.findings) or "nothing"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

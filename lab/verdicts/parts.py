@@ -1,0 +1,277 @@
+"""Real parts to stage a run with, each removed by what made it, in reverse order, also on failure.
+
+Knows loop devices, file systems, zram, block devices served from user space (nbdkit under FUSE under
+a loop device), control groups of version 1 and loads beside the one that is measured. Needs root.
+Removes nothing that it did not make. Knows no verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MIB = 1 << 20
+CGROUPS = Path("/sys/fs/cgroup")
+ZRAM = Path("/sys/class/zram-control")
+PATIENCE_S = 10.0
+PROGRAMS = ("losetup", "mkfs.ext4", "mkfs.btrfs", "nbdkit", "nbdfuse", "taskset", "fallocate")
+JOIN = (
+    "echo -20 2>/dev/null > /proc/$$/autogroup; "
+    'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 1; shift; done; shift; '
+    'exec nice -n -20 "$@"'
+)
+"""Join control groups and become the program, in a session of its own.
+
+What is staged goes before whatever else the host does meanwhile, which is not under test: within
+a session by its nice value, between sessions by that of the session (sched_autogroup).
+"""
+
+
+class MissingPartError(Exception):
+    """A part that this host does not have."""
+
+
+def missing() -> str | None:
+    """Why nothing can be staged here, or None."""
+    if os.geteuid() != 0:
+        return "staging needs root"
+    absent = [name for name in PROGRAMS if shutil.which(name) is None]
+    if absent:
+        return f"not installed: {', '.join(absent)}"
+    done = subprocess.run(["losetup", "-f"], capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else f"no free loop device: {done.stderr.strip()}"
+
+
+def call(*words: str | Path) -> str:
+    """Run a program that has to succeed and return what it printed."""
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip() or done.returncode}")
+    return done.stdout.strip()
+
+
+class Stage:
+    """Parts of one scenario in a folder of its own; `close` takes all of it down."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self.folder = Path(tempfile.mkdtemp(prefix="loadstone-lab-", dir="/dev/shm"))
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self._bundles = 0
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    # Block devices
+
+    def backing(self, mib: int, *, written: bool = True) -> Path:
+        """A file in memory, filled with what does not compress, or with a hole."""
+        path = self.folder / f"disk{len(list(self.folder.glob('disk*')))}"
+        with path.open("wb") as out:
+            for _ in range(mib if written else 0):
+                out.write(os.urandom(MIB))
+            out.truncate(mib * MIB)
+        return path
+
+    def loop(self, mib: int = 128, *, written: bool = True) -> str:
+        """A loop device over a file in memory: a fast disk."""
+        return self.loop_over(self.backing(mib, written=written))
+
+    def loop_over(self, path: Path) -> str:
+        """A loop device over a file."""
+        device = call("losetup", "-f", "--show", "--direct-io=on", path)
+        self._stack.callback(call, "losetup", "-d", device)
+        return device
+
+    def queue(self, device: str, **settings: str) -> None:
+        """Set attributes of a device's queue; a loop device keeps them, so they are put back."""
+        for name, value in settings.items():
+            file = Path(f"/sys/block/{Path(device).name}/queue/{name}")
+            before = re.sub(r".*\[(.+)\].*", r"\1", file.read_text().strip())
+            file.write_text(value)
+            self._stack.callback(file.write_text, before)
+
+    def zram(self, mib: int = 128) -> str:
+        """A disk that keeps what is written to it compressed in memory. Reading `hot_add` makes it."""
+        if not (ZRAM / "hot_add").exists():
+            raise MissingPartError("this kernel has no zram")
+        number = int((ZRAM / "hot_add").read_text())
+        self._stack.callback((ZRAM / "hot_remove").write_text, str(number))
+        self._stack.callback(Path(f"/sys/block/zram{number}/reset").write_text, "1")
+        Path(f"/sys/block/zram{number}/disksize").write_text(str(mib * MIB))
+        return f"/dev/zram{number}"
+
+    def served(self, *options: str, filters: Sequence[str] = (), mib: int = 64, connections: int = 4) -> str:
+        """A loop device over a file that nbdkit serves through its filters: slow, limited or failing.
+
+        Options may name files of the folder: `{folder}` stands for it.
+        """
+        backing, socket, file = self.backing(mib), self.folder / "nbd.sock", self.folder / "nbd.file"
+        chosen = [f"--filter={name}" for name in filters]
+        told = [option.format(folder=self.folder) for option in options]
+        self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
+        _until(socket.exists, "nbdkit's socket")
+        file.touch()
+        self._program("nbdfuse", "-C", str(connections), file, f"nbd+unix:///?socket={socket}")
+        _until(lambda: file.stat().st_size == mib * MIB, "nbdfuse's file")
+        self._stack.callback(_unmount, file)
+        return self.loop_over(file)
+
+    def server_dies(self) -> None:
+        """End the program that serves the device, as a pulled cable does."""
+        self.server.kill()
+
+    # File systems
+
+    def ext4(self, device: str) -> Path:
+        """A new ext4 on a device, mounted."""
+        call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
+        return self._mount(device, "ext4")
+
+    def btrfs(self, device: str, options: str) -> Path:
+        """A new btrfs on a device, mounted with options."""
+        call("mkfs.btrfs", "--quiet", "--force", device)
+        return self._mount(device, "btrfs", options)
+
+    def _mount(self, device: str, kind: str, options: str = "noatime") -> Path:
+        point = self.folder / f"mount-{kind}"
+        point.mkdir()
+        call("mount", "-t", kind, "-o", options, device, point)
+        self._stack.callback(call, "umount", point)
+        return point
+
+    # Control groups, version 1
+
+    def cgroup(self, controller: str, **settings: str) -> Path:
+        """A control group of our own; a key's first `__` stands for a dot."""
+        root = CGROUPS / controller
+        if not (root / "cgroup.procs").exists():
+            raise MissingPartError(f"no control groups of version 1 with {controller}")
+        group = root / self.folder.name
+        group.mkdir()
+        self._stack.callback(group.rmdir)
+        for key, value in settings.items():
+            (group / key.replace("__", ".")).write_text(value)
+        return group
+
+    # Loads beside
+
+    def beside(self, *words: str | Path) -> subprocess.Popen[bytes]:
+        """A program that runs until the scenario ends."""
+        return self._program(*words)
+
+    def spin(self, count: int, cpu: int | None = None) -> None:
+        """Programs that use up processors."""
+        pinned = ["taskset", "-c", str(cpu)] if cpu is not None else []
+        for _ in range(count):
+            self.beside(*pinned, sys.executable, "-c", "while True: pass")
+
+    def _program(self, *words: str | Path) -> subprocess.Popen[bytes]:
+        command = _first(*words)
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        self._stack.callback(_end, process)
+        return process
+
+    # The run
+
+    def run(
+        self,
+        job: str,
+        *targets: str | Path,
+        groups: Sequence[Path] = (),
+        cpus: str | None = None,
+        during: Callable[[], None] | None = None,
+        options: Sequence[str] = (),
+    ) -> Path:
+        """Run a job file on the targets and return its bundle; `during` is called while it runs.
+
+        The job file's `{0}`, `{1}` … stand for the targets. What it ends with does not matter: a
+        failed run has a bundle, too.
+        """
+        self._bundles += 1
+        file, bundle = self.folder / f"job{self._bundles}.fio", self.folder / f"bundle{self._bundles}"
+        file.write_text(job.format(*targets))
+        consent = [word for one in targets for word in ("--i-accept-data-loss", str(one))]
+        words = ["run", str(file), "--out", str(bundle), "--no-progress", "--no-report", *consent, *options]
+        command = [sys.executable, "-m", "loadstone.cli.main", *words]
+        if cpus is not None:
+            command = ["taskset", "-c", cpus, *command]
+        process = subprocess.Popen(
+            _first(*command, groups=groups),
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            if during is not None:
+                _until(lambda: _measuring(bundle), "the run's first second")
+                during()
+            _, said = process.communicate(timeout=120)
+        if not (bundle / "manifest.json").exists():
+            raise RuntimeError(f"the run did not begin: {said.strip()}")
+        return bundle
+
+
+def _first(*words: str | Path, groups: Sequence[Path] = ()) -> list[str]:
+    return ["sh", "-c", JOIN, "sh", *map(str, groups), "--", *map(str, words)]
+
+
+def _unmount(file: Path) -> None:
+    # nbdfuse may have left already, and its mount with it.
+    subprocess.run(["umount", "-l", str(file)], check=False, stderr=subprocess.DEVNULL)
+
+
+def _measuring(bundle: Path) -> bool:
+    events = bundle / "events.jsonl"
+    return events.exists() and '"tick"' in events.read_text()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(2)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _until(true: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if true():
+                return
+        time.sleep(0.02)
+    raise RuntimeError(f"waited {PATIENCE_S:.0f} s in vain for {what}")
+
+
+def busy_share(seconds: float = 0.5) -> float:
+    """Return the part of all processors that is in use now, by anybody."""
+    before, after = _times(), None
+    time.sleep(seconds)
+    after = _times()
+    whole = sum(after) - sum(before)
+    idle = after[3] + after[4] - before[3] - before[4]
+    return 1 - idle / whole if whole else 0.0
+
+
+def _times() -> list[int]:
+    return [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]

@@ -1,0 +1,89 @@
+"""Runs a scenario, asks for the verdict, and holds it against the label.
+
+Knows scenarios and verdicts; stages nothing itself and writes no document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lab.verdicts.parts import MissingPartError, Stage, busy_share
+
+from loadstone.analysis.summary import summarise
+from loadstone.audit.judge import CREDIBLE
+from loadstone.audit.run import audit
+from loadstone.bundle.read import Bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lab.verdicts.scenarios import Scenario
+
+    from loadstone.verdict import Cause, Verdict
+
+BUSY = 0.5
+"""With more of the processors in other hands before a run, `generator_cpu` may be right by itself."""
+BANDS = ((0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A scenario and what was said of it; `absent` is why it could not be staged."""
+
+    scenario: Scenario
+    verdict: Verdict | None
+    busy: bool = False
+    absent: str | None = None
+
+    @property
+    def findings(self) -> list[Cause]:
+        """What the verdict rests on: a note decides nothing, nor does a finding nobody should credit."""
+        causes = self.verdict.causes if self.verdict is not None else ()
+        return [one for one in causes if one.effect != "note" and one.confidence >= CREDIBLE]
+
+    @property
+    def named(self) -> bool:
+        """Whether the expected rule found something."""
+        return any(one.rule == self.scenario.expected for one in self.findings)
+
+    @property
+    def false_alarms(self) -> list[Cause]:
+        """Findings that are neither expected nor true beside it."""
+        return [one for one in self.findings if self.right(one) is False]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the label was met: the lie named, or nothing wrong said of an honest run."""
+        if self.scenario.expected is not None:
+            return self.named
+        bad = self.verdict is not None and self.verdict.kind in ("not_valid", "cannot_tell")
+        return not self.false_alarms and not bad
+
+    def right(self, cause: Cause) -> bool | None:
+        """Whether a finding is right by the label; None when the label cannot know."""
+        if cause.rule == self.scenario.expected or cause.rule in self.scenario.also:
+            return True
+        return None if self.busy and cause.rule == "generator_cpu" else False
+
+
+def score(scenario: Scenario) -> Scored:
+    """Stage a scenario, run it, judge it, and take it down."""
+    busy = busy_share() >= BUSY
+    try:
+        with Stage() as stage:
+            bundle = scenario.stage(stage)
+            verdict = audit(summarise(Bundle.open(bundle))).verdict
+    except MissingPartError as error:
+        return Scored(scenario, None, absent=str(error))
+    return Scored(scenario, verdict, busy)
+
+
+def calibration(every: Iterable[Scored]) -> list[tuple[float, float, int, int]]:
+    """Return for each band of confidence how many findings were right, and how many there were."""
+    told = [(one.right(cause), cause.confidence) for one in every for cause in one.findings]
+    rows = []
+    for low, high in BANDS:
+        band = [right for right, confidence in told if right is not None and low <= confidence < high]
+        rows.append((low, min(high, 1.0), sum(band), len(band)))
+    return rows

@@ -1,0 +1,52 @@
+"""Some of the labelled runs of `make verdicts`, with real parts: the quick ones of each kind."""
+
+from __future__ import annotations
+
+import pytest
+from lab.verdicts import parts
+from lab.verdicts.scenarios import SCENARIOS, Scenario
+from lab.verdicts.score import BUSY, score
+
+from tests.e2e.program import needs_engine
+
+LIES = ("cached_reads", "sparse_disk", "zeros_on_zram", "cgroup_read_iops", "second_reader", "too_short")
+HONEST = ("paced_reads", "slow_random_reads")
+
+ABSENT = parts.missing()
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.skipif(ABSENT is not None, reason=f"cannot stage parts: {ABSENT}"),
+]
+
+
+def chosen(names: tuple[str, ...]) -> list[Scenario]:
+    found = {one.name: one for one in SCENARIOS}
+    return [found[name] for name in names]
+
+
+@pytest.mark.parametrize("scenario", chosen(LIES), ids=lambda one: one.name)
+def test_a_lie_is_named(scenario: Scenario) -> None:
+    needs_engine()
+    scored = score(scenario)
+    if scored.absent is not None:
+        pytest.skip(scored.absent)
+    assert scored.verdict is not None
+    assert scored.named, scored.verdict.sentences
+    assert scored.verdict.kind != "measures_storage"
+
+
+@pytest.mark.parametrize("scenario", chosen(HONEST), ids=lambda one: one.name)
+def test_an_honest_run_is_not_accused(scenario: Scenario) -> None:
+    needs_engine()
+    scored = score(scenario)
+    assert scored.verdict is not None
+    if scored.busy:
+        pytest.skip(f"others used over {100 * BUSY:.0f} % of the processors, which is a finding by itself")
+    assert scored.passed, scored.verdict.sentences
+
+
+def test_labels_are_enough_and_are_named_once() -> None:
+    assert len({one.name for one in SCENARIOS}) == len(SCENARIOS)
+    assert sum(one.expected is not None for one in SCENARIOS) >= 20
+    assert sum(one.expected is None for one in SCENARIOS) >= 10
