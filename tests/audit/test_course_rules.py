@@ -75,6 +75,41 @@ def test_a_known_limit_holds_a_rate_that_is_at_it(limit: float, found: bool) -> 
         assert answer[0].chart.level == limit
 
 
+def mirrored(per_s: float, asked: float = 990.0) -> Case:
+    """Four members, two of each pair written to for each write, at 490 to 505 IOPS each."""
+    names = [f"loop{at}" for at in range(4)]
+    ceiling = Ceiling(quantity="iops", op="write", per_s=per_s, kind="limit", source="a group")
+    members = [
+        Layer(
+            name=f"cgroup / on {name}",
+            kind="cgroup",
+            below=(name,),
+            ceilings=(ceiling,),
+            counters=f"block.{name}",
+        )
+        for name in names
+    ]
+    top = Layer(name="btrfs raid10", kind="btrfs", below=tuple(member.name for member in members))
+    path = DataPath(target="/mnt/data", layers=(top, *members))
+    carriers = tuple(f"block.{name}" for name in names)
+    counted = {f"block.{name}.writes": 490.0 + 5 * at for at, name in enumerate(names)}
+    counted |= {f"block.{name}.{op}_bytes": 4096 * 500.0 for name in names for op in ("read", "write")}
+    target = disk(path_layers=path, carriers=carriers)
+    return run(noisy(asked, 100, 0.3), op="write", targets=(target,), extra=counted)
+
+
+def test_members_at_their_limits_hold_an_array_whose_sum_is_far_from_it() -> None:
+    found = one(throttled.RULE, mirrored(500.0))
+    assert found.layer is not None
+    assert found.layer.split(" + ") == [f"cgroup / on loop{at}" for at in range(4)]
+    assert found.text.startswith("4 of 4 members of the array may do 500 IOPS of writes each")
+    assert throttled.RULE.judge(mirrored(700.0)) == Clear()
+
+
+def test_what_a_cache_took_was_not_held_by_the_limit_below_it() -> None:
+    assert throttled.RULE.judge(mirrored(500.0, asked=9000.0)) == Clear()
+
+
 def test_a_limit_that_only_the_monitors_saw_is_one_too() -> None:
     case = run(noisy(1000, 100, 0.3), extra={"cgroup.loop0.read_limit_iops": 1000})
     assert one(throttled.RULE, case).evidence["limit_iops"] == 1000
@@ -102,8 +137,11 @@ def test_what_is_no_step_down_is_none(rates: list[float]) -> None:
 
 
 def test_a_step_on_a_host_without_cpu_is_only_suspected() -> None:
-    case = run(noisy(3000, 30, 0.05) + noisy(400, 70, 0.05), host_cpu_percent=95.0)
-    assert one(throttled.RULE, case).effect == "suspect"
+    uneven = [rate * (1 + 0.1 * (at // 10 % 2)) for at, rate in enumerate(noisy(400, 70, 0.01))]
+    before = noisy(3000, 30, 0.05)
+    assert one(throttled.RULE, run(before + uneven, host_cpu_percent=95.0)).effect == "suspect"
+    even = noisy(400, 70, 0.05)
+    assert one(throttled.RULE, run(before + even, host_cpu_percent=95.0)).effect == "limited"
 
 
 def test_a_plateau_at_a_round_number_of_a_device_that_could_do_more_is_a_limiter() -> None:

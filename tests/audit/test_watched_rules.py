@@ -73,9 +73,10 @@ def test_a_busy_host_of_which_nothing_else_is_known(busy: float, effect: str | N
     assert (answer[0].effect if isinstance(answer, tuple) else None) == effect
 
 
-def test_a_busy_host_whose_threads_did_not_wait_is_only_told() -> None:
+@pytest.mark.parametrize(("busy", "effect"), [(85.0, "note"), (97.0, "suspect")])
+def test_a_busy_host_whose_engine_did_not_wait_decides_nothing(busy: float, effect: str) -> None:
     extra: dict[str, float] = {"engine.run_queue_ns": 5 * MS, "engine.on_cpu_ns": 100 * MS}
-    assert one(generator_cpu.RULE, run(host_cpu_percent=97.0, extra=extra)).effect == "note"
+    assert one(generator_cpu.RULE, run(host_cpu_percent=busy, extra=extra)).effect == effect
 
 
 def test_near_the_generators_own_ceiling() -> None:

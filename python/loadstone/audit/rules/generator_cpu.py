@@ -145,16 +145,17 @@ def _busy_host(case: Case) -> Finding | None:
     if busy is None or busy < HOST_BUSY_PERCENT:
         return None
     full = busy >= HOST_FULL_PERCENT
-    # Where the scheduler says that the threads did not wait, a busy host is only worth telling.
+    # The scheduler says that the engine's threads did not wait; of the kernel's own it says nothing.
     served = watched.total(case.host, "engine.run_queue_ns") is not None
     found = _finding(
         f"The processors of the load generator's host were busy {busy:.0f} % of the time, "
-        + ("though its threads seldom waited." if served else "and what carries I/O there needs them, too."),
-        0.8 if full and not served else 0.55,
+        "and what carries I/O there needs them, too"
+        + ("; its own threads seldom waited." if served else "."),
+        (0.6 if served else 0.8) if full else 0.55,
         {"host_cpu_percent": round(busy, 1)},
         sure=full and not served,
     )
-    return replace(found, effect="note") if served else found
+    return replace(found, effect="note") if served and not full else found
 
 
 RULE: Final = Rule(

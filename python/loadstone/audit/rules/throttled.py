@@ -36,6 +36,7 @@ EXPLAINS: Final = 0.85
 BETTER: Final = 0.10
 """By this much two levels must explain more than a straight line does."""
 EVEN: Final = 0.01
+LEVEL: Final = 0.03
 ROUND: Final = 0.007
 MANTISSAS: Final = (1.0, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0)
 IDLE: Final = 0.5
@@ -46,7 +47,7 @@ ADVICE: Final = "take the limit away, or report the number as that of the limit"
 def _judge(case: Case) -> Answer:
     if ask.virtual(case):
         return NotMine()
-    known = tuple(_at_known_limits(case))
+    known = tuple(_at_known_limits(case)) or tuple(_at_members_limits(case))
     if known:
         return known
     if ask.paced(case):
@@ -85,6 +86,55 @@ def _at_known_limits(case: Case) -> Iterator[Finding]:
         )
 
 
+def _at_members_limits(case: Case) -> Iterator[Finding]:
+    """Find limits of an array's members, by what the members themselves did.
+
+    How a host's I/Os become those of members is the array's business: mirrors double writes, parity
+    adds reads. So each member's own counters are held against its own limit.
+    """
+    layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
+    members = list({layer.name: layer for layer in layers if layer.kind == "cgroup"}.values())
+    for op, quantity in itertools.product(OPS, QUANTITIES) if len(members) > 1 else ():
+        column = f"{op}_bytes" if quantity == "bytes_per_s" else f"{op}s"
+        rates = {layer.name: _counted(case, f"{layer.counters}.{column}") for layer in members}
+        done = case.ops.get(op)
+        asked = _rate(done, quantity) if done is not None else None
+        # More asked for than the members did: a cache took it, and a limit below it did not hold it up.
+        if asked is None or asked > BEYOND * sum(rate or 0.0 for rate in rates.values()):
+            continue
+        full = {
+            layer.name: (ceiling.per_s, rate)
+            for layer in members
+            for ceiling in layer.ceilings
+            if (ceiling.kind, ceiling.op, ceiling.quantity) == ("limit", op, quantity)
+            and (rate := rates[layer.name]) is not None
+            and AT_LIMIT * ceiling.per_s <= rate <= BEYOND * ceiling.per_s
+        }
+        if full:
+            limit, rate = next(iter(full.values()))
+            allowed = units.bandwidth(limit) if quantity == "bytes_per_s" else f"{units.count(limit)} IOPS"
+            shares = ", ".join(f"{100 * rate / limit:.0f} %" for limit, rate in full.values())
+            yield Finding(
+                effect="limited",
+                confidence=0.95,
+                text=f"{len(full)} of {len(members)} members of the array may do {allowed} of {op}s each, "
+                f"and did {shares} of it.",
+                evidence={
+                    f"limit_{quantity}": limit,
+                    f"member_{op}_{quantity}": rate,
+                    "limit": ", ".join(full),
+                },
+                advice=ADVICE,
+                layer=" + ".join(full),
+            )
+
+
+def _counted(case: Case, column: str) -> float | None:
+    """Return a counter's rate over the time that was watched."""
+    grown, length_s = watched.total(case.host, column), watched.seconds(case.host)
+    return grown / length_s if grown is not None and length_s else None
+
+
 def _limits(case: Case) -> Iterator[tuple[str, Op, course.Quantity, float]]:
     """Yield the limits that hold, from the paths and from what the monitors saw of the group."""
     layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
@@ -113,10 +163,10 @@ def _fell(case: Case, fine: course.Course) -> Finding | None:
     length_s = fine.seconds * len(fine.values)
     if min(step.at_s, length_s - step.at_s) < LEAST_LEVEL_S:
         return None
-    busy = (case.host_cpu_percent or 0.0) >= BUSY_PERCENT
+    busy = (case.host_cpu_percent or 0.0) >= BUSY_PERCENT and not _level(fine, step)
     before, after = units.count(step.before), units.count(step.after)
     return Finding(
-        # On a host with no processor left the step may be somebody else's start.
+        # On a host with no processor left an uneven level may be somebody else's start.
         effect="suspect" if busy else "limited",
         confidence=0.5 if busy else 0.85,
         text=f"After {units.seconds(step.at_s)} the rate fell from {before} to {after} IOPS and stayed: "
@@ -131,6 +181,14 @@ def _fell(case: Case, fine: course.Course) -> Finding | None:
         layer="burst allowance",
         chart=course.chart(case, "IOPS over time", level=step.after, level_name="after the step"),
     )
+
+
+def _level(fine: course.Course, step: course.Step) -> bool:
+    """Whether the second level is so even that nothing but a limiter keeps it."""
+    after = fine.values[round(step.at_s / fine.seconds) :]
+    each = max(1, round(1.0 / fine.seconds))
+    means = after[: len(after) // each * each].reshape(-1, each).mean(axis=1)
+    return len(means) >= 2 and float(means.std(ddof=1)) <= LEVEL * float(means.mean())
 
 
 def _plateau(case: Case) -> Finding | None:
