@@ -66,7 +66,7 @@ docs: build
 	$(BIN)/python -m tests.analysis.test_summary > contract/result.schema.json
 	$(BIN)/python -m tests.report.test_study_page > contract/study-result.schema.json
 	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py \
-		tests/formats/test_document.py tests/audit/test_seeds_audited.py
+		tests/formats/test_document.py tests/audit/test_seeds_audited.py tests/audit/test_rules_document.py
 
 verdicts: build
 	$(BIN)/python -m lab.verdicts $(VERDICTS)

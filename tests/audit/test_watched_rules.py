@@ -343,6 +343,8 @@ def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
     assert alone.kind == "not_valid"
     assert together.kind == "limited"
     assert [cause.effect for cause in together.causes] == ["limited", "note"]
+    suspected = [says("rate_not_reached", "not_valid", "throttled"), says("throttled", "suspect")]
+    assert judge_case(run(), suspected).kind == "not_valid"
 
 
 def test_an_honest_run_measures_the_storage() -> None:

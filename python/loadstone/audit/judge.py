@@ -88,11 +88,18 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
 
 
 def _explained(causes: list[Cause], rules: Sequence[Rule]) -> list[Cause]:
-    """Let a finding decide nothing when another one is the reason for it."""
-    reasons = {one.rule for one in causes if one.confidence >= CREDIBLE and one.effect != "note"}
+    """Let a finding decide nothing when another one is the reason for it.
+
+    What decides gives way only to what decides; a suspicion is no reason for it.
+    """
+    credible = [one for one in causes if one.confidence >= CREDIBLE and one.effect != "note"]
+    decisive = {one.rule for one in credible if one.effect != "suspect"}
+    reasons = {"suspect": {one.rule for one in credible}}
     may_be = {rule.name: set(rule.explained_by) for rule in rules}
     return [
-        one.model_copy(update={"effect": "note"}) if may_be.get(one.rule, set()) & reasons else one
+        one.model_copy(update={"effect": "note"})
+        if may_be.get(one.rule, set()) & reasons.get(one.effect, decisive)
+        else one
         for one in causes
     ]
 
