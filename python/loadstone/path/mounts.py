@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -29,8 +30,13 @@ class Mount:
 
 def mounts(proc: Path = PROC) -> list[Mount]:
     """Mounts of this mount namespace, in the order they were made."""
-    lines = (proc / "self" / "mountinfo").read_text(errors="surrogateescape").splitlines()
-    return [_mount(line) for line in lines]
+    return list(_parsed((proc / "self" / "mountinfo").read_text(errors="surrogateescape")))
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: str) -> tuple[Mount, ...]:
+    """Hosts of containers have thousands of mounts, and every target asks for them."""
+    return tuple(_mount(line) for line in text.splitlines())
 
 
 def mount_of(path: Path, proc: Path = PROC) -> Mount | None:
@@ -43,9 +49,9 @@ def mount_of(path: Path, proc: Path = PROC) -> Mount | None:
     except OSError:
         return None
     best: Mount | None = None
+    places = {str(place) for place in (real, *real.parents)}
     for mount in mounts(proc):
-        on_it = real == Path(mount.point) or Path(mount.point) in real.parents
-        if on_it and (best is None or len(mount.point) >= len(best.point)):
+        if mount.point in places and (best is None or len(mount.point) >= len(best.point)):
             best = mount
     if best is not None:
         return best
