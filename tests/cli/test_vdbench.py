@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.bundle.read import Bundle
+from loadstone.cli import load
 from loadstone.cli.app import run as command
+from loadstone.cli.arguments import Load
 from loadstone.cli.vdbench_live import IntervalLines
 from loadstone.errors import InputError
 from loadstone.report.vdbench import lines
@@ -111,6 +115,28 @@ def test_what_makes_no_sense_is_refused(file: Path, words: list[str], text: str)
     with pytest.raises(InputError) as caught:
         command(["plan", str(file), *words])
     assert text in str(caught.value) or "--set" in str(caught.value)
+
+
+def test_a_file_may_come_on_standard_input(file: Path) -> None:
+    with file.open() as text:
+        done = subprocess.run(
+            [sys.executable, "-m", "loadstone.cli.main", "plan", "-", "--set", "xfer=4k"],
+            stdin=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 4
+
+
+def test_one_run_of_a_file_is_a_workload_for_other_verbs(file: Path) -> None:
+    file.write_text(TEXT + "rd=third,wd=wd2,iorate=max,elapsed=4\n")
+    chosen = load.workload(str(file), Load(set=["xfer=8k"], section=["third"], target=["x"], size="4m"))
+    assert [job.name for job in chosen.jobs] == ["wd2.sd1"]
+    assert [target.path for target in chosen.jobs[0].targets] == ["x"]
+    with pytest.raises(InputError, match="has 2 runs, one is needed"):
+        load.workload(str(file), Load(set=["xfer=8k"], section=["first"]))
 
 
 def test_options_for_parameter_files_are_refused_elsewhere(tmp_path: Path) -> None:

@@ -63,6 +63,9 @@ def run(words: Sequence[str]) -> int:
     if not words:
         app.help_print([])
         return exitcodes.USAGE
+    if words[1:2] == ["-"]:
+        # Standard input as the job: the parser takes a lone dash for an option unless told otherwise.
+        words = [words[0], *words[2:], "--", "-"]
     try:
         result = app(list(words))
     except CycloptsError as error:

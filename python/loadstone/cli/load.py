@@ -170,6 +170,10 @@ def seconds(text: str | None, option: str) -> int | None:
 def _read(word: str, load: Load) -> Workload:
     options = ReadOptions(allow_exec=load.allow_exec)
     language = language_of(word, load)
+    if language is Language.VDBENCH:
+        from loadstone.cli import vdbench
+
+        return vdbench.single(word, load)
     if language not in (None, Language.FIO):
         raise InputError(
             f"{word} is a job file of {language}, which is a list of runs of its own",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from loadstone.formats.vdbench import ParameterFile, Run
     from loadstone.formats.vdbench.rundef import LoopValue
+    from loadstone.workload.model import Workload
 
 
 _WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profile", "keep_ioengine")
@@ -34,9 +35,7 @@ _NAMES: Final = ("wd", "sd", "lun", "xfersizes")
 def read(word: str, load: Load) -> RunList:
     """Read a parameter file and everything it runs."""
     refuse(load, _WITHOUT_EFFECT, "a parameter file")
-    found = source(word)
-    given = vdbench.TextSource(*found) if isinstance(found, tuple) else found
-    file = vdbench.read([given], variables=load.parameters())
+    file = _file(word, load)
     mapping = load.mapping()
     if mapping:
         try:
@@ -49,9 +48,7 @@ def read(word: str, load: Load) -> RunList:
         interval=seconds(load.interval, "--interval"),
         warmup=seconds(load.warmup, "--warmup"),
     )
-    runs = vdbench.expand(file, overrides)
-    if load.section:
-        runs = _only(runs, load.section)
+    runs = _chosen(vdbench.expand(file, overrides), load.section)
     said = [vdbench.facts(run) for run in runs]
     refused = _refused(file, runs, allow_exec=load.allow_exec)
     return RunList(
@@ -82,7 +79,29 @@ def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> d
     return found
 
 
-def _only(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+def single(word: str, load: Load) -> Workload:
+    """Read a parameter file of one run, for the verbs that make several of one."""
+    file = _file(word, load)
+    runs = _chosen(vdbench.expand(file), load.section)
+    if len(runs) != 1:
+        raise InputError(
+            f"{word} has {len(runs)} runs, one is needed",
+            where=Where(COMMAND_LINE),
+            hint=f"choose a run definition without loops and curve: --section {runs[0].definition.name}",
+        )
+    return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=load.allow_exec))
+
+
+def _file(word: str, load: Load) -> ParameterFile:
+    found = source(word)
+    given = vdbench.TextSource(*found) if isinstance(found, tuple) else found
+    return vdbench.read([given], variables=load.parameters())
+
+
+def _chosen(runs: list[Run], names: Sequence[str]) -> list[Run]:
+    """Keep the runs of some run definitions; all of them without a name."""
+    if not names:
+        return runs
     known = {run.definition.name for run in runs}
     for name in names:
         if name not in known:

@@ -109,6 +109,8 @@ def rates(parameter: Parameter) -> tuple[IoRate, ...]:
     if "max" in words and DASH not in words:
         each = [None if word == "max" else numbers(_only(parameter, word))[0] for word in words]
         return tuple(IoRate("max") if one is None else _rate(parameter, one) for one in each)
+    if not parameter.listed and words[0][:1].isalpha():
+        raise parameter.error(f"found {parameter.text[:40]!r}", "write I/Os per second, max or curve")
     return tuple(_rate(parameter, one) for one in numbers(parameter))
 
 
