@@ -14,10 +14,13 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.histogram import Histogram, grouped
+from loadstone.analysis.settled import settled
 from loadstone.bundle import layout
 from loadstone.bundle.layout import LATENCIES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from loadstone.bundle.read import Bundle
@@ -43,6 +46,7 @@ class Measurement:
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
         self.plan: Plan = bundle.plan
+        self.settled = settled(bundle)
         self._lines: dict[By, list[Line]] = {}
 
     def lines(self, by: By) -> list[Line]:
@@ -59,6 +63,15 @@ class Measurement:
                 for key, (identity, cells) in enumerate(cells_of.items())
             ]
         return self._lines[by]
+
+    def pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
+        """Yield the samples a piece at a time; what came before the load had settled is ramp, too."""
+        from_ns = self.settled.from_ns
+        if not from_ns:
+            yield from self.bundle.sample_pieces(columns)
+            return
+        for piece in self.bundle.sample_pieces([*columns, *({"start_ns"} - set(columns))]):
+            yield piece.with_columns(pl.col("ramp") | (pl.col("start_ns") < from_ns)).select(columns)
 
     @property
     def samples(self) -> pl.DataFrame:
@@ -81,7 +94,7 @@ class Measurement:
         keys = ("key", "op", "stage", "window")
         columns = ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
         found: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
-        for read in self.bundle.sample_pieces(columns):
+        for read in self.pieces(columns):
             piece = read if ramp else read.filter(~pl.col("ramp"))
             rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
             for (key, op, stage, window), buckets, counts in grouped(rows, latency, keys):
@@ -105,7 +118,7 @@ class Measurement:
         ]
         tables = [layout.SAMPLES.to_frame().with_columns(totals).drop(lists)]
         sums: dict[str, dict[tuple[int, int], Histogram]] = {latency: {} for latency in LATENCIES}
-        for piece in self.bundle.sample_pieces():
+        for piece in self.pieces():
             numbers = piece.with_columns(totals).drop(lists)
             # A copy: columns that are kept as they are would keep the whole piece in memory.
             tables.append(numbers[np.arange(numbers.height)])
@@ -184,6 +197,7 @@ class Measurement:
             start, end = min(one[0] for one in found), max(one[1] for one in found)
             start = min(start + stream.limits.start_delay_ns, end)
             ramp_end = start + stream.limits.ramp_ns
+        ramp_end = max(ramp_end, self.settled.from_ns)
         return start, min(max(ramp_end, start), max(start, end)), max(start, end)
 
     def _union(self, line: Line, *, ramp: bool) -> list[tuple[int, int]]:

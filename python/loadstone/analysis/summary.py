@@ -115,6 +115,8 @@ class Summary:
         said += [
             Note("info", f"the monitor {name} was given up: {why}", None) for name, why in failed.items()
         ]
+        if self.measurement.settled.text is not None:
+            said.append(Note("changed", self.measurement.settled.text, None))
         return list(dict.fromkeys(said))
 
     @property

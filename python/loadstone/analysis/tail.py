@@ -31,7 +31,7 @@ def beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate 
     """
     columns = ["interval", "stage", "op", "ramp", "lat_bucket", "lat_count"]
     parts = []
-    for piece in measurement.bundle.sample_pieces(columns):
+    for piece in measurement.pieces(columns):
         rows = piece.filter(~pl.col("ramp") & (pl.col("op") != _SYNC) & (pl.col("lat_bucket").list.len() > 0))
         lengths = rows["lat_bucket"].list.len().to_numpy()
         counts = rows["lat_count"].explode().to_numpy().astype(np.float64)

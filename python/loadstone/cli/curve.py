@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 from loadstone.analysis import slo as limits
 from loadstone.cli import runlist, study
 from loadstone.cli.arguments import COMMAND_LINE, Flag, Load, Repeat
-from loadstone.cli.load import workload
+from loadstone.cli.load import resolution_at, workload
 from loadstone.cli.manner import Manner
 from loadstone.cli.repeat import times
 from loadstone.cli.run import default_directory
 from loadstone.errors import InputError, Where
 from loadstone.plan.model import RateProcess
-from loadstone.plan.resolve import Resolution, ResolveOptions
-from loadstone.plan.resolve import resolve as resolve_workload
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.listed import ListController
 from loadstone.study.run import StudyAsked
@@ -30,6 +28,7 @@ from loadstone.study.stages import check_one_stage, stages
 
 if TYPE_CHECKING:
     from loadstone.analysis.slo import Slo
+    from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
 
 ADAPTIVE = "adaptive"
@@ -104,8 +103,7 @@ def curve(
     controller = ListController(controllers)
 
     def resolve(wanted: Next) -> Resolution:
-        how = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=wanted.rate)
-        found = resolve_workload(wanted.workload, options=how)
+        found = resolution_at(wanted.workload, load, wanted.rate)
         check_one_stage(found.plan, wanted.workload)
         return found
 

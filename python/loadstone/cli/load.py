@@ -65,8 +65,20 @@ def sized(found: Workload, load: Load) -> Workload:
 
 def resolution(found: Workload, load: Load) -> Resolution:
     """Resolve every default against this host. Touches nothing."""
-    options = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=total_rate(load), journal=load.journal)
-    return resolve(found, options=options)
+    return resolution_at(found, load, total_rate(load))
+
+
+def resolution_at(found: Workload, load: Load, rate: TotalRate | None) -> Resolution:
+    """Resolve with a total rate that does not come from the options, None for a closed loop."""
+    options = ResolveOptions(keep_ioengine=load.keep_ioengine, rate=rate, journal=load.journal)
+    resolved = resolve(found, options=options)
+    if load.ramp_until_steady and len({worker.stage for worker in resolved.plan.workers}) > 1:
+        raise InputError(
+            "jobs that run one after the other have no load that could settle",
+            where=Where(COMMAND_LINE, option="--ramp-until-steady"),
+            hint="run the jobs apart: --section, or `loadstone sweep`, which takes them apart",
+        )
+    return resolved
 
 
 def total_rate(load: Load) -> TotalRate | None:
