@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from loadstone.audit.case import Declared, Payload
@@ -16,6 +14,7 @@ from loadstone.audit.rules import (
     volatile_ack,
     writeback_absorbed,
 )
+from loadstone.path.layers import DataPath, Layer
 from tests.audit.cases import MIB, disk, file, job, one, run, writer
 
 BUFFERED = (job(direct=False),)
@@ -90,8 +89,10 @@ def test_writes_that_arrived_within_the_time_are_clear() -> None:
 
 def test_a_mirror_that_writes_twice_does_not_hide_what_is_missing() -> None:
     case = run(op="write", jobs=(writer(direct=False),), targets=(file(),), device_bytes=1.2)
-    assert case.traffic is not None
-    mirrored = replace(case, traffic=replace(case.traffic, copies=2.0))
+    assert isinstance(writeback_absorbed.RULE.judge(case), Clear)
+    members = Layer(name="btrfs raid1", kind="btrfs", facts={"data_profile": "raid1"})
+    mirror = file(path_layers=DataPath(target="/mnt/data", layers=(members,)))
+    mirrored = run(op="write", jobs=(writer(direct=False),), targets=(mirror,), device_bytes=1.2)
     assert one(writeback_absorbed.RULE, mirrored).text.startswith("40 %")
 
 

@@ -188,6 +188,23 @@ def test_writes_of_others_beside_reads_count() -> None:
     assert one(foreign_load.RULE, case).evidence["foreign_bytes_per_s"] == 20_000_000
 
 
+PARTITION = DataPath(
+    target="/dev/sda2",
+    layers=(
+        Layer(name="sda2", kind="partition", below=("sda",), counters="block.loop0"),
+        Layer(name="sda", kind="disk", counters="block.sda"),
+    ),
+)
+
+
+@pytest.mark.parametrize(("other_bytes", "found"), [(0, False), (100_000, False), (2_000_000, True)])
+def test_other_partitions_of_the_disk_count(other_bytes: int, found: bool) -> None:
+    own = 1000 * 4096
+    extra = {"block.sda.read_bytes": own, "block.sda.write_bytes": other_bytes}
+    answer = foreign_load.RULE.judge(run(targets=(disk(path_layers=PARTITION),), extra=extra))
+    assert isinstance(answer, tuple) is found
+
+
 def test_a_journal_is_not_another_load() -> None:
     durable = (writer(synchronous=True),)
     assert (

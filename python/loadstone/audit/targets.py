@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
 """File systems that are the page cache and have nothing under them."""
+COPIES: Final = {"single": 1.0, "raid0": 1.0, "dup": 2.0, "raid1": 2.0, "raid10": 2.0, "raid1c3": 3.0}
+"""Of btrfs by the profile of its data; with parity it depends on how much of a stripe is written."""
 COUNTED: Final = ("block.", "nfs.")
 """Layers whose counters tell what reached the storage, by the prefix of their columns."""
 
@@ -100,6 +102,22 @@ def _nearest(path: DataPath) -> tuple[str, ...]:
                 seen.add(name)
                 waiting.append(below)
     return tuple(found)
+
+
+def copies(paths: Sequence[Target]) -> float | None:
+    """Return how often a byte is written by what lies above the carriers; None where they differ.
+
+    What lies below them, an array's mirror, they do not count.
+    """
+    found = {_copies(target.path_layers) for target in paths}
+    return found.pop() if len(found) == 1 else None
+
+
+def _copies(path: DataPath | None) -> float | None:
+    if path is None:
+        return None
+    profiles = [layer.facts.get("data_profile") for layer in path.layers if layer.kind == "btrfs"]
+    return COPIES.get(str(profiles[0]).lower()) if profiles else 1.0
 
 
 def _rotational(path: DataPath | None, devices: Sequence[dict[str, Any]]) -> bool | None:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.audit.case import Moved, Op, Traffic
+from loadstone.audit.targets import copies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,7 @@ def traffic(
         merges=total(rows, *(f"{name}.{op}_merges" for name in carriers for op in OPS)),
         inflight=_inflight(rows, carriers),
         flushes=total(rows, *(f"{name}.flushes" for name in carriers)),
+        copies=copies(targets),
     )
 
 

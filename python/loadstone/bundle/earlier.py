@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 50
 """Of more runs only the newest are looked at: a new one waits for it."""
+MOST_BYTES: Final = 1 << 20
 
 
 def sequence(plan: Plan, stream: Stream) -> tuple[object, ...] | None:
@@ -39,6 +40,7 @@ def same_sequence(plan: Plan, directory: Path, own: Path) -> list[str]:
     if not mine or not directory.is_dir():
         return []
     kept = [path for path in directory.glob(f"*/{layout.PLAN}") if path.parent != own]
+    kept = [path for path in kept if path.stat().st_size <= MOST_BYTES]
     newest = sorted(kept, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST]
     return sorted(path.parent.name for path in newest if mine & _sequences(path))
 

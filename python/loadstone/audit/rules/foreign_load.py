@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit import ask, reached
+from loadstone.audit import ask, reached, watched
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ COPYING: Final = ("btrfs", "zfs", "bcachefs", "f2fs")
 def _judge(case: Case) -> Answer:
     if ask.virtual(case) or ask.in_memory(case):
         return NotMine()
+    beside = _beside(case)
+    if beside is not None:
+        return (beside,)
     traffic = case.traffic
     if traffic is None:
         return CannotTell(f"what else {ask.where(case)} and what carries it had to do")
@@ -43,6 +46,38 @@ def _judge(case: Case) -> Answer:
     if not more_bytes or not visible:
         return Clear()
     return (_finding(case, traffic, asked[0], excess_bytes),)
+
+
+def _beside(case: Case) -> Finding | None:
+    """Look at the disks under partitions: what they move for other partitions is of somebody else."""
+    carriers = {name for target in case.targets for name in target.carriers}
+    layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
+    known = {layer.name: layer.counters for layer in layers}
+    parts = [layer for layer in layers if layer.kind == "partition" and layer.counters in carriers]
+    for part in parts:
+        disk = next((known.get(name) for name in part.below if known.get(name)), None)
+        own, whole = (
+            watched.total(case.host, f"{prefix}.read_bytes", f"{prefix}.write_bytes")
+            for prefix in (part.counters, disk)
+        )
+        seconds = watched.seconds(case.host)
+        if own is None or whole is None or not seconds or (whole - own) / seconds < LEAST_BYTES_PER_S:
+            continue
+        if whole - own > EXCESS * own:
+            return _other_partitions(str(part.below[0]), part.name, own, whole - own, seconds)
+    return None
+
+
+def _other_partitions(disk: str, part: str, own: float, other: float, seconds: float) -> Finding:
+    return Finding(
+        effect="limited",
+        confidence=0.9 if other > MUCH * own else 0.75,
+        text=f"{disk} moved {units.bandwidth(other / seconds)} for others than {part}, which moved "
+        f"{units.bandwidth(own / seconds)}: both share the disk.",
+        evidence={"partition_bytes": round(own), "other_bytes": round(other), "device": disk},
+        advice="measure while the other partitions of the disk are idle",
+        layer=f"another load on {disk}",
+    )
 
 
 def _own_work(case: Case, traffic: Traffic) -> bool:
