@@ -1,7 +1,7 @@
 """Rule `clock_jump`: time itself went wrong while the run was on.
 
-Rates are by the monotonic clock, which a step of the wall clock does not touch; a host that slept,
-or whose processor was taken away by its own host, did not measure what it seems to have measured.
+Rates are by the monotonic clock, which a step of the wall clock does not touch; a host that slept
+did not measure what it seems to have measured.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
 JUMP_NS: Final = 10_000_000.0
 """A clock that is slewed moves at most 0.5 ms in a second (adjtimex(2))."""
 SLEPT_NS: Final = 1_000_000.0
-STOLEN: Final = 0.01
-MUCH_STOLEN: Final = 0.05
 
 
 def _judge(case: Case) -> Answer:
     if case.source != "bundle":
         return NotMine()
     offsets = watched.levels(case.host, "clock.offset_ns")
-    stolen = _stolen(case)
-    if not offsets and stolen is None:
+    if not offsets:
         return CannotTell("how the clocks of the host ran")
-    found = [_slept(case), _jumped(case, offsets), _taken(stolen)]
+    found = [_slept(case), _jumped(case, offsets)]
     told = tuple(one for one in found if one is not None)
     return told or Clear()
 
@@ -77,32 +74,9 @@ def _chart(case: Case, offsets: list[float]) -> Chart | None:
     return Chart(title="wall clock against monotonic clock", x="s of the run", y="ms", points=points)
 
 
-def _stolen(case: Case) -> float | None:
-    """Return the part of all processors' time that the host's own host took."""
-    columns = case.host.columns if case.host is not None else []
-    every = [name for name in columns if name.startswith("cpu.all.") and name.endswith("_ns")]
-    whole = watched.total(case.host, *every)
-    taken = watched.total(case.host, "cpu.all.steal_ns")
-    return None if not whole or taken is None else taken / whole
-
-
-def _taken(share: float | None) -> Finding | None:
-    if share is None or share < STOLEN:
-        return None
-    much = share >= MUCH_STOLEN
-    return Finding(
-        effect="suspect" if much else "note",
-        confidence=0.8 if much else 0.6,
-        text=f"{100 * share:.1f} % of the processors' time was taken by the host of this guest.",
-        evidence={"steal_share": round(share, 4)},
-        advice="measure on a host of its own, or with processors reserved for the guest",
-        layer="virtual machine",
-    )
-
-
 RULE: Final = Rule(
     name="clock_jump",
     asks="Did time run evenly?",
-    basis="CLOCK_REALTIME and CLOCK_BOOTTIME against CLOCK_MONOTONIC once a second; steal time above 1 %",
+    basis="CLOCK_REALTIME and CLOCK_BOOTTIME against CLOCK_MONOTONIC once a second",
     judge=_judge,
 )

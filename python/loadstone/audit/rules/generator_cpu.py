@@ -1,7 +1,8 @@
 """Rule `generator_cpu`: the host that makes the load had no CPU left for it.
 
-Four signs, surest first: the engine's control group was stopped for its quota; its threads stood
-ready and had no CPU; a thread of it was busy all the time; the host as a whole was. Threads that
+Signs, surest first: the engine's control group was stopped for its quota; its threads stood ready
+and had no CPU; a thread of it was busy all the time; a guest's own host took its processors away;
+the host as a whole was busy. Threads that
 spin for completions are busy whatever happens, and say nothing.
 """
 
@@ -29,6 +30,8 @@ THREAD_BUSY: Final = 0.95
 HOST_BUSY_PERCENT: Final = 80.0
 HOST_FULL_PERCENT: Final = 92.0
 NEAR_CEILING: Final = 0.5
+STOLEN: Final = 0.05
+WHOLE: Final = re.compile(r"cpu\.all\.\w+_ns")
 THREAD: Final = re.compile(r"engine\.(\d+-.+)\.on_cpu_ns")
 SCHEDULED: Final = ("engine.on_cpu_ns", "engine.run_queue_ns")
 LAYER: Final = "the load generator's CPU"
@@ -41,7 +44,7 @@ ADVICE: Final = (
 def _judge(case: Case) -> Answer:
     if ask.virtual(case):
         return NotMine()
-    for look in (_stopped, _waited, _busy_thread, _near_ceiling, _busy_host):
+    for look in (_stopped, _waited, _busy_thread, _near_ceiling, _taken, _busy_host):
         found = look(case)
         if found is not None:
             return (found,)
@@ -137,6 +140,22 @@ def _near_ceiling(case: Case) -> Finding | None:
         f"The rate is {100 * share:.0f} % of what the load generator does here without any storage.",
         0.85,
         {"share_of_ceiling": round(share, 3)},
+    )
+
+
+def _taken(case: Case) -> Finding | None:
+    """Look at the part of all processors' time that the host of a guest used for others."""
+    columns = case.host.columns if case.host is not None else []
+    whole = watched.total(case.host, *(name for name in columns if WHOLE.fullmatch(name)))
+    taken = watched.total(case.host, "cpu.all.steal_ns")
+    if not whole or taken is None or taken < STOLEN * whole:
+        return None
+    share = taken / whole
+    return _finding(
+        f"{100 * share:.1f} % of the processors' time was taken by the host of this guest.",
+        0.8,
+        {"steal_share": round(share, 4)},
+        sure=False,
     )
 
 
