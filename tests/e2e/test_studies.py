@@ -1,0 +1,118 @@
+"""Studies for real, on temporary files: repeats, sweeps and curves, their ends and their mistakes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.cli.main import main
+
+from .program import INTERRUPT, finish, job, run, start, ticks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+READ_FOR = "[reader]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime={}\nfilename={}/data\niodepth=4\n"
+WALLED = READ_FOR + "[writer]\nstonewall\n" + READ_FOR.partition("\n")[2].replace("randread", "randwrite")
+
+
+def reader(path: Path, seconds: int = 1) -> Path:
+    return job(path / "r.fio", READ_FOR.format(seconds, path))
+
+
+def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> None:
+    done = run("run", reader(tmp_path), "--repeat", "2", "--out", "s", "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    document = done.document()
+    assert document == json.loads((tmp_path / "s" / "result.json").read_text())
+    assert [one["name"] for one in document["runs"]] == ["repeat-1", "repeat-2"]
+    line = document["repeats"][0]
+    assert (line["job"], line["op"], line["iops"]["runs"]) == ("reader", "read", 2)
+    assert line["iops"]["low"] <= line["iops"]["mean"] <= line["iops"]["high"]
+    assert (tmp_path / "s" / "report.html").stat().st_size > 5000
+    assert "[2/2] repeat-2:" in done.err
+    # A run of a study is a run like any other.
+    again = run("report", "s/runs/002-repeat-2", cwd=tmp_path)
+    assert again.code == 0, again.err
+
+
+def test_until_stops_at_the_latest_when_time_is_up(tmp_path: Path) -> None:
+    done = run("run", reader(tmp_path), "--until", "0.0001%,3s", "--out", "s", "--no-report", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "no more repeats: there is no time for another run" in done.out.replace("\n", " ")
+
+
+def test_a_sweep_takes_jobs_behind_a_wall_apart(tmp_path: Path) -> None:
+    one = job(tmp_path / "w.fio", WALLED.format(1, tmp_path, 1, tmp_path))
+    done = run("sweep", one, "--numjobs", "1,2", "--out", "s", "--json", "--no-report", cwd=tmp_path)
+    assert done.code == 0, done.err
+    document = done.document()
+    assert [tuple(cell["values"].values()) for cell in document["sweep"]["cells"]] == [
+        ("reader", 1),
+        ("reader", 2),
+        ("writer", 1),
+        ("writer", 2),
+    ]
+    assert all(cell["iops"]["value"] > 0 for cell in document["sweep"]["cells"])
+    assert [one["axis"] for one in document["sweep"]["advice"]] == ["numjobs", "numjobs"]
+
+
+def test_a_curve_measures_its_maximum_and_shares_of_it(tmp_path: Path) -> None:
+    done = run(
+        "curve", reader(tmp_path), "--points", "20,40", "--repeat", "1", "--out", "s", "--json", cwd=tmp_path
+    )
+    assert done.code == 0, done.err
+    curve = done.document()["curves"][0]
+    top = curve["maximum"]["iops"]["value"]
+    for load in curve["loads"]:
+        assert load["asked_iops"] == pytest.approx(top * load["percent"] / 100, rel=0.001)
+    over = run("report", "s", "s", "-o", "both.svg", cwd=tmp_path)
+    assert over.code == 0, over.err
+    assert (tmp_path / "both.svg").stat().st_size > 1000
+
+
+def test_a_signal_ends_a_study_and_keeps_its_runs(tmp_path: Path) -> None:
+    process = start("run", reader(tmp_path, 30), "--repeat", "3", "--out", "s", "--no-report", cwd=tmp_path)
+    ticks(tmp_path / "s" / "runs" / "001-repeat-1")
+    process.send_signal(INTERRUPT)
+    done = finish(process)
+    assert done.code == 130
+    study = json.loads((tmp_path / "s" / "study.json").read_text())
+    assert study["status"] == "interrupted"
+    assert [point["status"] for point in study["points"]] == ["interrupted"]
+    assert "interrupted · r" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("sweep",), "there is nothing to sweep"),
+        (("sweep", "--iodepth", "1,x"), "--iodepth: found 'x'"),
+        (("sweep", "--bs", "4k", "--read", "0", "--numjobs", "1", "--iodepth", "1"), "4 factors at once"),
+        (("sweep", "--iodepth", "1,2", "--gain", "10"), "--gain: found '10'"),
+        (("sweep", "--bs", "3k,4k", "--repeat", "0"), "--repeat: found 0"),
+        (("curve", "--points", "10,0"), "--points: found '0'"),
+        (("curve", "--points", "10,10"), "given twice"),
+        (("curve", "--slo", "p99"), "--slo: found 'p99'"),
+        (("curve", "--rate", "1000"), "--rate: a curve sets the rates itself"),
+        (("curve", "--interval", "5"), "--interval: has no effect on a curve"),
+        (("run", "--repeat", "2", "--until", "2"), "--until: found '2'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str
+) -> None:
+    code = main([words[0], str(reader(tmp_path)), *words[1:], "--out", str(tmp_path / "s")])
+    assert code == 2
+    assert says in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["r.fio"]
+
+
+def test_a_depth_without_effect_is_refused_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = job(tmp_path / "p.fio", READ_FOR.format(1, tmp_path) + "ioengine=psync\n")
+    assert main(["sweep", str(one), "--iodepth", "1..8", "--out", str(tmp_path / "s")]) == 2
+    assert "p.fio:9: ioengine: [reader] runs on psync" in capsys.readouterr().err
