@@ -59,13 +59,15 @@ def tool(measurement: Measurement, stages: list[Total]) -> Tool:
         Stage(int(one["stage"]), float(one["ceiling_iops"]), _iops(reached.get(int(one["stage"]))))
         for one in told.get("stages", ())
     ]
+    disturbed = [stage for stage in made if (stage.share or 0.0) > 1]
+    skipped = told.get("skipped") or ("other work disturbed it: the run did more" if disturbed else None)
     return Tool(
-        stages=made,
+        stages=[stage for stage in made if stage not in disturbed],
         user_ns_per_io_null=told["cpu_user_ns"] / ops if ops else None,
         system_ns_per_io_null=told["cpu_system_ns"] / ops if ops else None,
         monitor_cpu_share=_monitors(measurement),
         monitors=_by_monitor(measurement),
-        skipped=told.get("skipped"),
+        skipped=skipped,
     )
 
 

@@ -40,6 +40,7 @@ CHART_HEIGHT: Final = 130
 
 _BY_SUFFIX: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
     ("_bytes_per_s", units.bandwidth_decimal),
+    ("_bytes_per_io", units.size),
     ("_bytes", units.size),
     ("_ns", units.duration),
     ("_ms", lambda value: units.duration(value * 1e6)),
@@ -100,14 +101,15 @@ def terminal(audited: Audited, console: Console) -> None:
 
 def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
     """Return what the page's template shows; `draw` makes an SVG of a chart."""
-    verdict = audited.verdict
+    verdict, several = audited.verdict, len(audited.phases) > 1
     return {
         "kind": verdict.kind,
         "headline": headline(verdict),
         "confidence": confidence(verdict.confidence),
         "sentences": verdict.sentences,
         "advice": verdict.advice,
-        "causes": [_cause(cause, draw, several=len(audited.phases) > 1) for cause in verdict.causes],
+        "causes": [_cause(cause, draw, several=several) for cause in verdict.causes if cause.effect != "note"],
+        "notes": [_cause(cause, draw, several=several) for cause in verdict.causes if cause.effect == "note"],
         "missing": list(dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)),
         "checked": verdict.checked,
         "phases": [
