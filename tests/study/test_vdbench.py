@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.analysis.curve import curves
 from loadstone.bundle.study import Point
 from loadstone.formats.vdbench import TextSource, expand, read
 from loadstone.study.controller import Done
@@ -82,6 +83,8 @@ def test_a_curve_runs_its_points_at_shares_of_what_was_reached(tmp_path: Path) -
     # One server, 100 us each: 10,000 in a second, whatever the depth.
     assert [iops(done) for done in outcome.done] == pytest.approx([10_000, 5_000, 1_000], rel=0.01)
     assert outcome.done[1].point.factors == {"rd": "r", "rate_percent": 50.0, "rate_iops": 5000.0}
+    (found,) = curves([done.run for done in outcome.done])
+    assert (found.name, found.maximum is not None, len(found.loads)) == ("r", True, 2)
 
 
 def test_a_curve_keeps_the_shares_its_maximum_had(tmp_path: Path) -> None:

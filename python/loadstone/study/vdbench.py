@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.curve import RATE, RATE_IOPS
 from loadstone.formats.vdbench.expand import FORMAT
 from loadstone.formats.vdbench.lower import Given, lower
 from loadstone.formats.vdbench.rundef import IoRate
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.study.controller import Done
 
-_FACTORS: Final = {"xfersize": "bs", "threads": "iodepth", "rdpct": "read", "iorate": "rate_iops"}
+_FACTORS: Final = {"xfersize": "bs", "threads": "iodepth", "rdpct": "read", "iorate": RATE_IOPS}
 """Loops whose values are the same thing under another name elsewhere."""
 
 
@@ -176,7 +177,8 @@ def _factors(run: Run, given: Given) -> dict[str, Factor]:
             found[name] = value.value if value.kind == "number" else str(value)
         else:
             found[name] = value
-    if run.point is not None:
-        found["rate_percent"] = run.point
-        found["rate_iops"] = given.rate_iops
+    if run.rate.kind == "curve" or run.point is not None:
+        # The maximum is a point of its curve too, the one without a rate.
+        found[RATE] = run.point
+        found[RATE_IOPS] = None if run.point is None else given.rate_iops
     return found
