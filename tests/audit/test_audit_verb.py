@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from loadstone import exitcodes
+from loadstone.audit import foreign
+from loadstone.bundle.read import Bundle
+from loadstone.cli.finish import Result
 from loadstone.cli.main import main
+from tests.support.runs import Job, make
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "examples" / "published"
+SMALL_RUN = ROOT / "tests" / "data" / "fio-small-run"
 FIO = ROOT / "tests" / "data" / "foreign" / "fio"
 
 
@@ -77,3 +82,30 @@ def test_markdown_has_a_row_for_each_result(capsys: pytest.CaptureFixture[str]) 
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| 64K")]
     assert len(rows) == 2
     assert all(row.count(" | ") == 4 for row in rows)
+
+
+def test_a_bundle_has_the_verdict_its_run_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = make(tmp_path / "run", Job("a"), Job("b", stage=1, errors=3))
+    result = Result().document(Bundle.open(made.path))
+    assert main(["audit", str(made.path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"] == result["verdict"]
+    assert told["phases"] == result["phases"]
+    assert len(told["phases"]) == 2
+    assert told["files"][0]["format"] == "bundle"
+
+
+@pytest.mark.parametrize("name", ["json+.json", "terse3.txt", "terse5.txt", "normal.txt"])
+def test_our_own_outputs_in_the_forms_of_fio_are_read_back(name: str) -> None:
+    first = foreign.read(SMALL_RUN / name).cases[0]
+    # Two clones with 100 reads and 50 writes a second for 2 s, latencies as they were made.
+    assert first.name == "mix"
+    assert first.ops["read"].operations == 400
+    assert first.ops["write"].operations == 200
+    assert first.ops["read"].iops is not None
+    assert first.ops["read"].iops.value == pytest.approx(200)
+    for op, mean_ns in (("read", 506_000), ("write", 2_003_000)):
+        latency = first.ops["read" if op == "read" else "write"].latency
+        assert latency is not None
+        assert latency.mean_ns == pytest.approx(mean_ns, rel=0.001)
+    assert first.seconds == pytest.approx(2.0)

@@ -30,6 +30,7 @@ PER_MISSING: Final = 0.97
 """Each rule that could not look leaves that much of it."""
 ENOUGH: Final = 3
 """Fewer rules than this that had anything to look at are no ground to believe a number."""
+NO_IO: Final = "any I/O that completed"
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
 
 
@@ -39,9 +40,7 @@ def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     missing: list[Missing] = []
     checked: list[RuleName] = []
     if not case.total.operations and case.total.iops is None and case.total.bandwidth is None:
-        missing.append(
-            Missing(rule="too_few_samples", what="any I/O that completed", essential=True, about=case.name)
-        )
+        missing.append(Missing(rule="too_few_samples", what=NO_IO, essential=True, about=case.name))
     for rule in rules:
         answer = rule.judge(case)
         if isinstance(answer, tuple):
@@ -142,7 +141,8 @@ def _verdict(
         kind, confidence = "cannot_tell", 0.9
         what = "; ".join(dict.fromkeys(one.what for one in essential))
         sentences = f"Nobody can tell whether {name} measures the storage. Missing: {what}."
-        advice += [f"find out {one.what}" for one in essential]
+        nothing = "measure again: nothing completed"
+        advice += [nothing if one.what == NO_IO else f"find out {one.what}" for one in essential]
     else:
         kind = "measures_storage"
         confidence = UNDISTURBED * PER_MISSING ** len({one.rule for one in missing})
@@ -174,7 +174,8 @@ def _verdict(
 def _too_little(looked: set[RuleName], missing: list[Missing]) -> str:
     """Return why a number of which little is known cannot be believed."""
     wanted = "; ".join(_wanted(missing))
-    return f"Only {len(looked)} checks had anything to look at. Missing, among others: {wanted}."
+    many = f"Only {len(looked)} checks" if len(looked) > 1 else "Hardly a check"
+    return f"{many} had anything to look at. Missing, among others: {wanted}."
 
 
 def _wanted(missing: list[Missing]) -> list[str]:

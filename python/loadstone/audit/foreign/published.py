@@ -248,10 +248,20 @@ def read(path: Path) -> Published:
 
 def _explained(path: Path, error: ValidationError) -> Exception:
     first = error.errors(include_url=False)[0]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).strip(".")
-    model = _model_of(first["loc"])
-    if first["type"] == "extra_forbidden":
-        message, hint = "is not a key here", nearest(str(first["loc"][-1]), model.model_fields, limit=40)
+    unknown = first["type"] == "extra_forbidden"
+    # Where a value may be of several types, pydantic adds the type's name to the place.
+    loc = tuple(
+        part
+        for at, part in enumerate(first["loc"], start=1)
+        if isinstance(part, int) or not re.search(r"[-\[]", part) or (unknown and at == len(first["loc"]))
+    )
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).strip(".")
+    model = _model_of(loc)
+    if unknown:
+        message, hint = (
+            "is not a key here",
+            nearest(str(loc[-1]), model.model_fields, limit=40),
+        )
     elif first["type"] == "missing":
         message, hint = "is missing", None
     else:

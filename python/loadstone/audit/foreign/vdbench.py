@@ -146,6 +146,7 @@ def _printed(path: Path) -> Iterator[_Run]:
         if start is not None:
             run = start["run"].strip()
             _, _, loops = start["rest"].partition("For loops:")
+            loops = "" if loops.strip() == "None" else loops
         elif "interval" in words:
             upper = words[words.index("interval") + 1 :]
         elif upper and words and len(words) == len(upper):
