@@ -56,7 +56,9 @@ def why(verdict: Verdict) -> list[str]:
     missing = [f"missing for `{one.rule}`: {one.what}" for one in verdict.missing if one.essential]
     if told or missing:
         return [*told, *missing]
-    return [verdict.sentences] if verdict.kind == "cannot_tell" else ["nothing was found"]
+    # The first sentence only repeats the name and the verdict of the row.
+    _, _, rest = verdict.sentences.partition("measures the storage. ")
+    return [rest or verdict.sentences] if verdict.kind == "cannot_tell" else ["nothing was found"]
 
 
 def _cause(cause: Cause) -> str:
