@@ -39,6 +39,15 @@ a session by its nice value, between sessions by that of the session (sched_auto
 """
 
 
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _interrupted(*_: object) -> None:
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 class MissingPartError(Exception):
     """A part that this host does not have."""
 
@@ -72,10 +81,18 @@ class Stage:
         self._bundles = 0
 
     def __enter__(self) -> Stage:
+        # The first signal begins the teardown, which a second one must not cut short.
+        self._before = {number: signal.signal(number, _interrupted) for number in STOPS}
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        for number in STOPS:
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            self._stack.close()
+        finally:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
 
     # Block devices
 
@@ -225,7 +242,8 @@ class Stage:
                 _until(lambda: _measuring(bundle), "the run's first second")
                 during()
             _, said = process.communicate(timeout=120)
-        if not (bundle / "manifest.json").exists():
+        events = bundle / "events.jsonl"
+        if not events.exists() or '"start"' not in events.read_text():
             raise RuntimeError(f"the run did not begin: {said.strip()}")
         return bundle
 
