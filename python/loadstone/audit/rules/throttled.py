@@ -185,8 +185,9 @@ def _fell(case: Case, fine: course.Course) -> Finding | None:
 
 def _level(fine: course.Course, step: course.Step) -> bool:
     """Whether the second level is so even that nothing but a limiter keeps it."""
-    after = fine.values[round(step.at_s / fine.seconds) :]
     each = max(1, round(1.0 / fine.seconds))
+    # The first second after it still has a part of the fall.
+    after = fine.values[round(step.at_s / fine.seconds) + each :]
     means = after[: len(after) // each * each].reshape(-1, each).mean(axis=1)
     return len(means) >= 2 and float(means.std(ddof=1)) <= LEVEL * float(means.mean())
 
