@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +16,11 @@ from loadstone.report.vdbench.words import run_line
 from tests.formats.vdbench import files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loadstone.errors import LoadstoneError
     from loadstone.workload.model import Job
 
 GIB = 1 << 30
+EXAMPLE = Path(__file__).parents[3] / "examples" / "zfs-log-ssd" / "zfs-log-ssd.parm"
 
 
 def parsed(path: Path) -> tuple[ParameterFile, list[Run]]:
@@ -43,6 +43,21 @@ def job(path: Path, wanted: files.Fields) -> Job:
 
 def names(paths: list[Path]) -> list[str]:
     return [path.stem for path in paths]
+
+
+def test_the_study_of_a_log_device_is_what_its_page_says() -> None:
+    file = read([EXAMPLE], variables={"lun": "/dev/sdx"})
+    runs = expand(file)
+    titles = [run.title for run in runs]
+    sizes = ["4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m"]
+    shares = range(10, 101, 10)
+    assert titles[0] == "SD_format"
+    assert titles[1:19] == [f"{rd} xfersize={size}" for rd in ("read", "write") for size in sizes]
+    for at, rd in ((19, "machines"), (30, "backups")):
+        assert titles[at : at + 11] == [rd, *(f"{rd}_({share}%)" for share in shares)]
+    assert len(titles) == 41
+    jobs = [one for run in runs[1:] for one in lower(file, run, Given(rate_iops=1000.0)).jobs]
+    assert {(one.sync, one.iodepth) for one in jobs} == {("dsync", 8)}
 
 
 def test_there_are_enough_files() -> None:
