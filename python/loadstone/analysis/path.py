@@ -106,7 +106,7 @@ def paths(measurement: Measurement, targets: Sequence[Total]) -> Paths | None:
         return None
     found = [DataPath.model_validate(one) for one in told]
     layers = _merged(found)
-    rows = _measured(measurement)
+    rows = _measured(measurement, [f"{layer.counters}." for layer in layers if layer.counters])
     seconds = float(rows["dt_ns"].sum()) / 1e9 if rows.height else 0.0
     known: dict[str, Traffic | None] = {}
     for layer in layers:
@@ -135,9 +135,9 @@ def _merged(found: Iterable[DataPath]) -> list[Layer]:
     return sorted(layers.values(), key=lambda layer: depth[layer.name])
 
 
-def _measured(measurement: Measurement) -> pl.DataFrame:
+def _measured(measurement: Measurement, starts: Sequence[str]) -> pl.DataFrame:
     """Return the monitors' rows whose middle lies in the measured time of any stream."""
-    host = measurement.bundle.host()
+    host = measurement.bundle.host(*starts or ["t_ns"])
     spans = [(ramp_end, end) for _, ramp_end, end in measurement.spans if end > ramp_end]
     middle = pl.col("t_ns") - pl.col("dt_ns") // 2
     inside = [(middle >= begin) & (middle <= end) for begin, end in dict.fromkeys(spans)]

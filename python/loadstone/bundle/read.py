@@ -16,6 +16,7 @@ from pyarrow.parquet import ParquetFile
 from pydantic import ValidationError
 
 from loadstone.bundle import arrows, layout
+from loadstone.bundle.host import host_rows
 from loadstone.bundle.lines import read_lines
 from loadstone.errors import BundleError
 from loadstone.plan.model import Plan
@@ -122,15 +123,12 @@ class Bundle:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""
         return self._table("ios.arrows")
 
-    def host(self) -> pl.DataFrame:
-        """Return the monitors' rows: `t_ns`, `dt_ns` and what the host has; empty when there are none."""
-        table = self.path / layout.HOST_TABLE
-        if table.exists():
-            return pl.read_parquet(table)
-        rows = read_lines(self.path / layout.HOST)
-        if not rows:
-            return pl.DataFrame(schema={"t_ns": pl.Int64, "dt_ns": pl.Int64})
-        return host_table(rows)
+    def host(self, *starts: str) -> pl.DataFrame:
+        """Return the monitors' rows: `t_ns`, `dt_ns` and what the host has; empty when there are none.
+
+        With `starts` only columns that begin with one of them: many cores have many columns.
+        """
+        return host_rows(self.path, starts)
 
     def verify(self) -> list[str]:
         """Return the files that are missing or differ from the manifest, in its order.
@@ -168,10 +166,3 @@ class Bundle:
             return json.loads(self._bytes(name))
         except ValueError as error:
             raise BundleError(f"{self.path / name}: not JSON: {error}") from error
-
-
-def host_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Return the monitors' rows as a table; what a row does not have is null there."""
-    names = sorted({name for row in rows for name in row} - {"t_ns", "dt_ns"})
-    table = pl.from_dicts(rows, infer_schema_length=None, strict=False)
-    return table.select("t_ns", "dt_ns", *names)

@@ -19,8 +19,8 @@ from blake3 import blake3
 
 from loadstone import __version__
 from loadstone.bundle import arrows, layout
-from loadstone.bundle.lines import read_lines
-from loadstone.bundle.read import Bundle, host_table
+from loadstone.bundle.host import host_to_parquet
+from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class BundleWriter:
         self._manifest = manifest
         self._events = (directory / layout.EVENTS).open("ab")
         self._host = (directory / layout.HOST).open("ab")
+        self._columns: set[str] = set()
 
     @staticmethod
     def check(directory: Path) -> None:
@@ -119,6 +120,7 @@ class BundleWriter:
 
     def host(self, row: dict[str, Any]) -> None:
         """Append one row of the monitors."""
+        self._columns.update(row)
         _line(self._host, row)
 
     def close(self) -> None:
@@ -166,10 +168,9 @@ class BundleWriter:
                 made.replace(self._directory / table)
                 source.unlink()
         lines = self._directory / layout.HOST
-        rows = read_lines(lines)
-        if rows:
+        if self._columns:
             made = self._directory / f"{layout.HOST_TABLE}.part"
-            host_table(rows).write_parquet(made, compression="zstd")
+            host_to_parquet(lines, made, self._columns)
             made.replace(self._directory / layout.HOST_TABLE)
         lines.unlink()
 

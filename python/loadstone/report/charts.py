@@ -31,6 +31,8 @@ COLOURS: Final = (
 MAX_LINES: Final = len(COLOURS)
 MAX_WINDOWS: Final = 120
 MAX_COLUMNS: Final = 60
+MAX_SECONDS: Final = 600
+"""More rows of the monitors than this are added up for a chart."""
 MAX_RAMPS: Final = 32
 WIDTH: Final = 500
 HEIGHT: Final = 290
@@ -291,14 +293,14 @@ def spread(summary: Summary) -> Spec | None:
 
 def host_cpu(summary: Summary) -> Spec | None:
     """Return how busy the host's CPUs were, by kind."""
-    host = summary.bundle.host()
+    host = summary.bundle.host("cpu.all.")
     kinds = {"user": "user", "system": "system", "irq": "irq", "iowait": "I/O wait", "steal": "stolen"}
     present = [kind for kind in kinds if f"cpu.all.{kind}_ns" in host.columns]
     if not present or host.height == 0:
         return None
     every = [name for name in host.columns if name.startswith("cpu.all.")]
     rows: list[Spec] = []
-    for row in host.iter_rows(named=True):
+    for row in _added(host, every).iter_rows(named=True):
         whole, below = sum(row[name] or 0 for name in every), 0.0
         for kind in present if whole else []:
             upto = below + 100 * (row[f"cpu.all.{kind}_ns"] or 0) / whole
@@ -326,15 +328,27 @@ def host_cpu(summary: Summary) -> Spec | None:
     }
 
 
+def _added(host: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return so many rows as can be told apart on a chart: each the sum of several."""
+    part = pl.int_range(pl.len()) // _every(host)
+    added = host.group_by(part.alias("part"), maintain_order=True)
+    return added.agg(pl.col("t_ns").last(), pl.col("dt_ns").sum(), pl.col(names).sum())
+
+
+def _every(host: pl.DataFrame) -> int:
+    return max(1, -(-host.height // MAX_SECONDS))
+
+
 def host_memory(summary: Summary) -> Spec | None:
     """Return the host's memory over time: available, cached, dirty, and the engine's own."""
-    host = summary.bundle.host()
     kinds = {
         "memory.available_bytes": "available",
         "memory.cached_bytes": "page cache",
         "memory.dirty_bytes": "dirty",
         "engine.rss_bytes": "engine",
     }
+    host = summary.bundle.host(*kinds)
+    host = host.gather_every(_every(host))
     rows = [
         {"t": row["t_ns"] / 1e9, "gib": row[column] / (1 << 30), "line": name}
         for row in host.iter_rows(named=True)
