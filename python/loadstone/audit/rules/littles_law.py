@@ -33,7 +33,7 @@ def outstanding(case: Case) -> int | None:
 
 def _judge(case: Case) -> Answer:
     latency = case.total.latency
-    if case.total.iops is None or latency is None or latency.mean_ns is None:
+    if case.total.iops is None or not case.total.iops.value or latency is None or latency.mean_ns is None:
         return CannotTell("IOPS and mean latency of the same load")
     asked = case.queue_depth or outstanding(case)
     if asked is None:

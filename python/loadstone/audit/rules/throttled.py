@@ -201,8 +201,8 @@ def _plateau(case: Case) -> Finding | None:
     if mean <= 0 or float(even.values.std(ddof=1)) / mean > EVEN or latency.min_ns * mean / 1e9 > IDLE:
         return None
     for quantity, value, told in _round_rates(case):
-        near = nearest_round(value)
-        if abs(value / near - 1) <= ROUND:
+        near = nearest_round(value) if value > 0 else 0.0
+        if near and abs(value / near - 1) <= ROUND:
             return Finding(
                 effect="limited",
                 confidence=0.75,
