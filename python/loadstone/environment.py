@@ -56,6 +56,9 @@ def describe(plan: Plan, spec: Spec | None = None) -> dict[str, Any]:
     found = {name: BlockDevice.of_name(name) for name in names}
     devices = {name: facts.device(device) for name, device in found.items() if device is not None}
     paths = [_path(path) for path in real[:MAX_PATHS]]
+    if len(real) > MAX_PATHS:
+        more = f"the layers under {len(real) - MAX_PATHS} more targets: the first {MAX_PATHS} are followed"
+        paths[0] = paths[0].model_copy(update={"gaps": (*paths[0].gaps, more)})
     told = {"host": host(), "targets": targets, "devices": devices}
     if spec is not None:
         paths = [spec.under(path) for path in paths]
