@@ -109,3 +109,22 @@ def test_our_own_outputs_in_the_forms_of_fio_are_read_back(name: str) -> None:
         assert latency is not None
         assert latency.mean_ns == pytest.approx(mean_ns, rel=0.001)
     assert first.seconds == pytest.approx(2.0)
+
+
+def test_repeats_of_a_study_are_held_against_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = []
+    for number, ops_hz in enumerate((1000.0, 1500.0, 1000.0), start=1):
+        make(tmp_path / "runs" / str(number), Job("a", ops_hz={"read": ops_hz}), seed=number)
+        factors = {"repeat": number}
+        points.append({"name": f"{number}", "factors": factors, "bundle": f"runs/{number}"})
+    points.append({"name": "fill", "role": "prepare", "bundle": "runs/0"})
+    study = {"kind": "repeat", "name": "a", "front_end": "fio", "loadstone_version": "0", "started": "now"}
+    (tmp_path / "study.json").write_text(json.dumps(study | {"request": {}, "points": points}))
+    assert main(["audit", str(tmp_path), "--json"]) == 0
+    files = json.loads(capsys.readouterr().out)["files"]
+    assert len(files) == 3
+    for one in files:
+        (found,) = [cause for cause in one["verdict"]["causes"] if cause["rule"] == "not_repeatable"]
+        assert found["evidence"]["runs"] == 3

@@ -41,7 +41,7 @@ def test_the_page_is_fresh(capsys: pytest.CaptureFixture[str]) -> None:
         ("84.0k IOPS times 3.00 ms are 252 I/Os outstanding, of 256",),
         ("115 MB/s is 98 % of the payload of 1 GbE at MTU 1500 (118 MB/s)",),
         ("690 MB/s of random I/O takes at least 3", "what the link carries"),
-        ("1.86 GiB of cache can still hold 9 % of that",),
+        ("2.00 GiB of cache can still hold 10 % of that",),
         ("first pass over a new file at 50 % of a processor", "not like for like"),
         ("10GB sync nfs drc: 4K random read moves 104 MB/s", "89 % of the 118 MB/s that 1GbE carries"),
         ("700k IOPS here and 1.80M IOPS in RAID0", "a factor of 2.6 on the same drives"),

@@ -84,19 +84,34 @@ def _read(path: Path) -> Iterator[tuple[Path, Results]]:
     from loadstone.audit import foreign
     from loadstone.bundle.layout import MANIFEST
     from loadstone.bundle.study import is_study
-    from loadstone.bundle.study import read as read_study
 
     if not path.exists():
         raise InputError("there is no such file or directory", where=Where(str(path)))
     if (path / MANIFEST).is_file():
         yield path, _bundle(path)
     elif is_study(path):
-        runs = [path / point.bundle for point in read_study(path).points if point.bundle]
-        yield from ((run, _bundle(run)) for run in runs)
+        yield from _study(path)
     elif path.is_dir() and foreign.recognise(path) is None:
         yield from _directory(path)
     else:
         yield path, foreign.read(path)
+
+
+def _study(path: Path) -> Iterator[tuple[Path, Results]]:
+    """Read the runs of a study, which know their repeats."""
+    from dataclasses import replace
+
+    from loadstone.audit.repeats import with_repeats
+    from loadstone.bundle.study import read as read_study
+
+    points = [point for point in read_study(path).points if point.bundle and point.role != "prepare"]
+    if not points:
+        raise InputError("no run of the study has measured anything", where=Where(str(path)))
+    runs = [path / str(point.bundle) for point in points]
+    read = [_bundle(run) for run in runs]
+    repeated = with_repeats([(point.factors, one.cases) for point, one in zip(points, read, strict=True)])
+    for run, one, cases in zip(runs, read, repeated, strict=True):
+        yield run, replace(one, cases=cases)
 
 
 def _bundle(path: Path) -> Results:

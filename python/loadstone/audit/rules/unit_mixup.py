@@ -25,13 +25,15 @@ FACTORS: Final = (
     (1000.0, "a prefix too much"),
     (1024.0, "a prefix too much"),
 )
+COUNTED: Final = ("bundle", "fio", "diskspd")
+"""Both numbers come from the same counters there: they cannot be of two units."""
 ROUNDED: Final = 0.015
 """Printed numbers of three digits agree within this."""
 FITS: Final = 0.006
 
 
 def _judge(case: Case) -> Answer:
-    if case.source == "bundle":
+    if case.source in COUNTED:
         return NotMine()
     slip = _sheet(case)
     agrees = _agreement(case)
