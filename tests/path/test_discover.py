@@ -355,6 +355,13 @@ def test_routes_by_prefix_then_metric_and_own_addresses(host: Host) -> None:
     assert interface_to("filer", host.proc) is None
 
 
+def test_a_device_without_a_bus_is_a_gap(host: Host) -> None:
+    host.block("virtual/block/zd0", "230:0")
+    path = found(host, "zd0")
+    assert [(one.name, one.kind, one.below) for one in path.layers] == [("zd0", "disk", ())]
+    assert path.gaps == ("what zd0 is connected by: the kernel names no bus for it",)
+
+
 def test_a_device_that_is_not_there(host: Host) -> None:
     path = found(host, "sdz")
     assert path.layers == ()
