@@ -157,6 +157,7 @@ def changed(tmp_path: Path, **jobs: Any) -> Path:
         ({"rw": "randrw", "rwmixread": "30"}, "read_percent", 30.0),
         ({"rw": "randread", "percentage_random": "80"}, "random_percent", 80.0),
         ({"rate_iops": "1000"}, "rate_iops", 1000.0),
+        ({"thinktime": "10"}, "paced", True),
         ({"numjobs": "1", "offset_increment": "4m"}, "clones_share", None),
         ({"bs": "rubbish"}, "block_bytes", {4 * KIB: 1.0}),
         ({"no_such_option": "1"}, "iodepth", 8),
@@ -177,6 +178,19 @@ def test_clones_with_an_increment_do_not_share(tmp_path: Path) -> None:
     assert [clone[0].start_bytes for clone in same.ranges] == [0, 16 * MIB, 32 * MIB, 48 * MIB]
     assert same.clones_share is False
     assert same.size_bytes == 64 * MIB
+
+
+def test_clones_that_share_a_part_of_unknown_size_are_found(tmp_path: Path) -> None:
+    told = document()
+    for job in told["jobs"][:4]:
+        job["job options"] |= {"size": "80%", "filename": "/dev/sdc"}
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    case = cases(tmp_path / "f.json")[0]
+    (same,) = case.jobs
+    assert (same.ranges, same.clones_share, same.size_bytes) == ((), True, None)
+    assert [target.kind for target in case.targets] == ["block"]
+    (found,) = [cause for cause in judge([case]).verdict.causes if cause.rule == "overlapping_clones"]
+    assert found.evidence["asked_for_each_block_factor"] == 4
 
 
 def test_an_error_of_a_job_makes_its_number_not_valid(tmp_path: Path) -> None:

@@ -86,6 +86,11 @@ def test_the_narrowest_layer_of_a_path_is_found() -> None:
     assert finding(RULE, case).layer == "port"
 
 
+def test_on_this_host_a_link_may_be_slower_by_hearsay_only() -> None:
+    case = told(bytes_per_s=2e9, targets=(through(link("port", 1e9)),), source="bundle")
+    assert finding(RULE, case).effect == "suspect"
+
+
 def test_links_side_by_side_carry_their_sum() -> None:
     top = Layer(name="multipath", kind="multipath", below=("sda", "sdb"))
     disks = (Layer(name="sda", kind="disk", below=("a",)), Layer(name="sdb", kind="disk", below=("b",)))

@@ -55,6 +55,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
         payload=_payload(fields) if read_percent is not None and read_percent < 100 else None,
         runtime_s=_seconds(fields.get("runtime_ns")),
         ramp_s=_seconds(fields.get("ramp_ns")) or 0.0,
+        paced=bool(fields.get("thinktime_ns")),
     )
 
 

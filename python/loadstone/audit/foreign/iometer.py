@@ -236,12 +236,13 @@ def _asked(
     sectors = reader.whole(row.get("Maximum Size"))
     return shape.Asked(
         job=name,
-        clones=1 if depth and not paced else None,
-        iodepth=depth if not paced else None,
+        clones=1 if depth else None,
+        iodepth=depth,
         read_percent=reads,
         random_percent=sum(line[1] * line[3] for line in lines) / whole,
         block_bytes={size: share for size, share in sizes.items() if size},
         size_bytes=sectors * SECTOR_BYTES if sectors else None,
+        paced=paced,
     )
 
 
