@@ -118,6 +118,19 @@ def test_a_ceiling_of_another_access_is_not_held_against_it(tmp_path: Path) -> N
     assert use(other, "sda").fullest is None
 
 
+def test_a_limit_counts_ios_before_they_are_merged(tmp_path: Path) -> None:
+    limit = Ceiling(quantity="iops", op="read", per_s=50e3, kind="limit", source="a group")
+    above = Layer(
+        name="cgroup /a on sda", kind="cgroup", below=("sda",), ceilings=(limit,), counters="block.sda"
+    )
+    columns = counted("sda", read=100) | {"block.sda.read_merges": 25_000, "block.sda.write_merges": 0}
+    made = run_on(tmp_path, [above, disk("sda")], columns)
+    assert use(made, "cgroup /a on sda").fullest == 1.0
+    lower = use(made, "sda").traffic
+    assert lower is not None
+    assert lower.read_iops == 25e3
+
+
 def test_without_a_ceiling_the_lowest_busy_layer_is_told_as_such(tmp_path: Path) -> None:
     layers = [disk("loop0", "sda"), disk("sda")]
     columns = counted("loop0", read=1, busy=1.0) | counted("sda", read=1, busy=0.97)

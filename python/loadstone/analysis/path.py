@@ -174,9 +174,16 @@ def _own(layer: Layer, rows: pl.DataFrame, targets: Sequence[Total]) -> Traffic 
     moved = [_sum(rows, f"{layer.counters}.{name}") for name in names]
     if moved[0] is None or moved[1] is None or not seconds:
         return None
-    counts = [None if network else _sum(rows, f"{layer.counters}.{name}") for name in ("reads", "writes")]
+    counts = [None if network else _count(layer, rows, op) for op in ("read", "write")]
     reads, writes = (None if count is None else count / seconds for count in counts)
     return Traffic(moved[0] / seconds, moved[1] / seconds, reads, writes)
+
+
+def _count(layer: Layer, rows: pl.DataFrame, op: str) -> float | None:
+    count = _sum(rows, f"{layer.counters}.{op}s")
+    # A limit counts I/Os before the device's queue merges them.
+    merged = _sum(rows, f"{layer.counters}.{op}_merges") if layer.kind == "cgroup" else None
+    return count if count is None or merged is None else count + merged
 
 
 def _of_engine(total: Total) -> Traffic:

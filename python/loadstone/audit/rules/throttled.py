@@ -95,8 +95,9 @@ def _at_members_limits(case: Case) -> Iterator[Finding]:
     layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
     members = list({layer.name: layer for layer in layers if layer.kind == "cgroup"}.values())
     for op, quantity in itertools.product(OPS, QUANTITIES) if len(members) > 1 else ():
-        column = f"{op}_bytes" if quantity == "bytes_per_s" else f"{op}s"
-        rates = {layer.name: _counted(case, f"{layer.counters}.{column}") for layer in members}
+        # A limit counts I/Os before the device's queue merges them.
+        counted = (f"{op}_bytes",) if quantity == "bytes_per_s" else (f"{op}s", f"{op}_merges")
+        rates = {layer.name: _counted(case, layer.counters, counted) for layer in members}
         done = case.ops.get(op)
         asked = _rate(done, quantity) if done is not None else None
         # More asked for than the members did: a cache took it, and a limit below it did not hold it up.
@@ -129,9 +130,12 @@ def _at_members_limits(case: Case) -> Iterator[Finding]:
             )
 
 
-def _counted(case: Case, column: str) -> float | None:
-    """Return a counter's rate over the time that was watched."""
-    grown, length_s = watched.total(case.host, column), watched.seconds(case.host)
+def _counted(case: Case, prefix: str | None, names: tuple[str, ...]) -> float | None:
+    """Return the rate of counters over the time that was watched."""
+    grown, length_s = (
+        watched.total(case.host, *(f"{prefix}.{name}" for name in names)),
+        watched.seconds(case.host),
+    )
     return grown / length_s if grown is not None and length_s else None
 
 
