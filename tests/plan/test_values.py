@@ -368,6 +368,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
                 "bytes": 0,
                 "ops": 0,
                 "ends_stage": False,
+                "max_latency_ns": (0, 0, 0),
             }
         },
     ),

@@ -243,6 +243,7 @@ fn stream(iodepth: u32) -> Stream {
             bytes: 0,
             ops: 0,
             ends_stage: false,
+            max_latency_ns: [0; 3],
         },
         errors: ErrorPolicy {
             continue_read: true,
@@ -254,6 +255,8 @@ fn stream(iodepth: u32) -> Stream {
         verify: None,
         flow: None,
         serialize_overlap: false,
+        wait_for: Vec::new(),
+        search: None,
     }
 }
 
@@ -297,6 +300,7 @@ fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
         streams,
         journal: None,
         recover: None,
+        steady: Vec::new(),
     }
 }
 

@@ -10,9 +10,14 @@ use files::check_files;
 use pattern::check_pattern;
 
 use crate::fault::Fault;
-use crate::plan::{Backend, Plan, Rate, RateAmount, RateProcess, Stream, TargetKind, PLAN_VERSION};
+use crate::plan::{
+    Backend, DepthSearch, Plan, Rate, RateAmount, RateProcess, Steady, Stream, TargetKind,
+    PLAN_VERSION,
+};
 use crate::verify::rules;
 
+/// Most samples looked at for a steady state: a day of seconds.
+const MAX_SAMPLES: u32 = 86_400;
 /// Most I/Os a stream may have in flight.
 const MAX_DEPTH: u32 = 1 << 20;
 
@@ -168,8 +173,64 @@ pub fn check(plan: &Plan) -> Checked {
     for (index, stream) in plan.streams.iter().enumerate() {
         check_stream(plan, stream, &format!("/streams/{index}"))?;
         rules::check(plan, stream, &format!("/streams/{index}"))?;
+        check_waits(plan, index as u32)?;
+    }
+    for (index, steady) in plan.steady.iter().enumerate() {
+        check_steady(plan, steady, &format!("/steady/{index}"))?;
     }
     rules::check_journals(plan)
+}
+
+/// A stream waits for earlier ones of its stage; on virtual clocks, for those of its own.
+fn check_waits(plan: &Plan, index: u32) -> Checked {
+    let worker = plan.streams[index as usize].worker;
+    let this = &plan.workers[worker as usize];
+    for (at, &other) in plan.streams[index as usize].wait_for.iter().enumerate() {
+        let path = || format!("/streams/{index}/wait_for/{at}");
+        need(other < index, path, || {
+            format!("is {other}, must be a stream before this one, {index}")
+        })?;
+        let others = plan.streams[other as usize].worker;
+        let simulated = matches!(this.backend, Backend::Sim { .. });
+        need(
+            plan.workers[others as usize].stage == this.stage && (!simulated || others == worker),
+            path,
+            || format!("is {other}, which does not run beside this one on the same clock"),
+        )?;
+    }
+    Ok(())
+}
+
+fn check_steady(plan: &Plan, steady: &Steady, path: &str) -> Checked {
+    need(
+        !steady.streams.is_empty(),
+        || format!("{path}/streams"),
+        || "is empty: nothing would ever end".into(),
+    )?;
+    for (at, &stream) in steady.streams.iter().enumerate() {
+        let count = plan.streams.len();
+        within(stream, count, &format!("{path}/streams/{at}"), "streams")?;
+    }
+    need(
+        steady.limit.is_finite() && steady.limit > 0.0,
+        || format!("{path}/limit"),
+        || format!("is {}, must be above 0", steady.limit),
+    )?;
+    need(
+        (2..=MAX_SAMPLES).contains(&steady.samples),
+        || format!("{path}/samples"),
+        || format!("is {}, must be 2 to {MAX_SAMPLES}", steady.samples),
+    )?;
+    need(
+        steady.sample_ns > 0 && steady.sample_ns % plan.interval_ns == 0,
+        || format!("{path}/sample_ns"),
+        || {
+            format!(
+                "is {}, must be a multiple of interval_ns {}",
+                steady.sample_ns, plan.interval_ns
+            )
+        },
+    )
 }
 
 fn within(index: u32, count: usize, path: &str, what: &str) -> Checked {
@@ -270,6 +331,9 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         || format!("{path}/flow/weight"),
         || "is 0, must be above 0".into(),
     )?;
+    if let Some(search) = &stream.search {
+        check_search(stream, search, path)?;
+    }
     let limits = &stream.limits;
     let ends =
         limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));
@@ -279,6 +343,31 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         || "the stream would never end: give runtime_ns, bytes or ops".into(),
     )?;
     Ok(())
+}
+
+fn check_search(stream: &Stream, search: &DepthSearch, path: &str) -> Checked {
+    let at = |field: &str| format!("{path}/search/{field}");
+    need(
+        search.target_ns > 0 && search.window_ns > 0,
+        || at("target_ns"),
+        || "and window_ns must be above 0".into(),
+    )?;
+    need(
+        search.percentile > 0.0 && search.percentile <= 100.0,
+        || at("percentile"),
+        || format!("is {}, must be above 0 and at most 100", search.percentile),
+    )?;
+    let pace = &stream.pace;
+    need(
+        pace.read.is_none() && pace.write.is_none() && pace.trim.is_none(),
+        || format!("{path}/search"),
+        || "needs a closed loop: of a given rate the depth is a result".into(),
+    )?;
+    need(
+        search.keep_on || stream.limits.ramp_ns == 0,
+        || format!("{path}/limits/ramp_ns"),
+        || "has no effect: nothing counts before the depth is found".into(),
+    )
 }
 
 fn check_rate(rate: &Rate, path: &str) -> Checked {

@@ -33,6 +33,8 @@ pub struct Control {
     stages_ended: AtomicU32,
     /// Streams that are to end.
     streams_ended: Mutex<BTreeSet<u32>>,
+    /// Streams that have ended and that others wait for.
+    gone: Mutex<BTreeSet<u32>>,
     /// Shares of I/Os between streams of any worker.
     pub flows: Flows,
 }
@@ -106,6 +108,20 @@ impl Control {
         self.stages_ended
             .fetch_max(stage.saturating_add(1), Ordering::Relaxed);
         self.given.fetch_add(1, Ordering::Release);
+    }
+
+    /// Says that a stream for which others wait has ended.
+    pub fn has_ended(&self, stream: u32) {
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        gone.insert(stream);
+        self.given.fetch_add(1, Ordering::Release);
+    }
+
+    /// True when all of these have.
+    #[must_use]
+    pub fn have_ended(&self, streams: &[u32]) -> bool {
+        let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.iter().all(|stream| gone.contains(stream))
     }
 
     /// Ends one stream.

@@ -66,6 +66,13 @@ pub enum Event {
         age_ns: u64,
     },
     Damage(Box<DamageFound>),
+    Depth {
+        t_ns: u64,
+        stream: u32,
+        depth: u32,
+        found: bool,
+    },
+    Steady(Box<SteadyState>),
     StreamEnd(Box<StreamEnd>),
     VerifyEnd {
         t_ns: u64,
@@ -117,6 +124,24 @@ pub struct TickRow {
     pub p99_ns: u64,
     pub max_ns: u64,
     pub inflight: u32,
+}
+
+/// What came of a rule for a steady state.
+#[derive(Debug, Clone, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+)]
+pub struct SteadyState {
+    pub t_ns: u64,
+    pub rule: u32,
+    pub attained: bool,
+    pub criterion: Option<f64>,
+    pub deviation: f64,
+    pub slope: f64,
+    pub ops_per_second: Vec<u64>,
+    pub bytes_per_second: Vec<u64>,
+    pub lat_mean_ns: Vec<u64>,
 }
 
 /// An I/O that failed or came back short.

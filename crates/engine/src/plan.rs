@@ -41,6 +41,9 @@ pub struct Plan {
     /// Path of a journal: what streams with a table verify is what it tells, and their run
     /// is the journal's.
     pub recover: Option<String>,
+    /// Streams that end when their rate or latency is steady.
+    #[serde(default)]
+    pub steady: Vec<Steady>,
 }
 
 /// How a journal is kept.
@@ -62,6 +65,42 @@ pub enum Durable {
     Acknowledged,
     /// Once a flush that was issued after its acknowledgement is done.
     Flushed,
+}
+
+/// Streams that end together once the last samples are steady, as fio's `steadystate`.
+/// What other streams do in the same cells counts as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Steady {
+    /// Indices into [`Plan::streams`].
+    pub streams: Vec<u32>,
+    /// What is looked at.
+    pub metric: SteadyMetric,
+    /// Judge the slope of the least-squares line over the samples, per sample (false: the
+    /// largest deviation from their mean).
+    pub slope: bool,
+    /// Steady below this: percent of the mean, or in the metric's unit.
+    pub limit: f64,
+    /// `limit` is in percent of the mean.
+    pub percent: bool,
+    /// Time left out after the first of the streams has started and ramped.
+    pub after_ns: u64,
+    /// Length of a sample, a multiple of [`Plan::interval_ns`].
+    pub sample_ns: u64,
+    /// Samples looked at, at least 2.
+    pub samples: u32,
+}
+
+/// What has to be steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyMetric {
+    /// Operations per second.
+    Ops,
+    /// Bytes per second.
+    Bytes,
+    /// Mean latency in nanoseconds.
+    Latency,
 }
 
 /// A file or device and how to open and prepare it.
@@ -348,6 +387,28 @@ pub struct Stream {
     /// Hold back an I/O that overlaps one of the same stream in flight.
     #[serde(default)]
     pub serialize_overlap: bool,
+    /// It starts, after its delay, when these earlier streams of its stage have ended.
+    #[serde(default)]
+    pub wait_for: Vec<u32>,
+    /// Find the largest depth that meets a latency; none: always `iodepth`.
+    #[serde(default)]
+    pub search: Option<DepthSearch>,
+}
+
+/// The search for the largest depth at which a latency target is met, as fio's
+/// `latency_target`. Until it is found nothing counts for the result.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DepthSearch {
+    /// Latency to meet.
+    pub target_ns: u64,
+    /// How long each depth is tried.
+    pub window_ns: u64,
+    /// Share of the I/Os that have to meet it, percent.
+    pub percentile: f64,
+    /// Go on to the end of the stream's time, everything counts (false: one more window at
+    /// the depth that was found, and end).
+    pub keep_on: bool,
 }
 
 /// A stream's part of the I/Os of all streams with the same `id`, as fio's `flow`.
@@ -762,6 +823,9 @@ pub struct Limits {
     pub ops: u64,
     /// Stop every stream of the stage when this one ends.
     pub ends_stage: bool,
+    /// A longer latency of a read, write or trim is a failure of the stream; 0: any.
+    #[serde(default)]
+    pub max_latency_ns: [u64; 3],
 }
 
 /// What happens on an error.

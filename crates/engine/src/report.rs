@@ -16,6 +16,7 @@ use crate::rows::Rows;
 use crate::samples::{
     ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
 };
+use crate::steady::{self, Watch};
 use crate::usage::{resident_bytes, Usage};
 
 /// Writer of samples and ticks.
@@ -29,6 +30,7 @@ pub struct Reporter {
     origin_usage: Usage,
     total_ops: u64,
     last_ns: u64,
+    steady: Vec<Watch>,
 }
 
 impl Reporter {
@@ -50,6 +52,7 @@ impl Reporter {
             origin_usage: Usage::now(),
             total_ops: 0,
             last_ns: 0,
+            steady: steady::watches(plan),
         })
     }
 
@@ -105,11 +108,13 @@ impl Reporter {
         }
     }
 
-    /// Writes the intervals that end by `complete_ns` and says a tick for each.
+    /// Writes the intervals that end by `complete_ns` and says a tick for each. Returns the
+    /// streams that are to end because they are steady.
     ///
     /// # Errors
     /// Of the files.
-    pub fn write_until(&mut self, complete_ns: u64, speaker: &mut Speaker) -> io::Result<()> {
+    pub fn write_until(&mut self, complete_ns: u64, speaker: &mut Speaker) -> io::Result<Vec<u32>> {
+        let mut steady = Vec::new();
         while let Some((&interval, _)) = self.pending.first_key_value() {
             if (u64::from(interval) + 1).saturating_mul(self.interval_ns) > complete_ns {
                 break;
@@ -128,8 +133,15 @@ impl Reporter {
                 rss_bytes: resident_bytes(),
                 rows: rows.iter().map(tick_row).collect(),
             });
+            let end_ns = (u64::from(interval) + 1).saturating_mul(self.interval_ns);
+            for watch in &mut self.steady {
+                if watch.see(&rows, self.interval_ns, end_ns) {
+                    speaker.say(&watch.describe(end_ns));
+                    steady.extend_from_slice(watch.streams());
+                }
+            }
         }
-        Ok(())
+        Ok(steady)
     }
 
     /// Writes records of single I/Os.
@@ -149,6 +161,9 @@ impl Reporter {
     /// Of the files.
     pub fn finish(&mut self, speaker: &mut Speaker) -> io::Result<()> {
         self.write_until(u64::MAX, speaker)?;
+        for watch in self.steady.iter().filter(|watch| !watch.is_attained()) {
+            speaker.say(&watch.describe(self.last_ns));
+        }
         self.samples.finish()?;
         self.ios.as_mut().map_or(Ok(()), BatchFile::finish)
     }

@@ -279,7 +279,7 @@ impl Run {
         while let Ok(message) = self.inbox.try_recv() {
             self.receive(message, stage, hands, &mut seen)?;
         }
-        self.write(|reporter, speaker| reporter.write_until(u64::MAX, speaker))
+        self.write_until(u64::MAX)
     }
 
     fn receive(
@@ -337,10 +337,19 @@ impl Run {
         Ok(())
     }
 
-    fn write(
+    /// Writes the intervals that are complete, and ends the streams that are steady.
+    fn write_until(&mut self, complete_ns: u64) -> Result<(), Fault> {
+        let steady = self.write(|reporter, speaker| reporter.write_until(complete_ns, speaker))?;
+        for stream in steady {
+            self.control.end_stream(stream);
+        }
+        Ok(())
+    }
+
+    fn write<T>(
         &mut self,
-        action: impl FnOnce(&mut Reporter, &mut Speaker) -> std::io::Result<()>,
-    ) -> Result<(), Fault> {
+        action: impl FnOnce(&mut Reporter, &mut Speaker) -> std::io::Result<T>,
+    ) -> Result<T, Fault> {
         action(&mut self.reporter, &mut self.speaker).map_err(|error| {
             Fault::broken(
                 format!("the samples cannot be written: {error}"),

@@ -100,6 +100,23 @@ impl Row {
         })
     }
 
+    /// A row in which nothing happened.
+    #[must_use]
+    pub fn empty(key: Key, start_ns: u64, end_ns: u64) -> Self {
+        Self {
+            key,
+            start_ns,
+            end_ns,
+            ops: 0,
+            bytes: 0,
+            errors: 0,
+            shorts: 0,
+            in_flight: 0,
+            sums: [Sums::default(); KINDS],
+            buckets: Default::default(),
+        }
+    }
+
     /// Adds a row of the same key.
     pub fn merge(&mut self, other: &Self) {
         debug_assert_eq!(self.key, other.key);

@@ -6,6 +6,7 @@
 mod completion;
 mod ending;
 mod intervals;
+mod latency;
 mod timers;
 mod verification;
 

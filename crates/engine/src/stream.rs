@@ -13,6 +13,7 @@ use crate::pattern::Generator;
 use crate::payload::Filler;
 use crate::plan::{Plan, Sizes, Stream, Think};
 use crate::rows::Rows;
+use crate::search::Search;
 use crate::vacancy::Vacancies;
 use crate::verify::books::Books;
 use crate::verify::verifier::Verifier;
@@ -51,6 +52,10 @@ pub enum Reason {
     RateMinimum,
     /// What it read was damaged.
     Damage,
+    /// An I/O took longer than it may, or no depth meets the target.
+    Latency,
+    /// The depth that meets the latency target was found and measured.
+    Found,
 }
 
 impl Reason {
@@ -66,6 +71,8 @@ impl Reason {
             Self::Hung => "hung",
             Self::RateMinimum => "rate_minimum",
             Self::Damage => "damage",
+            Self::Latency => "latency",
+            Self::Found => "found",
         }
     }
 }
@@ -122,6 +129,14 @@ pub struct StreamState {
     pub block_bytes: u32,
     /// Most in flight.
     pub depth: u32,
+    /// Most in flight at present: less than `depth` while a search goes on.
+    pub limit: u32,
+    /// Nothing is issued until nothing is in flight: a search has lowered the limit.
+    pub emptying_out: bool,
+    /// Search for a depth.
+    pub search: Option<Search>,
+    /// Longest latency of reads, writes and trims; `u64::MAX`: any.
+    pub max_latency_ns: [u64; 3],
     /// Most that were in flight at one time.
     pub deepest: u32,
     /// After being full it does not issue above this depth.
@@ -248,6 +263,12 @@ impl StreamState {
             first_slot,
             block_bytes: max_block_bytes(stream),
             depth,
+            limit: stream.search.map_or(depth, |_| 1),
+            emptying_out: false,
+            search: stream.search.map(|search| Search::new(search, depth)),
+            max_latency_ns: limits
+                .max_latency_ns
+                .map(|most| if most == 0 { u64::MAX } else { most }),
             deepest: 0,
             low: stream.batch.map_or(depth, |batch| batch.low),
             emptying: false,
@@ -274,7 +295,7 @@ impl StreamState {
             bytes_left: limit(limits.bytes),
             phase: Phase::Waiting,
             reason: Reason::Runtime,
-            in_ramp: limits.ramp_ns > 0,
+            in_ramp: limits.ramp_ns > 0 || stream.search.is_some_and(|search| !search.keep_on),
             queued: false,
             simple: false,
             wake_ns: u64::MAX,
@@ -309,7 +330,9 @@ impl StreamState {
     pub fn can_issue(&self) -> bool {
         match self.phase {
             Phase::Running => {
-                !self.free.is_empty() && (!self.emptying || self.in_flight() <= self.low)
+                self.in_flight() < self.limit
+                    && !self.emptying_out
+                    && (!self.emptying || self.in_flight() <= self.low)
             }
             Phase::Flushing => self.flushing.at_end > 0 && !self.free.is_empty(),
             _ => false,
@@ -341,6 +364,8 @@ impl StreamState {
             && self.verifier.is_none()
             && self.flow.is_none()
             && self.overlaps.is_none()
+            && self.search.is_none()
+            && self.max_latency_ns == [u64::MAX; 3]
             && self.low == self.depth
     }
 

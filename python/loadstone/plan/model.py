@@ -501,6 +501,8 @@ class Limits(_Model):
     bytes: U64
     ops: U64
     ends_stage: bool
+    max_latency_ns: tuple[U64, U64, U64] = (0, 0, 0)
+    """A longer latency of a read, write or trim fails the stream; 0: any."""
 
 
 class ErrorPolicy(_Model):
@@ -554,6 +556,17 @@ class Flow(_Model):
     sleep_ns: U64
 
 
+class DepthSearch(_Model):
+    """The search for the largest depth that meets a latency target."""
+
+    target_ns: U64
+    window_ns: U64
+    percentile: F64
+    """Share of the I/Os that have to meet it, percent."""
+    keep_on: bool
+    """Go on to the end of the stream's time; false: one more window at the depth found."""
+
+
 class Stream(_Model):
     """One source of I/O: a clone of a job."""
 
@@ -575,6 +588,9 @@ class Stream(_Model):
     """Absent from Plans written before there was verification: bundles keep them."""
     flow: Flow | None = None
     serialize_overlap: bool = False
+    wait_for: tuple[U32, ...] = ()
+    """It starts, after its delay, when these earlier streams of its stage have ended."""
+    search: DepthSearch | None = None
 
     @property
     def reads_back(self) -> bool:
@@ -598,6 +614,30 @@ class Journal(_Model):
     limit_bytes: U64
 
 
+class SteadyMetric(StrEnum):
+    """What has to be steady."""
+
+    OPS = "ops"
+    BYTES = "bytes"
+    LATENCY = "latency"
+
+
+class Steady(_Model):
+    """Streams that end together once the last samples are steady."""
+
+    streams: tuple[U32, ...]
+    metric: SteadyMetric
+    slope: bool
+    """Judge the slope of the least-squares line; false: the largest deviation from the mean."""
+    limit: F64
+    percent: bool
+    """`limit` is in percent of the mean; false: in the metric's unit."""
+    after_ns: U64
+    sample_ns: U64
+    """A multiple of `Plan.interval_ns`."""
+    samples: U32
+
+
 class Plan(_Model):
     """One run, completely resolved."""
 
@@ -614,3 +654,4 @@ class Plan(_Model):
     """Note every verified write, so that a later run can verify what a crash left."""
     recover: str | None = None
     """Path of a journal: what streams with a table verify is what it tells."""
+    steady: tuple[Steady, ...] = ()

@@ -77,6 +77,7 @@ pub fn of(seed: u64) -> Plan {
         streams,
         journal: None,
         recover: None,
+        steady: Vec::new(),
     }
 }
 
@@ -221,6 +222,8 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
         verify: None,
         flow: None,
         serialize_overlap: false,
+        wait_for: Vec::new(),
+        search: None,
     }
 }
 
@@ -258,6 +261,7 @@ fn limits(dice: &mut Dice) -> Limits {
         },
         ops: if time_based { 0 } else { bounded(dice, 500) },
         ends_stage: dice.chance(5),
+        max_latency_ns: [0; 3],
     }
 }
 

@@ -84,6 +84,7 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
             bytes: 0,
             ops: 0,
             ends_stage: false,
+            max_latency_ns: [0; 3],
         },
         errors: plan::ErrorPolicy {
             continue_read: false,
@@ -95,6 +96,8 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
         verify: None,
         flow: None,
         serialize_overlap: false,
+        wait_for: Vec::new(),
+        search: None,
     }
 }
 

@@ -104,23 +104,36 @@ impl Run {
             let run_ns = self.clock.now_ns().saturating_sub(self.origin_ns);
             complete = complete.max(run_ns.saturating_sub(LATE_NS));
         }
-        self.write(|reporter, speaker| reporter.write_until(complete, speaker))
+        self.write_until(complete)
     }
 
     /// When a worker's streams are over at the latest, on the clock of the run.
     fn deadline(&self, hand: &Hand, start: StageStart) -> u64 {
-        let ends = hand.streams.iter().map(|&id| {
-            let limits = &self.plan.streams[id as usize].limits;
-            let flushes = self.plan.streams[id as usize].flush.at_end;
-            if limits.runtime_ns == 0 || flushes {
-                u64::MAX
-            } else {
-                start.clock_ns + limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns
-            }
-        });
+        let ends = hand
+            .streams
+            .iter()
+            .map(|&id| self.stream_end(id, start.clock_ns));
         let planned = ends.max().unwrap_or(u64::MAX);
         self.stopped_ns
             .map_or(planned, |stopped| planned.min(stopped))
+    }
+
+    /// When a stream is over at the latest; those it waits for come before it in the Plan.
+    fn stream_end(&self, id: u32, start_ns: u64) -> u64 {
+        let stream = &self.plan.streams[id as usize];
+        let limits = &stream.limits;
+        if limits.runtime_ns == 0 || stream.flush.at_end {
+            return u64::MAX;
+        }
+        let before = stream.wait_for.iter();
+        before
+            .map(|&other| {
+                self.stream_end(other, start_ns)
+                    .saturating_add(self.plan.grace_ns)
+            })
+            .max()
+            .unwrap_or(start_ns)
+            .saturating_add(limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns)
     }
 
     /// How long a worker may take to end after that: as it sees it itself.

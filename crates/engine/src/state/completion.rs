@@ -146,6 +146,7 @@ impl State {
         if stream.note_thought(false, now) {
             self.start_pause(index);
         }
+        self.watch_latency(index, &slot, now);
         if self.streams[index as usize].verifier.is_some() {
             self.verify(index, done.slot, &slot, moved, failed, now);
         }
@@ -157,6 +158,10 @@ impl State {
 
     /// What a stream does once one of its I/Os is back.
     pub(super) fn after_completion(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        if stream.emptying_out && stream.in_flight() == 0 {
+            self.emptied(index, now);
+        }
         let stream = &mut self.streams[index as usize];
         if stream.emptying && stream.in_flight() <= stream.low {
             stream.emptying = false;

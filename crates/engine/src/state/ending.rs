@@ -74,7 +74,9 @@ impl State {
             stream: id,
             reason: reason.name(),
             started_ns: counters.started_ns,
-            ramp_end_ns: counters.ramp_end_ns,
+            ramp_end_ns: counters
+                .ramp_end_ns
+                .min(self.run_time(ended).max(counters.started_ns)),
             ended_ns: self.run_time(ended).max(counters.started_ns),
             issued: counters.issued,
             completed: counters.completed,
@@ -85,6 +87,14 @@ impl State {
             backend: self.backend_name,
         }))));
         self.say_verified(index, now);
+        if self
+            .plan
+            .streams
+            .iter()
+            .any(|other| other.wait_for.contains(&id))
+        {
+            self.control.has_ended(id);
+        }
         if self.plan.streams[id as usize].limits.ends_stage {
             self.control.end_stage(self.stage);
         }
@@ -96,7 +106,8 @@ impl State {
         let (mut deepest, mut asked) = (0, 0);
         for (stream, counters) in self.streams.iter().zip(&*self.counters) {
             let issued: u64 = counters.issued.iter().sum();
-            let closed = stream.schedule.is_none() && stream.thinking.is_none();
+            let closed =
+                stream.schedule.is_none() && stream.thinking.is_none() && stream.search.is_none();
             if closed && issued >= u64::from(stream.depth) {
                 deepest += stream.deepest;
                 asked += stream.depth;

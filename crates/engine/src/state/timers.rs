@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 
 use super::{State, Timer, LEAVE_NS};
 use crate::control::Stop;
+use crate::search::Search;
 use crate::stream::{Phase, Reason};
 use crate::worker::BATCH;
 
@@ -18,10 +19,12 @@ impl State {
         let start = self.stage_start_ns;
         self.shift_ns = start.wrapping_sub(self.stage_offset_ns);
         for index in 0..self.streams.len() {
-            let limits = self.plan.streams[self.streams[index].id as usize].limits;
-            let begins = start + limits.start_delay_ns;
-            self.timers
-                .push(Reverse((begins, Timer::Start, index as u32)));
+            let stream = &self.plan.streams[self.streams[index].id as usize];
+            if stream.wait_for.is_empty() {
+                let begins = start + stream.limits.start_delay_ns;
+                self.timers
+                    .push(Reverse((begins, Timer::Start, index as u32)));
+            }
         }
         for (other, stream) in self.plan.streams.iter().enumerate() {
             let same_stage = self.plan.workers[stream.worker as usize].stage == self.stage;
@@ -86,6 +89,7 @@ impl State {
         let all_over = stop != Stop::No || self.control.stage_is_over(self.stage);
         let leaving = stop == Stop::Now && self.stop_seen != Stop::Now;
         self.stop_seen = stop;
+        self.start_those_who_waited(now);
         for index in 0..self.streams.len() as u32 {
             let over = all_over || self.control.stream_is_over(self.streams[index as usize].id);
             match self.streams[index as usize].phase {
@@ -105,6 +109,22 @@ impl State {
             if leaving && self.streams[index as usize].phase != Phase::Ended {
                 self.streams[index as usize].flushing.at_end = 0;
                 self.set_grace(index, now + LEAVE_NS);
+            }
+        }
+    }
+
+    /// Streams wait for others by looking when there is an order: an end is one.
+    fn start_those_who_waited(&mut self, now: u64) {
+        for index in 0..self.streams.len() {
+            let stream = &self.streams[index];
+            let plan = &self.plan.streams[stream.id as usize];
+            let waits = stream.phase == Phase::Waiting && stream.wake_ns == u64::MAX;
+            if waits && !plan.wait_for.is_empty() && self.control.have_ended(&plan.wait_for) {
+                let begins = now + plan.limits.start_delay_ns;
+                // It waits no more, but for its time.
+                self.streams[index].wake_ns = begins;
+                self.timers
+                    .push(Reverse((begins, Timer::Start, index as u32)));
             }
         }
     }
@@ -154,7 +174,11 @@ impl State {
         let (started, ramp_end_run) = (self.run_time(time), self.run_time(ramp_end));
         let stream = &mut self.streams[index as usize];
         stream.phase = Phase::Running;
-        stream.vacancies.open(time, stream.depth);
+        stream.wake_ns = u64::MAX;
+        stream.vacancies.open(time, stream.limit);
+        if let Some(search) = &mut stream.search {
+            search.begin(time);
+        }
         stream.last_done_ns = time;
         if limits.ramp_ns > 0 {
             self.timers.push(Reverse((ramp_end, Timer::RampEnd, index)));
@@ -176,7 +200,12 @@ impl State {
         stream.simple = stream.is_simple();
         let counters = &mut self.counters[index as usize];
         counters.started_ns = started;
-        counters.ramp_end_ns = ramp_end_run;
+        // What a search measures on its way is not its result.
+        let searching = self.streams[index as usize]
+            .search
+            .as_ref()
+            .is_some_and(Search::is_searching);
+        self.counters[index as usize].ramp_end_ns = if searching { u64::MAX } else { ramp_end_run };
         self.mark_live(index);
         self.set_patience();
         self.enqueue(index);
@@ -197,7 +226,7 @@ impl State {
             let own = match plan.batch {
                 Some(batch) => batch.complete_min,
                 None if stream.schedule.is_some() || stream.thinking.is_some() => 1,
-                None => stream.depth / 16,
+                None => stream.limit / 16,
             };
             target = target.min(own.max(1));
             most = most.min(

@@ -1,0 +1,105 @@
+//! What a latency leads to: a failure of the stream, or another depth.
+//!
+//! Knows the depth a search asks for and how a stream gets there. Knows no histogram.
+
+use super::State;
+use crate::backend::Op;
+use crate::control::Message;
+use crate::events::Event;
+use crate::search::Step;
+use crate::slots::Slot;
+use crate::stream::{Phase, Reason};
+
+impl State {
+    /// Holds a completion against the longest latency there may be, and tells the search.
+    pub(super) fn watch_latency(&mut self, index: u32, slot: &Slot, now: u64) {
+        if slot.op == Op::Sync {
+            return;
+        }
+        let lat_ns = now.saturating_sub(slot.intended_ns);
+        let stream = &mut self.streams[index as usize];
+        if stream.phase != Phase::Running {
+            return;
+        }
+        if lat_ns > stream.max_latency_ns[slot.op as usize] {
+            self.say_too_late(slot, lat_ns);
+            self.stop_issuing(index, Reason::Latency, now);
+            return;
+        }
+        // What is in flight from a deeper time says nothing of the depth to come.
+        if stream.emptying_out {
+            return;
+        }
+        let Some(search) = &mut stream.search else {
+            return;
+        };
+        match search.completed(lat_ns, now) {
+            Step::Stay => {}
+            Step::Deeper(depth) => {
+                for _ in stream.limit..depth {
+                    stream.vacancies.add(now);
+                }
+                self.set_limit(index, depth, false, now);
+            }
+            Step::Shallower(depth) => {
+                stream.emptying_out = true;
+                self.set_limit(index, depth, false, now);
+            }
+            Step::Found => {
+                let depth = search.depth();
+                stream.in_ramp = false;
+                self.counters[index as usize].ramp_end_ns = self.run_time(now);
+                self.mark_live(index);
+                self.set_limit(index, depth, true, now);
+            }
+            Step::Over => self.stop_issuing(index, Reason::Found, now),
+            Step::Missed => {
+                self.say(Message::Event(Event::Note {
+                    text: "the latency target is missed with a single I/O in flight".into(),
+                    worker: Some(self.worker),
+                    target: Some(slot.target),
+                }));
+                self.stop_issuing(index, Reason::Latency, now);
+            }
+        }
+    }
+
+    fn set_limit(&mut self, index: u32, depth: u32, found: bool, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        stream.limit = depth;
+        let id = stream.id;
+        self.say(Message::Event(Event::Depth {
+            t_ns: self.run_time(now),
+            stream: id,
+            depth,
+            found,
+        }));
+        self.set_patience();
+    }
+
+    /// A stream whose limit was lowered has nothing in flight any more.
+    pub(super) fn emptied(&mut self, index: u32, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        stream.emptying_out = false;
+        stream.vacancies.open(now, stream.limit);
+        if let Some(search) = &mut stream.search {
+            search.begin(now);
+        }
+    }
+
+    #[cold]
+    fn say_too_late(&self, slot: &Slot, lat_ns: u64) {
+        let path = &self.plan.targets[slot.target as usize].path;
+        self.say(Message::Event(Event::Note {
+            text: format!(
+                "a {} of {} bytes at offset {} of {path} took {:.3} ms, longer than it may",
+                slot.op.name(),
+                slot.len,
+                slot.offset,
+                lat_ns as f64 / 1e6,
+            ),
+            worker: Some(self.worker),
+            target: Some(slot.target),
+        }));
+    }
+}
