@@ -90,6 +90,24 @@ def test_triplets_leave_out_what_is_empty() -> None:
     assert [b.bytes for b in inherited if isinstance(b, FixedSize)] == [1024, 8192, 8192]
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("iops:10", ("iops", False, 10.0, False)),
+        ("iops_slope:.1%", ("iops", True, 0.1, True)),
+        ("bw:12k", ("bw", False, 12288.0, False)),
+        ("bw_slope:3%", ("bw", True, 3.0, True)),
+        ("lat:50", ("lat", False, 50_000.0, False)),
+        ("lat_slope:1ms", ("lat", True, 1_000_000.0, False)),
+    ],
+)
+def test_rules_for_a_steady_state(value: str, expected: tuple[object, ...]) -> None:
+    job = read(f"[a]\nss={value}\nss_dur=10\nss_ramp=1m\n").jobs[0]
+    assert job.steady is not None
+    assert (job.steady.metric, job.steady.slope, job.steady.limit, job.steady.percent) == expected
+    assert (job.steady_duration_ns, job.steady_ramp_ns) == (10 * 10**9, 60 * 10**9)
+
+
 def test_patterns_are_parts_one_after_the_other(tmp_path: Path) -> None:
     (tmp_path / "some").write_bytes(b"xyz" * 400)
     text = f"[a]\nbuffer_pattern=\"abcd\"-120xdeadface'{tmp_path}/some'\n"
@@ -182,6 +200,10 @@ def test_unknown_names_get_the_nearest_one() -> None:
         ("[a]\nfile_service_type=zipf:1.2\n", 2, "not supported"),
         ("[a]\nbuffer_pattern='/no/file'\n", 2, "No such file"),
         ("[a]\nverify_pattern=%o\n", 2, "expected a pattern"),
+        ("[a]\nss=iop:1%\n", 2, "found 'iop'"),
+        ("[a]\nss=iops:0\n", 2, "above 0"),
+        ("[a]\nss=iops:x\n", 2, "expected a number"),
+        ("[a]\nlatency_percentile=101\n", 2, "above 0, at most 100"),
         ("[a]\nignore_error=EWHAT\n", 2, "unknown error"),
         ("[a]\ncpus_allowed=a\n", 2, "CPUs"),
         ("[a]\nfilename=-\n", 2, "standard input"),
@@ -202,12 +224,8 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
     "option",
     [
         "zonemode=zbd",
-        "steadystate=iops:1%",
-        "ss=iops:1%",
         "read_iolog=x",
         "atomic=1",
-        "wait_for=b",
-        "latency_target=10ms",
         "cgroup=x",
         "uid=1",
         "profile=tiobench",

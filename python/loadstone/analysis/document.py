@@ -148,7 +148,7 @@ class Note(_Model):
 class Error(_Model):
     """One kind of failure, where it was first met and how often it was told."""
 
-    kind: Literal["io_error", "short", "hung", "damage", "rate_minimum", "fatal", "engine"]
+    kind: Literal["io_error", "short", "hung", "damage", "rate_minimum", "latency", "fatal", "engine"]
     message: str
     count: int
     t_ns: int | None

@@ -54,6 +54,10 @@ def _of_run(bundle: Bundle, event: dict[str, Any]) -> Problem | None:
             name = bundle.plan.streams[int(event["stream"])].name
             text = f"{name}: fell below the rate it must keep"
             found = Problem("rate_minimum", text, t_ns=event.get("t_ns"))
+        case "stream_end" if event.get("reason") == "latency":
+            name = bundle.plan.streams[int(event["stream"])].name
+            text = f"{name}: an I/O took longer than it may"
+            found = Problem("latency", text, t_ns=event.get("t_ns"))
         case "fatal":
             hint = f" ({event['hint']})" if event.get("hint") else ""
             found = Problem("fatal", f"{event.get('message')}{hint}")

@@ -39,6 +39,8 @@ def main(argv: Sequence[str]) -> int:
         if not asked.job_tokens and not asked.job_files:
             return _nothing_to_do(asked)
         workload = read(asked)
+        if "parse" in asked.debug:
+            sys.stdout.writelines(parsed_lines(workload))
         if asked.dry:
             if asked.show_command:
                 sys.stdout.writelines(command_lines(workload))
@@ -95,6 +97,22 @@ def sources(asked: FioArguments) -> list[Source]:
         else:
             found.append(FileSource(Path(name)))
     return found
+
+
+def parsed_lines(workload: Workload) -> list[str]:
+    """Say of each rule for a steady state how it was read, as fio does with --debug=parse."""
+    rows = []
+    for rule in (job.steady for job in workload.jobs):
+        if rule is None:
+            continue
+        if rule.percent:
+            what = f"threshold to {rule.limit:f}%"
+        elif rule.metric == "iops":
+            what = f"IOPS threshold to {rule.limit:f}"
+        else:
+            what = f"{rule.metric.upper()} threshold to {rule.limit:.0f}"
+        rows.append(f"parse    set steady state {what}\n")
+    return rows
 
 
 def command_lines(workload: Workload) -> list[str]:

@@ -138,6 +138,9 @@ class Ledger:
         if event.get("reason") == "rate_minimum":
             key = ("rate", event.get("stream"))
             self._problems[key] = f"stream {event.get('stream')}: fell below the rate it must keep"
+        elif event.get("reason") == "latency":
+            key = ("latency", event.get("stream"))
+            self._problems[key] = f"stream {event.get('stream')}: an I/O took longer than it may"
 
     def _place(self, event: dict[str, Any]) -> str:
         target, op = event.get("target"), event.get("op")

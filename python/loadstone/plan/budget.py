@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.plan.model import RandomOrderUniform, SizesFixed, SizesRange, VerifyExpect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from loadstone.plan.model import OpPattern, Plan, Sizes, Stream
 
@@ -56,18 +56,19 @@ def interval_ns(duration_ns: int | None, log_windows_msec: Iterable[int]) -> int
     return common // parts
 
 
-def duration_ns(stages: Iterable[Iterable[Stream]]) -> int | None:
+def duration_ns(streams: Sequence[Stream], stages: Sequence[int]) -> int | None:
     """Longest time a Plan may take, or None when some stream ends only by its bytes."""
-    total = 0
-    for streams in stages:
-        longest = 0
-        for stream in streams:
-            if not stream.limits.runtime_ns:
-                return None
-            limits = stream.limits
-            longest = max(longest, limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns)
-        total += longest
-    return total
+    ends: list[int] = []
+    longest: dict[int, int] = {}
+    for stream, stage in zip(streams, stages, strict=True):
+        limits = stream.limits
+        if not limits.runtime_ns:
+            return None
+        # Those it waits for come before it.
+        waits = max((ends[other] for other in stream.wait_for), default=0)
+        ends.append(waits + limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns)
+        longest[stage] = max(longest.get(stage, 0), ends[-1])
+    return sum(longest.values())
 
 
 def memory_bytes(plan: Plan) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import backend, budget, files, journal, pattern, stream, verify
+from loadstone.plan import backend, budget, endings, files, journal, pattern, stream, verify
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
@@ -24,6 +24,7 @@ from loadstone.workload.forgotten import refuse_forgotten_target
 if TYPE_CHECKING:
     from loadstone.workload.model import Job, Note, Workload
 
+MILLISECOND_NS: Final = 1_000_000
 MAX_CLONES: Final = 65_536
 MAX_FILE_USES: Final = 262_144
 MAX_THREADS: Final = 4_096
@@ -110,6 +111,7 @@ class _Shared:
         self.flush = stream.flush(job)
         self.flow = stream.flow(job, notes)
         self.payload = stream.payload(job)
+        self.search = endings.search(job, notes)
         self.errors = stream.errors(job)
         self._patterns: dict[tuple[int, int], plan.Pattern] = {}
 
@@ -137,6 +139,8 @@ def resolve(
     if strict:
         jobs = tuple(verify.kept_by_engine(job, notes) for job in workload.jobs)
         workload = workload.model_copy(update={"jobs": jobs})
+    jobs = tuple(endings.checked(job, notes, strict=strict) for job in workload.jobs)
+    workload = workload.model_copy(update={"jobs": jobs})
     build = _Build(
         options,
         host or HostFacts.here(),
@@ -267,6 +271,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         verify=checks,
         flow=shared.flow,
         # A single I/O in flight, or reads alone, cannot be in each other's way.
+        search=shared.search,
         serialize_overlap=bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1,
     )
     if checks and job.verify_only:
@@ -351,15 +356,15 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
     cells = _cells(build)
     workers, worker_of = _workers(build)
     streams = [_placed(clone, worker_of[clone.number], cells) for clone in build.clones]
-    stages: dict[int, list[plan.Stream]] = {}
+    stages = [clone.stage for clone in build.clones]
     if build.options.rate is not None:
-        streams = _paced(streams, [clone.stage for clone in build.clones], build.options.rate)
-    for clone, placed in zip(build.clones, streams, strict=True):
-        stages.setdefault(clone.stage, []).append(placed)
-    duration = budget.duration_ns(stages.values())
+        streams = _paced(streams, stages, build.options.rate)
+    streams = _waiting(workload, build, streams)
+    duration = budget.duration_ns(streams, stages)
     windows = [
         n for job in workload.jobs if job.logs.wanted for n in (job.logs.avg_msec, job.logs.hist_msec) if n
     ]
+    windows += [endings.sample_ns(job) // MILLISECOND_NS for job in workload.jobs if job.steady]
     draft = plan.Plan(
         interval_ns=build.options.interval_ns or budget.interval_ns(duration, windows),
         grace_ns=build.options.grace_ns,
@@ -369,6 +374,11 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         cells=tuple(build.cells),
         workers=tuple(workers),
         streams=tuple(streams),
+        steady=endings.steady(
+            (index, clone.job, clone.unit, build.units[clone.unit].group)
+            for index, clone in enumerate(build.clones)
+            if not clone.stream.reads_back
+        ),
     )
     if build.options.journal:
         draft, promise = journal.keep(draft)
@@ -385,6 +395,20 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         disk_bytes_estimate=budget.samples_bytes(draft, duration) + build.targets.growth_bytes(),
         duration_ns=duration,
     )
+
+
+def _waiting(workload: Workload, build: _Build, streams: list[plan.Stream]) -> list[plan.Stream]:
+    """Let clones wait for those of the job they name, where these run in the same stage."""
+    made = list(streams)
+    for index, clone in enumerate(build.clones):
+        other = endings.waited_for(clone.job, workload.jobs)
+        if other is None:
+            continue
+        waits = tuple(
+            at for at, one in enumerate(build.clones) if one.job is other and one.stage == clone.stage
+        )
+        made[index] = made[index].model_copy(update={"wait_for": waits})
+    return made
 
 
 def _paced(streams: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:

@@ -228,12 +228,14 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
     low, high = job.start_delay_ns or (0, 0)
     return plan.Limits(
         start_delay_ns=chance.randint(low, high),
-        ramp_ns=job.ramp_ns or 0,
+        # A search's way to its depth is its ramp.
+        ramp_ns=0 if job.latency_target_ns and not job.latency_run else job.ramp_ns or 0,
         runtime_ns=runtime,
         time_based=time_based,
         bytes=0 if time_based else _bounded(bytes_per_loop * loops * twice),
         ops=0 if time_based else _bounded((job.number_ios or 0) * loops * twice),
         ends_stage=bool(job.exitall),
+        max_latency_ns=tuple(int(longest or 0) for longest in job.max_latency_ns),  # type: ignore[arg-type] # three
     )
 
 

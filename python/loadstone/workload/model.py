@@ -178,6 +178,16 @@ class StatRequests(_Model):
     show_bw: bool | None = None
 
 
+class SteadyRule(_Model):
+    """What has to be steady, and how much."""
+
+    metric: Literal["iops", "bw", "lat"]
+    slope: bool
+    limit: float
+    """Percent of the mean, or I/Os or bytes per second, or nanoseconds."""
+    percent: bool
+
+
 class TargetName(_Model):
     """A file or device by name; `written` is what the user wrote when it was mapped."""
 
@@ -298,6 +308,17 @@ class Job(_Model):
     thinktime_spin_ns: int | None = None
     thinktime_blocks: int | None = None
     thinktime_blocks_type: Literal["complete", "issue"] | None = None
+    wait_for: str | None = None
+    """Name of the job that has to end first."""
+    latency_target_ns: int | None = None
+    latency_window_ns: int | None = None
+    latency_percentile: float | None = None
+    latency_run: bool | None = None
+    max_latency_ns: NumbersByDirection = (None, None, None)
+    steady: SteadyRule | None = None
+    steady_duration_ns: int | None = None
+    steady_ramp_ns: int | None = None
+    steady_interval_ns: int | None = None
     flow: int | None = None
     flow_id: int | None = None
     flow_sleep_ns: int | None = None

@@ -14,8 +14,6 @@ ZERO = ("0",)
 _VERIFY = "Blocks are verified by their stamps: remove it, or run this job with fio."
 _ZONES = "Zoned block devices are not supported: use zonemode=strided on ordinary ones."
 _TRACE = "Trace replay is not supported yet."
-_LATENCY = "The search for a latency target is not supported yet: run several iodepths instead."
-_STEADY = "Steady-state detection is not supported yet: give runtime and ramp_time."
 _PRIO = "I/O priorities are not supported."
 _CGROUP = "Start loadstone inside the control group instead."
 _FLOW = "Of a later fio it is not known any more: use flow and flow_id."
@@ -51,7 +49,6 @@ HARMLESS: Final = (
     harmless("verify_write_sequence", "Stamps hold the number of the write."),
     harmless("verify_header_seed", "Stamps do not depend on a seed."),
     harmless("experimental_verify", "What was written is kept in a table of 4 bytes for each block."),
-    harmless("ss_interval", "Without ss there is no steady-state detection."),
     harmless("hugepage-size", "The engine asks for huge pages by itself.", "hugepage_size"),
     harmless("nonvectored", "Reads and writes are never vectored.", engine="io_uring"),
     harmless("userspace_reap", "Completions are read from the ring anyway.", flag=True, engine="libaio"),
@@ -71,7 +68,6 @@ _REFUSED_VERIFY: Final = tuple(
 )
 
 _REFUSED_REST: Final = (
-    refused("wait_for", "Waiting for one named job is not supported: use stonewall."),
     refused("lockfile", "Locking files against each other is not supported.", off=("none",)),
     refused("opendir", "Taking all files of a directory is not supported: list them in filename."),
     refused("file_append", "Appending is not supported: give offset.", off=ZERO),
@@ -88,11 +84,6 @@ _REFUSED_REST: Final = (
     refused("pre_read", "Not supported: run a read job before with invalidate=0 after it.", off=ZERO),
     refused("thinktime_iotime", "Not supported: use thinktime_blocks.", off=ZERO),
     refused("rate_ignore_thinktime", "Not supported.", off=ZERO),
-    refused("max_latency", "Not supported: read the latency from the result.", off=ZERO),
-    refused("latency_target", _LATENCY, off=ZERO),
-    refused("latency_window", _LATENCY, off=ZERO),
-    refused("latency_percentile", _LATENCY, off=("100", "100.0")),
-    refused("latency_run", _LATENCY, off=ZERO),
     refused("read_iolog", _TRACE),
     refused("read_iolog_chunked", _TRACE, off=ZERO),
     refused("replay_no_stall", _TRACE, off=ZERO),
@@ -135,9 +126,6 @@ _REFUSED_REST: Final = (
     refused("uid", _USER),
     refused("gid", _USER),
     refused("flow_watermark", _FLOW),
-    refused("steadystate", _STEADY, "ss"),
-    refused("steadystate_duration", _STEADY, "ss_dur", off=ZERO),
-    refused("steadystate_ramp_time", _STEADY, "ss_ramp", off=ZERO),
     refused("log_issue_time", "Not supported: ios.parquet has every time stamp.", off=ZERO),
     refused("random_sequence_stride", "random_distribution=sequence is not supported."),
     refused("fdp", "Data placement is not supported.", off=ZERO),

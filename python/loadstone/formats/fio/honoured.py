@@ -310,6 +310,37 @@ HOW: Final = (
     flag("thread", "thread", why="Clones are always threads; it only changes a word in fio-style output."),
 )
 
+_STEADY: Final = ("iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope")
+
+
+def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    name, _colon, rest = (value or "").strip().partition(":")
+    if name not in _STEADY:
+        raise reading.error(f"found {name!r}, expected what has to be steady", nearest(name, _STEADY))
+    metric = name.removesuffix("_slope")
+    percent = rest.endswith("%")
+    if percent or metric == "iops":
+        limit = values.real(rest.removesuffix("%"), reading)
+    elif metric == "bw":
+        limit = float(numbers.size(rest, reading))
+    else:
+        limit = float(numbers.time_ns(rest, reading, numbers.MICROSECOND_NS))
+    if limit <= 0:
+        raise reading.error(f"found the limit {rest!r}, expected one above 0")
+    return {"steady": {"metric": metric, "slope": name != metric, "limit": limit, "percent": percent}}
+
+
+def _share_in_time(text: str, reading: Reading) -> float:
+    found = values.real(text.strip().removesuffix("%"), reading)
+    if not 0 < found <= 100:
+        raise reading.error(f"found {text!r}, expected a percentage above 0, at most 100")
+    return found
+
+
+def _microseconds(text: str, reading: Reading) -> int:
+    return numbers.time_ns(text, reading, numbers.MICROSECOND_NS)
+
+
 WHEN: Final = (
     number("numjobs", "numjobs", low=1, high=65_536),
     flag("stonewall", "stonewall", "wait_for_previous"),
@@ -340,6 +371,18 @@ WHEN: Final = (
     microseconds("thinktime_spin", "thinktime_spin_ns"),
     number("thinktime_blocks", "thinktime_blocks", low=1),
     choice("thinktime_blocks_type", "thinktime_blocks_type", {"complete": "complete", "issue": "issue"}),
+    text("wait_for", "wait_for", why="A job defined before, by name; it must not read back what it wrote."),
+    microseconds(
+        "latency_target", "latency_target_ns", why="Only what is measured at the depth found counts."
+    ),
+    microseconds("latency_window", "latency_window_ns"),
+    parsed("latency_percentile", "latency_percentile", _share_in_time),
+    boolean("latency_run", "latency_run"),
+    triplet("max_latency", "max_latency_ns", _microseconds),
+    honoured("steadystate", _steady, "ss", why="Measured over whole intervals of the run."),
+    seconds("steadystate_duration", "steady_duration_ns", "ss_dur"),
+    seconds("steadystate_ramp_time", "steady_ramp_ns", "ss_ramp"),
+    seconds("steadystate_check_interval", "steady_interval_ns", "ss_interval"),
 )
 
 PAYLOAD: Final = (

@@ -9,6 +9,7 @@ the same field (fio's triplets leave a direction alone when its place is empty).
 from __future__ import annotations
 
 import errno
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -120,6 +121,17 @@ def _percent(text: str, reading: Reading) -> float:
         value = -1.0
     if not 0 <= value <= 100:
         raise reading.error(f"found {text!r}, expected a percentage from 0 to 100")
+    return value
+
+
+def real(text: str, reading: Reading) -> float:
+    """Read a decimal number."""
+    try:
+        value = float(text.strip())
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise reading.error(f"found {text!r}, expected a number")
     return value
 
 

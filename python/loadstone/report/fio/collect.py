@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.report.fio import goals
 from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members
 from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latency, Report, Windows
 
@@ -85,6 +86,8 @@ def report(source: Source) -> Report:
         _fill_times(line, together, spans, source)
         _fill_depths(line, together, source)
         _fill_errors(line, together, source)
+        line.steady = goals.steady(together, source.plan, source.events)
+        line.latency_goal = goals.latency(together, source.events)
         if not any(member.has_slat for member in together):
             for direction in line.directions:
                 direction.slat = Latency()
@@ -279,7 +282,7 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
     )
     ends = source.stream_ends()
     reasons = {str(ends[stream].get("reason")) for stream in streams if stream in ends}
-    failed = bool(reasons & {"error", "hung", "rate_minimum", "damage"})
+    failed = bool(reasons & {"error", "hung", "rate_minimum", "damage", "latency"})
     if first is not None:
         damaged = first.get("type") == "damage"
         failed = failed or damaged
@@ -289,8 +292,10 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
     if line.first_error:
         line.error = line.first_error
     else:
-        line.error = _ETIMEDOUT if "rate_minimum" in reasons else _EIO
+        line.error = _ETIMEDOUT if reasons & {"rate_minimum", "latency"} else _EIO
     function = "check_min_rate" if "rate_minimum" in reasons else "io_u error"
+    if "latency" in reasons:
+        function = "max latency exceeded"
     if line.error == _EILSEQ:
         function = "verify"
     line.error_text = f"file:engine, func={function}, error={os.strerror(line.error)}"

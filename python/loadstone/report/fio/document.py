@@ -22,7 +22,9 @@ from loadstone.report.fio.stats import (
     DiskUse,
     JobLine,
     Latency,
+    LatencyGoal,
     Report,
+    SteadyState,
     Windows,
     bucket_value_ns,
     depth_shares,
@@ -104,10 +106,44 @@ def _job(line: JobLine, report: Report, *, plus: bool) -> dict[str, Any]:
     job["latency_ms"] = dict(zip([*map(str, MS_LIMITS), ">=2000"], ms, strict=True))
     if line.continue_on_error:
         job.update(total_err=line.total_errors, first_error=line.first_error)
-    job.update(latency_depth=line.iodepth, latency_target=0, latency_percentile=100.0, latency_window=0)
+    goal = line.latency_goal or LatencyGoal(0, 0, 100.0, line.iodepth)
+    job.update(
+        latency_depth=goal.depth,
+        latency_target=goal.target_ns // 1000,
+        latency_percentile=goal.percentile,
+        latency_window=goal.window_ns // 1000,
+    )
     if line.description:
         job["desc"] = line.description
+    if line.steady is not None:
+        job["steadystate"] = _steady(line.steady)
     return job
+
+
+def _steady(state: SteadyState) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "bw_mean": mean_of(state.bytes_per_s),
+        "iops_mean": mean_of(state.iops),
+    }
+    if state.metric == "lat":
+        data["lat_mean"] = mean_of(state.lat_ns)
+    data |= {"iops": list(state.iops), "bw": list(state.bytes_per_s)}
+    if state.metric == "lat":
+        data["lat"] = list(state.lat_ns)
+    return {
+        "ss": state.rule,
+        "duration": state.duration_s,
+        "attained": int(state.attained),
+        "criterion": f"{state.criterion:f}{'%' if state.percent else ''}",
+        "max_deviation": state.deviation,
+        "slope": state.slope,
+        "data": data,
+    }
+
+
+def mean_of(samples: Sequence[int]) -> int:
+    """Whole mean of samples, 0 of none, as fio."""
+    return sum(samples) // len(samples) if samples else 0
 
 
 def _direction(

@@ -10,7 +10,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Final
 
-from loadstone.report.fio.document import share_of_group
+from loadstone.report.fio.document import mean_of, share_of_group
 from loadstone.report.fio.stats import (
     MS_LIMITS,
     NS_LIMITS,
@@ -20,7 +20,9 @@ from loadstone.report.fio.stats import (
     DiskUse,
     JobLine,
     Latency,
+    LatencyGoal,
     Report,
+    SteadyState,
     depth_shares,
     latency_shares,
 )
@@ -83,8 +85,27 @@ def _totals(line: JobLine) -> list[str]:
             f"     errors    : total={line.total_errors},"
             f" first_error={line.first_error}/<{_error_name(line.first_error)}>"
         )
-    rows.append(f"     latency   : target=0, window=0, percentile=100.00%, depth={line.iodepth}")
+    goal = line.latency_goal or LatencyGoal(0, 0, 100.0, line.iodepth)
+    rows.append(
+        f"     latency   : target={goal.target_ns // 1000}, window={goal.window_ns // 1000},"
+        f" percentile={goal.percentile:.2f}%, depth={goal.depth}"
+    )
+    if line.steady is not None:
+        rows.append(_steady(line.steady, line))
     return rows
+
+
+def _steady(state: SteadyState, line: JobLine) -> str:
+    digits = line.significant_figures
+    rate = mean_of(state.bytes_per_s) * (8 if line.bits else 1)
+    here, there = both(rate, digits, unit=_rate_unit(line), binary_first=line.kb_base == 1024)
+    iops = scaled(mean_of(state.iops), digits, binary=False)
+    latency = f", lat={mean_of(state.lat_ns)}nsec" if state.metric == "lat" else ""
+    what = f"{state.metric} {'slope' if state.slope_wanted else 'mean dev'}"
+    return (
+        f"  steadystate  : attained={'yes' if state.attained else 'no'}, bw={here} ({there}), iops={iops}"
+        f"{latency}, {what}={state.criterion:.3f}{'%' if state.percent else ''}"
+    )
 
 
 def _error_name(number: int) -> str:

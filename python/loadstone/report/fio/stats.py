@@ -156,6 +156,35 @@ class Direction:
         self.lat.add(other.lat)
 
 
+@dataclass(frozen=True, slots=True)
+class SteadyState:
+    """What came of a job's rule for a steady state."""
+
+    rule: str
+    """As the option is written: `iops_slope:0.1%`."""
+    metric: str
+    slope_wanted: bool
+    percent: bool
+    duration_s: int
+    attained: bool
+    criterion: float
+    deviation: float
+    slope: float
+    iops: Sequence[int]
+    bytes_per_s: Sequence[int]
+    lat_ns: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyGoal:
+    """A job's latency target and the depth at which it ended."""
+
+    target_ns: int
+    window_ns: int
+    percentile: float
+    depth: int
+
+
 @dataclass(slots=True)
 class JobLine:
     """One entry of fio's `jobs`: a clone, or a whole group under its first section's name."""
@@ -197,6 +226,8 @@ class JobLine:
     depth: list[int] = field(default_factory=lambda: [0] * 7)
     submit: list[int] = field(default_factory=lambda: [0] * 7)
     complete: list[int] = field(default_factory=lambda: [0] * 7)
+    steady: SteadyState | None = None
+    latency_goal: LatencyGoal | None = None
 
     @property
     def ios(self) -> int:

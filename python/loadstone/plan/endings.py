@@ -1,0 +1,155 @@
+"""When a job starts and ends by what others do or by what is measured.
+
+Knows fio's `wait_for`, the `latency_target` family and `steadystate` (HOWTO), and turns them
+into the Plan's. Knows no file and no pace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError
+from loadstone.plan import model as plan
+from loadstone.plan import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import Job
+
+SECOND_NS: Final = 1_000_000_000
+_METRICS: Final = {
+    "iops": plan.SteadyMetric.OPS,
+    "bw": plan.SteadyMetric.BYTES,
+    "lat": plan.SteadyMetric.LATENCY,
+}
+
+
+def waited_for(job: Job, jobs: Sequence[Job]) -> Job | None:
+    """Return the job that `job` waits for, None when it waits for none.
+
+    Raises RefusedError unless that is one job, defined before.
+    """
+    if job.wait_for is None:
+        return None
+    where = job.at("wait_for")
+    named = [other for other in jobs if job.wait_for in {other.name, other.stem}]
+    before = [other for other in named if any(other is one for one in jobs[: _place(job, jobs)])]
+    if len(named) != 1 or not before:
+        found = "is not unique" if len(named) > 1 else "stands after it" if named else "is no job"
+        hint = "name one job that is defined before this one"
+        raise RefusedError(f"waits for {job.wait_for!r}, which {found}", where=where, hint=hint)
+    if verify.reads_back(before[0]):
+        raise RefusedError(
+            f"{job.wait_for} reads back what it wrote in a stage of its own",
+            where=where,
+            hint="use stonewall instead, or do_verify=0 there",
+        )
+    return before[0]
+
+
+def _place(job: Job, jobs: Sequence[Job]) -> int:
+    return next(index for index, other in enumerate(jobs) if other is job)
+
+
+def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
+    """Return the search for the depth that meets a latency target, None when there is none."""
+    if not job.latency_target_ns:
+        for field in ("latency_window_ns", "latency_run"):
+            if getattr(job, field):
+                notes.info(job, field, f"{field.removesuffix('_ns')} has no effect without latency_target")
+        return None
+    if any(job.rate_bytes) or any(job.rate_iops):
+        raise RefusedError(
+            "of a given rate the depth is a result, not a choice",
+            where=job.at("latency_target_ns"),
+            hint="remove the rate, or latency_target",
+        )
+    if not job.latency_window_ns:
+        raise RefusedError(
+            "has no window", where=job.at("latency_target_ns"), hint="add latency_window=, such as 5s"
+        )
+    if job.latency_run is not True and job.ramp_ns:
+        notes.info(job, "ramp_ns", "ramp_time has no effect: nothing counts before the depth is found")
+    notes.info(
+        job,
+        "latency_target_ns",
+        "the depth is searched from 1 to iodepth; "
+        + ("everything counts" if job.latency_run else "what counts is one window at the depth found"),
+    )
+    return plan.DepthSearch(
+        target_ns=job.latency_target_ns,
+        window_ns=job.latency_window_ns,
+        percentile=100.0 if job.latency_percentile is None else job.latency_percentile,
+        keep_on=bool(job.latency_run),
+    )
+
+
+def checked(job: Job, notes: Notes, *, strict: bool) -> Job:
+    """Return the job without a steady state that is never looked for, as fio runs it."""
+    asked = job.steady is not None
+    if asked == bool(job.steady_duration_ns):
+        return job
+    field, missing = ("steady", "ss_dur") if asked else ("steady_duration_ns", "ss")
+    if not strict:
+        raise RefusedError(
+            f"has no effect without {missing}", where=job.at(field), hint=f"add {missing}=, or remove it"
+        )
+    notes.trap(job, field, f"no steady state is looked for without {missing}, as in fio")
+    return job.model_copy(update={"steady": None, "steady_duration_ns": None})
+
+
+def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ...]:
+    """Return the rules of streams given by (index, job, unit, group).
+
+    Clones of one unit share a rule, and with `group_reporting` all of their group. Raises
+    RefusedError when those of a group differ, as fio does.
+    """
+    together: dict[tuple[str, int], list[tuple[int, Job]]] = {}
+    for index, job, unit, group in placed:
+        key = ("group", group) if job.group_reporting else ("unit", unit)
+        together.setdefault(key, []).append((index, job))
+    rules = []
+    for members in together.values():
+        first = members[0][1]
+        for _, job in members:
+            if _asked(job) != _asked(first):
+                raise RefusedError(
+                    "a group that is reported together ends together: its rules for a steady state differ",
+                    where=job.at("steady"),
+                    hint="give all its jobs the same, or separate them with new_group",
+                )
+        if first.steady is not None:
+            rules.append(_rule(first, tuple(index for index, _ in members)))
+    return tuple(rules)
+
+
+def _asked(job: Job) -> tuple[object, ...]:
+    return (job.steady, job.steady_duration_ns, job.steady_ramp_ns, job.steady_interval_ns)
+
+
+def sample_ns(job: Job) -> int:
+    """Length of one sample."""
+    return job.steady_interval_ns or SECOND_NS
+
+
+def _rule(job: Job, streams: tuple[int, ...]) -> plan.Steady:
+    if job.steady is None:
+        raise ValueError("a job without a rule has no steady state")
+    samples, rest = divmod(job.steady_duration_ns or 0, sample_ns(job))
+    if samples < 2 or rest:
+        raise RefusedError(
+            f"ss_dur must be a multiple of ss_interval ({sample_ns(job) // 1_000_000} ms), twice at least",
+            where=job.at("steady_duration_ns"),
+        )
+    return plan.Steady(
+        streams=streams,
+        metric=_METRICS[job.steady.metric],
+        slope=job.steady.slope,
+        limit=job.steady.limit,
+        percent=job.steady.percent,
+        after_ns=job.steady_ramp_ns or 0,
+        sample_ns=sample_ns(job),
+        samples=samples,
+    )
