@@ -235,7 +235,6 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
         "ioscheduler=none",
         "uncached=1",
         "cpuload=50",
-        "dedupe_mode=working_set",
     ],
 )
 def test_options_that_are_not_done_are_refused_by_name(option: str) -> None:

@@ -47,9 +47,13 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     facts = host.target(str(tmp_path / "new"), None)
     assert (facts.kind, facts.exists, facts.size_bytes, facts.identity) == (TargetKind.FILE, False, 0, None)
     assert not (tmp_path / "new").exists()
-    with pytest.raises(InputError, match="there is no directory") as caught:
-        host.target(str(tmp_path / "no" / "new"), None)
-    assert caught.value.hint == f"mkdir -p {tmp_path / 'no'}"
+    assert not host.target(str(tmp_path / "no" / "deeper" / "new"), None).exists
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="Not a directory"):
+        host.target(str(tmp_path / "file" / "new"), None)
+    with pytest.raises(InputError, match="there is no directory /dev/no") as caught:
+        host.target("/dev/no/disk", None)
+    assert caught.value.hint == "mkdir -p /dev/no"
     with pytest.raises(InputError, match="there is no device /dev/nvm9"):
         host.target("/dev/nvm9", None)
 

@@ -234,6 +234,7 @@ fn stream(iodepth: u32) -> Stream {
             compress_percent: 0,
             compress_chunk_bytes: 0,
             dedupe_percent: 0,
+            dedupe_set: None,
         },
         limits: Limits {
             start_delay_ns: 0,

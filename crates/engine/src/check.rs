@@ -319,6 +319,13 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         || format!("{path}/payload/dedupe_percent"),
         || "is above 100".into(),
     )?;
+    if let Some(set) = stream.payload.dedupe_set {
+        need(
+            set.contents > 0 && stream.payload.dedupe_percent > 0,
+            || format!("{path}/payload/dedupe_set"),
+            || "needs contents, and a dedupe_percent above 0".into(),
+        )?;
+    }
     if let crate::plan::Fill::Pattern { bytes } = &stream.payload.fill {
         need(
             (1..=512).contains(&bytes.len()),

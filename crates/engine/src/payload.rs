@@ -8,7 +8,7 @@
 //! word of each is replaced by the next of a sequence that does not repeat.
 
 use crate::pattern::{mix, Rng};
-use crate::plan::{Fill, Payload};
+use crate::plan::{DedupeSet, Fill, Payload};
 
 /// Distance of the stamps.
 const STAMP_EVERY_BYTES: usize = 512;
@@ -50,7 +50,7 @@ impl Filler {
             Payload {
                 dedupe_percent: 1..,
                 ..
-            } => Renewal::Dedupe(Box::new(Dedupe::new(payload.dedupe_percent, seed))),
+            } => Renewal::Dedupe(Box::new(Dedupe::new(payload, seed))),
             Payload { refill: true, .. } => Renewal::All,
             // Which bytes are random depends on the length of each write.
             _ if layout.base == Base::Parts && layout.chunk_bytes == 0 => Renewal::All,
@@ -208,24 +208,36 @@ fn each_stamp_of(part: &mut [u8], visit: &mut impl FnMut(&mut [u8; 8])) {
 struct Dedupe {
     percent: u64,
     rng: Rng,
+    /// The contents to repeat from; none: earlier ones.
+    set: Option<DedupeSet>,
     /// Seeds of earlier contents, the oldest replaced first.
     seeds: Vec<u64>,
     oldest: usize,
 }
 
 impl Dedupe {
-    fn new(percent: u32, seed: u64) -> Self {
-        let seeds = Vec::with_capacity(WORKING_SET);
+    fn new(payload: &Payload, seed: u64) -> Self {
+        let set = payload.dedupe_set;
+        let earlier = if set.is_some() { 0 } else { WORKING_SET };
         Self {
-            percent: u64::from(percent),
+            percent: u64::from(payload.dedupe_percent),
             rng: Rng::new(seed),
-            seeds,
+            set,
+            seeds: Vec::with_capacity(earlier),
             oldest: 0,
         }
     }
 
     fn next_seed(&mut self) -> u64 {
-        if self.rng.below(100) < self.percent && !self.seeds.is_empty() {
+        let repeats = self.rng.below(100) < self.percent;
+        if let Some(set) = self.set {
+            return if repeats {
+                mix(set.seed ^ self.rng.below(set.contents))
+            } else {
+                self.rng.next_u64()
+            };
+        }
+        if repeats && !self.seeds.is_empty() {
             return self.seeds[self.rng.below(self.seeds.len() as u64) as usize];
         }
         let seed = self.rng.next_u64();
@@ -318,7 +330,7 @@ fn step(a: &mut [u64; LANES], b: &mut [u64; LANES]) -> [u64; LANES] {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     fn payload(fill: Fill) -> Payload {
         Payload {
@@ -328,6 +340,7 @@ mod tests {
             compress_percent: 0,
             compress_chunk_bytes: 0,
             dedupe_percent: 0,
+            dedupe_set: None,
         }
     }
 
@@ -544,6 +557,27 @@ mod tests {
             let deviation = (expected * (1.0 - expected) / count as f64).sqrt();
             let share = unique as f64 / count as f64;
             prop_assert!((share - expected).abs() <= 5.0 * deviation + 0.001, "{}", share);
+        }
+
+        #[test]
+        fn repeated_blocks_of_a_set_are_of_that_set(percent in 1u32..=100, contents in 1u64..50) {
+            let set = DedupeSet { contents, seed: 11 };
+            let payload = Payload {
+                dedupe_percent: percent,
+                dedupe_set: Some(set),
+                ..payload(Fill::Random {})
+            };
+            let count = 4000;
+            // Streams of different seeds repeat from one set.
+            let all: Vec<_> = (1..=2).flat_map(|seed| writes(&payload, seed, count, 64)).collect();
+            let mut times = HashMap::new();
+            all.iter().for_each(|block| *times.entry(block).or_insert(0) += 1);
+            let repeated = times.values().filter(|&&times| times > 1).count() as u64;
+            prop_assert!(repeated <= contents);
+            let share = all.iter().filter(|block| times[block] > 1).count() as f64 / all.len() as f64;
+            let expected = f64::from(percent) / 100.0;
+            let deviation = (expected * (1.0 - expected) / all.len() as f64).sqrt();
+            prop_assert!((share - expected).abs() <= 5.0 * deviation + 0.01, "{}", share);
         }
 
         #[test]

@@ -788,6 +788,19 @@ pub struct Payload {
     pub compress_chunk_bytes: u32,
     /// Percent of writes that repeat earlier content.
     pub dedupe_percent: u32,
+    /// What those repeat from; none: the last contents of the stream.
+    #[serde(default)]
+    pub dedupe_set: Option<DedupeSet>,
+}
+
+/// Contents that writes repeat from, as fio's `dedupe_mode=working_set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DedupeSet {
+    /// How many there are, above 0.
+    pub contents: u64,
+    /// Where they come from: streams with the same number repeat from the same set.
+    pub seed: u64,
 }
 
 /// Base content.

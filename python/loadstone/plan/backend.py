@@ -121,7 +121,8 @@ def _completes_in_caller(job: Job, facts: Sequence[TargetFacts]) -> bool:
 
 
 def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:
-    wanted = job.cpus_allowed or ()
+    _check_memory_policy(job, host)
+    wanted = job.cpus_allowed or _of_nodes(job, host)
     missing = [cpu for cpu in wanted if cpu not in host.cpus]
     if missing:
         raise InputError(
@@ -132,6 +133,39 @@ def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:
     if job.cpus_policy and not wanted:
         raise RefusedError("has no effect without cpus_allowed", where=job.at("cpus_policy"))
     return wanted
+
+
+def _of_nodes(job: Job, host: HostFacts) -> tuple[int, ...]:
+    """CPUs of the NUMA nodes a job may use; none when it asks for no node, or all."""
+    if job.numa_nodes is None or job.numa_nodes == "all":
+        return ()
+    for node in job.numa_nodes:
+        if node not in host.nodes:
+            raise InputError(
+                f"there is no NUMA node {node}",
+                where=job.at("numa_nodes"),
+                hint="there is: " + (", ".join(map(str, host.nodes)) or "none"),
+            )
+    cpus = {cpu for node in job.numa_nodes for cpu in host.nodes[node]}
+    return tuple(sorted(cpus & set(host.cpus)))
+
+
+def _check_memory_policy(job: Job, host: HostFacts) -> None:
+    """Refuse a policy that could matter: with one node memory can only come from there."""
+    if job.numa_memory is None:
+        return
+    mode, _, nodes = job.numa_memory.partition(":")
+    if mode not in ("default", "local", "prefer", "bind", "interleave"):
+        raise InputError(
+            f"found {mode!r}, expected default, local, prefer, bind or interleave",
+            where=job.at("numa_memory"),
+        )
+    if mode not in ("default", "local") and (len(host.nodes) > 1 or nodes.strip() not in ("0", "all")):
+        raise RefusedError(
+            f"memory policy {job.numa_memory!r} is not supported on this host",
+            where=job.at("numa_memory"),
+            hint="remove it, and start loadstone under numactl",
+        )
 
 
 def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:

@@ -11,6 +11,7 @@ import os
 import random
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
@@ -97,6 +98,10 @@ def resolve_files(
     virtual = job.ioengine == "null"
     paths = names(job, clone, base_directory, host, notes)
     facts = [_virtual() if virtual else host.target(path, job.at("targets")) for path in paths]
+    for path, fact in zip(paths, facts, strict=True):
+        parent = Path(path).parent
+        if job.directories and not (fact.exists or path in host.known or parent.is_dir()):
+            raise InputError(f"there is no directory {parent}", where=job.at("directories"))
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)

@@ -196,6 +196,8 @@ def _claimed(target: Target) -> Target:
 
 def _created(target: Target) -> Target:
     try:
+        for directory in reversed([p for p in Path(target.path).parents if not p.exists()]):
+            directory.mkdir(mode=0o700)  # As fio makes them: for nobody else.
         descriptor = os.open(target.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     except OSError as error:
         remedy = {errno.ENOENT: "create the directory first", errno.EACCES: "choose a writable directory"}

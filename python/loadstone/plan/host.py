@@ -56,6 +56,8 @@ class HostFacts:
     page_bytes: int = 4096
     known: Mapping[str, TargetFacts] = field(default_factory=dict)
     """Facts by absolute path, instead of looking."""
+    nodes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """CPUs of each NUMA node."""
     _seen: dict[str, TargetFacts] = field(default_factory=dict, repr=False, compare=False)
     _places: dict[str, tuple[bool, int]] = field(default_factory=dict, repr=False, compare=False)
     """Facts and file systems already looked up: clones share them."""
@@ -64,7 +66,8 @@ class HostFacts:
     def here(cls) -> HostFacts:
         """Return the facts of this host."""
         page = os.sysconf("SC_PAGE_SIZE")
-        return cls(tuple(sorted(os.sched_getaffinity(0))), page * os.sysconf("SC_PHYS_PAGES"), page)
+        cpus = tuple(sorted(os.sched_getaffinity(0)))
+        return cls(cpus, page * os.sysconf("SC_PHYS_PAGES"), page, nodes=_nodes())
 
     def target(self, path: str, where: Where | None) -> TargetFacts:
         """Say what stands at an absolute path; a missing file is a file that does not exist.
@@ -78,6 +81,19 @@ class HostFacts:
 
 
 _Places = dict[str, tuple[bool, int]]
+
+
+def _nodes() -> dict[int, tuple[int, ...]]:
+    """Return the CPUs of each NUMA node as the kernel tells them."""
+    found = {}
+    for place in sorted(Path("/sys/devices/system/node").glob("node[0-9]*")):
+        try:
+            parts = [part.split("-") for part in (place / "cpulist").read_text().strip().split(",") if part]
+        except OSError:
+            continue
+        cpus = [cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)]
+        found[int(place.name.removeprefix("node"))] = tuple(cpus)
+    return found
 
 
 def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
@@ -104,9 +120,11 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
 
 
 def _missing(path: str, where: Where | None, places: _Places) -> TargetFacts:
-    parent = Path(path).parent
-    if not parent.is_dir():
-        raise InputError(f"{path}: there is no directory {parent}", where=where, hint=f"mkdir -p {parent}")
+    # Directories that are missing are made, as fio does; what is there decides about the place.
+    parent = next(place for place in Path(path).parents if place.exists())
+    if not parent.is_dir() or (path.startswith(("/dev/", "/proc/", "/sys/")) and parent != Path(path).parent):
+        wanted = Path(path).parent
+        raise InputError(f"{path}: there is no directory {wanted}", where=where, hint=f"mkdir -p {wanted}")
     if path.startswith("/dev/") and parent == Path("/dev"):
         near = sorted(entry.name for entry in parent.iterdir() if entry.name[:2] == Path(path).name[:2])[:8]
         raise InputError(

@@ -480,6 +480,13 @@ class FillPattern(_Model):
 Fill = Annotated[FillRandom | FillZero | FillPattern, Field(discriminator="type")]
 
 
+class DedupeSet(_Model):
+    """Contents that writes repeat from; streams with the same seed share them."""
+
+    contents: U64
+    seed: U64
+
+
 class Payload(_Model):
     """Bytes written."""
 
@@ -489,6 +496,8 @@ class Payload(_Model):
     compress_percent: U32
     compress_chunk_bytes: U32
     dedupe_percent: U32
+    dedupe_set: DedupeSet | None = None
+    """What those repeat from; `None`: the last contents of the stream."""
 
 
 class Limits(_Model):

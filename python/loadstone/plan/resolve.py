@@ -264,7 +264,9 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         ),
         pace=stream.taking_turns(shared.pace, clone, job.numjobs or 1),
         flush=shared.flush,
-        payload=shared.payload,
+        payload=shared.payload.model_copy(
+            update={"dedupe_set": stream.dedupe_set(job, seed, _REPEATABLE_SEED, found.total_bytes)}
+        ),
         limits=stream.limits(job, found.total_bytes, build.notes, chance),
         errors=shared.errors,
         log_ios=job.logs.every_io,

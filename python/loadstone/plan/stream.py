@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan.pattern import shares
+from loadstone.plan.pattern import shares, sizes, smallest
 from loadstone.plan.rows import read_percent
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CYCLE_NS: Final = 1_000_000_000
 DEFAULT_COMPRESS_CHUNK_BYTES: Final = 512
+DEFAULT_DEDUPE_SET_PERCENT: Final = 5
 
 
 def pace(job: Job, notes: Notes) -> plan.Pace:
@@ -211,6 +212,28 @@ def payload(job: Job) -> plan.Payload:
         compress_percent=compress,
         compress_chunk_bytes=(job.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES) if compress else 0,
         dedupe_percent=dedupe,
+    )
+
+
+def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> plan.DedupeSet | None:
+    """Return the contents that writes repeat from, None for the last ones of the stream.
+
+    As in fio they are a share of what the job writes, 5 % unless told otherwise; with
+    `dedupe_global` all jobs have the same.
+    """
+    if not job.dedupe_percent or job.dedupe_mode != "working_set":
+        for field, needed in (
+            ("dedupe_mode", "dedupe_percentage"),
+            ("dedupe_set_percent", "dedupe_mode=working_set"),
+            ("dedupe_global", "dedupe_mode=working_set"),
+        ):
+            if getattr(job, field) not in (None, False, "repeat"):
+                raise RefusedError(f"has no effect without {needed}", where=job.at(field))
+        return None
+    blocks = total_bytes // max(smallest(sizes(job)[1]), 1)
+    share = job.dedupe_set_percent or DEFAULT_DEDUPE_SET_PERCENT
+    return plan.DedupeSet(
+        contents=max(1, blocks * share // 100), seed=shared_seed if job.dedupe_global else seed
     )
 
 

@@ -54,13 +54,17 @@ class _Draft:
     fsync: bool = False
     invalidate: bool = False
     unlink: bool = False
+    empty: bool = True
+    """Not laid out: whoever uses it wants it created only."""
     may_create: bool = True
     jobs: list[tuple[str, Where]] = field(default_factory=list)
 
     @property
     def grows(self) -> bool:
         """Whether the file is shorter than what is used of it."""
-        return self.facts.kind is TargetKind.FILE and self.end_bytes > self.facts.size_bytes
+        return (
+            self.facts.kind is TargetKind.FILE and not self.empty and self.end_bytes > self.facts.size_bytes
+        )
 
     @property
     def missing_bytes(self) -> int:
@@ -98,6 +102,7 @@ class Targets:
         draft.fsync |= bool(job.create_fsync)
         draft.invalidate |= job.invalidate is not False
         draft.unlink |= bool(job.unlink)
+        draft.empty &= bool(job.create_on_open)
         draft.may_create &= job.allow_file_create is not False
         if (job.name, job.where) not in draft.jobs:
             draft.jobs.append((job.name, job.where))

@@ -253,6 +253,7 @@ class Job(_Model):
     loops: int | None = None
     allow_file_create: bool | None = None
     create_fsync: bool | None = None
+    create_on_open: bool | None = None
     overwrite: bool | None = None
     fallocate: Literal["none", "native", "posix", "keep", "truncate"] | None = None
     fadvise: Literal["none", "pattern", "random", "sequential"] | None = None
@@ -332,6 +333,10 @@ class Job(_Model):
     compress_percent: int | None = None
     compress_chunk_bytes: int | None = None
     dedupe_percent: int | None = None
+    dedupe_mode: Literal["repeat", "working_set"] | None = None
+    dedupe_set_percent: int | None = None
+    """Of the size: how much content there is to repeat from."""
+    dedupe_global: bool | None = None
 
     # Verification
     verify: str | None = None
@@ -346,6 +351,10 @@ class Job(_Model):
     # The process
     cpus_allowed: tuple[int, ...] | None = None
     cpus_policy: Literal["shared", "split"] | None = None
+    numa_nodes: tuple[int, ...] | Literal["all"] | None = None
+    """Whose CPUs may be used."""
+    numa_memory: str | None = None
+    """Where memory is to come from, as fio writes it: `bind:0`."""
     nice: int | None = None
     exec_prerun: str | None = None
     exec_postrun: str | None = None

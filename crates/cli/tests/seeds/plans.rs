@@ -206,6 +206,7 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
             compress_percent: 0,
             compress_chunk_bytes: 0,
             dedupe_percent: 0,
+            dedupe_set: None,
         },
         limits: limits(dice),
         errors: ErrorPolicy {

@@ -75,6 +75,7 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
             compress_percent: 0,
             compress_chunk_bytes: 0,
             dedupe_percent: 0,
+            dedupe_set: None,
         },
         limits: plan::Limits {
             start_delay_ns: 0,

@@ -277,6 +277,11 @@ WHERE: Final = (
     number("loops", "loops", low=1),
     boolean("allow_file_create", "allow_file_create"),
     boolean("create_fsync", "create_fsync"),
+    boolean(
+        "create_on_open",
+        "create_on_open",
+        why="Files are made empty before the run; what is not written cannot be read.",
+    ),
     boolean("overwrite", "overwrite"),
     choice("fallocate", "fallocate", _FALLOCATE),
     choice("fadvise_hint", "fadvise", _ADVICE, "fadvise"),
@@ -307,7 +312,12 @@ HOW: Final = (
     flag("end_fsync", "end_fsync"),
     boolean("fsync_on_close", "fsync_on_close"),
     boolean("serialize_overlap", "serialize_overlap", why="Within a clone; of one file."),
-    flag("thread", "thread", why="Clones are always threads; it only changes a word in fio-style output."),
+    flag(
+        "thread",
+        "thread",
+        "threads",
+        why="Clones are always threads; it only changes a word in fio-style output.",
+    ),
 )
 
 _STEADY: Final = ("iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope")
@@ -328,6 +338,10 @@ def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     if limit <= 0:
         raise reading.error(f"found the limit {rest!r}, expected one above 0")
     return {"steady": {"metric": metric, "slope": name != metric, "limit": limit, "percent": percent}}
+
+
+def _numa_nodes(text: str, reading: Reading) -> tuple[int, ...] | str:
+    return "all" if text.strip() == "all" else values.cpu_list(text, reading)
 
 
 def _share_in_time(text: str, reading: Reading) -> float:
@@ -393,6 +407,9 @@ PAYLOAD: Final = (
     number("buffer_compress_percentage", "compress_percent", high=100),
     size("buffer_compress_chunk", "compress_chunk_bytes"),
     number("dedupe_percentage", "dedupe_percent", high=100),
+    choice("dedupe_mode", "dedupe_mode", {"repeat": "repeat", "working_set": "working_set"}),
+    number("dedupe_working_set_percentage", "dedupe_set_percent", low=1, high=100),
+    boolean("dedupe_global", "dedupe_global", why="With dedupe_mode=working_set, as in fio."),
 )
 
 _METHODS: Final = (
@@ -448,6 +465,8 @@ PROCESS: Final = (
     parsed("cpus_allowed", "cpus_allowed", values.cpu_list),
     parsed("cpumask", "cpus_allowed", values.cpu_mask),
     choice("cpus_allowed_policy", "cpus_policy", {"shared": "shared", "split": "split"}),
+    parsed("numa_cpu_nodes", "numa_nodes", _numa_nodes),
+    text("numa_mem_policy", "numa_memory", why="On hosts with one node; else start loadstone under numactl."),
     number("nice", "nice", low=-20, high=19),
     text("exec_prerun", "exec_prerun", why=_ON_RUN),
     text("exec_postrun", "exec_postrun", why=_ON_RUN),
