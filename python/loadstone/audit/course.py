@@ -88,8 +88,9 @@ def _upto(
     amount: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return what was done up to each edge; within a window it goes evenly."""
-    parts = (edges[:, None] - starts) / np.maximum(ends - starts, 1)
-    return np.asarray((np.clip(parts, 0, 1) * amount).sum(axis=1), np.float64)
+    lengths = np.maximum(ends - starts, 1)
+    # One edge after the other: a day has a million windows, and memory for all edges at once no host.
+    return np.array([float((np.clip((edge - starts) / lengths, 0, 1) * amount).sum()) for edge in edges])
 
 
 def windows_of(case: Case) -> int:

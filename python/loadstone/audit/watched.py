@@ -103,14 +103,25 @@ def _inflight(rows: pl.DataFrame, carriers: tuple[str, ...]) -> float | None:
     return None if waited_ns is None else waited_ns / 1e9 / seconds(rows)
 
 
+def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
+    """Return the times that rows cover without a gap; of a whole run it is one."""
+    found: list[tuple[int, int]] = []
+    for end, length in rows.select("t_ns", "dt_ns").sort("t_ns").iter_rows():
+        if found and end - length <= found[-1][1]:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((end - length, end))
+    return found
+
+
 def _asked(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:
     """Return what was done between the rows' edges; a window that straddles one counts in part."""
     if series.height == 0:
         return Moved(0.0, 0.0)
     begin, end = (series[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
     covered = np.zeros(len(begin))
-    for row_end, length in rows.select("t_ns", "dt_ns").iter_rows():
-        covered += np.clip(np.minimum(end, row_end) - np.maximum(begin, row_end - length), 0, None)
+    for first, last in _stretches(rows):
+        covered += np.clip(np.minimum(end, last) - np.maximum(begin, first), 0, None)
     parts: NDArray[np.float64] = covered / np.maximum(end - begin, 1)
     done, failed, amount = (float((series[name].to_numpy() * parts).sum()) for name in COUNTED)
     # What failed was asked for, too, and the device counts it; its size is that of the others.
