@@ -89,6 +89,23 @@ def test_what_group_reporting_hides_is_not_made_up() -> None:
     assert any("group_reporting" in note for note in results.notes)
 
 
+def test_hidden_jobs_of_many_clones_each_are_told_apart(tmp_path: Path) -> None:
+    """Eight jobs with a device and 16 clones each, which group_reporting makes one entry of."""
+    told = json.loads((FIO / "grouped.json").read_text())
+    told["global options"] |= {"numjobs": "16", "iodepth": "128", "size": "80%", "rw": "read", "bs": "4k"}
+    told["jobs"] = [told["jobs"][0]]
+    told["jobs"][0] |= {"job options": {"filename": "/dev/sdi"}, "job_runtime": 128 * 2001}
+    told["jobs"][0]["read"]["runtime"] = 2001
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    (case,) = cases(tmp_path / "f.json")
+    assert [job.clones for job in case.jobs] == [16] * 8
+    assert {job.iodepth for job in case.jobs} == {128}
+    causes = {cause.rule: cause for cause in judge([case]).verdict.causes}
+    assert causes["overlapping_clones"].evidence["asked_for_each_block_factor"] == 16
+    # 16384 outstanding: what the host saw cannot have been what this file says.
+    assert causes["littles_law"].evidence["outstanding_asked"] == 16384
+
+
 def test_what_all_hidden_jobs_share_is_known(tmp_path: Path) -> None:
     told = json.loads((FIO / "grouped.json").read_text())
     told["jobs"] = [told["jobs"][1]]

@@ -203,21 +203,22 @@ def _case(entries: Sequence[_Entry], notes: list[str]) -> shape.Case:
     jobs: dict[tuple[str, int], list[_Entry]] = defaultdict(list)
     for entry in entries:
         jobs[entry.job.name, entry.group].append(entry)
-    asked = tuple(_asked(clones, notes) for clones in jobs.values())
+    asked = tuple(one for clones in jobs.values() for one in _asked(clones, notes))
     return fio_case.case([entry.job for entry in entries], asked, notes)
 
 
-def _asked(clones: list[_Entry], notes: list[str]) -> shape.Asked:
+def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.Asked, ...]:
     """Return what a job asked for; what group_reporting left of several jobs is told by their defaults."""
     first = clones[0]
     if first.options is None:
-        return shape.Asked(job=first.job.name, clones=len(clones) if len(clones) > 1 else first.threads)
+        count = len(clones) if len(clones) > 1 else first.threads
+        return (shape.Asked(job=first.job.name, clones=count),)
     numjobs = first.numjobs or 1
     threads = len(clones) if len(clones) > 1 else first.threads or numjobs
     options = first.general | first.options
     hidden = len(clones) == 1 and threads != numjobs and not numjobs * 0.95 < threads < numjobs * 1.05
     if not hidden:
-        return fio_options.asked(first.job.name, options, max(numjobs, len(clones)))
+        return (fio_options.asked(first.job.name, options, max(numjobs, len(clones))),)
     notes.append(
         f"{first.job.name} stands for {threads} clones of several jobs (group_reporting): only what all jobs "
         "have in common is known of them"
@@ -225,14 +226,22 @@ def _asked(clones: list[_Entry], notes: list[str]) -> shape.Asked:
     return _common(first, threads)
 
 
-def _common(entry: _Entry, threads: int) -> shape.Asked:
-    """Return what the options of all jobs say, and the directions that were measured."""
-    # The options of one job are recorded: where it goes its own way, others may, too.
-    general = {name: value for name, value in entry.general.items() if name not in (entry.options or {})}
+def _common(entry: _Entry, threads: int) -> tuple[shape.Asked, ...]:
+    """Return what the options of all jobs say, and the directions that were measured.
+
+    The options of one job are recorded: where it goes its own way, others may, too. Where it has
+    as many clones as all are told to have, the threads are so many jobs of that many clones.
+    """
+    own = entry.options or {}
+    general = {name: value for name, value in entry.general.items() if name not in own}
     told = fio_options.asked(f"{entry.job.name} and others", general, threads)
-    return shape.Asked(
+    each = reader.whole(general.get("numjobs", "1")) or 1
+    even = each > 1 and threads % each == 0
+    named = "filename" in own and not {"offset_increment"} & (own.keys() | general.keys())
+    one = shape.Asked(
         job=told.job,
-        clones=threads,
+        clones=each if even else threads,
+        clones_share=True if even and named else None,
         iodepth=told.iodepth if "iodepth" in general or told.backend in fio_options.SYNCHRONOUS else None,
         read_percent=fio_case.read_percent(set(entry.job.ops)),
         random_percent=told.random_percent if {"rw", "readwrite"} & general.keys() else None,
@@ -242,6 +251,7 @@ def _common(entry: _Entry, threads: int) -> shape.Asked:
         runtime_s=told.runtime_s,
         ramp_s=told.ramp_s,
     )
+    return (one,) * (threads // each if even else 1)
 
 
 def _with_traffic(case: shape.Case, disks: list[Any]) -> shape.Case:

@@ -37,7 +37,8 @@ def _judge(case: Case) -> Answer:
         for reads in (True, False)
         if (finding := _shared([job for job in ordered if _reads(job) == reads], reads=reads)) is not None
     ]
-    return tuple(findings) or Clear()
+    # Jobs that are alike in all that is known are told once.
+    return tuple({finding.text: finding for finding in findings}.values()) or Clear()
 
 
 def _reads(job: Asked) -> bool:
