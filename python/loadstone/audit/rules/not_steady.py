@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LEAST_ROUND_S: Final = 0.5
 WINDOWS: Final = 40
+FAR: Final = 0.5
+"""Of the mean: a drift by half of it is no unrest of the host."""
 TREND_P: Final = 0.01
 OUTSIDE: Final = 0.20
 """A first or last round this far from the others is a ramp, when the others agree."""
@@ -42,7 +44,6 @@ def _judge(case: Case) -> Answer:
 
 
 def _finding(case: Case, rounds: course.Course, found: Steady, trend: float | None) -> Finding:
-    drifts = found.slope_share > MAX_SLOPE and (trend is None or trend < TREND_P)
     ramp = _ramp(rounds)
     evidence: dict[str, float | int | str] = {
         "range_percent_of_mean": round(100 * found.range_share, 1),
@@ -59,7 +60,7 @@ def _finding(case: Case, rounds: course.Course, found: Steady, trend: float | No
         why.append(f"drift by {100 * found.slope_share:.0f} %")
     return Finding(
         effect="suspect",
-        confidence=0.9 if drifts or ramp or found.range_share > 2 * MAX_RANGE else 0.75,
+        confidence=_confidence(found, ramp, trend),
         text=f"Five rounds of {units.seconds(rounds.seconds)} {' and '.join(why)}"
         f" ({100 * MAX_RANGE:.0f} % and {100 * MAX_SLOPE:.0f} % are allowed)"
         + (f": {ramp}." if ramp else "."),
@@ -67,6 +68,14 @@ def _finding(case: Case, rounds: course.Course, found: Steady, trend: float | No
         advice="run longer, with a ramp (ramp_time) as long as the load takes to settle",
         chart=course.chart(case, "IOPS over time", level=float(rounds.values.mean()), level_name="mean"),
     )
+
+
+def _confidence(found: Steady, ramp: str | None, trend: float | None) -> float:
+    """Return how sure it is: chance may throw five rounds apart, and seldom puts forty in order."""
+    if found.slope_share > FAR and trend is not None and trend < TREND_P:
+        return 0.95
+    drifts = found.slope_share > MAX_SLOPE and (trend is None or trend < TREND_P)
+    return 0.9 if drifts or ramp or found.range_share > 2 * MAX_RANGE else 0.75
 
 
 def _ramp(rounds: course.Course) -> str | None:
