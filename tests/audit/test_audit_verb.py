@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,21 @@ def test_a_directory_is_all_results_in_it(capsys: pytest.CaptureFixture[str]) ->
         "shared.terse5",
         "shared.txt",
     ]
+
+
+def test_a_directory_of_directories_is_all_results_in_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(FIO.parent), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    names = [Path(one["path"]).name for one in told["files"]]
+    assert names == ["vdbench-5.04.06", "vdbench-5.04.07"]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["audit", str(tmp_path / "pipe")]) == exitcodes.USAGE
+    assert "is neither a file nor a directory" in capsys.readouterr().err
+    assert main(["audit", str(tmp_path)]) == exitcodes.USAGE
+    assert "holds no result that is known" in capsys.readouterr().err
 
 
 def test_validity_can_be_required(capsys: pytest.CaptureFixture[str]) -> None:

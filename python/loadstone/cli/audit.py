@@ -93,8 +93,10 @@ def _read(path: Path) -> Iterator[tuple[Path, Results]]:
         yield from _study(path)
     elif path.is_dir() and foreign.recognise(path) is None:
         yield from _directory(path)
-    else:
+    elif path.is_dir() or path.is_file():
         yield path, foreign.read(path)
+    else:
+        raise InputError("is neither a file nor a directory", where=Where(str(path)))
 
 
 def _study(path: Path) -> Iterator[tuple[Path, Results]]:
@@ -125,10 +127,23 @@ def _bundle(path: Path) -> Results:
 
 def _directory(path: Path) -> Iterator[tuple[Path, Results]]:
     """Read every result that lies in a directory; what is none is passed over, but not all of it."""
-    from loadstone.audit import foreign
-
-    inside = sorted(one for one in path.iterdir() if one.is_file() and foreign.recognise(one) is not None)
+    where = Where(str(path))
+    try:
+        inside = sorted(one for one in path.iterdir() if _is_result(one))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=where) from error
     if not inside:
         hint = "a bundle has a manifest.json, an output of vdbench a flatfile.html"
-        raise InputError("holds no result that is known", where=Where(str(path)), hint=hint)
-    yield from ((one, foreign.read(one)) for one in inside)
+        raise InputError("holds no result that is known", where=where, hint=hint)
+    for one in inside:
+        yield from _read(one)
+
+
+def _is_result(path: Path) -> bool:
+    from loadstone.audit import foreign
+    from loadstone.bundle.layout import MANIFEST
+    from loadstone.bundle.study import is_study
+
+    if path.is_dir() and ((path / MANIFEST).is_file() or is_study(path)):
+        return True
+    return (path.is_dir() or path.is_file()) and foreign.recognise(path) is not None
