@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from loadstone.path.layers import Ceiling, DataPath
 
 RANDOM_PERCENT: Final = 90.0
+TRANSPORTS: Final = {"iSCSI": "Ethernet", "NFS": "Ethernet", "NVMe/TCP": "Ethernet", "FC": "Fibre Channel"}
+"""Links that are declared without a rate, and what they run on as a rule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from loadstone.audit.ceilings import TRANSPORTS
 from loadstone.audit.foreign import reader
 from loadstone.formats.suggest import nearest
 from loadstone.path import quantity
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT: Final = 1
-TRANSPORTS: Final = {"iSCSI": "Ethernet", "NFS": "Ethernet", "NVMe/TCP": "Ethernet", "FC": "Fibre Channel"}
-"""Links without a rate, and what they run on as a rule."""
 
 
 def _checked(read: Callable[[str], Any]) -> AfterValidator:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit.ceilings import Use, uses
+from loadstone.audit.ceilings import TRANSPORTS, Use, uses
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 from loadstone.path.ceilings import ethernet, fibre_channel
 
@@ -31,9 +31,8 @@ SAME: Final = 0.05
 STEADY: Final = 0.01
 GUESSED: Final[dict[str, tuple[Ceiling, ...]]] = {
     "Ethernet": tuple(ethernet(1000.0 * gbit) for gbit in (1, 10, 25, 40, 50, 100)),
-    "FC": tuple(fibre_channel(float(rate)) for rate in (4, 8, 16, 32, 64)),
+    "Fibre Channel": tuple(fibre_channel(float(rate)) for rate in (4, 8, 16, 32, 64)),
 }
-TRANSPORTS: Final = {"iSCSI": "Ethernet", "NFS": "Ethernet", "NVMe/TCP": "Ethernet", "FC": "FC"}
 
 
 def _judge(case: Case) -> Answer:
