@@ -349,8 +349,8 @@ def test_no_two_rules_explain_each_other_away() -> None:
 
 
 def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
-    def says(name: str, effect: str, *explained_by: str) -> Rule:
-        finding = Finding(effect, 0.9, f"{name}.", {}, "do", layer="a layer")  # type: ignore[arg-type]  # a literal
+    def says(name: str, effect: str, *explained_by: str, sure: float = 0.9) -> Rule:
+        finding = Finding(effect, sure, f"{name}.", {}, "do", layer="a layer")  # type: ignore[arg-type]  # a literal
         return Rule(name, "?", "test", lambda _: (finding,), explained_by)  # type: ignore[arg-type]  # a literal
 
     reason = says("throttled", "limited")
@@ -361,6 +361,10 @@ def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
     assert [cause.effect for cause in together.causes] == ["limited", "note"]
     suspected = [says("rate_not_reached", "not_valid", "throttled"), says("throttled", "suspect")]
     assert judge_case(run(), suspected).kind == "not_valid"
+    surer = [says("not_steady", "suspect", "throttled"), says("throttled", "suspect", sure=0.5)]
+    assert [cause.effect for cause in judge_case(run(), surer).causes] == ["suspect", "suspect"]
+    unsure = [says("rate_not_reached", "not_valid", "throttled"), says("throttled", "limited", sure=0.8)]
+    assert judge_case(run(), unsure).kind == "not_valid"
 
 
 def test_an_honest_run_measures_the_storage() -> None:

@@ -30,6 +30,8 @@ PER_MISSING: Final = 0.97
 """Each rule that could not look leaves that much of it."""
 ENOUGH: Final = 3
 """Fewer rules than this that had anything to look at are no ground to believe a number."""
+MUCH_LESS: Final = 0.301
+"""A reason this much less sure than a suspicion does not take it away."""
 NO_IO: Final = "any I/O that completed"
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
 
@@ -89,18 +91,21 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
 def _explained(causes: list[Cause], rules: Sequence[Rule]) -> list[Cause]:
     """Let a finding decide nothing when another one is the reason for it.
 
-    What decides gives way only to what decides; a suspicion is no reason for it.
+    What decides gives way only to what decides, too, and is as sure; a suspicion to any reason
+    that is not much less sure.
     """
-    credible = [one for one in causes if one.confidence >= CREDIBLE and one.effect != "note"]
-    decisive = {one.rule for one in credible if one.effect != "suspect"}
-    reasons = {"suspect": {one.rule for one in credible}}
     may_be = {rule.name: set(rule.explained_by) for rule in rules}
-    return [
-        one.model_copy(update={"effect": "note"})
-        if may_be.get(one.rule, set()) & reasons.get(one.effect, decisive)
-        else one
-        for one in causes
-    ]
+    credible = [one for one in causes if one.confidence >= CREDIBLE and one.effect != "note"]
+    decisive = [one for one in credible if one.effect != "suspect"]
+
+    def explained(one: Cause) -> bool:
+        if one.effect == "suspect":
+            near = (reason for reason in credible if reason.confidence >= one.confidence - MUCH_LESS)
+            return any(reason.rule in may_be.get(one.rule, ()) for reason in near)
+        surer = (reason for reason in decisive if reason.confidence >= one.confidence)
+        return any(reason.rule in may_be.get(one.rule, ()) for reason in surer)
+
+    return [one.model_copy(update={"effect": "note"}) if explained(one) else one for one in causes]
 
 
 def _cause(rule: Rule, finding: Finding, case: Case) -> Cause:
