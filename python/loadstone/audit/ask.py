@@ -5,7 +5,7 @@ Knows Cases only. An answer that cannot be given is None, as in the Case.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from loadstone.audit.targets import IN_MEMORY
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loadstone.audit.case import Asked, Case, Op, Target
-
-MEMORY_ONLY: Final = IN_MEMORY
 
 
 def does(case: Case, op: Op) -> bool:
@@ -54,7 +52,7 @@ def virtual(case: Case) -> bool:
 
 def in_memory(case: Case) -> Target | None:
     """Return a target that lies in a file system in memory."""
-    return next((one for one in case.targets if one.kind == "file" and one.file_system in MEMORY_ONLY), None)
+    return next((one for one in case.targets if one.kind == "file" and one.file_system in IN_MEMORY), None)
 
 
 def paced(case: Case) -> bool:
