@@ -53,7 +53,11 @@ def read(word: str, load: Load) -> RunList:
         + ([f"again until {rounds.tracks} is steady, at most {rounds.most} times"] if rounds else []),
         inputs={f"{entry.name}.toml": entry.text.encode()},
         notes=list(dict.fromkeys(note for one in nexts for note in one.workload.notes)),
-        settings={"procedure": entry.name, "rounds": None if rounds is None else _document(entry)},
+        settings={
+            "procedure": entry.name,
+            "rounds": None if rounds is None else _document(entry),
+            "loops": entry.loops if len(entry.loops) == 2 else None,
+        },
         closing=closing,
     )
 

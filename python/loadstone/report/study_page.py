@@ -16,11 +16,12 @@ import vl_convert
 from loadstone import __version__, units
 from loadstone.analysis import point, repeats
 from loadstone.analysis.curve import curves
+from loadstone.analysis.rounds import rounds
 from loadstone.analysis.slo import slo_of
 from loadstone.analysis.sweep import sweep
 from loadstone.bundle import study as on_disk
 from loadstone.errors import InputError
-from loadstone.report import charts, study_charts, study_curve, study_curve_charts, study_sweep
+from loadstone.report import charts, study_charts, study_curve, study_curve_charts, study_rounds, study_sweep
 from loadstone.report.page import FORMATS, PNG_SCALE, VEGA_LITE
 from loadstone.report.study_terminal import HEADINGS, REPEATED, apart, cells, repeated_rows
 from loadstone.report.verdict import NAMES
@@ -138,6 +139,10 @@ def _parts(whole: Whole) -> list[Section]:
         return [_repeats(runs)]
     if study.kind == "sweep":
         return _sweep(whole)
+    if study.settings.get("rounds"):
+        return _rounds(whole)
+    if study.settings.get("loops"):
+        return [Section("Surfaces", [], [], study_rounds.surfaces(runs, study.settings["loops"]))]
     found = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
     made = _curves(found, slo_of(study)) if found else []
     if study.kind == "list":
@@ -179,6 +184,22 @@ def _sweep(whole: Whole) -> list[Section]:
         )
         made.append(Section(name or "Result", [], [], specs))
     return made
+
+
+def _rounds(whole: Whole) -> list[Section]:
+    found = rounds(whole.runs, whole.study.settings)
+    if found is None:
+        return []
+    specs = _some(
+        study_rounds.convergence(found), study_rounds.window(found), study_rounds.over_written(found)
+    )
+    means = Table("", *study_rounds.matrix(found))
+    longest = Table("", *study_rounds.longest(found))
+    return [
+        Section("Steady state", study_rounds.sentences(found), [], specs),
+        Section("Means of the window", [], [means], _some(study_rounds.over_blocks(found))),
+        Section("Longest latencies in the window", [], [longest], []),
+    ]
 
 
 def _repeats(runs: Sequence[Run]) -> Section:

@@ -79,6 +79,11 @@ class Entry:
         return any(key in self._content for key in ("runs", "loops", "prepare"))
 
     @property
+    def loops(self) -> list[str]:
+        """Parameters every combination of whose values is a run, the last one fastest."""
+        return list(self._content.get("loops", {}))
+
+    @property
     def rounds(self) -> Rounds | None:
         """How often its runs are repeated; None: once."""
         return rounds(self._content)
