@@ -166,8 +166,9 @@ def test_a_tenth_of_the_target_is_the_edge(used: int, clear: bool) -> None:
 
 def test_short_stroke_needs_both_sizes_and_no_file() -> None:
     assert isinstance(short_stroke.RULE.judge(told(iops=1.0)), CannotTell)
-    file = told(iops=1.0, targets=(Target(path="t", kind="file", size_bytes=1),))
-    assert isinstance(short_stroke.RULE.judge(file), NotMine)
+    for kind in ("file", "char", "virtual"):
+        other = told(iops=1.0, targets=(Target(path="t", kind=kind, size_bytes=1),))
+        assert isinstance(short_stroke.RULE.judge(other), NotMine)
 
 
 # ---- unit_mixup

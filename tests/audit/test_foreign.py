@@ -367,6 +367,23 @@ def test_diskspd_is_read_with_its_profile() -> None:
     assert job.payload.kind == "pattern"
 
 
+@pytest.mark.parametrize(
+    ("element", "shared"),
+    [
+        ("", True),
+        ("<ThreadStride>1048576</ThreadStride>", False),
+        ("<InterlockedSequential>true</InterlockedSequential>", False),
+    ],
+)
+def test_threads_of_diskspd_start_together_unless_told_otherwise(
+    tmp_path: Path, element: str, shared: bool
+) -> None:
+    text = (DATA / "diskspd" / "results.xml").read_text()
+    text = text.replace("<Random>8192</Random><ThreadStride>0</ThreadStride>", element)
+    (tmp_path / "r.xml").write_text(text)
+    assert cases(tmp_path / "r.xml")[0].jobs[0].clones_share is shared
+
+
 def test_each_format_is_recognised_and_named() -> None:
     names = {
         FIO / "shared.json": "fio JSON",

@@ -165,13 +165,20 @@ def _asked(target: ET.Element, span: ET.Element | None) -> shape.Asked:
         synchronous=_true(target, "WriteThrough"),
         rate_bytes_per_s=_rate(throughput, target, threads),
         targets=(path,),
-        # Threads of a target all start at its base offset unless a stride is given.
-        clones_share=((threads or 1) > 1 and not reader.whole(target.findtext("ThreadStride"))) or None,
+        clones_share=_share(target, threads),
         size_bytes=_working_set(target),
         payload=_payload(target),
         runtime_s=reader.positive(span.findtext("Duration")) if span is not None else None,
         ramp_s=reader.number(span.findtext("Warmup")) if span is not None else None,
     )
+
+
+def _share(target: ET.Element, threads: int | None) -> bool | None:
+    """Whether threads start together: they do, unless they are given a stride or take turns (-si)."""
+    if threads is None or threads < 2:
+        return None
+    stride = reader.whole(target.findtext("ThreadStride"))
+    return not stride and not _true(target, "InterlockedSequential")
 
 
 def _random(target: ET.Element) -> float | None:
