@@ -15,7 +15,17 @@ from loadstone.bundle.read import Bundle
 from loadstone.cli import study
 from loadstone.errors import InputError, Where
 
-Kind = Literal["fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown", "iometer-csv", "vdbench", "vdbench-50406"]
+Kind = Literal[
+    "fio-json",
+    "fio-logs",
+    "csv",
+    "parquet",
+    "prometheus",
+    "markdown",
+    "iometer-csv",
+    "vdbench",
+    "vdbench-50406",
+]
 
 
 def export(
