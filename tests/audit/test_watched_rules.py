@@ -77,6 +77,8 @@ def test_a_busy_host_of_which_nothing_else_is_known(busy: float, effect: str | N
 def test_a_busy_host_whose_engine_did_not_wait_decides_nothing(busy: float, effect: str) -> None:
     extra: dict[str, float] = {"engine.run_queue_ns": 5 * MS, "engine.on_cpu_ns": 100 * MS}
     assert one(generator_cpu.RULE, run(host_cpu_percent=busy, extra=extra)).effect == effect
+    paced = run(jobs=(job(paced=True),), host_cpu_percent=busy, extra=extra)
+    assert one(generator_cpu.RULE, paced).effect == "note"
 
 
 @pytest.mark.parametrize(("stolen", "found"), [(0.04, False), (0.06, True)])
