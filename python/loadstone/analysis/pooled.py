@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scipy import stats
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.point import Measured
+
+NOTHING_KNOWN: Final = math.log(1000)
+"""An interval wider than this factor, as two runs far apart have one, says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +83,27 @@ def _together(estimates: Sequence[Estimate | None], unit: str) -> Estimate:
 
 
 def _interval(percent: float, value: int | None, found: Sequence[Measured]) -> tuple[int, int] | None:
-    """Return the 95 % interval of a percentile: the runs' own, narrower for several, or their spread."""
-    if value is None:
+    """Return the 95 % interval of a percentile: the runs' own, narrower for several, or their spread.
+
+    In logarithms: a latency is off by a factor, and is never below zero.
+    """
+    if not value:
         return None
     count = len(found)
     alone = [interval for one in found if (interval := one.intervals_ns.get(percent)) is not None]
-    known = [one for measured in found if (one := measured.percentiles_ns.get(percent)) is not None]
+    known = [one for measured in found if (one := measured.percentiles_ns.get(percent))]
     if len(alone) < count and (count == 1 or len(known) < count):
         return None
     below = above = spread = 0.0
-    if len(alone) == count:
-        middles = known if len(known) == count else [value] * count
-        below = sum(middle - low for middle, (low, _) in zip(middles, alone, strict=True)) / count**1.5
-        above = sum(high - middle for middle, (_, high) in zip(middles, alone, strict=True)) / count**1.5
+    if len(alone) == len(known) == count:
+        pairs = list(zip(known, alone, strict=True))
+        below = sum(math.log(middle / max(low, 1)) for middle, (low, _) in pairs) / count**1.5
+        above = sum(math.log(high / middle) for middle, (_, high) in pairs) / count**1.5
     if len(known) == count > 1:
-        mean = sum(known) / count
-        deviation = math.sqrt(sum((one - mean) ** 2 for one in known) / (count - 1))
+        logs = [math.log(one) for one in known]
+        mean = sum(logs) / count
+        deviation = math.sqrt(sum((one - mean) ** 2 for one in logs) / (count - 1))
         spread = float(stats.t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
-    return round(value - max(below, spread)), round(value + max(above, spread))
+    if max(below, above, spread) > NOTHING_KNOWN:
+        return None
+    return round(value * math.exp(-max(below, spread))), round(value * math.exp(max(above, spread)))

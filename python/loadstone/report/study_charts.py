@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
 
 Z_95: Final = 1.96
+WIDE: Final = 4.0
+"""Intervals wider than this factor are cut at the edge of the chart."""
 POINT: Final[Spec] = {"type": "point", "filled": True, "size": 45, "opacity": 1}
 GRIDS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
 
@@ -91,7 +93,7 @@ def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | N
         return None
     title = TITLES[what]
     if what == "p99":
-        y = latency_axis("v", [row[key] for row in rows for key in ("v", "low", "high") if row[key] > 0])
+        y = latency_axis("v", reach(rows))
     else:
         size, unit = bandwidth_unit(max(row["v"] for row in rows)) if what == "bandwidth" else (1.0, "")
         title = f"{title}, {unit}" if unit else title
@@ -214,7 +216,8 @@ def bounds(estimate: Estimate) -> tuple[float, float] | None:
     """Return the 95 % interval of an estimate, None without an error."""
     if estimate.error is None:
         return None
-    return estimate.value - Z_95 * estimate.error, estimate.value + Z_95 * estimate.error
+    # Neither a rate nor a latency is below zero, however large its error.
+    return max(0.0, estimate.value - Z_95 * estimate.error), estimate.value + Z_95 * estimate.error
 
 
 def _fixed(sweep: Sweep, fixed: Sequence[Factor]) -> list[str]:
@@ -231,6 +234,14 @@ def _ordinal(field: str, title: str | None, order: Sequence[str]) -> Spec:
         "scale": {"domain": list(order)},
         "axis": {"title": title, "grid": False, **angle},
     }
+
+
+def reach(rows: Sequence[Spec]) -> list[float]:
+    """Return the latencies an axis must show: values, and intervals as far as they leave room for them."""
+    bounds_ns = [
+        min(max(row[key], row["v"] / WIDE), row["v"] * WIDE) for row in rows for key in ("low", "high")
+    ]
+    return [*(row["v"] for row in rows), *bounds_ns]
 
 
 def bandwidth_unit(top: float) -> tuple[float, str]:

@@ -10,7 +10,7 @@ import statistics
 from typing import TYPE_CHECKING, Final
 
 from loadstone.report.charts import COUNT_LABEL, TIME_LABEL, Spec, base, colour, latency_axis
-from loadstone.report.study_charts import bandwidth_unit, bounds
+from loadstone.report.study_charts import bandwidth_unit, bounds, reach
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def _rows(curve: Curve, x: _LoadAxis, common: Spec, series: Sequence[str]) -> li
                     "x_low": across[0] / x.size,
                     "x_high": across[1] / x.size,
                     "v": value,
-                    "low": max(low, value / 10),
+                    "low": max(low, value / 100),
                     "high": high,
                     "at": at,
                     "series": name,
@@ -110,8 +110,7 @@ def _curves(
 ) -> Spec | None:
     if not rows:
         return None
-    reach = [*(row["high"] for row in rows), *([limit["v"]] if limit else [])]
-    y = _latency_y([row["v"] for row in rows], reach)
+    y = _latency_y([row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])])
     names = list(dict.fromkeys(row[field] for row in rows))
     who = colour(field, names)
     if names == [""]:
@@ -150,11 +149,11 @@ def _level(limit: Spec, y: Spec) -> list[Spec]:
     ]
 
 
-def _latency_y(values: Sequence[float], reach: Sequence[float]) -> Spec:
+def _latency_y(values: Sequence[float], shown: Sequence[float]) -> Spec:
     """Return a linear axis from zero, as readers of such curves know it, or a logarithmic one."""
     if max(values) > WIDE_SPREAD * statistics.median(values):
-        return latency_axis("v", [*values, *reach])
-    top = min(max(reach), 1.3 * max(values))
+        return latency_axis("v", [*values, *shown])
+    top = min(max(shown), 1.3 * max(values))
     return {
         "field": "v",
         "type": "quantitative",

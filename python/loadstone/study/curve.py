@@ -152,7 +152,8 @@ class CurveController:
             beside = index in (peak - 1, peak)
             middle = _rounded(((low.percent or 0.0) + (high.percent or 0.0)) / 2)
             wanted = jump > MAX_JUMP or (beside and width > NEAR_KNEE_PERCENT)
-            if wanted and width > MIN_GAP_PERCENT and middle not in ran:
+            # Past saturation latency depends on the length of the run, and a bend there says nothing.
+            if wanted and width > MIN_GAP_PERCENT and middle not in ran and low.held is not False:
                 gaps.append((jump, middle))
         return max(gaps)[1] if gaps else None
 
