@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import polars as pl
 import pytest
 import vl_convert
 from rich.console import Console
@@ -18,6 +19,7 @@ from loadstone.analysis.curve import curves
 from loadstone.analysis.slo import read as read_slo
 from loadstone.analysis.study_document import document, schema
 from loadstone.bundle import study as on_disk
+from loadstone.cli.export import export
 from loadstone.cli.report import report
 from loadstone.errors import InputError
 from loadstone.report import study_charts, study_curve_charts, study_page, study_terminal
@@ -190,6 +192,22 @@ def test_the_document_of_a_study_is_its_schema(curved: Whole, tmp_path: Path) ->
         assert made["status"] == "complete"
         filled = [name for name in ("repeats", "curves", "sweep") if made[name] is not None]
         assert filled == [{"curve": "curves", "sweep": "sweep", "repeat": "repeats"}[whole.study.kind]]
+
+
+def test_a_study_is_a_table_for_a_spreadsheet_and_for_an_issue(curved: Whole, tmp_path: Path) -> None:
+    assert export(curved.path, "csv", output=tmp_path / "runs.csv") == 0
+    rows = pl.read_csv(tmp_path / "runs.csv")
+    assert rows.height == len(curved.runs)
+    assert rows["run"][0] == "maximum"
+    assert rows["iops"][0] == pytest.approx(10_000, rel=0.01)
+    assert rows["asked_iops"].null_count() == 1
+    assert {"rate_percent", "latency_p99_ns", "verdict", "bundle"} <= set(rows.columns)
+    assert export(curved.path, "markdown", output=tmp_path / "runs.md") == 0
+    text = (tmp_path / "runs.md").read_text()
+    assert text.startswith("| run | job | op | IOPS |")
+    assert "knee: " in text
+    with pytest.raises(InputError, match="export prometheus takes one run"):
+        export(curved.path, "prometheus")
 
 
 def test_the_committed_schema_is_fresh() -> None:

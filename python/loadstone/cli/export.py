@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from loadstone import exitcodes
+from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.cli import study
 from loadstone.errors import InputError, Where
@@ -41,7 +42,7 @@ def export(
     Parameters
     ----------
     bundle
-        Directory of a run; of a study, too, for iometer-csv and vdbench.
+        Directory of a run; of a study, too, for csv, markdown, iometer-csv and vdbench.
     kind
         Which format. vdbench is the files of 5.04.07, vdbench-50406 those of 5.04.06.
     where
@@ -63,7 +64,13 @@ def export(
 
         exports.put(iometer.export(bundle), output)
         return exitcodes.DONE
-    study.refuse(bundle, "export")
+    if kind in ("csv", "markdown") and on_disk.is_study(bundle):
+        from loadstone.report import exports, study_exports, study_page
+
+        of_study = study_exports.csv if kind == "csv" else study_exports.markdown
+        exports.put(of_study(study_page.read(bundle)), output)
+        return exitcodes.DONE
+    study.refuse(bundle, f"export {kind}")
     opened = Bundle.open(bundle)
     from loadstone.report.exports import export as write
 
