@@ -95,7 +95,9 @@ def test_mistakes_are_told(words: list[str], message: str, capsys: pytest.Captur
 
 def test_markdown_has_a_row_for_each_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(PUBLISHED / "hgst-ssd.toml"), "--markdown"]) == 0
-    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| 64K")]
+    page = capsys.readouterr().out
+    assert "**2 results: measures the storage 2.**" in page
+    rows = [line for line in page.splitlines() if line.startswith("| 64K")]
     assert len(rows) == 2
     assert all(row.count(" | ") == 4 for row in rows)
 

@@ -5,6 +5,7 @@ Knows how a number, a verdict and its causes stand in a table. Judges nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -98,8 +99,7 @@ def markdown(every: Sequence[AuditedResults]) -> str:
         if one.results.source:
             parts.append(f"Source: {one.results.source}.")
         parts += [f"Note: {note}." for note in one.results.notes]
-        verdict = one.audited.verdict
-        parts.append(f"**{_headline(verdict)}** {_plain(verdict.sentences)}")
+        parts.append(f"**{_counts(one)}.**")
         if findings := _findings(one):
             parts.append(findings)
         parts.append(_table(one))
@@ -120,9 +120,11 @@ def _findings(one: AuditedResults) -> str:
     return "\n".join(lines)
 
 
-def _headline(verdict: Verdict) -> str:
-    text = words.headline(verdict)
-    return f"{text[0].upper()}{text[1:]} ({words.confidence(verdict.confidence)})."
+def _counts(one: AuditedResults) -> str:
+    """Return how many results there are of each kind: of many, the worst says little of the others."""
+    kinds = Counter(words.NAMES[phase.verdict.kind] for phase in one.audited.phases)
+    told = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
+    return f"{len(one.audited.phases)} result{'' if len(one.audited.phases) == 1 else 's'}: {told}"
 
 
 def _table(one: AuditedResults) -> str:

@@ -1,0 +1,51 @@
+"""Rate, latency and depth held against each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadstone.audit.rule import CannotTell, Clear, NotMine
+from loadstone.audit.rules.littles_law import RULE
+from tests.audit.figures import finding, job, told
+
+MS = 1e6
+
+
+@pytest.mark.parametrize("source", ["fio", "vdbench", "bundle"])
+def test_what_agrees_is_clear(source: str) -> None:
+    case = told(iops=1000.0, mean_ns=10 * MS, jobs=(job(iodepth=10),), source=source)
+    assert isinstance(RULE.judge(case), Clear)
+
+
+def test_printed_figures_that_agree_are_told_with_their_arithmetic() -> None:
+    found = finding(RULE, told(iops=118e3, mean_ns=8 * MS, jobs=(job(clones=16, iodepth=64),)))
+    assert found.effect == "note"
+    assert found.evidence["outstanding_by_littles_law"] == 944
+
+
+def test_a_latency_that_is_too_low_was_measured_elsewhere() -> None:
+    clones = (job(clones=128, iodepth=128, block_bytes=131072),)
+    printed = finding(RULE, told(bytes_per_s=5.7e9, mean_ns=0.3 * MS, jobs=clones))
+    assert printed.effect == "suspect"
+    assert printed.evidence["latency_expected_ns"] == pytest.approx(376.8 * MS, rel=0.001)
+    of_one_tool = told(bytes_per_s=5.7e9, mean_ns=0.3 * MS, jobs=clones, source="fio")
+    assert finding(RULE, of_one_tool).effect == "not_valid"
+
+
+def test_more_outstanding_than_asked_for_is_not_possible() -> None:
+    found = finding(RULE, told(iops=1000.0, mean_ns=100 * MS, jobs=(job(iodepth=10),)))
+    assert found.effect == "not_valid"
+
+
+@pytest.mark.parametrize(("mean_ms", "clear"), [(11.0, True), (11.1, False), (9.0, True), (8.9, False)])
+def test_a_tenth_is_the_edge(mean_ms: float, clear: bool) -> None:
+    case = told(iops=1000.0, mean_ns=mean_ms * MS, jobs=(job(iodepth=10),), source="fio")
+    assert isinstance(RULE.judge(case), Clear) == clear
+
+
+def test_without_depth_or_latency_nothing_can_be_told() -> None:
+    assert isinstance(RULE.judge(told(iops=1.0)), CannotTell)
+    unknown = told(iops=1.0, mean_ns=MS, jobs=(job(iodepth=None),), source="fio")
+    assert RULE.judge(unknown) == CannotTell("the number of outstanding I/Os")
+    paced = told(iops=1.0, mean_ns=MS, jobs=(job(rate_iops=1.0),), source="fio")
+    assert isinstance(RULE.judge(paced), NotMine)
