@@ -120,7 +120,7 @@ def test_the_matrix_leaves_out_records_that_do_not_fit() -> None:
 def test_the_ramp_asks_for_shares_of_the_bsus() -> None:
     """50 I/Os a second for each BSU, at 100, 95, 90, 80, 50 and 10 %."""
     asked = [
-        sum(hz or 0 for job in run.workload.jobs for hz in job.rate_iops)
+        sum((hz or 0) * (job.numjobs or 1) for job in run.workload.jobs for hz in job.rate_iops)
         for run in runs("spc-1-like-ramp", bsu="4")
     ]
     assert asked == pytest.approx([200 * share for share in (1, 0.95, 0.9, 0.8, 0.5, 0.1)])

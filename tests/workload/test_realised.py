@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     """KiB to share."""
 
 READ, WRITE = 0, 1
+SUBTREE_BYTES = 1 << 21
+"""64 leaves of 8 blocks of 4 KiB."""
 WHOLE = 1 << 44
 """So large that no random I/O begins where another ends but by a rare chance."""
 
@@ -46,6 +48,8 @@ class Mix:
     hz: tuple[float, float] | None = None
     """Reads and writes a second, of all its clones."""
     poisson: bool = False
+    walks: bool = False
+    """Comes back to where it was: see `tests/plan/test_reuse.py`."""
 
 
 def only(read: float, kib: float, random: float = 100) -> dict[str, Mix]:
@@ -136,11 +140,11 @@ def spc(bsu: int) -> dict[str, Mix]:
     four = {4.0: 100.0}
     return {
         "asu1-1": Mix(50, four, part=zone(0, 45, 0, 100), hz=hz(0.035, 50), poisson=True),
-        "asu1-2": Mix(50, four, part=zone(0, 45, 15, 5), hz=hz(0.281, 50), poisson=True),
+        "asu1-2": Mix(50, four, part=zone(0, 45, 15, 5), hz=hz(0.281, 50), poisson=True, walks=True),
         "asu1-3": Mix(100, SMIX, 0, part=zone(0, 45, 20, 50), hz=hz(0.07, 100), poisson=True),
-        "asu1-4": Mix(50, four, part=zone(0, 45, 70, 5), hz=hz(0.21, 50), poisson=True),
+        "asu1-4": Mix(50, four, part=zone(0, 45, 70, 5), hz=hz(0.21, 50), poisson=True, walks=True),
         "asu2-1": Mix(30, four, part=zone(45, 45, 0, 100), hz=hz(0.018, 30), poisson=True),
-        "asu2-2": Mix(30, four, part=zone(45, 45, 47, 5), hz=hz(0.07, 30), poisson=True),
+        "asu2-2": Mix(30, four, part=zone(45, 45, 47, 5), hz=hz(0.07, 30), poisson=True, walks=True),
         "asu2-3": Mix(100, SMIX, 0, part=zone(45, 45, 20, 50), hz=hz(0.035, 100), poisson=True),
         "asu3-1": Mix(0, {}, 0, writes=SMIX, part=(90, 100), hz=hz(0.281, 0), poisson=True),
     }
@@ -256,11 +260,20 @@ def _check_addresses(ios: pl.DataFrame, mix: Mix, *, sequential_jobs: bool) -> N
         found = dict(zip(*(part.tolist() for part in np.unique(zones, return_counts=True)), strict=True))
         assert agrees(found, {at: share for at, (share, _) in enumerate(mix.zones)}), found
         return
+    if mix.walks:
+        # At least those that stay in the smallest subtree: 0.56 + 0.44 0.56 / 2 + ... = 0.718.
+        steps = [part["offset"].cast(pl.Int64).diff().drop_nulls().abs() for part in _in_order(ios)]
+        assert 0.70 < float(np.mean(pl.concat(steps).to_numpy() < SUBTREE_BYTES)) < 0.9
+        return
     # An I/O that begins where one before it ended is sequential: of any operation where they
     # share a position, else of its own.
     parts = [ios] if sequential_jobs else ios.partition_by("op")
     follows = sum(_followers(part) for part in parts)
     assert 100 * follows / ios.height == pytest.approx(100 - mix.random, abs=2.0)
+
+
+def _in_order(ios: pl.DataFrame) -> list[pl.DataFrame]:
+    return ios.sort("start_ns", "t_ns").partition_by("stream")
 
 
 def _followers(ios: pl.DataFrame) -> int:

@@ -625,6 +625,20 @@ pub enum RandomOrder {
         /// Zones in address order; access shares add up to 100.
         zones: Vec<Zone>,
     },
+    /// A walk over the leaves of a binary tree that mostly stays near, one for each file
+    /// and for all operations of the stream that have this order.
+    Reuse {
+        /// Size of a leaf.
+        leaf_bytes: u64,
+        /// Leaves of the smallest subtree the next one is drawn from.
+        least_leaves: u64,
+        /// Chance of drawing from twice as many, each time again.
+        climb_percent: u32,
+        /// Only leaves whose number is a multiple of this.
+        step_leaves: u64,
+        /// Share of I/Os whose address the next I/O of the operation has again.
+        again_percent: u32,
+    },
 }
 
 /// One zone of [`RandomOrder::Zoned`].

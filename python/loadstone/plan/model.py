@@ -301,8 +301,24 @@ class RandomOrderZoned(_Model):
     zones: tuple[Zone, ...]
 
 
+class RandomOrderReuse(_Model):
+    """A walk over the leaves of a tree that mostly stays near."""
+
+    type: Literal["reuse"] = "reuse"
+    leaf_bytes: U64
+    least_leaves: U64
+    climb_percent: U32
+    step_leaves: U64
+    again_percent: U32
+
+
 RandomOrder = Annotated[
-    RandomOrderUniform | RandomOrderZipf | RandomOrderPareto | RandomOrderNormal | RandomOrderZoned,
+    RandomOrderUniform
+    | RandomOrderZipf
+    | RandomOrderPareto
+    | RandomOrderNormal
+    | RandomOrderZoned
+    | RandomOrderReuse,
     Field(discriminator="type"),
 ]
 

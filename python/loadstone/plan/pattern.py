@@ -185,6 +185,8 @@ def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) 
         return plan.RandomOrderPareto(h=parameter, center=distribution.center)
     if distribution.kind == "normal":
         return plan.RandomOrderNormal(deviation_percent=parameter, center=distribution.center)
+    if distribution.reuse is not None:
+        return plan.RandomOrderReuse(**distribution.reuse.model_dump())
     if distribution.kind.startswith("zoned"):
         return plan.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
     repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map

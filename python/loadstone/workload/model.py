@@ -92,11 +92,27 @@ SizesByDirection = tuple[BlockSizes | None, BlockSizes | None, BlockSizes | None
 NumbersByDirection = tuple[float | None, float | None, float | None]
 
 
+class Reuse(_Model):
+    """A hierarchical reuse random walk: a place in a binary tree that mostly stays near."""
+
+    leaf_bytes: int
+    least_leaves: int
+    """The next leaf is one of so many around the last, or of twice as many, and again."""
+    climb_percent: int
+    """Chance of each doubling."""
+    step_leaves: int = 1
+    """Only leaves whose number is a multiple of this."""
+    again_percent: int = 0
+    """Share of I/Os that are done once more."""
+
+
 class Distribution(_Model):
     """How random addresses are spread; `parameter` is theta, h or a percentage."""
 
-    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"]
+    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "reuse"]
     parameter: float | None = None
+    reuse: Reuse | None = None
+    """Of the kind `reuse`, which walks on with every I/O of the job, of any direction."""
     center: float | None = None
     zones: tuple[tuple[float, float], ...] = ()
     """(access percent, size) in order; size is percent (`zoned`) or bytes (`zoned_abs`)."""

@@ -205,6 +205,21 @@ fn check_order(order: &OpPattern, path: &str) -> Checked {
             || random,
             || format!("deviation_percent is {deviation_percent}, must be above 0"),
         ),
+        RandomOrder::Reuse {
+            leaf_bytes,
+            least_leaves,
+            climb_percent,
+            step_leaves,
+            again_percent,
+        } => need(
+            *leaf_bytes >= order.align_bytes
+                && *least_leaves > 0
+                && *step_leaves > 0
+                && *climb_percent <= 100
+                && *again_percent <= 100,
+            || random,
+            || "a leaf holds a block or more, leaves are above 0 and shares at most 100".into(),
+        ),
         RandomOrder::Zoned { zones } => {
             let sum: f64 = zones.iter().map(|zone| zone.access_percent).sum();
             let shares = zones

@@ -24,6 +24,7 @@
 mod bitmap;
 mod order;
 mod permutation;
+mod reuse;
 mod rng;
 mod rows;
 mod sizes;
@@ -36,6 +37,7 @@ use crate::backend::Op;
 use crate::plan::{self, FileChoice, RandomOrder};
 use bitmap::Bitmap;
 use order::{Skewed, Zones};
+use reuse::Reuse;
 use rows::Rows;
 use sizes::Sizes;
 use strided::Windows;
@@ -64,7 +66,7 @@ pub struct Generator {
     files: Files,
     /// By operation; those with share 0 have no cursors.
     ops: [Source; 3],
-    /// Orders without repeats, by class and file.
+    /// What operations share of their orders.
     walks: Passes,
     trim_then_write: bool,
     follow_up: Option<Next>,
@@ -95,7 +97,7 @@ impl Generator {
             classes: Vec::new(),
         };
         let mut ops = [(0, &pattern.read), (1, &pattern.write), (2, &pattern.trim)]
-            .map(|(op, source)| Source::new(source, &mut walks, mix.has(op)));
+            .map(|(op, source)| Source::new(op, source, &mut walks, mix.has(op)));
         for source in &mut ops {
             source.use_map(&walks.classes);
         }
@@ -104,7 +106,14 @@ impl Generator {
             mix,
             files: Files::new(stream),
             ops,
-            walks: walks.classes.into_iter().map(Class::into_pass).collect(),
+            walks: Passes {
+                places: stream
+                    .files
+                    .iter()
+                    .map(|_| reuse::Place::default())
+                    .collect(),
+                classes: walks.classes.into_iter().map(Class::into_pass).collect(),
+            },
             trim_then_write: pattern.trim_then_write,
             follow_up: None,
             windows,
@@ -364,6 +373,8 @@ enum Order {
     Uniform,
     Skewed(Box<[Skewed]>),
     Zoned(Zones),
+    /// The law, and the number of the operation.
+    Reuse(Reuse, usize),
 }
 
 /// One operation's place in one file.
@@ -383,7 +394,7 @@ struct Cursor {
 }
 
 impl Source {
-    fn new(pattern: &plan::OpPattern, walks: &mut Walks, used: bool) -> Self {
+    fn new(op: usize, pattern: &plan::OpPattern, walks: &mut Walks, used: bool) -> Self {
         let sizes = Sizes::new(&pattern.sizes);
         let align_bytes = pattern.align_bytes.max(1);
         let cursors: Box<[Cursor]> = if used {
@@ -400,13 +411,16 @@ impl Source {
                 Order::Walk(walks.class(&cursors, align_bytes, needs_map(pattern)))
             }
             RandomOrder::Zoned { zones } => Order::Zoned(Zones::new(zones, align_bytes)),
-            skewed => Order::Skewed(
-                cursors
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(i, c)| Skewed::new(skewed, c.blocks, walks.key(i, 0)))
-                    .collect(),
-            ),
+            other => match Reuse::new(other, align_bytes) {
+                Some(law) => Order::Reuse(law, op),
+                None => Order::Skewed(
+                    cursors
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(i, c)| Skewed::new(other, c.blocks, walks.key(i, 0)))
+                        .collect(),
+                ),
+            },
         };
         let run_length = pattern.run_length.max(1);
         let shape = match pattern.random_percent {
@@ -439,7 +453,7 @@ impl Source {
     }
 
     /// Starts anew in another range of a file, with a pass of its own.
-    fn move_to(&mut self, window: &plan::FileUse, file: usize, key: u64, passes: &mut [Pass]) {
+    fn move_to(&mut self, window: &plan::FileUse, file: usize, key: u64, passes: &mut Passes) {
         let Some(cursor) = self.cursors.get_mut(file) else {
             return;
         };
@@ -450,15 +464,15 @@ impl Source {
             self.stride_bytes,
         );
         match self.order {
-            Order::Walk(class) => passes[class].walks[file] = Walk::new(cursor.blocks, key),
-            Order::Map(class) => passes[class].maps[file].clear(cursor.blocks),
+            Order::Walk(class) => passes.classes[class].walks[file] = Walk::new(cursor.blocks, key),
+            Order::Map(class) => passes.classes[class].maps[file].clear(cursor.blocks),
             _ => {}
         }
     }
 
     /// Offset and length of the next I/O.
     #[inline(always)]
-    fn next(&mut self, file: usize, rng: &mut Rng, walks: &mut [Pass]) -> (u64, u32) {
+    fn next(&mut self, file: usize, rng: &mut Rng, walks: &mut Passes) -> (u64, u32) {
         match self.shape {
             Shape::Sequential => {
                 let len = self.sizes.draw(rng);
@@ -476,14 +490,14 @@ impl Source {
     }
 
     #[inline(always)]
-    fn random(&mut self, file: usize, rng: &mut Rng, walks: &mut [Pass]) -> (u64, u32) {
+    fn random(&mut self, file: usize, rng: &mut Rng, walks: &mut Passes) -> (u64, u32) {
         let len = self.sizes.draw(rng);
         let cursor = &self.cursors[file];
         let block = match &self.order {
-            Order::Walk(class) => walks[*class].walks[file].step(),
+            Order::Walk(class) => walks.classes[*class].walks[file].step(),
             Order::Map(class) => {
                 let most = u64::from(len).div_ceil(self.align_bytes);
-                let (block, count) = walks[*class].maps[file].take(rng, most);
+                let (block, count) = walks.classes[*class].maps[file].take(rng, most);
                 let free = count.saturating_mul(self.align_bytes);
                 return (
                     cursor.begin + block * self.align_bytes,
@@ -493,6 +507,7 @@ impl Source {
             Order::Uniform => rng.below(cursor.blocks),
             Order::Skewed(laws) => laws[file].draw(rng),
             Order::Zoned(zones) => zones.draw(rng, cursor.blocks),
+            Order::Reuse(law, op) => law.draw(&mut walks.places[file], *op, cursor.blocks, rng),
         };
         let start = cursor.begin + block * self.align_bytes;
         if start + u64::from(len) <= cursor.end {
@@ -501,7 +516,7 @@ impl Source {
         cursor.last_place(len, self.align_bytes)
     }
 
-    fn general(&mut self, file: usize, rng: &mut Rng, walks: &mut [Pass]) -> (u64, u32) {
+    fn general(&mut self, file: usize, rng: &mut Rng, walks: &mut Passes) -> (u64, u32) {
         let in_run = self.cursors[file].run_left > 0;
         let random = !in_run
             && (self.random_percent >= 100 || rng.below(100) < u64::from(self.random_percent));
@@ -638,8 +653,14 @@ struct Pass {
     maps: Box<[Bitmap]>,
 }
 
-/// By class.
-type Passes = Vec<Pass>;
+/// What the operations of a stream share.
+#[derive(Debug, Clone)]
+struct Passes {
+    /// Orders without repeats, by class and file.
+    classes: Vec<Pass>,
+    /// Walks that come back, by file.
+    places: Box<[reuse::Place]>,
+}
 
 /// Blocks of different numbers are touched by one I/O, so what is left must be known.
 fn needs_map(pattern: &plan::OpPattern) -> bool {

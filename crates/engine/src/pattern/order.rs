@@ -32,7 +32,7 @@ enum Place {
 }
 
 impl Skewed {
-    /// The law of `order` over `n` blocks; none for the uniform and zoned orders.
+    /// The law of `order` over `n` blocks; none for the orders that are no such law.
     pub(crate) fn new(order: &plan::RandomOrder, n: u64, key: u64) -> Option<Self> {
         let (law, center) = match order {
             plan::RandomOrder::Zipf { theta, center } => (Law::Zipf(Zipf::new(n, *theta)), *center),
@@ -56,7 +56,9 @@ impl Skewed {
                 },
                 *center,
             ),
-            plan::RandomOrder::Uniform { .. } | plan::RandomOrder::Zoned { .. } => return None,
+            plan::RandomOrder::Uniform { .. }
+            | plan::RandomOrder::Zoned { .. }
+            | plan::RandomOrder::Reuse { .. } => return None,
         };
         let place = match center {
             None => Place::Scattered(Permutation::new(n, key)),
