@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from loadstone.verdict import Cause, Verdict
 
 BUSY = 0.5
-"""With more of the processors in other hands before a run, `generator_cpu` may be right by itself."""
+"""With more of the processors in other hands before a run, what `UNREST` says may be right by itself."""
+UNREST = ("generator_cpu", "not_steady")
 BANDS = ((0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
 
 
@@ -57,14 +58,15 @@ class Scored:
         """Whether the label was met: the lie named, or nothing wrong said of an honest run."""
         if self.scenario.expected is not None:
             return self.named
+        unrest = any(self.right(one) is None for one in self.findings)
         bad = self.verdict is not None and self.verdict.kind in ("not_valid", "cannot_tell")
-        return not self.false_alarms and not bad
+        return not self.false_alarms and (unrest or not bad)
 
     def right(self, cause: Cause) -> bool | None:
         """Whether a finding is right by the label; None when the label cannot know."""
         if cause.rule == self.scenario.expected or cause.rule in self.scenario.also:
             return True
-        return None if self.busy and cause.rule == "generator_cpu" else False
+        return None if self.busy and cause.rule in UNREST else False
 
 
 def score(scenario: Scenario) -> Scored:
