@@ -30,7 +30,7 @@ PER_MISSING: Final = 0.97
 """Each rule that could not look leaves that much of it."""
 ENOUGH: Final = 3
 """Fewer rules than this that had anything to look at are no ground to believe a number."""
-MUCH_LESS: Final = 0.301
+MUCH_LESS: Final = 0.201
 """A reason this much less sure than a suspicion does not take it away."""
 NO_IO: Final = "any I/O that completed"
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")

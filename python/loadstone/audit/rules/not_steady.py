@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 LEAST_ROUND_S: Final = 0.5
 WINDOWS: Final = 40
-FAR: Final = 0.5
-"""Of the mean: a drift by half of it is no unrest of the host."""
 TREND_P: Final = 0.01
 OUTSIDE: Final = 0.20
 """A first or last round this far from the others is a ramp, when the others agree."""
@@ -72,8 +70,6 @@ def _finding(case: Case, rounds: course.Course, found: Steady, trend: float | No
 
 def _confidence(found: Steady, ramp: str | None, trend: float | None) -> float:
     """Return how sure it is: chance may throw five rounds apart, and seldom puts forty in order."""
-    if found.slope_share > FAR and trend is not None and trend < TREND_P:
-        return 0.95
     drifts = found.slope_share > MAX_SLOPE and (trend is None or trend < TREND_P)
     return 0.9 if drifts or ramp or found.range_share > 2 * MAX_RANGE else 0.75
 
