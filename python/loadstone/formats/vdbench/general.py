@@ -139,12 +139,12 @@ def _off(parameter: Parameter) -> bool:
 
 
 def _data_errors(parameter: Parameter) -> int:
-    if texts(parameter) != ("1",):
-        raise parameter.error(
-            "only data_errors=1 is supported: a run ends at the first error", "write data_errors=1"
-        )
-    return 1
+    if any(not word.isdigit() for word in texts(parameter)):
+        raise parameter.error("a command to run after an error is not supported", "write data_errors=1")
+    return whole(parameter, least=1)
 
+
+_FIRST_ERROR: Final = "changes nothing: a run ends at its first error, whatever the number"
 
 GENERAL: Final = Table(
     "general section",
@@ -162,8 +162,8 @@ GENERAL: Final = Table(
         ),
         Keyword("port", harmless="changes nothing: there are no Java processes to talk to"),
         Keyword("pattern", refused="is not supported: data comes from compratio= and dedupratio="),
-        Keyword("data_errors", _data_errors),
-        Keyword("dataerrors", _data_errors, "data_errors"),
+        Keyword("data_errors", _data_errors, harmless=_FIRST_ERROR),
+        Keyword("dataerrors", _data_errors, "data_errors", harmless=_FIRST_ERROR),
         Keyword("swat", refused="is no longer supported, as in vdbench"),
         Keyword("validate", _validate),
         Keyword("journal", exact=True, refused="is not supported: validate= checks within a run"),
