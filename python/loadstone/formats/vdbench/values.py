@@ -23,6 +23,8 @@ _LARGEST: Final = float(2**63)
 _NAME_END: Final = re.compile(r"(.*?)(0|[1-9]\d*)\Z")
 HOUR_S: Final = 3600
 MINUTE_S: Final = 60
+MAX_S: Final = 2**31 - 1
+"""68 years; far below it a time in nanoseconds still fits."""
 
 
 class Number(NamedTuple):
@@ -114,6 +116,8 @@ def seconds(parameter: Parameter) -> int:
     found = _one(parameter, numbers(parameter, minutes=True))
     if found.percent or found.value < 0:
         raise parameter.error(f"found {parameter.text!r}, expected seconds such as 60, 5m or 1h")
+    if found.value > MAX_S:
+        raise parameter.error(f"found {parameter.text!r}, expected at most {MAX_S} seconds")
     return int(found.value)
 
 
