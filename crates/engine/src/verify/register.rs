@@ -8,7 +8,7 @@ use super::damage::{Damage, Kind, KINDS};
 use super::expect::distance;
 
 /// Findings kept for putting together.
-pub const KEPT: usize = 1000;
+pub const KEPT: usize = 16_384;
 
 /// Damage found so far.
 #[derive(Debug, Default)]
