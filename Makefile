@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test lint bench fuzz docs verdicts format clean
+.PHONY: help build demo test lint bench fuzz docs verdicts faults format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -18,6 +18,7 @@ help:
 	@echo "make build   both programs, in $(VENV)/bin"
 	@echo "make bench   the engine beside fio"
 	@echo "make fuzz    MINUTES=10 of fuzzing for each reader"
+	@echo "make faults   damage data on a real device (root), and write docs/faults.md"
 	@echo "make verdicts stage lies and honest runs with real parts (root), and write docs/verdicts.md"
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
@@ -67,6 +68,9 @@ docs: build
 	$(BIN)/python -m tests.report.test_study_page > contract/study-result.schema.json
 	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py \
 		tests/formats/test_document.py tests/audit/test_seeds_audited.py tests/audit/test_rules_document.py
+
+faults: build
+	$(BIN)/python -m lab.faults
 
 verdicts: build
 	$(BIN)/python -m lab.verdicts $(VERDICTS)

@@ -1,0 +1,1 @@
+"""A block device that damages data in known ways, and who finds it."""
