@@ -72,6 +72,7 @@ def run(command: list[str], job: Path, directory: Path) -> dict[str, Log]:
     """Run one tool on a job file with a log line per I/O; return its logs by file name."""
     directory.mkdir()
     shutil.copy(JOBS / "common.inc", directory)
+    (directory / "here").mkdir()
     (directory / "existing").write_bytes(os.urandom(EXISTING_BYTES))
     (directory / "job.fio").write_text(LOG_EVERY_IO + job.read_text())
     done = subprocess.run(

@@ -196,7 +196,6 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
                 ops=0,
                 ends_stage=False,
             ),
-            "log_ios": False,
             "verify": verify.model_copy(update={"only_written": verify.expect is plan.VerifyExpect.TABLE}),
         }
     )

@@ -56,11 +56,22 @@ def members(plan: Plan, workload: Workload) -> list[Member]:
         later_clone = bool(unit.clone) and bool(found) and found[-1].job.name == unit.name
         job = found[-1].job if later_clone else _job_named(jobs, unit.name)
         found.append(Member(index, job))
+    number_of = numbers(plan)
     for index, stream in enumerate(plan.streams):
         member = found[plan.cells[stream.files[0].cell].unit]
         if not member.streams:
-            member.number = index + 1
+            member.number = number_of[index]
         member.streams.append(index)
+    return found
+
+
+def numbers(plan: Plan) -> list[int]:
+    """Return fio's number of each stream: reading back is a part of the clone that wrote."""
+    found: list[int] = []
+    for index, stream in enumerate(plan.streams):
+        of_the_one_before = index > 0 and stream.name == f"{plan.streams[index - 1].name}.verify"
+        last = found[-1] if found else 0
+        found.append(last if of_the_one_before else last + 1)
     return found
 
 

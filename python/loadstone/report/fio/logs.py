@@ -22,6 +22,7 @@ from loadstone.bundle import layout
 from loadstone.report.fio import packed
 from loadstone.report.fio.collect import Source, Span, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
+from loadstone.report.fio.lines import numbers
 from loadstone.report.fio.stats import SYNC
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class LogFile:
 def requested(source: Source, directory: Path) -> list[LogFile]:
     """Find all log files the jobs ask for, under `directory` unless their prefix is absolute."""
     found: list[LogFile] = []
+    number_of = numbers(source.plan)
     for member in source.everyone:
         logs, stats = member.job.logs, member.job.stats
         average = logs.avg_msec or 0
@@ -75,7 +77,7 @@ def requested(source: Source, directory: Path) -> list[LogFile]:
                 continue
             by_stream = kind != "clat_hist" and not window_ms
             for stream in member.streams if by_stream else member.streams[:1]:
-                path = directory / _name(logs, prefix or member.job.name, kind, stream + 1)
+                path = directory / _name(logs, prefix or member.job.name, kind, number_of[stream])
                 found.append(LogFile(kind, path, member, stream, window_ms))
     return found
 
