@@ -148,7 +148,7 @@ def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
     two = swept(tmp_path / "2", ("bs", (4096, 131072)), ("iodepth", (1, 4, 16)))
     text = said(two)
     assert "bs 4k: recommended iodepth 4" in text
-    assert re.search(r"bs \\ iodepth\s+1\s+4\s+16\n\s+4k\s+10\.0k\s+40\.0k\s+40\.0k", text)
+    assert re.search(r"bs \\ iodepth\s+1\s+4\s+16\n4k\s+10\.0k\s+40\.0k\s+40\.0k", text)
     # Small and large blocks: IOPS and bandwidth and p99, each as a map and as lines.
     assert page(two).count("<figure") == 6
     three = swept(tmp_path / "3", ("bs", (4096, 8192)), ("read", (0, 100)), ("iodepth", (1, 4)))

@@ -85,7 +85,8 @@ def curves(runs: Sequence[Run], slo: Slo | None = None) -> list[Curve]:
 def name_of(run: Run) -> str:
     """Return the name of the curve a run belongs to: what else differs between the runs."""
     others = {k: v for k, v in run.point.factors.items() if k not in (RATE, RATE_IOPS, REPEAT, PURPOSE)}
-    return ", ".join(str(value) for value in others.values())
+    # A word names itself; a number needs to be told what it is of.
+    return ", ".join(value if isinstance(value, str) else f"{name} {value}" for name, value in others.items())
 
 
 def curve(runs: Sequence[Run], name: str = "", slo: Slo | None = None) -> Curve:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
+from loadstone.report.fitted import fitted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,23 +20,17 @@ if TYPE_CHECKING:
     from loadstone.analysis.knee import Knee
 
 HEADINGS: Final = ("load", "achieved", "mean", "p50", "p99", "p99.9", "runs", "")
-NARROW: Final = 100
-DROPPED: Final = ("p50", "p99.9")
-"""Columns a narrower terminal than that has no room for."""
+SPARE: Final = ("p99.9", "p50", "runs")
+"""What goes where there is no room, in this order."""
 
 
 def terminal(curve: Curve, console: Console) -> None:
     """Print a curve: its points, its knee and its limit."""
-    shown = [heading for heading in HEADINGS if console.width >= NARROW or heading not in DROPPED]
-    table = Table(box=None, pad_edge=False)
-    for heading in shown:
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for load in [*([curve.maximum] if curve.maximum else []), *curve.loads]:
-        told = dict(zip(HEADINGS, cells(load, large=curve.large_blocks), strict=True))
-        table.add_row(*(told[heading] for heading in shown))
+    loads = [*([curve.maximum] if curve.maximum else []), *curve.loads]
+    rows = [cells(load, large=curve.large_blocks) for load in loads]
     if curve.name:
         console.print(Text(curve.name, "bold"))
-    console.print(table)
+    console.print(fitted(HEADINGS, rows, console.width, spare=SPARE), soft_wrap=True)
     for line in sentences(curve):
         console.print(Text(line))
 
@@ -70,7 +64,7 @@ def sentences(curve: Curve) -> list[str]:
 
 def _knee(knee: Knee | None, curve: Curve) -> str:
     if knee is None:
-        return "knee: the points show none; --points adaptive measures where latency changes"
+        return "knee: the points show none; it takes four at least, and some on either side of it"
     share = knee.load / curve.maximum.iops.value if curve.maximum else None
     of = "" if share is None else f", {share * 100:.0f}{units.THIN}% of the maximum"
     return (

@@ -113,7 +113,7 @@ def _curves(
     y = _latency_y([row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])])
     names = list(dict.fromkeys(row[field] for row in rows))
     who = colour(field, names)
-    if names == [""]:
+    if len(names) == 1:
         who["legend"] = None
     places = {"x": x.channel("x"), "y": y}
     line: Spec = {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 34}}

@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
 from loadstone.analysis.sweep import named, shown
+from loadstone.report.fitted import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
 
 TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth", "p99": "Latency, p99"}
+SPARE: Final = ("runs", "p99.9", "p50", "bandwidth")
+"""What goes where there is no room, in this order."""
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "runs")
 
 
@@ -31,23 +33,16 @@ def terminal(sweep: Sweep, gain_share: float, console: Console) -> None:
     """Print a sweep: a table for one factor, matrices for more, and what is recommended."""
     if len(sweep.axes) == 1:
         chosen = [shown(sweep.axes[0].name, advice.value) for advice in sweep.advice]
-        console.print(_drawn(*table(sweep), chosen))
+        headings, rows = table(sweep)
+        bold = [index for index, row in enumerate(rows) if row[0] in chosen]
+        console.print(fitted(headings, rows, console.width, names=0, spare=SPARE, bold=bold), soft_wrap=True)
     else:
         for fixed, name in planes(sweep):
             for what in (*sweep.rates, "p99"):
                 console.print(Text(", ".join(filter(None, (TITLES[what], name))), "bold"))
-                console.print(_drawn(*matrix(sweep, fixed, what), []))
+                console.print(fitted(*matrix(sweep, fixed, what), console.width), soft_wrap=True)
     for one in sweep.advice:
         console.print(Text(sentence(one, gain_share)))
-
-
-def _drawn(headings: Sequence[str], rows: Sequence[Sequence[str]], chosen: Sequence[str]) -> Table:
-    drawn = Table(box=None, pad_edge=False)
-    for heading in headings:
-        drawn.add_column(Text(heading), justify="right", no_wrap=True)
-    for row in rows:
-        drawn.add_row(*row, style="bold" if row[0] in chosen else "")
-    return drawn
 
 
 def sentence(advice: Advice, gain_share: float) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
@@ -16,6 +15,7 @@ from loadstone.analysis.curve import curves
 from loadstone.analysis.slo import slo_of
 from loadstone.analysis.sweep import sweep
 from loadstone.report import study_curve, study_sweep
+from loadstone.report.fitted import fitted
 from loadstone.report.terminal import STYLES
 from loadstone.report.verdict import NAMES
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
 SHOWN: Final = (50.0, 99.0, 99.9)
+SPARE: Final = ("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
+"""What goes where there is no room, in this order."""
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 
 
@@ -45,7 +47,7 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
             gain_share = float(study.settings["gain_share"])
             study_sweep.terminal(sweep(runs, study.settings), gain_share, console)
         else:
-            console.print(_table(runs))
+            console.print(_table(runs, console.width), soft_wrap=True)
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
@@ -60,13 +62,9 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
 
 def _repeats(lines: Sequence[repeats.Line], console: Console) -> None:
     """Print what the repeats say together, per line; the rate that says most first."""
-    table = Table(box=None, pad_edge=False)
-    for at, heading in enumerate(REPEATED):
-        table.add_column(heading, justify="left" if at < 2 else "right", no_wrap=True)
-    for row in repeated_rows(lines):
-        table.add_row(*row)
     console.print()
-    console.print(table)
+    table = fitted(REPEATED, repeated_rows(lines), console.width, names=2, spare=("highest", "lowest"))
+    console.print(table, soft_wrap=True)
     for sentence in apart(lines):
         console.print(Text(sentence, "yellow"))
 
@@ -150,23 +148,23 @@ def cells(line: Measured) -> list[str]:
     ]
 
 
-def _table(runs: Sequence[Run]) -> Table:
-    table = Table(box=None, pad_edge=False)
+def _table(runs: Sequence[Run], width: int) -> Text:
     by_job = any(len(run.lines) > 1 for run in runs)
     judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
-    headings = ("run", *(("job", "op") if by_job else ()), *HEADINGS, *(("verdict",) if judged else ()))
-    for at, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if at < (3 if by_job else 1) else "right", no_wrap=True)
+    headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS, *(("verdict",) if judged else ())]
+    rows: list[list[str]] = []
+    whole: list[int] = []
     for run in runs:
         for index, line in enumerate(run.lines):
-            about = (line.job, line.op) if by_job else ()
-            verdict = () if index or not judged or run.point.verdict is None else (NAMES[run.point.verdict],)
-            table.add_row("" if index else run.point.name, *about, *cells(line), *verdict)
+            verdict = [NAMES[run.point.verdict]] if judged and not index and run.point.verdict else []
+            about = [line.job, line.op] if by_job else []
+            rows.append(["" if index else run.point.name, *about, *cells(line), *verdict])
         if len(run.lines) > 1 and run.whole is not None:
-            table.add_row("", run.whole.job, run.whole.op, *cells(run.whole), style="bold")
+            whole.append(len(rows))
+            rows.append(["", run.whole.job, run.whole.op, *cells(run.whole)])
         if not run.lines:
-            table.add_row(run.point.name, style="dim")
-    return table
+            rows.append([run.point.name])
+    return fitted(headings, rows, width, names=3 if by_job else 1, spare=SPARE, bold=whole)
 
 
 def _many(number: int) -> str:
