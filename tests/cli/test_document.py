@@ -7,6 +7,7 @@ from pathlib import Path
 
 from loadstone import exitcodes
 from loadstone.cli import document
+from loadstone.workload.catalogue import page as workloads
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -15,6 +16,12 @@ def test_the_page_is_fresh() -> None:
     if os.environ.get("LOADSTONE_WRITE_GENERATED"):
         (DOCS / "cli.md").write_text(document.page())
     assert (DOCS / "cli.md").read_text() == document.page(), "docs/cli.md is stale: run `make docs`"
+
+
+def test_the_list_of_workloads_is_fresh() -> None:
+    if os.environ.get("LOADSTONE_WRITE_GENERATED"):
+        (DOCS / "workloads.md").write_text(workloads.page())
+    assert (DOCS / "workloads.md").read_text() == workloads.page(), "run `make docs`"
 
 
 def test_every_exit_code_is_documented() -> None:

@@ -271,3 +271,14 @@ def test_cycles_that_never_end(kind: str, cycle: str, words: str) -> None:
     source = text("4096,100,100,100,0,1,4096,0", more=f"{cycle}'Test Type\n\t{kind}\n")
     with pytest.raises(InputError, match=words):
         runs(read_icf(source, "x"), Asked(targets=("/x",)))
+
+
+def test_the_example_is_four_patterns_at_nine_depths_each_twice() -> None:
+    example = DATA.parents[2] / "examples" / "nfs-queue-depth" / "queue-depth.icf"
+    found = runs(read_icf(example.read_bytes(), example.name))
+    assert len(found) == 4 * 9 * 2
+    assert [run.factors["iodepth"] for run in found[:9]] == [1 << power for power in range(9)]
+    assert found[9].name == f"{found[0].name} (2)"
+    assert {(job.runtime_ns, job.ramp_ns) for run in found for job in run.workload.jobs} == {
+        (600 * S, 15 * S)
+    }
