@@ -166,6 +166,19 @@ def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     assert "repeat-3" in html
 
 
+def test_runs_whose_verdict_is_not_clean_are_counted() -> None:
+    def of(*kinds: Any) -> str | None:
+        point = on_disk.Point(name="r")
+        return study_terminal.verdicts(
+            [dataclasses.replace(run(), point=point.model_copy(update={"verdict": kind})) for kind in kinds]
+        )
+
+    assert of("measures_storage", "measures_storage", None) is None
+    assert of("not_valid", "measures_storage", "limited", "not_valid") == (
+        "verdicts on 4 runs: 2 not valid, 1 limited; why is in the report of each run"
+    )
+
+
 def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: Whole, tmp_path: Path) -> None:
     whole = curved
     for ending in (".svg", ".png", ".pdf"):

@@ -23,7 +23,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.errors import InputError
 from loadstone.report import charts, study_charts, study_curve, study_curve_charts, study_rounds, study_sweep
 from loadstone.report.page import FORMATS, PNG_SCALE, VEGA_LITE
-from loadstone.report.study_terminal import HEADINGS, REPEATED, apart, cells, repeated_rows
+from loadstone.report.study_terminal import HEADINGS, REPEATED, apart, cells, repeated_rows, verdicts
 from loadstone.report.verdict import NAMES
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
         kind=KINDS[first.study.kind] if len(studies) == 1 else "curves laid over each other",
         title=first.study.name if len(studies) == 1 else " · ".join(_label(one) for one in studies),
         facts=_facts(first),
+        judged=[said for one in studies if (said := verdicts(one.runs)) is not None],
         parts=[(part, [_svg(spec) for spec in part.charts]) for part in parts],
         studies=[_study(one) for one in studies],
         headings=HEADINGS,

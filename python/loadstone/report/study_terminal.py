@@ -56,6 +56,9 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
     for run in runs:
         if run.point.error is not None:
             console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
+    judged = verdicts(runs)
+    if judged is not None:
+        console.print(Text(judged, "yellow"))
     for note in study.notes:
         console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
 
@@ -86,6 +89,16 @@ def apart(lines: Sequence[repeats.Line]) -> list[str]:
         for quantity, _, found in _quantities(line)
         if found.differ
     ]
+
+
+def verdicts(runs: Sequence[Run]) -> str | None:
+    """Say how many runs are not simply a measure of the storage; None when all of them are."""
+    kinds = [run.point.verdict for run in runs if run.point.verdict is not None]
+    others = [kind for kind in dict.fromkeys(kinds) if kind != "measures_storage"]
+    if not others:
+        return None
+    told = ", ".join(f"{kinds.count(kind)} {NAMES[kind]}" for kind in others)
+    return f"verdicts on {_many(len(kinds))}: {told}; why is in the report of each run"
 
 
 def _quantities(line: repeats.Line) -> list[tuple[str, str, repeats.Repeated]]:
