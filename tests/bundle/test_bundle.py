@@ -189,3 +189,23 @@ def test_a_directory_that_cannot_hold_a_bundle_is_noticed_without_a_trace(tmp_pa
         BundleWriter.check(Path("/proc/self/fd/run"))
     BundleWriter.check(tmp_path / "new" / "deep")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_bundle_of_the_first_format_opens_with_what_its_plan_did_not_say(tmp_path: Path) -> None:
+    path = runs.make(tmp_path / "b", seconds=1.0).path
+    plan = json.loads((path / "plan.json").read_text())
+    rate = {"amount": {"unit": "ops", "per_second": 9.0}, "process": "linear", "minimum": 0.0}
+    for stream in plan["streams"]:
+        for name in ("verify", "flow", "serialize_overlap"):
+            del stream[name]
+        stream["pace"]["read"] = rate | {"min_window_ns": 1}
+    (path / "plan.json").write_text(json.dumps(plan))
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert manifest["format"] == layout.FORMAT
+    with pytest.raises(BundleError, match=r"plan.json: streams.0.pace.read.profile: Field required"):
+        _ = Bundle.open(path).plan
+    (path / "manifest.json").write_text(json.dumps(manifest | {"format": 1}))
+    stream = Bundle.open(path).plan.streams[0]
+    assert stream.pace.read is not None
+    assert (stream.pace.read.profile, stream.pace.read.phase, stream.pace.write) == ((), 0.0, None)
+    assert (stream.verify, stream.flow, stream.serialize_overlap) == (None, None, False)

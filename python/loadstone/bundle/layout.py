@@ -10,8 +10,9 @@ from typing import Final
 
 import polars as pl
 
-FORMAT: Final = 1
-"""Version of the directory's layout; a reader refuses a newer one."""
+FORMAT: Final = 2
+"""Version of the directory's layout; a reader refuses a newer one. 2: Plans say the profile and
+phase of every rate (`older` completes those of 1)."""
 
 MANIFEST: Final = "manifest.json"
 REQUEST: Final = "request.json"

@@ -15,7 +15,7 @@ from blake3 import blake3
 from pyarrow.parquet import ParquetFile
 from pydantic import ValidationError
 
-from loadstone.bundle import arrows, layout
+from loadstone.bundle import arrows, layout, older
 from loadstone.bundle.host import host_rows
 from loadstone.bundle.lines import read_lines
 from loadstone.errors import BundleError
@@ -68,6 +68,9 @@ class Bundle:
     def plan(self) -> Plan:
         """What ran."""
         try:
+            if self.manifest["format"] < layout.FORMAT:
+                document = older.completed(self._json(layout.PLAN), self.manifest["format"])
+                return Plan.model_validate_json(json.dumps(document))
             return Plan.model_validate_json(self._bytes(layout.PLAN))
         except ValidationError as error:
             first = error.errors()[0]

@@ -1,0 +1,33 @@
+"""What bundles of earlier formats lack.
+
+Knows for each format which fields of a Plan came after it and what their absence meant. The
+Plan itself has no defaults for them: a new one says everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_RATE_SINCE_2: Final = {"profile": [], "phase": 0.0}
+"""Rates did not change over a run, and clones did not take turns."""
+_STREAM_SINCE_2: Final = {"verify": None, "flow": None, "serialize_overlap": False}
+
+
+def completed(plan: Any, format_: int) -> Any:
+    """Return a Plan's document with what its format did not have yet."""
+    if format_ >= 2 or not isinstance(plan, dict):
+        return plan
+    return {**plan, "streams": [_stream(stream) for stream in plan.get("streams", ())]}
+
+
+def _stream(stream: Any) -> Any:
+    if not isinstance(stream, dict):
+        return stream
+    pace = stream.get("pace")
+    if isinstance(pace, dict):
+        pace = {op: _rate(rate) for op, rate in pace.items()}
+    return {**_STREAM_SINCE_2, **stream, "pace": pace}
+
+
+def _rate(rate: Any) -> Any:
+    return {**_RATE_SINCE_2, **rate} if isinstance(rate, dict) and "amount" in rate else rate
