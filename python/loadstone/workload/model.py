@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from loadstone import units
 from loadstone.errors import InputError, Where
 from loadstone.workload.forgotten import refuse_forgotten_target
 
@@ -427,8 +428,9 @@ class Workload(_Model):
                 if not self.strict_fio_reading:
                     # The name may be missing because a section forgot it: say that first.
                     refuse_forgotten_target(jobs)
-                known = ", ".join(sorted(names)) or "none"
-                raise InputError(f"no job uses {old!r}", hint=f"the names in use are: {known}")
+                known = ", ".join(sorted(names))
+                hint = f"the names in use are: {known}" if names else "no job names a file: use --target"
+                raise InputError(f"no job uses {old!r}", hint=hint)
         return self._with(jobs, ", ".join(f"{old} is {new}" for old, new in mapping.items()))
 
     def with_targets(self, paths: Sequence[str]) -> Workload:
@@ -472,7 +474,7 @@ class Workload(_Model):
                     where=job.at("filesize_bytes"),
                 )
         jobs = [job.model_copy(update={"size": size, "io_size": None}) for job in self.jobs]
-        amount = f"{size.percent:g}%" if size.percent is not None else f"{size.bytes} bytes"
+        amount = f"{size.percent:g}%" if size.percent is not None else units.size(size.bytes)
         return self._with(jobs, f"every job uses {amount}")
 
     def _with(self, jobs: Sequence[Job], change: str) -> Workload:

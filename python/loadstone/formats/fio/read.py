@@ -93,7 +93,7 @@ def read_jobfiles(
             found = parser.text(decode(raw, source.name), source.name, source.directory)
         reader.read(found, wall_before=files > 0)
         files += 1
-    _check_sections(reader, sections)
+    _check_sections(reader, sections, ", ".join(parser.sources) or COMMAND_LINE)
     return Workload(
         name=_name(sources, reader),
         jobs=tuple(reader.jobs),
@@ -120,13 +120,13 @@ def _clean(words: Sequence[str]) -> Sequence[str]:
     return words
 
 
-def _check_sections(reader: JobReader, sections: Sequence[str]) -> None:
+def _check_sections(reader: JobReader, sections: Sequence[str], read: str) -> None:
     jobs = {name for name in reader.seen if not name.startswith("global")}
     for name in sections:
         if name not in jobs:
             raise InputError(f"there is no section [{name}]", hint=nearest(name, jobs))
     if not reader.jobs:
-        raise InputError("there is no job", hint="add a section such as [job1]")
+        raise InputError(f"there is no job in {read}", hint="add a section such as [job1]")
 
 
 def _name(sources: Sequence[Source], reader: JobReader) -> str:
