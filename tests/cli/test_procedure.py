@@ -56,6 +56,7 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], arguments: list[str], word
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_rounds_run_until_there_are_enough(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """On a file in memory or on a disk of any kind: steady, or the most rounds there are."""
     out, target = tmp_path / "study", tmp_path / "drive"
