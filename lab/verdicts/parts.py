@@ -160,13 +160,13 @@ class Stage:
         call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
         return self._mount(device, "ext4")
 
-    def btrfs(self, device: str, options: str) -> Path:
-        """A new btrfs on a device, mounted with options."""
-        call("mkfs.btrfs", "--quiet", "--force", device)
+    def btrfs(self, device: str, *more: str, options: str = "noatime", data: str = "single") -> Path:
+        """A new btrfs on one or several devices, with a profile for its data, mounted."""
+        call("mkfs.btrfs", "--quiet", "--force", "--data", data, device, *more)
         return self._mount(device, "btrfs", options)
 
     def _mount(self, device: str, kind: str, options: str = "noatime") -> Path:
-        point = self.folder / f"mount-{kind}"
+        point = self.folder / f"mount-{kind}{len(list(self.folder.glob('mount-*')))}"
         point.mkdir()
         call("mount", "-t", kind, "-o", options, device, point)
         self._stack.callback(call, "umount", point)
@@ -185,6 +185,20 @@ class Stage:
         for key, value in settings.items():
             (group / key.replace("__", ".")).write_text(value)
         return group
+
+    def throttle(self, device: str, **per_second: int) -> None:
+        """Limit a device for everybody, file systems' own threads too: read_iops, write_bps and the like.
+
+        A limit outlives its device, so it is set to 0, which means none, before the device goes.
+        """
+        root = CGROUPS / "blkio"
+        number = Path(f"/sys/block/{Path(device).name}/dev").read_text().strip()
+        for name, limit in per_second.items():
+            file = root / f"blkio.throttle.{name}_device"
+            if not file.exists():
+                raise MissingPartError("no control groups of version 1 that limit block devices")
+            self._stack.callback(file.write_text, f"{number} 0")
+            file.write_text(f"{number} {limit}")
 
     # Loads beside
 

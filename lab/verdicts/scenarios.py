@@ -215,10 +215,10 @@ def cpu_quota(stage: Stage) -> Path:
     return stage.run(job("rw=randread; bs=4k; iodepth=8"), stage.loop(), groups=[group])
 
 
-@lie("a load generator that shares its one processor with two other programs", "generator_cpu")
+@lie("a load generator that shares its one processor with six other programs", "generator_cpu")
 def shared_processor(stage: Stage) -> Path:
     device = stage.loop()
-    stage.spin(2, cpu=0)
+    stage.spin(6, cpu=0)
     return stage.run(job("rw=randread; bs=4k; iodepth=8"), device, cpus="0")
 
 

@@ -45,8 +45,9 @@ class Scored:
 
     @property
     def named(self) -> bool:
-        """Whether the expected rule found something."""
-        return any(one.rule == self.scenario.expected for one in self.findings)
+        """Whether the expected rule found something, and the number was not believed all the same."""
+        believed = self.verdict is None or self.verdict.kind == "measures_storage"
+        return not believed and any(one.rule == self.scenario.expected for one in self.findings)
 
     @property
     def false_alarms(self) -> list[Cause]:
@@ -54,13 +55,19 @@ class Scored:
         return [one for one in self.findings if self.right(one) is False]
 
     @property
+    def uncounted(self) -> bool:
+        """Whether the host itself was in such unrest that an honest run could not come out as one."""
+        unrest = any(self.right(one) is None for one in self.findings)
+        doubted = self.verdict is not None and self.verdict.kind != "measures_storage"
+        return self.scenario.expected is None and unrest and doubted and not self.false_alarms
+
+    @property
     def passed(self) -> bool:
         """Whether the label was met: the lie named, or nothing wrong said of an honest run."""
         if self.scenario.expected is not None:
             return self.named
-        unrest = any(self.right(one) is None for one in self.findings)
         bad = self.verdict is not None and self.verdict.kind in ("not_valid", "cannot_tell")
-        return not self.false_alarms and (unrest or not bad)
+        return not self.false_alarms and (self.uncounted or not bad)
 
     def right(self, cause: Cause) -> bool | None:
         """Whether a finding is right by the label; None when the label cannot know."""
