@@ -106,3 +106,12 @@ def test_help_is_given(words: list[str], capsys: pytest.CaptureFixture[str]) -> 
 def test_an_unknown_engine_has_no_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert fio.main(["--enghelp=nosuch"]) == 1
     assert "engine nosuch not loadable" in capsys.readouterr().err
+
+
+def test_options_alone_are_parsed_and_a_steady_state_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for limit, said in (("iops:10", "IOPS threshold to 10.000000"), ("bw:.1%", "threshold to 0.100000%")):
+        assert (
+            fio.main(["--parse-only", "--debug=parse", "--ss_dur=10s", f"--ss={limit}", "--ss_ramp=5"]) == 0
+        )
+        assert f"set steady state {said}" in capsys.readouterr().out
+    assert fio.main(["--parse-only", "--ss=iop:1"]) == 1

@@ -90,7 +90,10 @@ def sources(asked: FioArguments) -> list[Source]:
 
     from loadstone.formats.fio import FileSource, TextSource, TokenSource
 
-    found: list[Source] = [TokenSource(tuple(asked.job_tokens))] if asked.job_tokens else []
+    tokens = tuple(asked.job_tokens)
+    if asked.dry and tokens and not asked.job_files and not any(t.startswith("--name") for t in tokens):
+        tokens += ("--name=parsed",)  # fio checks options without a job when it is only to parse
+    found: list[Source] = [TokenSource(tokens)] if tokens else []
     for name in asked.job_files:
         if name == STDIN:
             found.append(TextSource(sys.stdin.buffer.read(), "<stdin>"))
