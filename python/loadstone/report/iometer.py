@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    import polars as pl
+
     from loadstone.analysis.totals import Stats, Total
     from loadstone.workload.model import Job
 
@@ -202,13 +204,15 @@ def _rows(made: Summary, workload: Workload) -> Iterable[list[str]]:
     parts = _parts(made, workload)
     recorded = workload.global_options.get("record_results", "0")
     managers = list(dict.fromkeys(part.manager for part in parts))
-    cpu = _cpu(made.bundle)
+    host = made.bundle.host()
+    cpu = _cpu(host, "all")
     yield _line("ALL", "All", parts, managers=len(managers), workers=_workers(parts), cpu=cpu)
     if recorded not in _RECORDED_MANAGERS:
         return
     for manager in managers:
         mine = [part for part in parts if part.manager == manager]
         yield _line("MANAGER", manager, mine, workers=_workers(mine), cpu=cpu, raw=True)
+        yield from _processors(host)
         if recorded not in _RECORDED_WORKERS:
             continue
         for worker in dict.fromkeys(part.worker for part in mine):
@@ -311,14 +315,25 @@ def bins(histogram: Histogram) -> list[int]:
     return [int(count) for count in counts]
 
 
-def _cpu(bundle: Bundle) -> list[str]:
-    """Use of the host's CPUs while it ran, in percent of all of them; empty where it is not known."""
-    host = bundle.host()
-    names = {name: f"cpu.all.{name}_ns" for name in ("user", "system", "irq", "idle", "iowait")}
+def _processors(host: pl.DataFrame) -> Iterable[list[str]]:
+    """Return a row for each processor of the host; all managers run on it."""
+    numbers = [name.split(".")[1] for name in host.columns if name.endswith(".user_ns")]
+    width, place = HEADING.count(",") + 1, HEADING.split(",").index("% CPU Utilization")
+    for number in sorted((one for one in numbers if one.isdigit()), key=int):
+        row = [""] * width
+        row[:2] = ["PROCESSOR", f"CPU {number}"]
+        row[place : place + 5] = _cpu(host, number)
+        yield row
+
+
+def _cpu(host: pl.DataFrame, which: str) -> list[str]:
+    """Use of a processor or of all while it ran, in percent of its time; empty where it is not known."""
+    names = {name: f"cpu.{which}.{name}_ns" for name in ("user", "system", "irq", "idle", "iowait")}
     if host.height == 0 or not set(names.values()) <= set(host.columns):
         return [""] * 5
     spent = {name: float(host[column].sum() or 0) for name, column in names.items()}
-    spent["other"] = float(host["cpu.all.steal_ns"].sum() or 0) if "cpu.all.steal_ns" in host.columns else 0.0
+    steal = f"cpu.{which}.steal_ns"
+    spent["other"] = float(host[steal].sum() or 0) if steal in host.columns else 0.0
     whole = sum(spent.values())
     if not whole:
         return [""] * 5
