@@ -48,6 +48,13 @@ class Done:
         """Its numbers, computed when first asked for."""
         return numbers(self.point, self.summary)
 
+    @property
+    def iops(self) -> float | None:
+        """I/Os per second of all jobs, None when there were none."""
+        if self.summary is None or self.summary.total.data is None or self.summary.total.data.iops is None:
+            return None
+        return self.summary.total.data.iops.value or None
+
 
 class Controller(Protocol):
     """Decides what is run next."""

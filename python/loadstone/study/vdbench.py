@@ -16,7 +16,6 @@ from loadstone.formats.vdbench.lower import Given, lower
 from loadstone.formats.vdbench.rundef import IoRate
 from loadstone.formats.vdbench.values import Number
 from loadstone.study.controller import Next
-from loadstone.study.ladder import done_iops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,14 +97,14 @@ class ParameterFileController:
             return self._given
         before = list(zip(self._asked, done, strict=False))
         if run.point is None:
-            iops = done_iops(before[-1][1].summary) if before else None
+            iops = before[-1][1].iops if before else None
             return None if not iops else replace(self._given, rate_iops=rounded(iops, run.rate.value))
         curve = [(asked, ended) for asked, ended in before if _same_curve(asked, run)]
         tops = [index for index, (asked, _) in enumerate(curve) if asked.point is None]
         if not tops:
             return None
         (_, maximum), *points = curve[tops[-1] :]
-        iops = done_iops(maximum.summary)
+        iops = maximum.iops
         stop_ms = run.definition.stopcurve
         if not iops or (stop_ms is not None and points and _response_ms(points[-1][1]) >= stop_ms):
             return None
