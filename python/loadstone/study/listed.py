@@ -1,7 +1,7 @@
 """A fixed list of runs, some of which may decide for themselves how they go on.
 
-Knows order only. A part is a run, or a controller whose runs come in its place: the curve
-inside a vdbench parameter file, each of the four corners with a curve of its own.
+Knows order only. A part is a run, or a controller whose runs come in its place: each of the
+four corners with a curve of its own.
 """
 
 from __future__ import annotations
