@@ -310,7 +310,7 @@ fn order(dice: &mut Dice) -> OpPattern {
     } else {
         dice.up_to(100) as u32
     };
-    let random = match dice.up_to(5) {
+    let random = match dice.up_to(6) {
         0 => RandomOrder::Zipf {
             theta: 0.2 + dice.part() * 0.7,
             center: None,
@@ -323,7 +323,14 @@ fn order(dice: &mut Dice) -> OpPattern {
             deviation_percent: 1.0 + dice.part() * 30.0,
             center: None,
         },
-        n => RandomOrder::Uniform { repeat: n == 3 },
+        3 => RandomOrder::Reuse {
+            leaf_bytes: 64 << 10,
+            least_leaves: dice.between(1, 128),
+            climb_percent: dice.up_to(100) as u32,
+            step_leaves: dice.between(1, 8),
+            again_percent: dice.up_to(100) as u32,
+        },
+        n => RandomOrder::Uniform { repeat: n == 4 },
     };
     let sizes = match dice.up_to(3) {
         0 => Sizes::Range {
