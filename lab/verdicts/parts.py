@@ -221,6 +221,16 @@ class Stage:
 
     # The run
 
+    def loadstone(self, *words: str | Path) -> str:
+        """Run a verb that has to succeed, and return what it printed. Ends it when interrupted."""
+        command = _first(sys.executable, "-m", "loadstone.cli.main", *words)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
+        if done.returncode:
+            raise RuntimeError(
+                f"loadstone {' '.join(map(str, words))}: {done.stderr.strip() or done.returncode}"
+            )
+        return done.stdout
+
     def run(
         self,
         job: str,

@@ -164,7 +164,7 @@ def zeros_on_zram(stage: Stage) -> Path:
 
 @lie("one short pattern written to btrfs with zstd", "reducible_payload", "first_pass_allocation", *CPU)
 def pattern_on_btrfs(stage: Stage) -> Path:
-    folder = stage.btrfs(stage.loop(256), "compress-force=zstd,noatime")
+    folder = stage.btrfs(stage.loop(256), options="compress-force=zstd,noatime")
     file = written(folder, 64)
     return stage.run(job("rw=write; bs=128k; iodepth=4; buffer_pattern=0xdeadbeef; rate_iops=300"), file)
 
@@ -399,7 +399,7 @@ def random_data_on_zram(stage: Stage) -> Path:
 
 @honest("paced reads and overwrites on btrfs without copy on write")
 def paced_on_btrfs(stage: Stage) -> Path:
-    folder = stage.btrfs(stage.loop(256), "nodatacow,noatime")
+    folder = stage.btrfs(stage.loop(256), options="nodatacow,noatime")
     file = written(folder, 64)
     return stage.run(job("rw=randrw; bs=4k; iodepth=4; rate_iops=400"), file)
 
