@@ -120,8 +120,8 @@ WHY_NOT: dict[str, str] = {
     "cross-stripe-verify": "lays 30 jobs over a device of 3.6 TB; cut to a file it is another pattern",
     "enospc-pressure": "fills a file system of 128 GiB",
     "exitwhat": "`exit_what=all` over several stages is refused",
-    "iometer-file-access-server": "runs, and differs: where drawn sizes must not overlap, Loadstone cuts "
-    "more of them short",
+    "iometer-file-access-server": "runs, and as many I/Os; but those cut short because they would overlap "
+    "get sizes by chance",
     "latency-profile": "runs, but the search ends with the cut file: Loadstone logs what comes after it",
     "null": "runs, but with `gtod_reduce` fio writes no log",
     "numa": "needs a host with two NUMA nodes",
