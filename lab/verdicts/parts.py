@@ -98,7 +98,7 @@ class Stage:
 
     def backing(self, mib: int, *, written: bool = True) -> Path:
         """A file in memory, filled with what does not compress, or with a hole."""
-        path = self.folder / f"disk{len(list(self.folder.glob('disk*')))}"
+        path = self.folder / f"disk{len(list(self.folder.glob('disk*[0-9]')))}"
         with path.open("wb") as out:
             for _ in range(mib if written else 0):
                 out.write(os.urandom(MIB))
@@ -114,6 +114,11 @@ class Stage:
         device = call("losetup", "-f", "--show", "--direct-io=on", path)
         self._stack.callback(call, "losetup", "-d", device)
         return device
+
+    def single_server(self, mib: int, *, read: str, write: str) -> str:
+        """A device that does one I/O after the other, each in the same time, like `2ms`."""
+        delays = (f"rdelay={read}", f"wdelay={write}")
+        return self.served(*delays, filters=["noparallel", "delay"], mib=mib, connections=1, written=False)
 
     def queue(self, device: str, **settings: str) -> None:
         """Set attributes of a device's queue; a loop device keeps them, so they are put back."""
@@ -133,12 +138,20 @@ class Stage:
         Path(f"/sys/block/zram{number}/disksize").write_text(str(mib * MIB))
         return f"/dev/zram{number}"
 
-    def served(self, *options: str, filters: Sequence[str] = (), mib: int = 64, connections: int = 4) -> str:
+    def served(
+        self,
+        *options: str,
+        filters: Sequence[str] = (),
+        mib: int = 64,
+        connections: int = 4,
+        written: bool = True,
+    ) -> str:
         """A loop device over a file that nbdkit serves through its filters: slow, limited or failing.
 
         Options may name files of the folder: `{folder}` stands for it.
         """
-        backing, socket, file = self.backing(mib), self.folder / "nbd.sock", self.folder / "nbd.file"
+        backing = self.backing(mib, written=written)
+        socket, file = (self.folder / f"{backing.name}.{kind}" for kind in ("sock", "nbd"))
         chosen = [f"--filter={name}" for name in filters]
         told = [option.format(folder=self.folder) for option in options]
         self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
@@ -185,20 +198,6 @@ class Stage:
         for key, value in settings.items():
             (group / key.replace("__", ".")).write_text(value)
         return group
-
-    def throttle(self, device: str, **per_second: int) -> None:
-        """Limit a device for everybody, file systems' own threads too: read_iops, write_bps and the like.
-
-        A limit outlives its device, so it is set to 0, which means none, before the device goes.
-        """
-        root = CGROUPS / "blkio"
-        number = Path(f"/sys/block/{Path(device).name}/dev").read_text().strip()
-        for name, limit in per_second.items():
-            file = root / f"blkio.throttle.{name}_device"
-            if not file.exists():
-                raise MissingPartError("no control groups of version 1 that limit block devices")
-            self._stack.callback(file.write_text, f"{number} 0")
-            file.write_text(f"{number} {limit}")
 
     # Loads beside
 

@@ -1,0 +1,163 @@
+"""Redo StorageReview's Intel VROC study small: eight slow devices in four layouts.
+
+Knows the layouts (eight volumes of one device, and two volumes of four in RAID0, RAID10 and RAID5,
+each a profile of btrfs), the loads and the order they are measured in. It is a model of what the
+layouts cost and not of the drives: each device does one I/O after the other, all in the same time.
+Knows no published number.
+
+    python -m lab.vroc --out /tmp/vroc [--seconds 1.5]
+
+Needs root. Leaves a study per load and layout, a picture per load, and prints the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.verdicts.parts import MIB, Stage, call, missing
+
+from loadstone import units
+from loadstone.analysis.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+CORNERS = Path(__file__).resolve().parent.parent / "examples" / "vroc" / "four-corners.fio"
+DEVICES = 8
+DEVICE_MIB = 256
+DATA_MIB = 128
+"""What all volumes of a layout hold together."""
+TIMES = {"read": "2ms", "write": "10ms"}
+PERCENTS = "30,70,90,105"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the eight devices are put together."""
+
+    name: str
+    group: int
+    profile: str
+
+
+LAYOUTS = (
+    Layout("JBOD", 1, "single"),
+    Layout("RAID0", 4, "raid0"),
+    Layout("RAID10", 4, "raid10"),
+    Layout("RAID5", 4, "raid5"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is asked of each layout: a name for its files, and the words that select it."""
+
+    name: str
+    words: tuple[str | Path, ...]
+
+
+LOADS = (
+    *(
+        Load(section, (CORNERS, "--section", section))
+        for section in ("read-4k-random", "write-4k-random", "read-64k-sequential", "write-64k-sequential")
+    ),
+    *(
+        Load(name, (f"storagereview-{name}-like", "--set", "ramp=500ms"))
+        for name in ("sql", "sql-90-10", "sql-80-20")
+    ),
+)
+
+
+def volumes(stage: Stage, layout: Layout) -> list[Path]:
+    """Build the layout and return a written file on each of its volumes."""
+    devices = [stage.single_server(DEVICE_MIB, **TIMES) for _ in range(DEVICES)]
+    files = []
+    for first in range(0, DEVICES, layout.group):
+        group = devices[first : first + layout.group]
+        # In place, as a controller writes: copy-on-write makes large sequential writes of random ones.
+        folder = stage.btrfs(*group, options="nodatacow,noatime", data=layout.profile)
+        file = folder / "data"
+        with file.open("wb") as out:
+            for _ in range(DATA_MIB * layout.group // DEVICES):
+                out.write(os.urandom(MIB))
+        files.append(file)
+    call("sync")
+    return files
+
+
+def measure(stage: Stage, load: Load, files: Sequence[Path], seconds: float, out: Path) -> dict[str, Any]:
+    """Measure one curve; return the curve of the study's document."""
+    targets = [word for file in files for word in ("--target", file, "--i-accept-data-loss", file)]
+    # Each point once: the picture shows how far the points scatter.
+    how = ("--points", PERCENTS, "--repeat", "1", "--runtime", f"{seconds:g}s", "--json")
+    said = stage.loadstone("curve", *load.words, *targets, *how, "--no-progress", "--no-report", "--out", out)
+    (curve,) = json.loads(said)["curves"]
+    return dict(curve)
+
+
+def main() -> int:
+    """Run the study; print the tables, and draw a picture of each load."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="a folder for studies and pictures")
+    parser.add_argument("--seconds", type=float, default=1.5, help="time of each point")
+    options = parser.parse_args()
+    if reason := missing():
+        print(f"cannot run here: {reason}", file=sys.stderr)
+        return 2
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for layout in LAYOUTS:
+        with Stage() as stage:
+            files = volumes(stage, layout)
+            for load in LOADS:
+                study = options.out / load.name / layout.name
+                found[load.name, layout.name] = measure(stage, load, files, options.seconds, study)
+                print(f"{layout.name}, {load.name}: {study}", file=sys.stderr, flush=True)
+    for load in LOADS:
+        studies = [options.out / load.name / layout.name for layout in LAYOUTS]
+        with Stage() as stage:
+            stage.loadstone("report", *studies, "--output", options.out / f"{load.name}.svg")
+    print("\n".join(tables(found)))
+    return 0
+
+
+def tables(found: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
+    """Return each maximum with its latency, and the maxima as shares of RAID0's, as Markdown."""
+    heading = ["", *(layout.name for layout in LAYOUTS)]
+    yield from _table(
+        heading, [[load.name, *(_maximum(found[load.name, one.name]) for one in LAYOUTS)] for load in LOADS]
+    )
+    yield ""
+    yield from _table(heading, [[load.name, *_shares(found, load)] for load in LOADS])
+
+
+def _maximum(curve: dict[str, Any]) -> str:
+    most = curve["maximum"]
+    large = most["bandwidth_bytes_per_s"]["value"] > 32768 * most["iops"]["value"]
+    rate = most["bandwidth_bytes_per_s"] if large else most["iops"]
+    said = units.with_error(
+        Estimate(rate["value"], rate["error"], count=0, unit=""), "binary" if large else "count"
+    )
+    return f"{said}, {units.duration(most['latency_mean_ns']['value'])}"
+
+
+def _shares(found: Mapping[tuple[str, str], dict[str, Any]], load: Load) -> list[str]:
+    rates = [found[load.name, one.name]["maximum"]["iops"]["value"] for one in LAYOUTS]
+    base = rates[[one.name for one in LAYOUTS].index("RAID0")]
+    return [units.digits(rate / base) for rate in rates]
+
+
+def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heading)} |"
+    yield f"|---{'|--:' * (len(heading) - 1)}|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
