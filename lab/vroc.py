@@ -130,20 +130,20 @@ def tables(found: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
     """Return each maximum with its latency, and the maxima as shares of RAID0's, as Markdown."""
     heading = ["", *(layout.name for layout in LAYOUTS)]
     yield from _table(
-        heading, [[load.name, *(_maximum(found[load.name, one.name]) for one in LAYOUTS)] for load in LOADS]
+        heading,
+        [[load.name, *(_maximum(load, found[load.name, one.name]) for one in LAYOUTS)] for load in LOADS],
     )
     yield ""
     yield from _table(heading, [[load.name, *_shares(found, load)] for load in LOADS])
 
 
-def _maximum(curve: dict[str, Any]) -> str:
+def _maximum(load: Load, curve: dict[str, Any]) -> str:
     most = curve["maximum"]
-    large = most["bandwidth_bytes_per_s"]["value"] > 32768 * most["iops"]["value"]
-    rate = most["bandwidth_bytes_per_s"] if large else most["iops"]
-    said = units.with_error(
-        Estimate(rate["value"], rate["error"], count=0, unit=""), "binary" if large else "count"
-    )
-    return f"{said}, {units.duration(most['latency_mean_ns']['value'])}"
+    rate, steps = most["iops"], "count"
+    if "64k" in load.name:
+        rate, steps = most["bandwidth_bytes_per_s"], "binary"
+    found = Estimate(rate["value"], rate["error"], count=0, unit="")
+    return f"{units.with_error(found, steps)}, {units.duration(most['latency_mean_ns']['value'])}"
 
 
 def _shares(found: Mapping[tuple[str, str], dict[str, Any]], load: Load) -> list[str]:
