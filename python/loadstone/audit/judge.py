@@ -66,19 +66,23 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
         return Audited(verdict=_verdict("the run", [], [nothing], ()), phases=())
     if len(phases) == 1:
         return Audited(verdict=phases[0].verdict, phases=phases)
-    worst = min(phases, key=lambda one: (WORST_FIRST.index(one.verdict.kind), -one.verdict.confidence))
+    kind = min((one.verdict.kind for one in phases), key=WORST_FIRST.index)
+    # What is wrong is told where it is surest, what is believed where that is least sure.
+    worst = min(
+        (one for one in phases if one.verdict.kind == kind),
+        key=lambda one: one.verdict.confidence * (1 if kind == "measures_storage" else -1),
+    )
     many = [one for one in phases if one.verdict.kind == worst.verdict.kind]
     causes = tuple(cause for one in phases for cause in one.verdict.causes)
     clear = set.intersection(*(set(one.verdict.checked) for one in phases))
     alike = len(many) == len(phases)
-    where = (
-        f"All {len(phases)} phases alike, the least sure" if alike else f"{len(many)} of {len(phases)} phases"
-    )
+    which = "the least sure" if kind == "measures_storage" else "the surest"
+    where = f"All {len(phases)} phases, {which}" if alike else f"{len(many)} of {len(phases)} phases"
     said = worst.verdict
     verdict = Verdict(
         kind=said.kind,
         limited_by=said.limited_by,
-        confidence=min(one.verdict.confidence for one in many),
+        confidence=said.confidence,
         sentences=f"{where}: {said.sentences}",
         causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
         missing=tuple(one for phase in phases for one in phase.verdict.missing),
