@@ -28,13 +28,13 @@ from loadstone.analysis.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-CORNERS = Path(__file__).resolve().parent.parent / "examples" / "vroc" / "four-corners.fio"
+JOB = Path(__file__).resolve().parent.parent / "examples" / "vroc" / "vroc.fio"
 DEVICES = 8
 DEVICE_MIB = 256
 DATA_MIB = 128
 """What all volumes of a layout hold together."""
 TIMES = {"read": "2ms", "write": "10ms"}
-PERCENTS = "30,70,90,105"
+PERCENTS = "50,85,105"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +54,14 @@ LAYOUTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What is asked of each layout: a name for its files, and the words that select it."""
-
-    name: str
-    words: tuple[str | Path, ...]
-
-
 LOADS = (
-    *(
-        Load(section, (CORNERS, "--section", section))
-        for section in ("read-4k-random", "write-4k-random", "read-64k-sequential", "write-64k-sequential")
-    ),
-    *(
-        Load(name, (f"storagereview-{name}-like", "--set", "ramp=500ms"))
-        for name in ("sql", "sql-90-10", "sql-80-20")
-    ),
+    "read-4k-random",
+    "write-4k-random",
+    "read-64k-sequential",
+    "write-64k-sequential",
+    "sql",
+    "sql-90-10",
+    "sql-80-20",
 )
 
 
@@ -91,12 +82,14 @@ def volumes(stage: Stage, layout: Layout) -> list[Path]:
     return files
 
 
-def measure(stage: Stage, load: Load, files: Sequence[Path], seconds: float, out: Path) -> dict[str, Any]:
+def measure(stage: Stage, load: str, files: Sequence[Path], seconds: float, out: Path) -> dict[str, Any]:
     """Measure one curve; return the curve of the study's document."""
     targets = [word for file in files for word in ("--target", file, "--i-accept-data-loss", file)]
     # Each point once: the picture shows how far the points scatter.
     how = ("--points", PERCENTS, "--repeat", "1", "--runtime", f"{seconds:g}s", "--json")
-    said = stage.loadstone("curve", *load.words, *targets, *how, "--no-progress", "--no-report", "--out", out)
+    said = stage.loadstone(
+        "curve", JOB, "--section", load, *targets, *how, "--no-progress", "--no-report", "--out", out
+    )
     (curve,) = json.loads(said)["curves"]
     return dict(curve)
 
@@ -115,13 +108,13 @@ def main() -> int:
         with Stage() as stage:
             files = volumes(stage, layout)
             for load in LOADS:
-                study = options.out / load.name / layout.name
-                found[load.name, layout.name] = measure(stage, load, files, options.seconds, study)
-                print(f"{layout.name}, {load.name}: {study}", file=sys.stderr, flush=True)
+                study = options.out / load / layout.name
+                found[load, layout.name] = measure(stage, load, files, options.seconds, study)
+                print(f"{layout.name}, {load}: {study}", file=sys.stderr, flush=True)
     for load in LOADS:
-        studies = [options.out / load.name / layout.name for layout in LAYOUTS]
+        studies = [options.out / load / layout.name for layout in LAYOUTS]
         with Stage() as stage:
-            stage.loadstone("report", *studies, "--output", options.out / f"{load.name}.svg")
+            stage.loadstone("report", *studies, "--output", options.out / f"{load}.svg")
     print("\n".join(tables(found)))
     return 0
 
@@ -131,23 +124,23 @@ def tables(found: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
     heading = ["", *(layout.name for layout in LAYOUTS)]
     yield from _table(
         heading,
-        [[load.name, *(_maximum(load, found[load.name, one.name]) for one in LAYOUTS)] for load in LOADS],
+        [[load, *(_maximum(load, found[load, one.name]) for one in LAYOUTS)] for load in LOADS],
     )
     yield ""
-    yield from _table(heading, [[load.name, *_shares(found, load)] for load in LOADS])
+    yield from _table(heading, [[load, *_shares(found, load)] for load in LOADS])
 
 
-def _maximum(load: Load, curve: dict[str, Any]) -> str:
+def _maximum(load: str, curve: dict[str, Any]) -> str:
     most = curve["maximum"]
     rate, steps = most["iops"], "count"
-    if "64k" in load.name:
+    if "64k" in load:
         rate, steps = most["bandwidth_bytes_per_s"], "binary"
     found = Estimate(rate["value"], rate["error"], count=0, unit="")
     return f"{units.with_error(found, steps)}, {units.duration(most['latency_mean_ns']['value'])}"
 
 
-def _shares(found: Mapping[tuple[str, str], dict[str, Any]], load: Load) -> list[str]:
-    rates = [found[load.name, one.name]["maximum"]["iops"]["value"] for one in LAYOUTS]
+def _shares(found: Mapping[tuple[str, str], dict[str, Any]], load: str) -> list[str]:
+    rates = [found[load, one.name]["maximum"]["iops"]["value"] for one in LAYOUTS]
     base = rates[[one.name for one in LAYOUTS].index("RAID0")]
     return [units.digits(rate / base) for rate in rates]
 
