@@ -15,14 +15,14 @@ import pytest
 import vl_convert
 from rich.console import Console
 
-from loadstone.analysis.curve import curves
+from loadstone.analysis.curve import curves, limit
 from loadstone.analysis.slo import read as read_slo
 from loadstone.analysis.study_document import document, schema
 from loadstone.bundle import study as on_disk
 from loadstone.cli.export import export
 from loadstone.cli.report import report
 from loadstone.errors import InputError
-from loadstone.report import study_charts, study_curve_charts, study_page, study_terminal
+from loadstone.report import study_charts, study_curve, study_curve_charts, study_page, study_terminal
 from loadstone.study.controller import Next
 from loadstone.study.curve import CurveController, CurveOptions
 from loadstone.study.repeat import RepeatController
@@ -94,6 +94,24 @@ def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: Whole) -> Non
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)
     made = json.loads((whole.path / "study.json").read_text())
     assert made["status"] == "complete"
+
+
+def test_a_limit_says_which_share_decided_it_and_where_nothing_did(tmp_path: Path) -> None:
+    """Where there are too few I/Os for the percentile itself, the share is all there is to see."""
+    text = said(curve(tmp_path / "s", slo="p99<300us"), width=160)
+    assert re.search(r"30 % .* limit kept \(0\.\d+ % beyond it\)", text)
+    assert re.search(r"100 % .* limit broken \(9\d\.\d % beyond it\)", text)
+    assert not re.search(r"closed loop .* limit", text)
+
+
+def test_a_limit_that_lower_loads_leave_open_is_not_broken_at_every_load(curved: Whole) -> None:
+    found = curves(curved.runs, read_slo("mean<200us"))[0]
+    loads = [dataclasses.replace(load, keeps=None if load.percent == 10 else False) for load in found.loads]
+    left = dataclasses.replace(found, loads=tuple(loads), limit=limit(loads, read_slo("mean<200us")))
+    last = study_curve.sentences(left)[-1]
+    assert "broken at every load" not in last
+    assert "1 lower load nothing can be said" in last
+    assert "limit undecided" in study_curve.cells(loads[0], left)
 
 
 def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: Whole) -> None:

@@ -34,12 +34,14 @@ class Load(Pooled):
     """A point of a curve: all runs at one rate together. `percent` None: the closed loop's maximum.
 
     `order`: of its first run among those of the curve. `keeps`: whether the limit holds here, None
-    where it is undecided or there is none.
+    where it is undecided or there is none. `beyond`: the share of I/Os that decided so, None where
+    a mean did, or the rate alone.
     """
 
     percent: float | None
     order: int
     keeps: bool | None = None
+    beyond: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,14 @@ def _load(percent: float | None, group: Sequence[tuple[int, Run]], slo: Slo | No
     found = pooled([whole for _, _, whole in measured])
     if found is None:
         return None
-    keeps = None
+    keeps = beyond = None
     if slo is not None and percent is not None:
-        # A rate that is not held is not a load the limit could hold at, however fast the rest was.
         values = [None if run.summary is None else slo.value(run.summary) for _, run, _ in measured]
-        keeps = False if found.held is False else decide(slo, values)
+        keeps = decide(slo, values)
+        if keeps and found.held is False:
+            # A rate that is not held is not a load the limit could hold at, however fast the rest was.
+            keeps = False
+        elif slo.percent is not None and keeps is not None:
+            beyond = sum(value.value for value in values if value is not None) / len(values)
     alike = {field.name: getattr(found, field.name) for field in fields(Pooled)}
-    return Load(**alike, percent=percent, order=measured[0][0], keeps=keeps)
+    return Load(**alike, percent=percent, order=measured[0][0], keeps=keeps, beyond=beyond)

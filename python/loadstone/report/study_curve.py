@@ -27,7 +27,7 @@ SPARE: Final = ("p99.9", "p50", "runs")
 def terminal(curve: Curve, console: Console) -> None:
     """Print a curve: its points, its knee and its limit."""
     loads = [*([curve.maximum] if curve.maximum else []), *curve.loads]
-    rows = [cells(load, large=curve.large_blocks) for load in loads]
+    rows = [cells(load, curve) for load in loads]
     if curve.name:
         console.print(Text(curve.name, "bold"))
     console.print(fitted(HEADINGS, rows, console.width, spare=SPARE), soft_wrap=True)
@@ -35,19 +35,28 @@ def terminal(curve: Curve, console: Console) -> None:
         console.print(Text(line))
 
 
-def cells(load: Load, *, large: bool) -> list[str]:
+def cells(load: Load, curve: Curve) -> list[str]:
     """Return the cells of `HEADINGS`; the load of large blocks is bandwidth."""
     said = ["rate not held"] if load.held is False else []
-    said += ["limit kept" if load.keeps else "limit broken"] if load.keeps is not None else []
+    if curve.limit is not None and load.percent is not None:
+        said.append(_kept(load))
     iops = f"{units.with_error(load.iops, 'count')} IOPS"
     return [
         "closed loop" if load.percent is None else f"{load.percent:.3g}{units.THIN}%",
-        units.with_error(load.bandwidth, "binary") if large else iops,
+        units.with_error(load.bandwidth, "binary") if curve.large_blocks else iops,
         units.with_error(load.mean_ns, "time"),
         *(units.duration(load.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
         str(load.runs),
         ", ".join(said),
     ]
+
+
+def _kept(load: Load) -> str:
+    """Say what becomes of the limit, and by which share of I/Os: the percentile itself may not be known."""
+    if load.keeps is None:
+        return "limit undecided"
+    share = "" if load.beyond is None else f" ({units.digits(100 * load.beyond)}{units.THIN}% beyond it)"
+    return f"limit {'kept' if load.keeps else 'broken'}{share}"
 
 
 def renamed(curve: Curve, label: str) -> Curve:
@@ -78,6 +87,11 @@ def _limit(limit: Limit) -> str:
     if limit.holds is None and limit.breaks is None:
         return f"{text}: no load decides it; longer runs would"
     if limit.holds is None:
+        if limit.undecided:
+            below = f"{limit.undecided} lower load{'s' if limit.undecided > 1 else ''}"
+            return (
+                f"{text}: broken at {_rate(limit.breaks)}; of {below} nothing can be said, longer runs would"
+            )
         return f"{text}: broken at every load that was measured, the lowest {_rate(limit.breaks)}"
     if limit.breaks is None:
         return f"{text}: kept up to the highest load that was measured, {_rate(limit.holds)}"

@@ -159,7 +159,7 @@ def _curves(found: Sequence[Curve], slo: Slo | None) -> list[Section]:
         made.append(Section("All curves", [], [], _some(*specs)))
     for curve in found:
         points = [*([curve.maximum] if curve.maximum else []), *curve.loads]
-        rows = [study_curve.cells(load, large=curve.large_blocks) for load in points]
+        rows = [study_curve.cells(load, curve) for load in points]
         specs = [
             study_curve_charts.latency_of_curves([curve], "mean", slo),
             study_curve_charts.percentiles_of_curve(curve, slo),
