@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.audit.case import Case, Declared, Measured
+from loadstone.audit.case import Case, Declared, Measured, Problem
 from loadstone.audit.judge import judge_case
 from loadstone.audit.rule import CannotTell, Clear, Finding, NotMine, Rule
 from loadstone.audit.rules import (
@@ -16,6 +16,7 @@ from loadstone.audit.rules import (
     foreign_load,
     generator_cpu,
     governor,
+    io_errors,
     network_loss,
     rate_not_reached,
     resized_on_path,
@@ -259,6 +260,24 @@ def test_other_sizes_are_another_load() -> None:
     split = job(read_block_bytes={4096: 0.5, 8192: 0.5})
     assert workload_drift.RULE.judge(run(jobs=(split,), block=6144)) == Clear()
     assert isinstance(workload_drift.RULE.judge(run(jobs=())), CannotTell)
+
+
+@pytest.mark.parametrize(
+    ("problem", "errors", "done", "says"),
+    [
+        (Problem("fatal", "cannot open", 1), 0, 0, "The run failed before its first I/O"),
+        (Problem("engine", "fell silent", 1), 0, 900, "The load generator did not run as it should"),
+        (Problem("io_error", "EIO", 1), 1, 900, "1 I/O did not succeed"),
+        (Problem("io_error", "EIO", 1), 7, 0, "7 I/Os did not succeed"),
+    ],
+)
+def test_a_run_that_never_began_is_not_told_as_a_failed_io(
+    problem: Problem, errors: int, done: int, says: str
+) -> None:
+    case = replace(run(), problems=(problem,), total=Measured(operations=done, errors=errors))
+    found = one(io_errors.RULE, case)
+    assert found.effect == "not_valid"
+    assert found.text.startswith(says)
 
 
 # network_loss

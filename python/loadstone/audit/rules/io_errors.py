@@ -13,7 +13,9 @@ from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
-KINDS: Final = {"io_error", "short", "hung", "damage", "fatal", "engine"}
+BROKEN_OFF: Final = {"fatal", "engine"}
+"""Failures of the run and not of an I/O."""
+KINDS: Final = {"io_error", "short", "hung", "damage", *BROKEN_OFF}
 
 
 def _judge(case: Case) -> Answer:
@@ -29,20 +31,30 @@ def _judge(case: Case) -> Answer:
     evidence: dict[str, float | int | str] = {"failed_ios": failed or 0, "completed_ios": done}
     if worst is not None:
         evidence |= {"first_problem": worst.message, "told": sum(one.count for one in told)}
-    what = "data came back wrong" if damaged else _failed(failed or sum(one.count for one in told))
+    lost = failed or sum(one.count for one in told if one.kind not in BROKEN_OFF)
+    advice = "find out why the target failed (kernel log, cabling, free space) and measure again"
+    if not done and not lost:
+        advice = "mend what the first problem says, and run it again"
     return (
         Finding(
             effect="not_valid",
             confidence=0.98,
-            text=f"{what[0].upper()}{what[1:]}, so the rate is not that of the storage at work.",
+            text=_said(damaged=bool(damaged), lost=lost, done=done),
             evidence=evidence,
-            advice="find out why the target failed (kernel log, cabling, free space) and measure again",
+            advice=advice,
         ),
     )
 
 
-def _failed(count: int) -> str:
-    return f"{count} I/O{'s' if count != 1 else ''} did not succeed"
+def _said(*, damaged: bool, lost: int, done: int) -> str:
+    if damaged:
+        return "Data came back wrong, so the rate is not that of the storage at work."
+    if lost:
+        ios = "1 I/O" if lost == 1 else f"{lost} I/Os"
+        return f"{ios} did not succeed, so the rate is not that of the storage at work."
+    if done:
+        return "The load generator did not run as it should, so the rate may not be that of the storage."
+    return "The run failed before its first I/O, so nothing was measured."
 
 
 RULE: Final = Rule(
