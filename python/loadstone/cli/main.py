@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line (without the program's name) and return the exit code."""
+    _have_descriptors()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         return _dispatch(words)
@@ -32,6 +33,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exitcodes.FAILED
     except KeyboardInterrupt:
         return exitcodes.INTERRUPTED
+
+
+def _have_descriptors() -> None:
+    """Open /dev/null where we were started without standard input, output or error (`>&-`).
+
+    The next file that is opened would take its number, and what is printed would go there.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def show(error: LoadstoneError) -> None:
