@@ -209,3 +209,10 @@ def test_a_bundle_of_the_first_format_opens_with_what_its_plan_did_not_say(tmp_p
     assert stream.pace.read is not None
     assert (stream.pace.read.profile, stream.pace.read.phase, stream.pace.write) == ((), 0.0, None)
     assert (stream.verify, stream.flow, stream.serialize_overlap) == (None, None, False)
+
+
+def test_a_file_in_place_of_a_bundle_is_named_as_one(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[j]\n")
+    with pytest.raises(BundleError, match=r"job\.fio: not a bundle: it is a file"):
+        Bundle.open(job)

@@ -46,6 +46,11 @@ class Bundle:
                 f"{path}: not a bundle: {what}",
                 hint="name the directory `loadstone run` printed after 'bundle:'",
             ) from None
+        except NotADirectoryError:
+            raise BundleError(
+                f"{path}: not a bundle: it is a file",
+                hint="name the directory `loadstone run` printed after 'bundle:'",
+            ) from None
         except (OSError, ValueError) as error:
             raise BundleError(f"{path / layout.MANIFEST}: cannot be read: {error}") from error
         if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):

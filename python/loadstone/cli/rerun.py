@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from loadstone.bundle.read import Bundle
-from loadstone.cli import finish
+from loadstone.cli import finish, study
 from loadstone.cli.arguments import Flag, Repeat
 from loadstone.cli.consent import consent
 from loadstone.cli.run import default_directory
@@ -55,6 +55,7 @@ def rerun(
     require_valid
         End with exit code 98 when the verdict is 'not valid' or 'cannot tell'.
     """
+    study.refuse(bundle, "rerun")
     old = Bundle.open(bundle)
     sheet = old.environment.get("spec")
     asked = Asked(
