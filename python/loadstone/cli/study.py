@@ -133,7 +133,8 @@ class _Shown:
         """Say what a run measured and how long the rest will take."""
         from loadstone.report.study_terminal import in_short
 
-        left = "" if not left_s else f"; about {units.whole_seconds(left_s)} left"
+        goes_on = done.run.point.status != "interrupted"
+        left = f"; about {units.whole_seconds(left_s)} left" if left_s and goes_on else ""
         talk.say(f"{_of(number, expected)} {in_short(done.run)}{left}")
 
 
@@ -147,6 +148,6 @@ def refuse(path: Path, verb: str) -> None:
         return
     bundles = [point.bundle for point in on_disk.read(path).points if point.bundle is not None]
     raise InputError(
-        f"{path} is a study of {len(bundles)} runs; {verb} takes one run",
+        f"{path} is a study of {len(bundles)} run{'s' if len(bundles) != 1 else ''}; {verb} takes one run",
         hint=f"name one of them, as {path / bundles[0]}" if bundles else None,
     )
