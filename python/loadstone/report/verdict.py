@@ -102,14 +102,15 @@ def terminal(audited: Audited, console: Console) -> None:
 def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
     """Return what the page's template shows; `draw` makes an SVG of a chart."""
     verdict, several = audited.verdict, len(audited.phases) > 1
+    causes = [_cause(cause, draw, several=several) for cause in verdict.causes]
     return {
         "kind": verdict.kind,
         "headline": headline(verdict),
         "confidence": confidence(verdict.confidence),
         "sentences": verdict.sentences,
         "advice": verdict.advice,
-        "causes": [_cause(cause, draw, several=several) for cause in verdict.causes if cause.effect != "note"],
-        "notes": [_cause(cause, draw, several=several) for cause in verdict.causes if cause.effect == "note"],
+        "causes": [drawn for drawn in causes if drawn["effect"] != "note"],
+        "notes": [drawn for drawn in causes if drawn["effect"] == "note"],
         "missing": list(dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)),
         "checked": verdict.checked,
         "phases": [
