@@ -146,6 +146,17 @@ def test_a_run_that_ended_in_order_is_verified_later(tmp_path: Path) -> None:
     assert [(one["kind"], one["offset"]) for one in damage] == [("zeroed_block", 9 * BLOCK)]
 
 
+def test_a_read_back_says_what_was_checked_and_judges_no_rate(tmp_path: Path) -> None:
+    """It is over in milliseconds, and 'not valid: too few I/Os' says nothing of the data."""
+    begin(tmp_path, "").communicate(timeout=60)
+    command = [sys.executable, "-m", "loadstone", "verify", "bundle", "--out", "after"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=60, check=True)
+    assert f"verified: {BLOCKS:,} blocks checked, none damaged\n" in done.stdout
+    assert "Verdict" not in done.stdout
+    page = (tmp_path / "after" / "report.html").read_text()
+    assert f"{BLOCKS:,} blocks checked, none damaged" in page
+
+
 def test_a_journal_of_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(f"[r]\nfilename=data\nrw=randwrite\nbs=4k\nsize={BLOCK * BLOCKS}\n")
     process = loadstone(tmp_path, "run", "job.fio", "--journal")

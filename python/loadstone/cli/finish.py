@@ -49,8 +49,19 @@ class Result:
         return self.made.document(self.audited)
 
 
-def tell(outcome: Outcome, result: Result, *, json: bool, report: bool, require_valid: bool = False) -> int:
-    """Print the result and what went wrong, write the report; return the exit code."""
+def tell(
+    outcome: Outcome,
+    result: Result,
+    *,
+    json: bool,
+    report: bool,
+    require_valid: bool = False,
+    judged: bool = True,
+) -> int:
+    """Print the result and what went wrong, write the report; return the exit code.
+
+    Without `judged` nothing is said of what the rate is worth: the run was not done for it.
+    """
     if outcome.status == "partial":
         talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
         return outcome.exit_code
@@ -66,7 +77,8 @@ def tell(outcome: Outcome, result: Result, *, json: bool, report: bool, require_
         width = None if sys.stdout.isatty() else PIPE_WIDTH
         console = Console(highlight=False, width=width)
         terminal.summary(result.made, console)
-        verdict.terminal(result.audited, console)
+        if judged:
+            verdict.terminal(result.audited, console)
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)
@@ -74,7 +86,7 @@ def tell(outcome: Outcome, result: Result, *, json: bool, report: bool, require_
     if report:
         from loadstone.report import page
 
-        page.write(result.made, outcome.bundle_path / REPORT, result.audited)
+        page.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)
         talk.say(f"report: {outcome.bundle_path / REPORT}")
     return validity(outcome.exit_code, result.audited) if require_valid else outcome.exit_code
 

@@ -72,4 +72,4 @@ def verify(
         progress=finish.live(wanted=progress),
         result=result.document,
     )
-    return finish.tell(outcome, result, json=json, report=report)
+    return finish.tell(outcome, result, json=json, report=report, judged=False)

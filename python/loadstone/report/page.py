@@ -15,9 +15,10 @@ import jinja2
 import vl_convert
 
 from loadstone import __version__, units
+from loadstone.analysis.verified import verified
 from loadstone.errors import InputError
 from loadstone.report import charts, data_sheet, path_diagram, verdict
-from loadstone.report.said import cost, monitors, per_second
+from loadstone.report.said import cost, monitors, of_verified, per_second
 from loadstone.report.terminal import cells
 
 if TYPE_CHECKING:
@@ -190,6 +191,9 @@ def _facts(made: Summary) -> list[tuple[str, str]]:
     known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
     if any(known):
         facts.append(("Host", " · ".join(str(part) for part in known if part)))
+    read_back = verified(made.bundle)
+    if read_back is not None:
+        facts.append(("Verified", of_verified(read_back)))
     used = made.cpu_of(made.total)
     if used is not None and used[0].ios:
         user, system = used[0].user_ns_per_io, used[0].system_ns_per_io

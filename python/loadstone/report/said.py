@@ -1,4 +1,4 @@
-"""What a summary says in a line about rates that were asked for and about the tool's own cost.
+"""What a summary says in a line: of rates that were asked for, of what was verified, of the tool's own cost.
 
 Knows words. Every number comes from the analysis.
 """
@@ -13,6 +13,7 @@ from loadstone.analysis.tool import NEAR
 if TYPE_CHECKING:
     from loadstone.analysis.pacing import Pacing
     from loadstone.analysis.tool import Tool
+    from loadstone.analysis.verified import Verified
 
 DEAREST: Final = 4
 """So many monitors are named."""
@@ -24,6 +25,14 @@ def rate(row: Pacing) -> str:
     held = "rate held" if row.held else "RATE NOT HELD"
     late = late_starts(row)
     return f"{held}: {row.job} {row.op}: {achieved} of {asked} asked for{f'; {late}' if late else ''}"
+
+
+def of_verified(found: Verified) -> str:
+    """Say how many blocks were read back and how many of them were wrong: exactly, a block is a block."""
+    whole = found.checked + found.damaged
+    wrong = f"{found.damaged:,}" if found.damaged else "none"
+    unsure = f"; of {found.unverified:,} more nothing could be said" if found.unverified else ""
+    return f"{whole:,} block{'s' if whole != 1 else ''} checked, {wrong} damaged{unsure}"
 
 
 def per_second(value: float, row: Pacing) -> str:

@@ -11,8 +11,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from loadstone import units
+from loadstone.analysis.verified import verified
 from loadstone.report import data_sheet
-from loadstone.report.said import cost, rate
+from loadstone.report.said import cost, of_verified, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +134,8 @@ def cells(stats: Stats, *, errors: bool = True) -> list[str]:
 
 
 def _facts(made: Summary) -> list[str]:
-    lines: list[str] = []
+    read_back = verified(made.bundle)
+    lines = [] if read_back is None else [f"verified: {of_verified(read_back)}"]
     used = made.cpu_of(made.total)
     if used is not None and used[0].ios:
         cpu = used[0]
