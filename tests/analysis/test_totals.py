@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 
 from loadstone.analysis.measurement import Measurement
@@ -167,3 +168,16 @@ def test_series_mark_the_ramp_and_keep_stages_apart(tmp_path: Path) -> None:
     ]
     fine = series(measure(runs.make(tmp_path / "c", *jobs, seconds=1.5)), "job")
     assert fine["ramp"].to_list() == [True, False, False, False, False, False]
+
+
+def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "b", Job(ops_hz={"read": 2000}, clones=2), seconds=5)
+    samples = run.path / "samples.parquet"
+    rows = pl.read_parquet(samples)
+    reach = 2 * run.plan.interval_ns
+    late = pl.when(pl.col("start_ns") >= reach).then(pl.col("start_ns") - reach).otherwise(0)
+    rows.with_columns(late.cast(pl.UInt64).alias("start_ns")).write_parquet(samples)
+    (job,) = totals(measure(run), "job")
+    assert job.data is not None
+    assert job.data.iops is not None
+    assert job.data.iops.value == pytest.approx(job.data.operations / 5)

@@ -111,7 +111,17 @@ def _per_interval(rows: pl.DataFrame, *, op: bool = True) -> pl.DataFrame:
         sums += [f"{latency}_sum_ns", f"{latency}_samples"]
     keys = ["key", "op", "interval"] if op else ["key", "interval"]
     kept = [pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("stage").min(), pl.col(sums).sum()]
-    return rows.group_by(keys).agg(kept).sort(keys)
+    return rows.group_by(keys).agg(kept).sort(keys).with_columns(_own_start(keys[:-1]))
+
+
+def _own_start(keys: list[str]) -> pl.Expr:
+    """Return where an interval begins that no interval before it has counted.
+
+    A row of a worker that a slow system call kept from its cut reaches back over cuts that other
+    workers have made, and no second may count twice.
+    """
+    before = pl.col("end_ns").cum_max().shift(1).over(keys)
+    return pl.min_horizontal(pl.max_horizontal("start_ns", before), "end_ns").alias("start_ns")
 
 
 _Extremes = dict[str, tuple[float, int | None, int]]
