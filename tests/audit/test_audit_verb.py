@@ -102,6 +102,17 @@ def test_markdown_has_a_row_for_each_result(capsys: pytest.CaptureFixture[str]) 
     assert all(row.count(" | ") == 4 for row in rows)
 
 
+def test_reading_back_what_was_written_is_no_drift(tmp_path: Path) -> None:
+    """The stream that verifies reads where the one before wrote: no share of reads was asked for."""
+    made = make(tmp_path / "run", Job("a", ops_hz={"read": 900.0, "write": 900.0}, clones=2))
+    document = json.loads((made.path / "plan.json").read_text())
+    for stream, reads in zip(document["streams"], (0, 100), strict=True):
+        stream["pattern"] |= {"read_percent": reads, "write_percent": 100 - reads}
+    (made.path / "plan.json").write_text(json.dumps(document))
+    result = Result().document(Bundle.open(made.path))
+    assert "workload_drift" not in {cause["rule"] for cause in result["verdict"]["causes"]}
+
+
 def test_a_bundle_has_the_verdict_its_run_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = make(tmp_path / "run", Job("a"), Job("b", stage=1, errors=3))
     result = Result().document(Bundle.open(made.path))

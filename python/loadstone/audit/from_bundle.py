@@ -168,6 +168,8 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
     first = streams[0]
     pattern, backend = first.pattern, plan.workers[first.worker].backend
     moving = pattern.read_percent + pattern.write_percent
+    # A job that reads back what it wrote does so in a stream of its own, of another mix.
+    alike = len({(one.pattern.read_percent, one.pattern.write_percent) for one in streams}) == 1
     used = [plan.targets[use.target] for stream in streams for use in stream.files]
     ranges = tuple(
         tuple(
@@ -180,7 +182,7 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         job=line.name,
         clones=len(streams),
         iodepth=first.iodepth if len({stream.iodepth for stream in streams}) == 1 else None,
-        read_percent=100 * pattern.read_percent / moving if moving else None,
+        read_percent=100 * pattern.read_percent / moving if moving and alike else None,
         random_percent=_random_percent(first),
         block_bytes=_mixed(first),
         read_block_bytes=_sizes(pattern.read.sizes) if pattern.read_percent else {},

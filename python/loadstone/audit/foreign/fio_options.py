@@ -90,6 +90,13 @@ def _fields(options: Mapping[str, str]) -> dict[str, Any]:
 def _read_percent(kind: str, fields: Mapping[str, Any]) -> float | None:
     if "trim" in kind:
         return None
+    if (
+        fields.get("verify", "none") != "none"
+        and not kind.endswith("read")
+        and fields.get("do_verify") is not False
+    ):
+        # What was written is read back, and fio counts both: the mix is not the one of `rw`.
+        return None
     if kind in ("rw", "readwrite", "randrw"):
         return float(fields.get("rwmix_read_percent", DEFAULT_MIX_PERCENT))
     return 0.0 if kind.endswith("write") else 100.0
