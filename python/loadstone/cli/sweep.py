@@ -43,7 +43,7 @@ def sweep(
     bs: str | None = None,
     read: str | None = None,
     numjobs: str | None = None,
-    gain: str = GAIN,
+    gain: str | None = None,
     repeat: int | None = None,
     out: Path | None = None,
     i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
@@ -70,7 +70,7 @@ def sweep(
     numjobs
         Clones of each job, as 1..16.
     gain
-        The depth beyond which throughput gains less than this per doubling is recommended.
+        The depth beyond which throughput gains less than this per doubling is recommended [default: 10%].
     repeat
         Passes over all combinations [default: 1].
     out
@@ -89,7 +89,13 @@ def sweep(
     # The last is drawn to the right and runs fastest: the one along which an operating point is sought.
     given: dict[Name, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
     axes = _axes(given)
-    gain_share = _gain(gain)
+    if gain is not None and iodepth is None and numjobs is None:
+        raise InputError(
+            "has no effect without --iodepth or --numjobs",
+            where=Where(COMMAND_LINE, option="--gain"),
+            hint="it is for the depth that is recommended; leave it out",
+        )
+    gain_share = _gain(gain or GAIN)
     runlist.refuse(load, ("interval", "warmup"), "a sweep")
     asked_for = workload(job, load)
     parts = stages(asked_for)
@@ -120,7 +126,7 @@ def sweep(
             "argv": sys.argv,
             "cwd": str(Path.cwd()),
             "front_end": "sweep",
-            "options": {"job": job, **asdict(load), **given, "gain": gain, "repeat": repeat},
+            "options": {"job": job, **asdict(load), **given, "gain": gain or GAIN, "repeat": repeat},
         },
         inputs=dict(asked_for.sources),
         settings=settings,
