@@ -22,7 +22,7 @@ def plan(job: str, /, *, load: Load = Load(), json: Annotated[bool, Flag] = Fals
     Parameters
     ----------
     job
-        A job file of fio or vdbench, `-` for one on standard input, or a name from `loadstone workloads`.
+        A job file of fio, vdbench or Iometer, `-` for standard input, or a name from `loadstone workloads`.
     json
         Print the runs of a parameter file as JSON; what is a single run always is.
     """

@@ -42,7 +42,7 @@ def run(
     Parameters
     ----------
     job
-        A job file of fio or vdbench, `-` for one on standard input, or a name from `loadstone workloads`.
+        A job file of fio, vdbench or Iometer, `-` for standard input, or a name from `loadstone workloads`.
     out
         Directory of the bundle; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
     i_accept_data_loss
