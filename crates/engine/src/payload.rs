@@ -346,7 +346,17 @@ mod tests {
 
     /// The contents of successive writes through `slots` buffers.
     fn writes(payload: &Payload, slots: usize, count: usize, len: usize) -> Vec<Vec<u8>> {
-        let mut filler = Filler::new(payload, 7);
+        writes_of(payload, 7, slots, count, len)
+    }
+
+    fn writes_of(
+        payload: &Payload,
+        seed: u64,
+        slots: usize,
+        count: usize,
+        len: usize,
+    ) -> Vec<Vec<u8>> {
+        let mut filler = Filler::new(payload, seed);
         let mut buffers = vec![vec![0xee; len]; slots];
         for buffer in &mut buffers {
             filler.prime(buffer);
@@ -569,7 +579,7 @@ mod tests {
             };
             let count = 4000;
             // Streams of different seeds repeat from one set.
-            let all: Vec<_> = (1..=2).flat_map(|seed| writes(&payload, seed, count, 64)).collect();
+            let all: Vec<_> = (1..=2).flat_map(|seed| writes_of(&payload, seed, 5, count, 64)).collect();
             let mut times = HashMap::new();
             all.iter().for_each(|block| *times.entry(block).or_insert(0) += 1);
             let repeated = times.values().filter(|&&times| times > 1).count() as u64;
