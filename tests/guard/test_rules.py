@@ -163,10 +163,16 @@ def test_claim_keeps_what_exists(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_bytes() == b"precious" * 1000
 
 
-def test_claim_says_which_directory_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no/such") as caught:
-        guard.claim(plan(target(str(tmp_path / "no" / "such"), create=True)))
-    assert caught.value.hint == "create the directory first"
+def test_claim_makes_missing_directories_for_nobody_else(tmp_path: Path) -> None:
+    guard.claim(plan(target(str(tmp_path / "not" / "there" / "x"), create=True)))
+    assert (tmp_path / "not" / "there" / "x").is_file()
+    assert (tmp_path / "not").stat().st_mode & 0o777 == 0o700
+
+
+def test_claim_says_where_a_directory_cannot_be_made(tmp_path: Path) -> None:
+    full(tmp_path / "file")
+    with pytest.raises(RunError, match="file/x cannot be created: Not a directory"):
+        guard.claim(plan(target(str(tmp_path / "file" / "x"), create=True)))
 
 
 def test_a_directory_is_no_target(tmp_path: Path) -> None:
