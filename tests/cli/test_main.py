@@ -8,12 +8,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_without_standard_output_nothing_is_printed_into_a_file_of_ours(tmp_path: Path) -> None:
@@ -46,3 +46,19 @@ def test_a_gain_without_depths_to_recommend_is_refused(
     job.write_text("[j]\nrw=read\nsize=1m\nfilename=/dev/zero\n")
     assert main(["sweep", str(job), "--bs", "4k,8k", "--gain", "5%"]) == 2
     assert "--gain: has no effect without --iodepth or --numjobs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [["run"], ["sweep", "--bs", "4k,8k"], ["run", "--repeat", "2"]])
+def test_consent_to_lose_what_is_no_target_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    job, target = tmp_path / "job.fio", tmp_path / "data"
+    job.write_text(f"[j]\nrw=write\nsize=1m\nfilename={target}\n")
+    out = tmp_path / "out"
+    words = [verb[0], str(job), *verb[1:], "--out", str(out), "--i-accept-data-loss", f"{target}s"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"--i-accept-data-loss: '{target}s' is no target of this run" in said
+    assert f"did you mean '{target}'?" in said
+    assert not out.exists()
+    assert not target.exists()

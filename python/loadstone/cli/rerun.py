@@ -16,6 +16,7 @@ from loadstone.cli.arguments import Flag, Repeat
 from loadstone.cli.consent import consent
 from loadstone.cli.run import default_directory
 from loadstone.path.spec import Spec
+from loadstone.plan.guard import check_consent
 from loadstone.session import Asked, run_plan
 
 if TYPE_CHECKING:
@@ -71,13 +72,15 @@ def rerun(
         notes=list(old.notes),
         spec=None if sheet is None else Spec.model_validate(sheet),
     )
+    agreed = consent(i_accept_data_loss)
+    check_consent(agreed, [old.plan])
     result = finish.Result()
     outcome = run_plan(
         forget_identities(old.plan),
         asked=asked,
         out_dir=out or default_directory("rerun"),
         progress=finish.live(wanted=progress),
-        consent=consent(i_accept_data_loss),
+        consent=agreed,
         result=result.document,
         calibration=calibration,
     )

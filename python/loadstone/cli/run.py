@@ -18,6 +18,7 @@ from loadstone.cli.consent import consent
 from loadstone.cli.load import resolution, workload
 from loadstone.cli.manner import Manner
 from loadstone.path.spec import read as read_spec
+from loadstone.plan.guard import check_consent
 from loadstone.session import Asked, run_plan
 
 
@@ -112,6 +113,8 @@ def run(
         notes=[note.model_dump(mode="json") for note in resolved.notes],
         spec=sheet,
     )
+    agreed = consent(i_accept_data_loss)
+    check_consent(agreed, [resolved.plan])
     out_dir = out or default_directory(asked_for.name)
     BundleWriter.check(out_dir)
     commands.before(asked_for)
@@ -121,7 +124,7 @@ def run(
         asked=asked,
         out_dir=out_dir,
         progress=finish.live(wanted=progress),
-        consent=consent(i_accept_data_loss),
+        consent=agreed,
         result=result.document,
         calibration=calibration,
     )

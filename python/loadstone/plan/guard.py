@@ -8,6 +8,7 @@ Loadstone or holds test data only needs nothing. Knows no command line: consent 
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import stat
@@ -15,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import RefusedError, RunError, Where
+from loadstone.errors import InputError, RefusedError, RunError, Where
 from loadstone.plan import in_use, marker, signatures
 from loadstone.plan.content import content
 from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
@@ -83,6 +84,19 @@ def examine(target: Target, host: Snapshot) -> Finding:
     if stat.S_ISREG(status.st_mode):
         return _examine_file(target, path, status, host)
     return Finding(target.path, in_use=["it is neither a file nor a device"])
+
+
+def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
+    """Raise `InputError` for consent to lose what no Plan works on: it would have no effect."""
+    known = {os.path.realpath(target.path): target.path for plan in plans for target in plan.targets}
+    for path in sorted(consent.paths):
+        if os.path.realpath(path) not in known:
+            near = difflib.get_close_matches(path, known.values(), n=1)
+            raise InputError(
+                f"{path!r} is no target of this run",
+                where=Where("command line", option="--i-accept-data-loss"),
+                hint=f"did you mean {near[0]!r}?" if near else "leave it out",
+            )
 
 
 def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:

@@ -164,6 +164,7 @@ def _check(
     looked_at: set[frozenset[str]] = set()
     prepared = False
     names: set[str] = set()
+    plans: list[Plan] = []
     for wanted in known:
         if wanted.name in names:
             raise InputError(f"two runs of the study are called {wanted.name!r}")
@@ -180,10 +181,13 @@ def _check(
             ) from error
         prepared = prepared or wanted.role == "prepare"
         clock.planned(wanted, resolved.duration_ns)
+        plans.append(resolved.plan)
         paths = frozenset(resolved.plan.targets[index].path for index in guard.written(resolved.plan))
         if paths not in looked_at:
             looked_at.add(paths)
             guard.secure(resolved.plan, consent)
+    if len(plans) == len(known):
+        guard.check_consent(consent, plans)
 
 
 class _Runner:
