@@ -7,6 +7,7 @@ fast, and that an error ends as a message, a hint and a code, never as a traceba
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _have_descriptors()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(words)
+        return _kept(_dispatch(words))
     except LoadstoneError as error:
         show(error)
         return error.exit_code
@@ -33,6 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exitcodes.FAILED
     except KeyboardInterrupt:
         return exitcodes.INTERRUPTED
+
+
+def _kept(code: int) -> int:
+    """Keep the code of an interrupted run from who insists once more while the interpreter closes."""
+    if code == exitcodes.INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return code
 
 
 def _have_descriptors() -> None:
