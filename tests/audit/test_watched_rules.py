@@ -225,6 +225,21 @@ def test_a_journal_is_not_another_load() -> None:
     assert foreign_load.RULE.judge(run(op="write", targets=(copying,), device_bytes=2.0)) == Clear()
 
 
+def test_what_parity_needs_is_not_another_load() -> None:
+    btrfs = DataPath(
+        target="/m/f",
+        layers=(
+            Layer(name="btrfs raid5", kind="btrfs", facts={"data_profile": "raid5"}, counters="block.loop0"),
+        ),
+    )
+    md = DataPath(target="/dev/md0", layers=(Layer(name="md0", kind="md", facts={"level": "raid6"}),))
+    for path in (btrfs, md):
+        writes = run(op="write", targets=(disk(path_layers=path),), device_bytes=3.0, device_ios=3.0)
+        assert isinstance(foreign_load.RULE.judge(writes), CannotTell)
+        reads = run(10_000.0, targets=(disk(path_layers=path),), device_bytes=3.0, device_ios=3.0)
+        assert one(foreign_load.RULE, reads).confidence == 0.95
+
+
 def test_buffered_and_unwatched_loads_cannot_be_told_apart() -> None:
     assert isinstance(foreign_load.RULE.judge(run(jobs=(job(direct=False),), device_bytes=3.0)), CannotTell)
     assert isinstance(foreign_load.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)

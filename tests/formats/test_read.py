@@ -356,3 +356,9 @@ def test_fios_reading_of_a_range_with_shares_stops_at_the_slash() -> None:
     assert found.jobs[0].bsrange[0] == SizeRange(min_bytes=512, max_bytes=1024)
     assert {note.kind for note in found.notes} == {"trap"}
     assert "512/25" in error(text).message
+
+
+@pytest.mark.parametrize(("word", "means"), [("verify", "none"), ("io", "io"), ("1", "all")])
+def test_continue_on_error_takes_fios_words(word: str, means: str) -> None:
+    found = read(f"[a]\nfilename=/tmp/x\nrw=write\nsize=1m\ncontinue_on_error={word}\n")
+    assert found.jobs[0].continue_on_error == means

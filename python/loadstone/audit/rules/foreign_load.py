@@ -23,6 +23,7 @@ LEAST_BYTES_PER_S: Final = 256 * 1024
 LEAST_IOS_PER_S: Final = 20.0
 COPYING: Final = ("btrfs", "zfs", "bcachefs", "f2fs")
 """File systems that write more than they are given, by design."""
+PARITY: Final = ("raid4", "raid5", "raid6")
 
 
 def _judge(case: Case) -> Answer:
@@ -34,8 +35,21 @@ def _judge(case: Case) -> Answer:
     traffic = case.traffic
     if traffic is None:
         return CannotTell(f"what else {ask.where(case)} and what carries it had to do")
+    hidden = _hidden(case, traffic)
+    return CannotTell(hidden) if hidden is not None else _excess(case, traffic)
+
+
+def _hidden(case: Case, traffic: Traffic) -> str | None:
+    """Return what keeps the job's I/Os from being told from others at the device."""
     if ask.buffered(case):
-        return CannotTell("which I/Os of the device are the job's: the page cache makes its own")
+        return "which I/Os of the device are the job's: the page cache makes its own"
+    parity = _parity(case)
+    if parity is not None and traffic.asked["write"].ios:
+        return f"which I/Os of the devices are for the parity of {parity}: it reads to write"
+    return None
+
+
+def _excess(case: Case, traffic: Traffic) -> Answer:
     own = _own_work(case, traffic)
     asked, moved = _bytes(traffic, own=own), _bytes(traffic, own=own, moved=True)
     excess_bytes, excess_ios = moved[0] - asked[0], moved[1] - asked[1]
@@ -86,6 +100,16 @@ def _own_work(case: Case, traffic: Traffic) -> bool:
     # A durable write to a file is a write to its journal, too.
     journal = _on_files(case) and any(job.synchronous or job.end_fsync for job in case.jobs)
     return copies or journal or any(target.file_system in COPYING for target in case.targets)
+
+
+def _parity(case: Case) -> str | None:
+    """Return a layer that keeps parity: a write smaller than its stripe reads before it writes."""
+    for target in case.targets:
+        for layer in target.path_layers.layers if target.path_layers else ():
+            told = f"{layer.facts.get('data_profile', '')} {layer.facts.get('level', '')}"
+            if any(level in told for level in PARITY):
+                return layer.name
+    return None
 
 
 def _on_files(case: Case) -> bool:

@@ -219,6 +219,8 @@ _CONTINUE = {
     "read": "read",
     "write": "write",
     "io": "io",
+    # Damage ends no job but with verify_fatal, so this asks for what is done anyway.
+    "verify": "none",
     "all": "all",
     "1": "all",
 }
