@@ -181,3 +181,6 @@ def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path)
     assert job.data is not None
     assert job.data.iops is not None
     assert job.data.iops.value == pytest.approx(job.data.operations / 5)
+    windows = series(measure(run), "job")
+    assert windows["seconds"].sum() == pytest.approx(5.0)
+    assert windows["iops"].mean() == pytest.approx(job.data.operations / 5)

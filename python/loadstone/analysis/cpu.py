@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.estimate import ratio
+from loadstone.analysis.totals import own_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +83,7 @@ def per_interval(measurement: Measurement, line: Line) -> tuple[Estimate | None,
         pl.col("end_ns").max(),
         (pl.col("ops") + pl.col("errors")).sum().alias("ios"),
     )
-    sums = sums.sort("stage", "interval")
+    sums = sums.sort("stage", "interval").with_columns(own_start(["stage"]))
     starts, ends, done = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns", "ios"))
     strata = sums["stage"].to_numpy().astype(np.int64)
     used = [np.interp(ends, times, one) - np.interp(starts, times, one) for one in (user, system)]

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.histogram import Histogram
-from loadstone.analysis.totals import PERCENTILES
+from loadstone.analysis.totals import PERCENTILES, own_start
 from loadstone.bundle.layout import OPS
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
             pl.col(f"{latency}_max_ns").filter(done).max().cast(pl.Int64).alias("max_ns"),
         )
         .sort("key", "op", "stage", "window")
+        .with_columns(own_start(["key", "op", "stage"]))
     )
 
 

@@ -111,10 +111,10 @@ def _per_interval(rows: pl.DataFrame, *, op: bool = True) -> pl.DataFrame:
         sums += [f"{latency}_sum_ns", f"{latency}_samples"]
     keys = ["key", "op", "interval"] if op else ["key", "interval"]
     kept = [pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("stage").min(), pl.col(sums).sum()]
-    return rows.group_by(keys).agg(kept).sort(keys).with_columns(_own_start(keys[:-1]))
+    return rows.group_by(keys).agg(kept).sort(keys).with_columns(own_start(keys[:-1]))
 
 
-def _own_start(keys: list[str]) -> pl.Expr:
+def own_start(keys: list[str]) -> pl.Expr:
     """Return where an interval begins that no interval before it has counted.
 
     A row of a worker that a slow system call kept from its cut reaches back over cuts that other
