@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.verdicts.parts import MIB, Stage, call, missing
+from lab.parts import MIB, Stage, call, missing
 
 from loadstone import units
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.verdicts.parts import MIB, Stage, call, missing
+from lab.parts import MIB, Stage, call, missing
 
 from loadstone import units
 from loadstone.analysis.estimate import Estimate

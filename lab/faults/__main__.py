@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab import parts
 from lab.faults import trial
-from lab.verdicts import parts
 
 if TYPE_CHECKING:
     from lab.faults.trial import Trial

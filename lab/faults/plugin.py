@@ -132,17 +132,17 @@ def open(readonly: bool) -> int:  # noqa: A001, ARG001 - nbdkit's name
     return 1
 
 
-def get_size(handle: int) -> int:  # noqa: ARG001
+def get_size(handle: int) -> int:  # noqa: ARG001 - nbdkit's
     """Size in bytes."""
     return DISK.size
 
 
-def pread(handle: int, buf: Any, offset: int, flags: int) -> None:  # noqa: ARG001
+def pread(handle: int, buf: Any, offset: int, flags: int) -> None:  # noqa: ARG001 - nbdkit's
     """Read into `buf`."""
     buf[:] = DISK.read(offset, len(buf))
 
 
-def pwrite(handle: int, buf: Any, offset: int, flags: int) -> None:  # noqa: ARG001
+def pwrite(handle: int, buf: Any, offset: int, flags: int) -> None:  # noqa: ARG001 - nbdkit's
     """Write from `buf`."""
     DISK.write(buf, offset)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lab.verdicts.parts import Stage, _unmount, _until
+from lab.parts import Stage, unmount, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,11 +61,11 @@ class Faulty(Stage):
         socket, file = self.folder / "nbd.sock", self.folder / "nbd.file"
         told = [f"{name}={value}" for name, value in options.items()]
         self._program("nbdkit", "-f", "-U", socket, "python", PLUGIN, *told)
-        _until(socket.exists, "nbdkit's socket")
+        until(socket.exists, "nbdkit's socket")
         file.touch()
         self._program("nbdfuse", file, f"nbd+unix:///?socket={socket}")
-        _until(lambda: file.stat().st_size == size, "nbdfuse's file")
-        self._stack.callback(_unmount, file)
+        until(lambda: file.stat().st_size == size, "nbdfuse's file")
+        self._stack.callback(unmount, file)
         return self.loop_over(file)
 
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.verdicts.parts import missing
+from lab.parts import missing
 from lab.verdicts.scenarios import SCENARIOS
 from lab.verdicts.score import Scored, calibration, score
 

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lab.verdicts.parts import MIB, Stage, call
+from lab.parts import MIB, Stage, call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

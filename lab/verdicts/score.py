@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lab.verdicts.parts import MissingPartError, Stage, busy_share
+from lab.parts import MissingPartError, Stage, busy_share
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.judge import CREDIBLE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab.verdicts import parts
+from lab import parts
 from lab.verdicts.scenarios import SCENARIOS, Scenario
 from lab.verdicts.score import BUSY, score
 

@@ -155,11 +155,11 @@ class Stage:
         chosen = [f"--filter={name}" for name in filters]
         told = [option.format(folder=self.folder) for option in options]
         self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
-        _until(socket.exists, "nbdkit's socket")
+        until(socket.exists, "nbdkit's socket")
         file.touch()
         self._program("nbdfuse", "-C", str(connections), file, f"nbd+unix:///?socket={socket}")
-        _until(lambda: file.stat().st_size == mib * MIB, "nbdfuse's file")
-        self._stack.callback(_unmount, file)
+        until(lambda: file.stat().st_size == mib * MIB, "nbdfuse's file")
+        self._stack.callback(unmount, file)
         return self.loop_over(file)
 
     def server_dies(self) -> None:
@@ -262,7 +262,7 @@ class Stage:
         )
         with process:
             if during is not None:
-                _until(lambda: _measuring(bundle), "the run's first second")
+                until(lambda: _measuring(bundle), "the run's first second")
                 during()
             _, said = process.communicate(timeout=120)
         events = bundle / "events.jsonl"
@@ -275,7 +275,7 @@ def _first(*words: str | Path, groups: Sequence[Path] = ()) -> list[str]:
     return ["sh", "-c", JOIN, "sh", *map(str, groups), "--", *map(str, words)]
 
 
-def _unmount(file: Path) -> None:
+def unmount(file: Path) -> None:
     # nbdfuse may have left already, and its mount with it.
     subprocess.run(["umount", "-l", str(file)], check=False, stderr=subprocess.DEVNULL)
 
@@ -294,7 +294,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _until(true: Callable[[], bool], what: str) -> None:
+def until(true: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
