@@ -56,10 +56,11 @@ bench: build
 
 MINUTES ?= 10
 fuzz: build
-	$(BIN)/python tests/fuzz/fuzz_jobfile.py --minutes $(MINUTES)
-	$(BIN)/python tests/fuzz/fuzz_plan.py --minutes $(MINUTES)
-	$(BIN)/python tests/fuzz/fuzz_icf.py --minutes $(MINUTES)
-	$(BIN)/python tests/fuzz/fuzz_results.py --minutes $(MINUTES)
+	$(BIN)/python -m tests.fuzz.fuzz_jobfile --minutes $(MINUTES)
+	$(BIN)/python -m tests.fuzz.fuzz_plan --minutes $(MINUTES)
+	$(BIN)/python -m tests.fuzz.fuzz_vdbench --minutes $(MINUTES)
+	$(BIN)/python -m tests.fuzz.fuzz_icf --minutes $(MINUTES)
+	$(BIN)/python -m tests.fuzz.fuzz_results --minutes $(MINUTES)
 
 docs: build
 	$(ENGINE) schema plan > contract/plan.schema.json
@@ -67,7 +68,8 @@ docs: build
 	$(BIN)/python -m tests.analysis.test_summary > contract/result.schema.json
 	$(BIN)/python -m tests.report.test_study_page > contract/study-result.schema.json
 	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py \
-		tests/formats/test_document.py tests/audit/test_seeds_audited.py tests/audit/test_rules_document.py
+		tests/formats/test_document.py tests/audit/test_seeds_audited.py tests/audit/test_rules_document.py \
+		tests/equivalence/test_examples.py::test_the_table_in_the_documents_is_fresh
 
 faults: build
 	$(BIN)/python -m lab.faults

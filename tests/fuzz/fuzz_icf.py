@@ -4,17 +4,12 @@ Makes files from valid ones (lines dropped, doubled, moved, mixed between files,
 limits, damaged bytes), reads each, makes its runs and resolves the first. Any exception but a
 LoadstoneError is a finding, and so is a file that takes seconds.
 
-    python tests/fuzz/fuzz_icf.py --minutes 10 --seed 1
+    python -m tests.fuzz.fuzz_icf --minutes 10 --seed 1
 """
 
 from __future__ import annotations
 
-import argparse
-import random
-import signal
 import sys
-import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +18,11 @@ from loadstone.formats.iometer import Asked, read_icf, runs
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
+from tests.fuzz import driver
 
 if TYPE_CHECKING:
-    from types import FrameType
+    import random
 
-SECONDS_PER_FILE = 5
 MAX_JOBS = 200
 """Larger runs are only made: planning them takes seconds and tries nothing new."""
 DATA = Path(__file__).parents[1] / "data" / "iometer"
@@ -100,42 +95,10 @@ def judge(data: bytes, host: HostFacts) -> str:
     return "planned"
 
 
-def too_long(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError(f"more than {SECONDS_PER_FILE} s for one file")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFF_FFFF)
-    options = parser.parse_args()
-    files = [path.read_text(encoding="cp1252").splitlines() for path in sorted(DATA.glob("*.icf"))]
+if __name__ == "__main__":
+    known = [path.read_text(encoding="cp1252").splitlines() for path in sorted(DATA.glob("*.icf"))]
     here = HostFacts.here()
     fact = TargetFacts(TargetKind.BLOCK, size_bytes=1 << 40)
     host = HostFacts(cpus=here.cpus, memory_bytes=here.memory_bytes, known={TARGET: fact})
-    rng = random.Random(options.seed)
-    signal.signal(signal.SIGALRM, too_long)
-    counts: dict[str, int] = {}
-    end = time.monotonic() + 60 * options.minutes
-    print(f"seed {options.seed}, {options.minutes:g} minutes")
-    while time.monotonic() < end:
-        data = make(files, rng)
-        signal.alarm(SECONDS_PER_FILE)
-        try:
-            outcome = judge(data, host)
-        except Exception:  # noqa: BLE001 - whatever it is, it is a finding
-            signal.alarm(0)
-            traceback.print_exc()
-            Path("fuzz-icf-finding.icf").write_bytes(data)
-            print(f"finding after {sum(counts.values())} files, kept as fuzz-icf-finding.icf")
-            return 1
-        signal.alarm(0)
-        counts[outcome] = counts.get(outcome, 0) + 1
-    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    noun = "configurations"
+    sys.exit(driver.main(__doc__, noun, lambda rng: make(known, rng), lambda data, _: judge(data, host)))

@@ -5,17 +5,12 @@ their limits, damaged bytes) and from nothing, reads each in both readings, reso
 could be read against made-up targets, and checks that the Plan survives its JSON. Any
 exception but a LoadstoneError is a finding, and so is a file that takes seconds.
 
-    python tests/fuzz/fuzz_jobfile.py --minutes 10 --seed 1
+    python -m tests.fuzz.fuzz_jobfile --minutes 10 --seed 1
 """
 
 from __future__ import annotations
 
-import argparse
-import random
-import signal
 import sys
-import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,12 +20,11 @@ from loadstone.formats.fio.table import BY_NAME
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import ResolveOptions, resolve
+from tests.fuzz import driver
 
 if TYPE_CHECKING:
-    from types import FrameType
+    import random
 
-SECONDS_PER_FILE = 5
-STANDSTILL_SECONDS = 60
 MAX_FILES = 2000
 """Larger runs are only read: planning them takes seconds and tries nothing new."""
 ROOT = Path(__file__).parents[1]
@@ -152,50 +146,6 @@ def one(data: bytes, rng: random.Random) -> str:
     return "planned"
 
 
-def too_long(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError(f"one job file took more than {SECONDS_PER_FILE} s")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    rng = random.Random(arguments.seed)
-    files = corpus()
-    counts: dict[str, int] = {}
-    signal.signal(signal.SIGPROF, too_long)
-    signal.signal(signal.SIGALRM, too_long)
-    end = time.monotonic() + arguments.minutes * 60
-    while time.monotonic() < end:
-        data = make(files, rng)
-        # Processor time, because the machine may be busy; the clock only against a standstill.
-        signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_FILE)
-        signal.alarm(STANDSTILL_SECONDS)
-        try:
-            outcome = one(data, rng)
-        except LoadstoneError as refusal:
-            outcome = type(refusal).__name__
-            if not str(refusal).strip():
-                print(f"FINDING: an error without a message for\n{data!r}")
-                return 1
-        except Exception:  # noqa: BLE001 - any other exception is the finding
-            traceback.print_exc()
-            print(f"FINDING: seed {arguments.seed}, after {sum(counts.values())} files:\n{data!r}")
-            return 1
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.alarm(0)
-        counts[outcome] = counts.get(outcome, 0) + 1
-    total = sum(counts.values())
-    print(
-        f"{total} job files, seed {arguments.seed}, no finding: "
-        + ", ".join(f"{k} {v}" for k, v in counts.items())
-    )
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    known = corpus()
+    sys.exit(driver.main(__doc__, "job files", lambda rng: make(known, rng), one))

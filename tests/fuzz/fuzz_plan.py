@@ -4,7 +4,7 @@ Starts from Plans that are valid, changes a few places in each (values at their 
 types, missing and unknown fields, damaged bytes) and gives the result to
 `loadstone-engine check`. A Plan it accepts whose I/O is all virtual is also run for a moment.
 
-    python tests/fuzz/fuzz_plan.py --minutes 10 --seed 1 [--engine PATH]
+    python -m tests.fuzz.fuzz_plan --minutes 10 --seed 1 [--engine PATH]
 """
 
 from __future__ import annotations

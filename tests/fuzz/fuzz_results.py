@@ -5,7 +5,7 @@ values of JSON and TOML changed in type, bytes damaged), reads each by the reade
 it and judges what was read. Any exception but a LoadstoneError is a finding, and so is a file that
 takes seconds, a number that is not finite, and an error without a message.
 
-    python tests/fuzz/fuzz_results.py --minutes 10 --seed 1
+    python -m tests.fuzz.fuzz_results --minutes 10 --seed 1
 """
 
 from __future__ import annotations

@@ -5,21 +5,15 @@ their limits, damaged bytes) and from nothing, reads and expands each, makes wor
 plans them against made-up targets, and checks that the Plan survives its JSON. Any exception but a
 LoadstoneError is a finding, and so is a file that takes seconds.
 
-    python tests/fuzz/fuzz_vdbench.py --minutes 10 --seed 1
+    python -m tests.fuzz.fuzz_vdbench --minutes 10 --seed 1
 """
 
 from __future__ import annotations
 
-import argparse
-import random
-import signal
 import sys
-import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.errors import LoadstoneError
 from loadstone.formats.vdbench import Given, Overrides, TextSource, expand, facts, lower, read, workload_facts
 from loadstone.formats.vdbench.filesystem import FSD, FWD
 from loadstone.formats.vdbench.general import GENERAL, HOST
@@ -30,12 +24,11 @@ from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
 from loadstone.report.vdbench.words import average, run_line
+from tests.fuzz import driver
 
 if TYPE_CHECKING:
-    from types import FrameType
+    import random
 
-SECONDS_PER_FILE = 10
-STANDSTILL_SECONDS = 120
 MAX_PLANNED = 20
 """Runs of one file that are planned: the first ones."""
 DATA = Path(__file__).parents[1] / "data" / "vdbench"
@@ -143,50 +136,6 @@ def one(data: bytes, rng: random.Random) -> str:
     return ended
 
 
-def too_long(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError(f"one parameter file took more than {SECONDS_PER_FILE} s")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    rng = random.Random(arguments.seed)
-    files = corpus()
-    counts: dict[str, int] = {}
-    signal.signal(signal.SIGPROF, too_long)
-    signal.signal(signal.SIGALRM, too_long)
-    end = time.monotonic() + arguments.minutes * 60
-    while time.monotonic() < end:
-        data = make(files, rng)
-        # Processor time, because the machine may be busy; the clock only against a standstill.
-        signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_FILE)
-        signal.alarm(STANDSTILL_SECONDS)
-        try:
-            outcome = one(data, rng)
-        except LoadstoneError as refusal:
-            outcome = type(refusal).__name__
-            if not str(refusal).strip():
-                print(f"FINDING: an error without a message for\n{data!r}")
-                return 1
-        except Exception:  # noqa: BLE001 - any other exception is the finding
-            traceback.print_exc()
-            print(f"FINDING: seed {arguments.seed}, after {sum(counts.values())} files:\n{data!r}")
-            return 1
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.alarm(0)
-        counts[outcome] = counts.get(outcome, 0) + 1
-    total = sum(counts.values())
-    print(
-        f"{total} parameter files, seed {arguments.seed}, no finding: "
-        + ", ".join(f"{k} {v}" for k, v in counts.items())
-    )
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    known = corpus()
+    sys.exit(driver.main(__doc__, "parameter files", lambda rng: make(known, rng), one))
