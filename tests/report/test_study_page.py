@@ -72,7 +72,7 @@ def swept(path: Path, *axes: tuple[Name, tuple[int, ...]]) -> Whole:
 def said(whole: Whole, width: int = 120) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     study_terminal.summary(whole.study, whole.runs, console)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 

@@ -80,7 +80,7 @@ def test_a_job_that_names_its_sequence_keeps_it() -> None:
     ("text", "share", "budget_s"), [("2%", 0.02, 1800), ("0.5%,90s", 0.005, 90), ("5 %,2m", 0.05, 120)]
 )
 def test_until_is_a_share_and_a_time(text: str, share: float, budget_s: float) -> None:
-    assert precision(text) == Until(pytest.approx(share), budget_s)  # type: ignore[arg-type]
+    assert precision(text) == Until(pytest.approx(share), budget_s)  # type: ignore[arg-type]  # approx is a float here
 
 
 @pytest.mark.parametrize("text", ["2", "0%", "100%", "2%,", "2%,soon", "2%,0s", "%", ""])

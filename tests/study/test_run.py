@@ -69,7 +69,7 @@ def test_runs_are_done_in_order_each_into_its_bundle(tmp_path: Path) -> None:
     assert [point.bundle for point in study.points] == ["runs/001-full--100%-", "runs/002-half"]
     assert [point.status for point in study.points] == ["complete", "complete"]
     assert (tmp_path / "s" / study.inputs["job.fio"]).read_bytes() == b"[job]\n"
-    rates = [done.summary.total.data.iops.value for done in outcome.done]  # type: ignore[union-attr]
+    rates = [done.summary.total.data.iops.value for done in outcome.done]  # type: ignore[union-attr]  # measured
     assert rates == pytest.approx([10_000, 5_000], rel=0.01)
     bundle = on_disk.bundle_of(tmp_path / "s", study.points[1])
     assert bundle is not None
@@ -237,7 +237,7 @@ def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
     outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=Hooks(_real_time()))
     told = [done.summary.bundle.event("calibration") for done in outcome.done if done.summary]
     assert [one.get("taken_over_from") for one in told if one] == [None, "001-a", None]
-    assert told[0]["stages"] == told[1]["stages"] != told[2]["stages"]  # type: ignore[index]
+    assert told[0]["stages"] == told[1]["stages"] != told[2]["stages"]  # type: ignore[index]  # all were told
 
 
 def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path: Path) -> None:

@@ -251,8 +251,8 @@ def _wanted(mix: Mix) -> dict[tuple[int, int], float]:
 
 def _check_addresses(ios: pl.DataFrame, mix: Mix, *, sequential_jobs: bool) -> None:
     low, high = (WHOLE * percent / 100 for percent in mix.part)
-    assert ios["offset"].min() >= low - 4096  # type: ignore[operator]
-    assert (ios["offset"] + ios["bytes"]).max() <= high + 4096  # type: ignore[operator]
+    assert ios["offset"].min() >= low - 4096  # type: ignore[operator]  # offsets are integers
+    assert (ios["offset"] + ios["bytes"]).max() <= high + 4096  # type: ignore[operator]  # as above
     if mix.zones:
         places = (ios["offset"].to_numpy() - low) / (high - low) * 100
         edges = np.cumsum([size for _, size in mix.zones])

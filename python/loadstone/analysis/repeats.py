@@ -144,7 +144,7 @@ def _line(found: Sequence[Measured]) -> Line:
         bandwidth=estimates(lambda line: line.bandwidth, "B/s"),
         mean_ns=estimates(lambda line: line.mean_ns, "ns"),
         percentiles_ns={
-            percent: numbers(lambda line, percent=percent: line.percentiles_ns[percent])  # type: ignore[misc]
+            percent: numbers(lambda line, percent=percent: line.percentiles_ns[percent])  # type: ignore[misc] # bound now
             for percent in found[0].percentiles_ns
         },
     )
