@@ -177,6 +177,11 @@ def test_sizes_at_the_device(device_ios: float, effect: str | None) -> None:
     assert (answer[0].effect if isinstance(answer, tuple) else None) == effect
 
 
+def test_merging_leaves_the_number_of_large_blocks_as_it_is() -> None:
+    assert one(resized_on_path.RULE, run(block=131072, device_ios=0.3)).effect == "note"
+    assert one(resized_on_path.RULE, run(block=32768, device_ios=0.3)).effect == "suspect"
+
+
 def test_through_the_page_cache_merging_is_expected() -> None:
     assert one(resized_on_path.RULE, run(jobs=(job(direct=False),), device_ios=0.1)).effect == "note"
     assert isinstance(resized_on_path.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)

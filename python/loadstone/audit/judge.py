@@ -151,7 +151,7 @@ def _verdict(
         what = "; ".join(dict.fromkeys(one.what for one in essential))
         sentences = f"Nobody can tell whether {name} measures the storage. Missing: {what}."
         nothing = "measure again: nothing completed"
-        advice += [nothing if one.what == NO_IO else f"find out {one.what}" for one in essential]
+        advice += [nothing if one.what == NO_IO else f"supply {one.what}" for one in essential]
     else:
         kind = "measures_storage"
         confidence = UNDISTURBED * PER_MISSING ** len({one.rule for one in missing})
@@ -167,7 +167,7 @@ def _verdict(
             kind, confidence = "cannot_tell", max(0.6, 1 - confidence)
             told = suspects[0].text if suspects else _too_little(looked, missing)
             sentences = f"Nobody can tell whether {name} measures the storage. {told}"
-            advice += [f"find out {what}" for what in _wanted(missing)]
+            advice += [f"supply {what}" for what in _wanted(missing)]
     return Verdict(
         kind=kind,
         limited_by=deciding.layer if deciding is not None and kind == "limited" else None,

@@ -15,6 +15,7 @@ import jinja2
 import vl_convert
 
 from loadstone import __version__, units
+from loadstone.analysis.point import LARGE_BLOCK_BYTES
 from loadstone.analysis.verified import verified
 from loadstone.errors import InputError
 from loadstone.report import charts, data_sheet, path_diagram, verdict
@@ -34,8 +35,6 @@ MAX_SECTIONS: Final = 6
 MAX_HEADLINE: Final = 16
 """With more jobs than this the first table is their total, and theirs comes later."""
 MAX_CARDS: Final = 8
-BIG_BLOCK_BYTES: Final = 64 << 10
-"""From this mean size on bandwidth says more than IOPS."""
 MAX_TITLE: Final = 70
 PNG_SCALE: Final = 2.0
 STATUS: Final = {
@@ -222,7 +221,7 @@ def _cards(made: Summary) -> list[tuple[str, str, str, str]]:
         lat = stats.latencies.get("lat")
         rate = f"{units.count(stats.iops.value if stats.iops else None)} IOPS"
         moved = units.bandwidth(stats.bandwidth.value if stats.bandwidth else None)
-        big = stats.operations > 0 and stats.bytes / stats.operations >= BIG_BLOCK_BYTES
+        big = stats.operations > 0 and stats.bytes / stats.operations >= LARGE_BLOCK_BYTES
         p50, p99 = (units.duration(lat.percentile(p) if lat else None) for p in (50, 99))
         name = total.line.name if len(total.ops) == 1 else f"{total.line.name} {op}"
         cards.append((name, *((moved, rate) if big else (rate, moved)), f"p50 {p50} · p99 {p99}"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.analysis.point import LARGE_BLOCK_BYTES
 from loadstone.audit import ask
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 
@@ -41,9 +42,11 @@ def _of(case: Case, op: Op) -> Finding | None:
     if SPLIT <= ratio <= MERGED:
         return None
     merged = ratio > MERGED
+    # Through the page cache nothing else is to be expected; and of large blocks the bandwidth is the
+    # number, which merging leaves as it is.
+    expected = ask.buffered(case) or asked >= LARGE_BLOCK_BYTES
     return Finding(
-        # Through the page cache nothing else is to be expected.
-        effect="suspect" if merged and not ask.buffered(case) else "note",
+        effect="suspect" if merged and not expected else "note",
         confidence=0.9,
         text=f"{ask.under(case)} saw {op}s of {units.size(moved)} where the job made ones of "
         f"{units.size(asked)}: they were {'merged' if merged else 'split'} on the way, and it did "
