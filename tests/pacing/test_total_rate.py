@@ -10,7 +10,7 @@ from loadstone.cli.arguments import Load
 from loadstone.cli.load import total_rate
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.plan.model import RateAmountOps, RateProcess
+from loadstone.plan.rates import RateAmountOps, RateProcess
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
 

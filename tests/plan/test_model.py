@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from loadstone.plan import model
+from loadstone.plan import model, rates, trees
 
+PARTS = (model, rates, trees)
 SCHEMA = Path(__file__).parents[2] / "contract" / "plan.schema.json"
 
 
@@ -38,7 +39,7 @@ def engine_definitions() -> dict[str, dict[str, Any]]:
 def test_has_the_engines_types_and_fields() -> None:
     definitions = engine_definitions()
     for name, definition in definitions.items():
-        mine = getattr(model, name)
+        mine = next(vars(part)[name] for part in PARTS if name in vars(part))
         if "values" in definition:
             assert sorted(definition["values"]) == sorted(member.value for member in mine), name
         else:
@@ -49,8 +50,9 @@ def test_has_no_type_the_engine_lacks() -> None:
     definitions = engine_definitions()
     mine = {
         name
-        for name, value in vars(model).items()
-        if isinstance(value, type) and value.__module__ == model.__name__ and not name.startswith("_")
+        for part in PARTS
+        for name, value in vars(part).items()
+        if isinstance(value, type) and value.__module__ == part.__name__
     }
     assert mine == set(definitions)
 
@@ -73,7 +75,7 @@ def test_unions_are_tagged_as_serde_tags_them() -> None:
         "nice": 0,
     }
     assert model.Worker.model_validate_json(worker.model_dump_json()) == worker
-    assert json.loads(model.RateAmountOps(per_second=5.0).model_dump_json()) == {
+    assert json.loads(rates.RateAmountOps(per_second=5.0).model_dump_json()) == {
         "unit": "ops",
         "per_second": 5.0,
     }

@@ -13,7 +13,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.guard import Consent
-from loadstone.plan.model import RateProcess
+from loadstone.plan.rates import RateProcess
 from loadstone.plan.resolve import resolve
 from loadstone.plan.stream import TotalRate
 from loadstone.study.clock import Clock

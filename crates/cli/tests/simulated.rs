@@ -258,6 +258,7 @@ fn stream(iodepth: u32) -> Stream {
         serialize_overlap: false,
         wait_for: Vec::new(),
         search: None,
+        tree: None,
     }
 }
 
@@ -302,6 +303,7 @@ fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
         journal: None,
         recover: None,
         steady: Vec::new(),
+        trees: Vec::new(),
     }
 }
 

@@ -5,9 +5,11 @@
 
 mod files;
 mod pattern;
+mod trees;
 
 use files::check_files;
 use pattern::check_pattern;
+use trees::check_trees;
 
 use crate::fault::Fault;
 use crate::plan::{
@@ -91,6 +93,7 @@ pub fn check(plan: &Plan) -> Checked {
         || "/streams".into(),
         || "is empty: nothing to do".into(),
     )?;
+    check_trees(plan)?;
     for (index, cell) in plan.cells.iter().enumerate() {
         within(
             cell.unit,

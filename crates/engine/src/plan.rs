@@ -5,8 +5,12 @@
 //! Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per second.
 //! `contract/plan.schema.json` is generated from these types (`loadstone-engine schema`).
 
+mod tree;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use tree::{FileOperation, FileSelect, FileSize, FileSizes, FileStop, Tree, TreeUse};
 
 /// The Plan version this engine reads.
 pub const PLAN_VERSION: u32 = 1;
@@ -44,6 +48,9 @@ pub struct Plan {
     /// Streams that end when their rate or latency is steady.
     #[serde(default)]
     pub steady: Vec<Steady>,
+    /// Directories and files that streams with a [`Stream::tree`] work in.
+    #[serde(default)]
+    pub trees: Vec<Tree>,
 }
 
 /// How a journal is kept.
@@ -148,6 +155,8 @@ pub enum TargetKind {
     Char,
     /// Nothing is opened (`null` and `sim` backends).
     Virtual,
+    /// Directory that a [`Plan::trees`] is in.
+    Tree,
 }
 
 /// Durability asked for at `open(2)`.
@@ -278,6 +287,8 @@ pub enum Backend {
     Psync {},
     /// Copies through a shared mapping, one I/O at a time.
     Mmap {},
+    /// Operations on files and directories by name, one at a time.
+    Files {},
     /// No I/O: completes at once. Measures the engine itself.
     Null {},
     /// Virtual clock and a seeded device model.
@@ -356,7 +367,7 @@ pub struct Stream {
     pub name: String,
     /// Index into [`Plan::workers`]; its stage is the stream's stage.
     pub worker: u32,
-    /// Where it does I/O: at least one file.
+    /// Where it does I/O: at least one file, or none and a `tree`.
     pub files: Vec<FileUse>,
     /// How the next file is chosen.
     pub file_choice: FileChoice,
@@ -393,6 +404,9 @@ pub struct Stream {
     /// Find the largest depth that meets a latency; none: always `iodepth`.
     #[serde(default)]
     pub search: Option<DepthSearch>,
+    /// Operations on files of a tree; none: I/O to `files`.
+    #[serde(default)]
+    pub tree: Option<TreeUse>,
 }
 
 /// The search for the largest depth at which a latency target is met, as fio's

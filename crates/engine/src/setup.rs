@@ -237,6 +237,7 @@ fn body(kit: Kit) {
             let backend = Psync::new(clock, &files, depth);
             drive(kit, Ok(backend), "psync", &local);
         }
+        plan::Backend::Files {} => unreachable!("refused by the check of the Plan"),
         plan::Backend::Libaio {} => {
             let backend = Libaio::new(clock, &files, depth);
             drive(kit, backend, "libaio", &local);

@@ -105,6 +105,7 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
     let (is_planned, planned) = match target.kind {
         TargetKind::Block => (kind.is_block_device(), "a block device"),
         TargetKind::Char => (kind.is_char_device(), "a character device"),
+        TargetKind::Tree => (kind.is_dir(), "a directory"),
         TargetKind::File | TargetKind::Virtual => (kind.is_file(), "a regular file"),
     };
     if !is_planned {

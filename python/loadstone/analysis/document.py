@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from loadstone.verdict import Phase, Verdict  # noqa: TC001 - pydantic reads annotations
+from loadstone.verdict import Phase, Verdict
 
 FORMAT: Final = 1
 

@@ -11,12 +11,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone.plan.model import RateAmountOps, RateProcess
+from loadstone.plan.rates import RateAmountOps, RateProcess
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import Measurement
     from loadstone.analysis.totals import Latency, Stats, Total
-    from loadstone.plan.model import Rate, RatePoint, Stream
+    from loadstone.plan.model import Stream
+    from loadstone.plan.rates import Rate, RatePoint
 
 PacedOp = Literal["read", "write", "trim"]
 OPS: Final[tuple[PacedOp, ...]] = ("read", "write", "trim")

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from loadstone import __version__
 from loadstone.analysis import curve, repeats, sweep
 from loadstone.analysis.slo import slo_of
-from loadstone.bundle.study import Factor, Kind  # noqa: TC001 - pydantic reads annotations
-from loadstone.verdict import Kind as VerdictKind  # noqa: TC001 - pydantic reads annotations
+from loadstone.bundle.study import Factor, Kind
+from loadstone.verdict import Kind as VerdictKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -116,7 +116,7 @@ class Target:
 
     path: str
     size_bytes: int | None = None
-    kind: Literal["file", "block", "char", "virtual"] | None = None
+    kind: Literal["file", "block", "char", "virtual", "tree"] | None = None
     file_system: str | None = None
     """Of a file: `ext4`, `tmpfs`."""
     allocated_bytes_before: int | None = None

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from loadstone import __version__
 from loadstone.audit.judge import judge
-from loadstone.verdict import Audited, Phase, Verdict  # noqa: TC001 - pydantic reads annotations
+from loadstone.verdict import Audited, Phase, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
-from loadstone.verdict import Kind as VerdictKind  # noqa: TC001 - pydantic reads annotations
+from loadstone.verdict import Kind as VerdictKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ from loadstone.cli.manner import Manner
 from loadstone.cli.repeat import times
 from loadstone.cli.run import default_directory
 from loadstone.errors import InputError, Where
-from loadstone.plan.model import RateProcess
+from loadstone.plan.rates import RateProcess
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.listed import ListController
 from loadstone.study.run import StudyAsked

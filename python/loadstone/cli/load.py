@@ -18,7 +18,7 @@ from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
-from loadstone.plan.model import RateProcess
+from loadstone.plan.rates import RateProcess
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
 from loadstone.workload import catalogue

@@ -12,23 +12,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from loadstone.plan.base import F64, I32, I64, U8, U32, U64, Part
+from loadstone.plan.rates import Rate
+from loadstone.plan.trees import Tree, TreeUse
 
 PLAN_VERSION: Final = 1
 """The Plan version written here and read by the engine."""
-
-U8 = Annotated[int, Field(ge=0, le=2**8 - 1)]
-U32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
-U64 = Annotated[int, Field(ge=0, le=2**64 - 1)]
-I32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
-I64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-F64 = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class _Model(BaseModel):
-    """Immutable, and refuses fields the engine does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class TargetKind(StrEnum):
@@ -39,6 +30,8 @@ class TargetKind(StrEnum):
     CHAR = "char"
     VIRTUAL = "virtual"
     """Nothing is opened (`null` and `sim` backends)."""
+    TREE = "tree"
+    """Directory that a tree is in."""
 
 
 class OpenSync(StrEnum):
@@ -49,7 +42,7 @@ class OpenSync(StrEnum):
     DSYNC = "dsync"
 
 
-class Identity(_Model):
+class Identity(Part):
     """`stat(2)` identity of a target at the time of the safety check."""
 
     device: U64
@@ -68,7 +61,7 @@ class Fallocate(StrEnum):
     TRUNCATE = "truncate"
 
 
-class Layout(_Model):
+class Layout(Part):
     """How a file is prepared: allocated, then really written."""
 
     size_bytes: U64
@@ -87,7 +80,7 @@ class Advice(StrEnum):
     NOREUSE = "noreuse"
 
 
-class Target(_Model):
+class Target(Part):
     """A file or device and how to open and prepare it."""
 
     path: str
@@ -105,7 +98,7 @@ class Target(_Model):
     unlink: bool
 
 
-class Unit(_Model):
+class Unit(Part):
     """A line of the result: a job section, or one clone of it."""
 
     name: str
@@ -113,14 +106,14 @@ class Unit(_Model):
     clone: U32 | None
 
 
-class Cell(_Model):
+class Cell(Part):
     """What one histogram is kept for: indexes into `Plan.units` and `Plan.targets`."""
 
     unit: U32
     target: U32 | None
 
 
-class BackendIoUring(_Model):
+class BackendIoUring(Part):
     """io_uring, one ring."""
 
     type: Literal["io_uring"] = "io_uring"
@@ -130,25 +123,31 @@ class BackendIoUring(_Model):
     sqpoll: bool
 
 
-class BackendLibaio(_Model):
+class BackendLibaio(Part):
     """Linux native AIO."""
 
     type: Literal["libaio"] = "libaio"
 
 
-class BackendPsync(_Model):
+class BackendPsync(Part):
     """`pread(2)`/`pwrite(2)`, one I/O at a time."""
 
     type: Literal["psync"] = "psync"
 
 
-class BackendMmap(_Model):
+class BackendMmap(Part):
     """Copies through a shared mapping, one I/O at a time."""
 
     type: Literal["mmap"] = "mmap"
 
 
-class BackendNull(_Model):
+class BackendFiles(Part):
+    """Operations on files and directories by name, one at a time."""
+
+    type: Literal["files"] = "files"
+
+
+class BackendNull(Part):
     """No I/O: completes at once."""
 
     type: Literal["null"] = "null"
@@ -162,7 +161,7 @@ class ServiceTime(StrEnum):
     UNIFORM = "uniform"
 
 
-class SimFaults(_Model):
+class SimFaults(Part):
     """How a simulated device damages data: shares of its writes or reads in parts per million."""
 
     lost_ppm: U32
@@ -174,7 +173,7 @@ class SimFaults(_Model):
     foreign_ppm: U32
 
 
-class SimDevice(_Model):
+class SimDevice(Part):
     """A seeded model of a device on a virtual clock."""
 
     seed: U64
@@ -191,7 +190,7 @@ class SimDevice(_Model):
     """The device keeps what is written, and damages it; `None`: it touches no data."""
 
 
-class BackendSim(_Model):
+class BackendSim(Part):
     """Virtual clock and a seeded device model."""
 
     type: Literal["sim"] = "sim"
@@ -199,12 +198,12 @@ class BackendSim(_Model):
 
 
 Backend = Annotated[
-    BackendIoUring | BackendLibaio | BackendPsync | BackendMmap | BackendNull | BackendSim,
+    BackendIoUring | BackendLibaio | BackendPsync | BackendMmap | BackendFiles | BackendNull | BackendSim,
     Field(discriminator="type"),
 ]
 
 
-class Worker(_Model):
+class Worker(Part):
     """One thread."""
 
     stage: U32
@@ -213,7 +212,7 @@ class Worker(_Model):
     nice: I32
 
 
-class FileUse(_Model):
+class FileUse(Part):
     """A stream's use of one target."""
 
     target: U32
@@ -222,21 +221,21 @@ class FileUse(_Model):
     length_bytes: U64
 
 
-class FileChoiceRoundRobin(_Model):
+class FileChoiceRoundRobin(Part):
     """Each in turn, `every` I/Os on each."""
 
     type: Literal["round_robin"] = "round_robin"
     every: U32
 
 
-class FileChoiceRandom(_Model):
+class FileChoiceRandom(Part):
     """A random one, kept for `every` I/Os."""
 
     type: Literal["random"] = "random"
     every: U32
 
 
-class FileChoiceSequential(_Model):
+class FileChoiceSequential(Part):
     """Finish one file before the next."""
 
     type: Literal["sequential"] = "sequential"
@@ -247,7 +246,7 @@ FileChoice = Annotated[
 ]
 
 
-class Batch(_Model):
+class Batch(Part):
     """Fixed batch sizes, as fio's `iodepth_batch*` and `iodepth_low`."""
 
     submit: U32
@@ -256,21 +255,21 @@ class Batch(_Model):
     low: U32
 
 
-class Zone(_Model):
+class Zone(Part):
     """One zone of `RandomOrderZoned`."""
 
     access_percent: F64
     length_bytes: U64
 
 
-class RandomOrderUniform(_Model):
+class RandomOrderUniform(Part):
     """Uniform; with `repeat` false every block once before any comes again."""
 
     type: Literal["uniform"] = "uniform"
     repeat: bool
 
 
-class RandomOrderZipf(_Model):
+class RandomOrderZipf(Part):
     """Zipf with exponent `theta` over the blocks."""
 
     type: Literal["zipf"] = "zipf"
@@ -278,7 +277,7 @@ class RandomOrderZipf(_Model):
     center: F64 | None
 
 
-class RandomOrderPareto(_Model):
+class RandomOrderPareto(Part):
     """Pareto with parameter `h`, 0 to 1."""
 
     type: Literal["pareto"] = "pareto"
@@ -286,7 +285,7 @@ class RandomOrderPareto(_Model):
     center: F64 | None
 
 
-class RandomOrderNormal(_Model):
+class RandomOrderNormal(Part):
     """Normal around the middle."""
 
     type: Literal["normal"] = "normal"
@@ -294,14 +293,14 @@ class RandomOrderNormal(_Model):
     center: F64 | None
 
 
-class RandomOrderZoned(_Model):
+class RandomOrderZoned(Part):
     """Zones in address order with their own share of the accesses."""
 
     type: Literal["zoned"] = "zoned"
     zones: tuple[Zone, ...]
 
 
-class RandomOrderReuse(_Model):
+class RandomOrderReuse(Part):
     """A walk over the leaves of a tree that mostly stays near."""
 
     type: Literal["reuse"] = "reuse"
@@ -323,21 +322,21 @@ RandomOrder = Annotated[
 ]
 
 
-class SizeWeight(_Model):
+class SizeWeight(Part):
     """Entry of a `SizesSplit` table."""
 
     bytes: U32
     weight: F64
 
 
-class SizesFixed(_Model):
+class SizesFixed(Part):
     """Always the same."""
 
     type: Literal["fixed"] = "fixed"
     bytes: U32
 
 
-class SizesRange(_Model):
+class SizesRange(Part):
     """Uniform between two sizes, in multiples of `step_bytes`."""
 
     type: Literal["range"] = "range"
@@ -346,7 +345,7 @@ class SizesRange(_Model):
     step_bytes: U32
 
 
-class SizesSplit(_Model):
+class SizesSplit(Part):
     """A table of sizes with weights."""
 
     type: Literal["split"] = "split"
@@ -356,7 +355,7 @@ class SizesSplit(_Model):
 Sizes = Annotated[SizesFixed | SizesRange | SizesSplit, Field(discriminator="type")]
 
 
-class OpPattern(_Model):
+class OpPattern(Part):
     """Addresses and sizes of one operation."""
 
     random_percent: U32
@@ -368,7 +367,7 @@ class OpPattern(_Model):
     align_bytes: U64
 
 
-class Strided(_Model):
+class Strided(Part):
     """A window of `range_bytes` that moves over a file after `zone_bytes` of I/O."""
 
     zone_bytes: U64
@@ -376,7 +375,7 @@ class Strided(_Model):
     skip_bytes: U64
 
 
-class Row(_Model):
+class Row(Part):
     """One kind of I/O among several, as a row of Iometer's access specifications."""
 
     weight: F64
@@ -387,7 +386,7 @@ class Row(_Model):
     burst: U32
 
 
-class Pattern(_Model):
+class Pattern(Part):
     """What an I/O is and where it goes."""
 
     read_percent: U32
@@ -402,52 +401,7 @@ class Pattern(_Model):
     """I/Os by rows; shares and sizes above say what they come to together."""
 
 
-class RateAmountOps(_Model):
-    """Operations per second."""
-
-    unit: Literal["ops"] = "ops"
-    per_second: F64
-
-
-class RateAmountBytes(_Model):
-    """Bytes per second."""
-
-    unit: Literal["bytes"] = "bytes"
-    per_second: F64
-
-
-RateAmount = Annotated[RateAmountOps | RateAmountBytes, Field(discriminator="unit")]
-
-
-class RateProcess(StrEnum):
-    """Spacing of arrivals."""
-
-    LINEAR = "linear"
-    POISSON = "poisson"
-
-
-class RatePoint(_Model):
-    """One point of a rate's profile: `share` of the amount at `at_ns` since the stream's start."""
-
-    at_ns: U64
-    share: F64
-
-
-class Rate(_Model):
-    """An arrival rate."""
-
-    amount: RateAmount
-    process: RateProcess
-    profile: tuple[RatePoint, ...]
-    """Share of `amount` over time, straight lines between the points; empty: always all of it."""
-    phase: F64
-    """Part of a gap before the first of evenly spaced arrivals, so that clones take turns."""
-    minimum: F64
-    """Same unit as `amount`; 0: never checked."""
-    min_window_ns: U64
-
-
-class Think(_Model):
+class Think(Part):
     """Think time."""
 
     pause_ns: U64
@@ -456,7 +410,7 @@ class Think(_Model):
     count_issued: bool
 
 
-class Pace(_Model):
+class Pace(Part):
     """When I/Os should start."""
 
     read: Rate | None
@@ -465,7 +419,7 @@ class Pace(_Model):
     think: Think | None
 
 
-class Flush(_Model):
+class Flush(Part):
     """Flushes within and after the stream."""
 
     fsync_every: U32
@@ -474,19 +428,19 @@ class Flush(_Model):
     on_close: bool
 
 
-class FillRandom(_Model):
+class FillRandom(Part):
     """Pseudo-random bytes."""
 
     type: Literal["random"] = "random"
 
 
-class FillZero(_Model):
+class FillZero(Part):
     """Zeros."""
 
     type: Literal["zero"] = "zero"
 
 
-class FillPattern(_Model):
+class FillPattern(Part):
     """A repeated pattern of 1 to 512 bytes."""
 
     type: Literal["pattern"] = "pattern"
@@ -496,14 +450,14 @@ class FillPattern(_Model):
 Fill = Annotated[FillRandom | FillZero | FillPattern, Field(discriminator="type")]
 
 
-class DedupeSet(_Model):
+class DedupeSet(Part):
     """Contents that writes repeat from; streams with the same seed share them."""
 
     contents: U64
     seed: U64
 
 
-class Payload(_Model):
+class Payload(Part):
     """Bytes written."""
 
     fill: Fill
@@ -516,7 +470,7 @@ class Payload(_Model):
     """What those repeat from; `None`: the last contents of the stream."""
 
 
-class Limits(_Model):
+class Limits(Part):
     """When a stream starts and ends; it ends at the first limit it meets."""
 
     start_delay_ns: U64
@@ -530,7 +484,7 @@ class Limits(_Model):
     """A longer latency of a read, write or trim fails the stream; 0: any."""
 
 
-class ErrorPolicy(_Model):
+class ErrorPolicy(Part):
     """What happens on an error."""
 
     continue_read: bool
@@ -559,7 +513,7 @@ class VerifyExpect(StrEnum):
     """Only what stamps say of themselves: no lost or stale writes are found."""
 
 
-class Verify(_Model):
+class Verify(Part):
     """Stamp what is written, and check what is read."""
 
     block_bytes: U32
@@ -573,7 +527,7 @@ class Verify(_Model):
     """End the stream at the first damage."""
 
 
-class Flow(_Model):
+class Flow(Part):
     """A stream's part of the I/Os of all streams with the same `id`."""
 
     id: U32
@@ -581,7 +535,7 @@ class Flow(_Model):
     sleep_ns: U64
 
 
-class DepthSearch(_Model):
+class DepthSearch(Part):
     """The search for the largest depth that meets a latency target."""
 
     target_ns: U64
@@ -592,7 +546,7 @@ class DepthSearch(_Model):
     """Go on to the end of the stream's time; false: one more window at the depth found."""
 
 
-class Stream(_Model):
+class Stream(Part):
     """One source of I/O: a clone of a job."""
 
     name: str
@@ -616,6 +570,8 @@ class Stream(_Model):
     wait_for: tuple[U32, ...] = ()
     """It starts, after its delay, when these earlier streams of its stage have ended."""
     search: DepthSearch | None = None
+    tree: TreeUse | None = None
+    """Operations on files of a tree; none: I/O to `files`."""
 
     @property
     def reads_back(self) -> bool:
@@ -632,7 +588,7 @@ class Durable(StrEnum):
     """Once a flush that was issued after its acknowledgement is done."""
 
 
-class Journal(_Model):
+class Journal(Part):
     """How a journal of verified writes is kept."""
 
     durable: Durable
@@ -647,7 +603,7 @@ class SteadyMetric(StrEnum):
     LATENCY = "latency"
 
 
-class Steady(_Model):
+class Steady(Part):
     """Streams that end together once the last samples are steady."""
 
     streams: tuple[U32, ...]
@@ -663,7 +619,7 @@ class Steady(_Model):
     samples: U32
 
 
-class Plan(_Model):
+class Plan(Part):
     """One run, completely resolved."""
 
     version: Literal[1] = PLAN_VERSION
@@ -680,3 +636,5 @@ class Plan(_Model):
     recover: str | None = None
     """Path of a journal: what streams with a table verify is what it tells."""
     steady: tuple[Steady, ...] = ()
+    trees: tuple[Tree, ...] = ()
+    """Directories and files that streams with a `tree` work in."""

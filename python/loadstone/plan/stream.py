@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
+from loadstone.plan import rates
 from loadstone.plan.pattern import shares, sizes, smallest
 from loadstone.plan.rows import read_percent
 
@@ -37,7 +38,7 @@ def pace(job: Job, notes: Notes) -> plan.Pace:
     return plan.Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
-def _rate(job: Job, i: int) -> plan.Rate | None:
+def _rate(job: Job, i: int) -> rates.Rate | None:
     of_bytes, of_ops = job.rate_bytes[i], job.rate_iops[i]
     if of_bytes and of_ops:
         raise RefusedError(
@@ -51,19 +52,19 @@ def _rate(job: Job, i: int) -> plan.Rate | None:
             )
     if not of_bytes and not of_ops:
         return None
-    amount: plan.RateAmountOps | plan.RateAmountBytes
+    amount: rates.RateAmountOps | rates.RateAmountBytes
     if of_ops:
-        amount, minimum = plan.RateAmountOps(per_second=of_ops), job.rate_iops_min[i]
+        amount, minimum = rates.RateAmountOps(per_second=of_ops), job.rate_iops_min[i]
     else:
-        amount, minimum = plan.RateAmountBytes(per_second=of_bytes or 0.0), job.rate_min_bytes[i]
+        amount, minimum = rates.RateAmountBytes(per_second=of_bytes or 0.0), job.rate_min_bytes[i]
     if minimum and minimum > amount.per_second:
         raise InputError(
             f"the minimum {minimum:g} is above the rate {amount.per_second:g}", where=job.at("rate_bytes")
         )
-    return plan.Rate(
+    return rates.Rate(
         amount=amount,
-        process=plan.RateProcess(job.rate_process or "linear"),
-        profile=tuple(plan.RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
+        process=rates.RateProcess(job.rate_process or "linear"),
+        profile=tuple(rates.RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
         phase=0.0,
         minimum=minimum or 0.0,
         min_window_ns=job.rate_cycle_ns or DEFAULT_CYCLE_NS,
@@ -77,7 +78,7 @@ def taking_turns(pace: plan.Pace, clone: int, clones: int) -> plan.Pace:
     rates = {
         op: rate.model_copy(update={"phase": clone / clones})
         for op, rate in (("read", pace.read), ("write", pace.write), ("trim", pace.trim))
-        if rate is not None and rate.process == plan.RateProcess.LINEAR
+        if rate is not None and rate.process == rates.RateProcess.LINEAR
     }
     return pace.model_copy(update=rates)
 
@@ -87,7 +88,7 @@ class TotalRate:
     """I/Os per second of everything that runs at the same time, and its profile as in `Job`."""
 
     iops: float
-    process: plan.RateProcess
+    process: rates.RateProcess
     profile: tuple[tuple[int, float], ...] = ()
     where: Where | None = None
     """Where it was asked for."""
@@ -138,11 +139,11 @@ def _parts(streams: Sequence[plan.Stream]) -> list[float]:
     ]
 
 
-def _part(total: TotalRate, per_second: float) -> plan.Rate:
-    return plan.Rate(
-        amount=plan.RateAmountOps(per_second=per_second),
+def _part(total: TotalRate, per_second: float) -> rates.Rate:
+    return rates.Rate(
+        amount=rates.RateAmountOps(per_second=per_second),
         process=total.process,
-        profile=tuple(plan.RatePoint(at_ns=at, share=share) for at, share in total.profile),
+        profile=tuple(rates.RatePoint(at_ns=at, share=share) for at, share in total.profile),
         phase=0.0,
         minimum=0.0,
         min_window_ns=DEFAULT_CYCLE_NS,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.curve import PURPOSE, RATE, REPEAT, Load, loads, percent_of
-from loadstone.plan.model import RateProcess
+from loadstone.plan.rates import RateProcess
 from loadstone.plan.stream import TotalRate
 from loadstone.study.controller import Next
 from loadstone.study.sequences import own_sequence

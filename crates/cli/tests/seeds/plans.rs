@@ -78,6 +78,7 @@ pub fn of(seed: u64) -> Plan {
         journal: None,
         recover: None,
         steady: Vec::new(),
+        trees: Vec::new(),
     }
 }
 
@@ -225,6 +226,7 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
         serialize_overlap: false,
         wait_for: Vec::new(),
         search: None,
+        tree: None,
     }
 }
 

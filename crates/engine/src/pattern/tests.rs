@@ -99,6 +99,7 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
         serialize_overlap: false,
         wait_for: Vec::new(),
         search: None,
+        tree: None,
     }
 }
 

@@ -274,6 +274,7 @@ fn backend_name(backend: &Backend) -> &'static str {
         Backend::Libaio {} => "libaio",
         Backend::Psync {} => "psync",
         Backend::Mmap {} => "mmap",
+        Backend::Files {} => "files",
         Backend::Null {} => "null",
         Backend::Sim { .. } => "sim",
     }

@@ -1,0 +1,58 @@
+"""Arrival rates in the Plan, of I/Os and of file operations.
+
+Mirrors its part of `crates/engine/src/plan.rs`, as `model.py` mirrors the rest.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from loadstone.plan.base import F64, U64, Part
+
+
+class RateAmountOps(Part):
+    """Operations per second."""
+
+    unit: Literal["ops"] = "ops"
+    per_second: F64
+
+
+class RateAmountBytes(Part):
+    """Bytes per second."""
+
+    unit: Literal["bytes"] = "bytes"
+    per_second: F64
+
+
+RateAmount = Annotated[RateAmountOps | RateAmountBytes, Field(discriminator="unit")]
+
+
+class RateProcess(StrEnum):
+    """Spacing of arrivals."""
+
+    LINEAR = "linear"
+    POISSON = "poisson"
+
+
+class RatePoint(Part):
+    """One point of a rate's profile: `share` of the amount at `at_ns` since the stream's start."""
+
+    at_ns: U64
+    share: F64
+
+
+class Rate(Part):
+    """An arrival rate."""
+
+    amount: RateAmount
+    process: RateProcess
+    profile: tuple[RatePoint, ...]
+    """Share of `amount` over time, straight lines between the points; empty: always all of it."""
+    phase: F64
+    """Part of a gap before the first of evenly spaced arrivals, so that clones take turns."""
+    minimum: F64
+    """Same unit as `amount`; 0: never checked."""
+    min_window_ns: U64
