@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Rate;
 
 /// A tree of directories and files. Their names are vdbench's: level `l` holds the
-/// directories `vdb<l>_<n>.dir` (n from 1), a directory the files `vdb_f<nnnn>.file`.
+/// directories `vdb.<l>_<n>.dir` (n from 1), a directory the files `vdb_f<nnnn>.file`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
