@@ -14,7 +14,7 @@ from loadstone import __version__, exitcodes
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 VERBS: Final = {
     "run": ("loadstone.cli.run:run", "Run a job file or a named workload, and report."),
@@ -39,8 +39,8 @@ EPILOGUE = (
 )
 
 
-def build() -> App:
-    """Return the application."""
+def build(described: Collection[str] = ()) -> App:
+    """Return the application; verbs of `described` are imported, and tell all of what they do."""
     app = App(
         name="loadstone",
         help=HELP,
@@ -53,13 +53,13 @@ def build() -> App:
         result_action="return_value",
     )
     for name, (where, meaning) in VERBS.items():
-        app.command(where, name=name, help=meaning)
+        app.command(where, name=name, help=None if name in described else meaning)
     return app
 
 
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code; raise `InputError` when it makes no sense."""
-    app = build()
+    app = build(words[:1])
     if not words:
         app.help_print([])
         return exitcodes.USAGE

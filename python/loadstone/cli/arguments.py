@@ -1,4 +1,4 @@
-"""Arguments that `run` and `plan` share.
+"""Arguments that the verbs with a job share.
 
 Knows names, help texts and what makes no sense together. Reads no file.
 """
@@ -6,6 +6,7 @@ Knows names, help texts and what makes no sense together. Reads no file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -15,6 +16,24 @@ from loadstone.errors import InputError, Where
 COMMAND_LINE = "command line"
 Repeat = Parameter(negative="", show_default=False)
 Flag = Parameter(negative="", show_default=False)
+Job = Annotated[
+    str,
+    Parameter(
+        help="A job file of fio, vdbench or Iometer, `-` for standard input, or a name from "
+        "`loadstone workloads`."
+    ),
+]
+OneJob = Annotated[
+    str,
+    Parameter(
+        help="A job file of fio, or one run of vdbench's, `-` for standard input, or a name from "
+        "`loadstone workloads`."
+    ),
+]
+Sheet = Annotated[
+    Path | None,
+    Parameter(help="A data sheet of the storage as TOML (docs/spec.md): results are told as a share of it."),
+]
 
 
 @Parameter(name="*")

@@ -10,15 +10,14 @@ import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from loadstone.analysis import slo as limits
-from loadstone.cli import runlist, study
-from loadstone.cli.arguments import COMMAND_LINE, Flag, Load, Repeat
+from loadstone.cli import data_sheet, runlist, study
+from loadstone.cli.arguments import COMMAND_LINE, Load, OneJob, Sheet
 from loadstone.cli.load import resolution_at, workload
 from loadstone.cli.manner import Manner
 from loadstone.cli.repeat import times
-from loadstone.cli.run import default_directory
 from loadstone.errors import InputError, Where
 from loadstone.plan.rates import RateProcess
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
@@ -35,19 +34,15 @@ ADAPTIVE = "adaptive"
 
 
 def curve(
-    job: str,
+    job: OneJob,
     /,
     *,
-    load: Load = Load(),
     points: str | None = None,
     slo: str | None = None,
     repeat: int | None = None,
-    out: Path | None = None,
-    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
-    json: Annotated[bool, Flag] = False,
-    progress: bool = True,
-    report: bool = True,
-    calibration: bool = True,
+    spec: Sheet = None,
+    load: Load = Load(),
+    manner: Manner = Manner(),
 ) -> int:
     """Find the maximum, then measure latency in an open loop at shares of it.
 
@@ -56,26 +51,12 @@ def curve(
 
     Parameters
     ----------
-    job
-        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
     points
         Percents of the maximum, as 10,50,70,80,90,100 (the default), or `adaptive`: where latency changes.
     slo
         A limit on latency, as 'p99<1ms' or 'mean<200us': the highest load that keeps it is searched for.
     repeat
         Measure every load so often [default: once, and what is noisy up to three times].
-    out
-        Directory of the study; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
-    i_accept_data_loss
-        Path of a target whose content may be lost (repeat for several); typed out, one by one.
-    json
-        Print one JSON document at the end instead of the table.
-    progress
-        Show each run while it runs (on a terminal only).
-    report
-        Write the report into the study.
-    calibration
-        Measure for 0.3 s before the first run what the load generator can do without a device.
     """
     for option, given in (("--rate", load.rate), ("--rate-profile", load.rate_profile)):
         if given is not None:
@@ -89,7 +70,7 @@ def curve(
         slo=limit(slo),
     )
     runlist.refuse(load, ("interval", "warmup"), "a curve")
-    asked_for = workload(job, load)
+    asked_for, sheet = workload(job, load), data_sheet.read(spec)
     parts = stages(asked_for)
     controllers = [
         CurveController(
@@ -123,21 +104,13 @@ def curve(
             "front_end": "curve",
             "options": {"job": job, **asdict(load), **said},
         },
-        inputs=dict(asked_for.sources),
+        inputs={**asked_for.sources, **sheet.inputs},
         settings=said,
-        notes=study.notes_of(asked_for, resolve(controller.known()[0]), json=json),
-    )
-    manner = Manner(
-        out=out or default_directory(asked_for.name),
-        i_accept_data_loss=i_accept_data_loss,
-        json=json,
-        progress=progress,
-        report=report,
-        calibration=calibration,
-        after_failure="go_on",
+        notes=study.notes_of(asked_for, resolve(controller.known()[0]), json=manner.json),
+        spec=sheet.spec,
     )
 
-    return study.execute(controller, asked, manner, resolve)
+    return study.execute(controller, asked, manner, resolve, after_failure="go_on")
 
 
 def percents(text: str | None) -> tuple[float, ...] | None:

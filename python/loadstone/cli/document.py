@@ -5,7 +5,7 @@ Knows only how the page is put together. A test keeps the file fresh.
 
 from __future__ import annotations
 
-from loadstone.cli.app import build
+from loadstone.cli.app import VERBS, build
 
 _HEAD = """# The command line
 
@@ -19,5 +19,5 @@ there is neither colour nor live progress. Exit codes are in [exit-codes.md](exi
 
 def page() -> str:
     """Return the page."""
-    body = build().generate_docs(output_format="markdown", heading_level=2)
+    body = build(VERBS).generate_docs(output_format="markdown", heading_level=2)
     return _HEAD + "\n".join(line.rstrip() for line in body.splitlines()).strip() + "\n"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
     from loadstone.bundle.read import Bundle
     from loadstone.cli.live import LiveProgress
+    from loadstone.cli.manner import Told
     from loadstone.session import Outcome
     from loadstone.verdict import Audited
 
@@ -52,9 +53,8 @@ class Result:
 def tell(
     outcome: Outcome,
     result: Result,
+    told: Told,
     *,
-    json: bool,
-    report: bool,
     require_valid: bool = False,
     judged: bool = True,
 ) -> int:
@@ -65,7 +65,7 @@ def tell(
     if outcome.status == "partial":
         talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
         return outcome.exit_code
-    if json:
+    if told.json:
         # As it stands in the bundle, so that the two never differ.
         sys.stdout.write((outcome.bundle_path / "result.json").read_text())
     else:
@@ -83,7 +83,7 @@ def tell(
     if outcome.error is not None:
         show(outcome.error)
     talk.say(f"bundle: {outcome.bundle_path}")
-    if report:
+    if told.report:
         from loadstone.report import page
 
         page.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)

@@ -20,6 +20,7 @@ from loadstone.study.repeat import RepeatController, Until
 from loadstone.study.run import StudyAsked
 
 if TYPE_CHECKING:
+    from loadstone.cli.data_sheet import DataSheet
     from loadstone.cli.manner import Manner
     from loadstone.workload.model import Workload
 
@@ -27,7 +28,9 @@ BUDGET_S: Final = 1800.0
 MAX_REPEATS: Final = 1000
 
 
-def execute(asked_for: Workload, load: Load, options: dict[str, Any], manner: Manner) -> int:
+def execute(
+    asked_for: Workload, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet
+) -> int:
     """Repeat a Workload and return the exit code."""
     most, until = times(options["repeat"]), precision(options["until"])
     resolved = resolution(asked_for, load)
@@ -36,14 +39,14 @@ def execute(asked_for: Workload, load: Load, options: dict[str, Any], manner: Ma
         name=asked_for.name,
         front_end="run",
         request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},
-        inputs=dict(asked_for.sources),
+        inputs={**asked_for.sources, **sheet.inputs},
         settings={
             "repeats": most,
             "until_share": until.share if until else None,
             "budget_s": until.budget_s if until else None,
         },
         notes=study.notes_of(asked_for, resolved, json=manner.json),
-        spec=manner.spec,
+        spec=sheet.spec,
     )
     controller = RepeatController(
         Next(asked_for.name, asked_for, rate=total_rate(load)), most=most, until=until

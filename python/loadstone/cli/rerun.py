@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from loadstone.bundle.read import Bundle
 from loadstone.cli import finish, study
-from loadstone.cli.arguments import Flag, Repeat
 from loadstone.cli.consent import consent
-from loadstone.cli.run import default_directory
+from loadstone.cli.manner import Manner
 from loadstone.path.spec import Spec
 from loadstone.plan.guard import check_consent
 from loadstone.session import Asked, run_plan
@@ -27,13 +26,7 @@ def rerun(
     bundle: Path,
     /,
     *,
-    out: Path | None = None,
-    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
-    json: Annotated[bool, Flag] = False,
-    progress: bool = True,
-    report: bool = True,
-    calibration: bool = True,
-    require_valid: Annotated[bool, Flag] = False,
+    manner: Manner = Manner(),
 ) -> int:
     """Run the Plan of a bundle again.
 
@@ -41,20 +34,6 @@ def rerun(
     ----------
     bundle
         Directory of the run to do again.
-    out
-        Directory of the new bundle; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
-    i_accept_data_loss
-        Path of a target whose content may be lost (repeat for several); typed out, one by one.
-    json
-        Print one JSON document at the end instead of the summary.
-    progress
-        Show the run while it runs (on a terminal only).
-    report
-        Write the report into the bundle.
-    calibration
-        Measure for 0.3 s before the run what the load generator can do without a device.
-    require_valid
-        End with exit code 98 when the verdict is 'not valid' or 'cannot tell'.
     """
     study.refuse(bundle, "rerun")
     old = Bundle.open(bundle)
@@ -64,7 +43,11 @@ def rerun(
             "argv": sys.argv,
             "cwd": str(Path.cwd()),
             "front_end": "rerun",
-            "options": {"bundle": str(bundle), "i_accept_data_loss": list(i_accept_data_loss), "json": json},
+            "options": {
+                "bundle": str(bundle),
+                "i_accept_data_loss": list(manner.i_accept_data_loss),
+                "json": manner.json,
+            },
             "first_request": old.request,
         },
         inputs=dict(old.inputs),
@@ -72,19 +55,19 @@ def rerun(
         notes=list(old.notes),
         spec=None if sheet is None else Spec.model_validate(sheet),
     )
-    agreed = consent(i_accept_data_loss)
+    agreed = consent(manner.i_accept_data_loss)
     check_consent(agreed, [old.plan])
     result = finish.Result()
     outcome = run_plan(
         forget_identities(old.plan),
         asked=asked,
-        out_dir=out or default_directory("rerun"),
-        progress=finish.live(wanted=progress),
+        out_dir=manner.directory("rerun"),
+        progress=finish.live(wanted=manner.progress),
         consent=agreed,
         result=result.document,
-        calibration=calibration,
+        calibration=manner.calibration,
     )
-    return finish.tell(outcome, result, json=json, report=report, require_valid=require_valid)
+    return finish.tell(outcome, result, manner, require_valid=manner.require_valid)
 
 
 def forget_identities(plan: Plan) -> Plan:

@@ -24,6 +24,7 @@ from loadstone.workload import catalogue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadstone.cli.data_sheet import DataSheet
     from loadstone.cli.manner import Manner
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Next
@@ -67,7 +68,7 @@ def read(word: str, load: Load) -> RunList | None:
     return found
 
 
-def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner) -> int:
+def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet) -> int:
     """Run all of them as a study and return the exit code."""
     talk.notes(found.notes)
     asked = StudyAsked(
@@ -80,9 +81,10 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner)
             "front_end": str(found.language),
             "options": options,
         },
-        inputs=found.inputs,
+        inputs={**found.inputs, **sheet.inputs},
         settings=found.settings,
         notes=[note.model_dump(mode="json") for note in found.notes],
+        spec=sheet.spec,
     )
     return study.execute(
         found.controller,

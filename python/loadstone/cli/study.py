@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
-    from loadstone.study.run import StudyOutcome
+    from loadstone.study.run import AfterFailure, StudyOutcome
     from loadstone.workload.model import Workload
 
 
@@ -51,6 +51,7 @@ def execute(
     closing: Callable[[], list[Any]] | None = None,
     *,
     watch: Callable[[Next], Progress | None] | None = None,
+    after_failure: AfterFailure = "stop",
 ) -> int:
     """Run a study, print its result and return the exit code.
 
@@ -69,10 +70,10 @@ def execute(
     outcome = run_study(
         controller,
         asked=asked,
-        out_dir=manner.out,
+        out_dir=manner.directory(asked.name),
         hooks=hooks,
         consent=consent(manner.i_accept_data_loss),
-        after_failure=manner.after_failure,
+        after_failure=after_failure,
         calibration=manner.calibration,
     )
     return _tell(outcome, manner)

@@ -9,16 +9,15 @@ import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone import units
 from loadstone.analysis.sweep import STAGE
-from loadstone.cli import runlist, study, talk
-from loadstone.cli.arguments import COMMAND_LINE, Flag, Load, Repeat
+from loadstone.cli import data_sheet, runlist, study, talk
+from loadstone.cli.arguments import COMMAND_LINE, Load, OneJob, Sheet
 from loadstone.cli.load import resolution, total_rate, workload
 from loadstone.cli.manner import Manner
 from loadstone.cli.repeat import times
-from loadstone.cli.run import default_directory
 from loadstone.errors import InputError, Where
 from loadstone.study import factors
 from loadstone.study.factors import Name
@@ -35,22 +34,18 @@ GAIN: Final = "10%"
 
 
 def sweep(
-    job: str,
+    job: OneJob,
     /,
     *,
-    load: Load = Load(),
     iodepth: str | None = None,
     bs: str | None = None,
     read: str | None = None,
     numjobs: str | None = None,
     gain: str | None = None,
     repeat: int | None = None,
-    out: Path | None = None,
-    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
-    json: Annotated[bool, Flag] = False,
-    progress: bool = True,
-    report: bool = True,
-    calibration: bool = True,
+    spec: Sheet = None,
+    load: Load = Load(),
+    manner: Manner = Manner(),
 ) -> int:
     """Run a load at every combination of one to three factors, and recommend an operating point.
 
@@ -59,8 +54,6 @@ def sweep(
 
     Parameters
     ----------
-    job
-        A fio job file, `-` for one on standard input, or a name from `loadstone workloads`.
     iodepth
         I/Os in flight of each clone, as 1..256.
     bs
@@ -73,18 +66,6 @@ def sweep(
         The depth beyond which throughput gains less than this per doubling is recommended [default: 10%].
     repeat
         Passes over all combinations [default: 1].
-    out
-        Directory of the study; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
-    i_accept_data_loss
-        Path of a target whose content may be lost (repeat for several); typed out, one by one.
-    json
-        Print one JSON document at the end instead of the table.
-    progress
-        Show each run while it runs (on a terminal only).
-    report
-        Write the report into the study.
-    calibration
-        Measure for 0.3 s before each run of another shape what the load generator can do without a device.
     """
     # The last is drawn to the right and runs fastest: the one along which an operating point is sought.
     given: dict[Name, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
@@ -97,7 +78,7 @@ def sweep(
         )
     gain_share = _gain(gain or GAIN)
     runlist.refuse(load, ("interval", "warmup"), "a sweep")
-    asked_for = workload(job, load)
+    asked_for, sheet = workload(job, load), data_sheet.read(spec)
     parts = stages(asked_for)
     controller = SweepController(parts, axes, repeat=times(repeat) or 1, rate=total_rate(load))
 
@@ -128,20 +109,12 @@ def sweep(
             "front_end": "sweep",
             "options": {"job": job, **asdict(load), **given, "gain": gain or GAIN, "repeat": repeat},
         },
-        inputs=dict(asked_for.sources),
+        inputs={**asked_for.sources, **sheet.inputs},
         settings=settings,
-        notes=study.notes_of(asked_for, first, json=json),
+        notes=study.notes_of(asked_for, first, json=manner.json),
+        spec=sheet.spec,
     )
-    manner = Manner(
-        out=out or default_directory(asked_for.name),
-        i_accept_data_loss=i_accept_data_loss,
-        json=json,
-        progress=progress,
-        report=report,
-        calibration=calibration,
-        after_failure="go_on",
-    )
-    return study.execute(controller, asked, manner, resolve)
+    return study.execute(controller, asked, manner, resolve, after_failure="go_on")
 
 
 def _axes(given: dict[Name, str | None]) -> list[tuple[Name, tuple[int, ...]]]:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.cli import finish
-from loadstone.cli.arguments import Flag
-from loadstone.cli.run import default_directory
+from loadstone.cli.manner import Told
 from loadstone.errors import BundleError
 from loadstone.plan.journal import read_back
 from loadstone.session import Asked, run_plan
@@ -23,10 +21,7 @@ def verify(
     bundle: Path,
     /,
     *,
-    out: Path | None = None,
-    json: Annotated[bool, Flag] = False,
-    progress: bool = True,
-    report: bool = True,
+    told: Told = Told(),
 ) -> int:
     """Verify what a run with --journal wrote, also after a crash in the middle of it.
 
@@ -36,14 +31,6 @@ def verify(
     ----------
     bundle
         Directory of the run that wrote; one that was killed will do.
-    out
-        Directory of the new bundle; it must not exist or be empty [default: ./loadstone-runs/TIME-NAME].
-    json
-        Print one JSON document at the end instead of the summary.
-    progress
-        Show the run while it runs (on a terminal only).
-    report
-        Write the report into the bundle.
     """
     wrote = Bundle.open(bundle)
     journal = bundle / layout.JOURNAL
@@ -57,7 +44,7 @@ def verify(
             "argv": sys.argv,
             "cwd": str(Path.cwd()),
             "front_end": "verify",
-            "options": {"bundle": str(bundle), "json": json},
+            "options": {"bundle": str(bundle), "json": told.json},
             "first_request": wrote.request,
         },
         inputs=dict(wrote.inputs),
@@ -68,8 +55,8 @@ def verify(
     outcome = run_plan(
         plan,
         asked=asked,
-        out_dir=out or default_directory("verify"),
-        progress=finish.live(wanted=progress),
+        out_dir=told.directory("verify"),
+        progress=finish.live(wanted=told.progress),
         result=result.document,
     )
-    return finish.tell(outcome, result, json=json, report=report, judged=False)
+    return finish.tell(outcome, result, told, judged=False)
