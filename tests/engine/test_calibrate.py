@@ -9,8 +9,8 @@ import pytest
 from loadstone.engine.binary import find
 from loadstone.engine.calibrate import calibrate, null_plan
 from loadstone.plan.model import Plan
-from tests.engine.plans import plan, stream, target, worker
 from tests.pacing.simulated import device, rate
+from tests.support.plans import plan, stream, target, worker
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .plans import NULL, plan, run, stream, target, worker
+from tests.support.plans import NULL, plan, stream, target, worker
+
+from .runs import run
 
 if TYPE_CHECKING:
     from pathlib import Path

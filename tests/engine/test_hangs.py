@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.plans import plan, stream, target, worker
+
 from .hanging import hanging_file, missing
-from .plans import finish, plan, run, start, stream, target, worker
+from .runs import finish, run, start
 
 if TYPE_CHECKING:
     from pathlib import Path

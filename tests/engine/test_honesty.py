@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .plans import IO_URING, NULL, arrow_rows, layout, plan, run, stream, target, worker
+from tests.support.plans import IO_URING, NULL, layout, plan, stream, target, worker
+
+from .runs import arrow_rows, run
 
 if TYPE_CHECKING:
     from pathlib import Path

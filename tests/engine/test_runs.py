@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.engine.binary import find
+from tests.support.plans import NULL, layout, plan, stream, target, worker
 
-from .plans import NULL, arrow_rows, finish, layout, plan, run, start, stream, target, worker
+from .runs import arrow_rows, finish, run, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +116,7 @@ def test_a_short_file_is_an_error_at_its_offset(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(bytes(8192))
     other = stream(ops=300, files=[{"target": 1, "cell": 1, "offset_bytes": 0, "length_bytes": 1 << 20}])
-    streams = [stream(random=False, bytes=1 << 20, iodepth=1), other]
+    streams = [stream(random_percent=0, bytes=1 << 20, iodepth=1), other]
     outcome = run(plan([target(path), ZERO], streams), tmp_path)
     assert outcome.code == 0
     assert_conserved(outcome)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .plans import layout, plan, run, stream, target, worker
+from tests.support.plans import layout, plan, stream, target, worker
+
+from .runs import run
 
 if TYPE_CHECKING:
     from pathlib import Path

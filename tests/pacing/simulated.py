@@ -12,7 +12,7 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.read import Bundle
 from loadstone.plan.model import Plan
 from loadstone.session import Asked, run_plan
-from tests.engine import plans
+from tests.support import plans
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from loadstone.analysis.histogram import Histogram
-from tests.engine.plans import plan, run, stream, target
+from tests.engine.runs import run
 from tests.pacing.simulated import rate
+from tests.support.plans import plan, stream, target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ def test_at_200_000_a_second_io_starts_within_20_us(tmp_path: Path) -> None:
         pytest.skip(f"the machine is {busy:.0f} % busy: a late start would be its own, not the engine's")
     one = stream(
         read_percent=0,
-        random=False,
+        random_percent=0,
         pace={"write": rate(200_000)},
         runtime_ns=3_000_000_000,
         time_based=True,

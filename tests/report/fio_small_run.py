@@ -14,6 +14,7 @@ from loadstone.bundle import layout
 from loadstone.formats.fio import TextSource, read_jobfiles
 from loadstone.plan.model import Plan
 from loadstone.report.fio.collect import Source
+from tests.support import plans
 
 JOB = """
 [global]
@@ -157,100 +158,36 @@ def events() -> list[dict[str, Any]]:
     ]
 
 
-def _op_pattern() -> dict[str, Any]:
-    return {
-        "random_percent": 0,
-        "random": {"type": "uniform", "repeat": False},
-        "stride_bytes": 0,
-        "run_length": 1,
-        "run_identical": False,
-        "sizes": {"type": "fixed", "bytes": 4096},
-        "align_bytes": 4096,
-    }
-
-
 def _stream(index: int, name: str) -> dict[str, Any]:
     mixed = index < 2
-    return {
-        "name": name,
-        "worker": 0 if mixed else 1,
-        "files": [{"target": int(not mixed), "cell": index, "offset_bytes": 0, "length_bytes": 1 << 20}],
-        "file_choice": {"type": "round_robin", "every": 1},
-        "seed": 7 + index,
-        "iodepth": 4,
-        "batch": None,
-        "pattern": {
-            "read_percent": 50 if mixed else 0,
-            "write_percent": 50 if mixed else 100,
-            "trim_percent": 0,
-            "trim_then_write": False,
-            **{
-                op: _op_pattern() | {"random_percent": 100 if mixed else 0}
-                for op in ("read", "write", "trim")
-            },
-        },
-        "pace": {"read": None, "write": None, "trim": None, "think": None},
-        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False},
-        "payload": {
-            "fill": {"type": "random"},
-            "refill": False,
-            "stamp": True,
-            "compress_percent": 0,
-            "compress_chunk_bytes": 0,
-            "dedupe_percent": 0,
-        },
-        "limits": {
-            "start_delay_ns": 0,
-            "ramp_ns": 0,
-            "runtime_ns": 2 * SECOND if mixed else 0,
-            "time_based": mixed,
-            "bytes": 0 if mixed else 16384,
-            "ops": 0,
-            "ends_stage": False,
-        },
-        "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
-        "log_ios": not mixed,
-        "verify": None,
-    }
+    return plans.stream(
+        name=name,
+        worker=0 if mixed else 1,
+        files=[{"target": int(not mixed), "cell": index, "offset_bytes": 0, "length_bytes": 1 << 20}],
+        seed=7 + index,
+        iodepth=4,
+        read_percent=50 if mixed else 0,
+        random_percent=100 if mixed else 0,
+        runtime_ns=2 * SECOND if mixed else 0,
+        time_based=mixed,
+        bytes=0 if mixed else 16384,
+        log_ios=not mixed,
+    )
 
 
 def plan() -> Plan:
-    target = {
-        "kind": "file",
-        "size_bytes": 1 << 20,
-        "direct": False,
-        "read_only": False,
-        "create": True,
-        "sync": "none",
-        "exclusive": False,
-        "identity": None,
-        "layout": None,
-        "invalidate": False,
-        "advice": None,
-        "unlink": False,
-    }
-    ring = {
-        "type": "io_uring",
-        "registered_files": True,
-        "fixed_buffers": False,
-        "iopoll": False,
-        "sqpoll": False,
-    }
-    document = {
-        "version": 1,
-        "interval_ns": SECOND,
-        "grace_ns": SECOND,
-        "memory_limit_bytes": 1 << 26,
-        "targets": [{"path": "mix.0.0", **target}, {"path": "after.0.0", **target}],
-        "units": [
+    document = plans.plan(
+        [plans.target(path, create=True) for path in ("mix.0.0", "after.0.0")],
+        [_stream(0, "mix.0"), _stream(1, "mix.1"), _stream(2, "after.0")],
+        [plans.worker(stage=stage) for stage in (0, 1)],
+        interval_ns=SECOND,
+        units=[
             {"name": "mix", "group": 0, "clone": 0},
             {"name": "mix", "group": 0, "clone": 1},
             {"name": "after", "group": 1, "clone": 0},
         ],
-        "cells": [{"unit": 0, "target": 0}, {"unit": 1, "target": 0}, {"unit": 2, "target": 1}],
-        "workers": [{"stage": stage, "backend": ring, "cpus": [], "nice": 0} for stage in (0, 1)],
-        "streams": [_stream(0, "mix.0"), _stream(1, "mix.1"), _stream(2, "after.0")],
-    }
+        cells=[{"unit": 0, "target": 0}, {"unit": 1, "target": 0}, {"unit": 2, "target": 1}],
+    )
     return Plan.model_validate_json(json.dumps(document))
 
 

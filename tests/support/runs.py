@@ -17,6 +17,7 @@ import pyarrow as pa
 from loadstone.bundle import layout
 from loadstone.bundle.write import BundleWriter
 from loadstone.plan.model import Plan
+from tests.support import plans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +120,7 @@ def plan_of(
     workers: list[dict[str, Any]] = []
     streams: list[dict[str, Any]] = []
     for job in jobs:
-        workers.append({"stage": job.stage, "backend": _uring(), "cpus": [], "nice": 0})
+        workers.append(plans.worker(plans.IO_URING | {"fixed_buffers": False}, job.stage))
         cell_of: dict[int, int] = {}
         for clone in range(job.clones):
             if clone == 0 or job.keep_clones_apart:
@@ -129,46 +130,20 @@ def plan_of(
                     cell_of[target] = len(cells)
                     cells.append({"unit": len(units) - 1, "target": target})
             streams.append(_stream(job, clone, len(workers) - 1, cell_of, seconds, log_ios=log_ios))
-    document = {
-        "version": 1,
-        "interval_ns": interval_ns,
-        "grace_ns": 1_000_000_000,
-        "memory_limit_bytes": 256 << 20,
-        "targets": [_target(index) for index in range(targets)],
-        "units": units,
-        "cells": cells,
-        "workers": workers,
-        "streams": streams,
-    }
+    document = plans.plan(
+        [_target(index) for index in range(targets)],
+        streams,
+        workers,
+        interval_ns=interval_ns,
+        units=units,
+        cells=cells,
+    )
     return Plan.model_validate_json(json.dumps(document))
 
 
-def _uring() -> dict[str, Any]:
-    return {
-        "type": "io_uring",
-        "registered_files": True,
-        "fixed_buffers": False,
-        "iopoll": False,
-        "sqpoll": False,
-    }
-
-
 def _target(index: int) -> dict[str, Any]:
-    return {
-        "path": f"/mnt/test/data{index}",
-        "kind": "file",
-        "size_bytes": 1 << 30,
-        "direct": True,
-        "read_only": False,
-        "create": True,
-        "sync": "none",
-        "exclusive": False,
-        "identity": None,
-        "layout": None,
-        "invalidate": True,
-        "advice": None,
-        "unlink": False,
-    }
+    path = f"/mnt/test/data{index}"
+    return plans.target(path, size_bytes=1 << 30, direct=True, create=True, invalidate=True)
 
 
 def _stream(
@@ -176,16 +151,6 @@ def _stream(
 ) -> dict[str, Any]:
     shares = {op: job.ops_hz.get(op, 0.0) for op in ("read", "write", "trim")}
     whole = sum(shares.values()) or 1.0
-    percents = {f"{op}_percent": round(100 * hz / whole) for op, hz in shares.items()}
-    order = {
-        "random_percent": job.random_percent,
-        "random": {"type": "uniform", "repeat": True},
-        "stride_bytes": 0,
-        "run_length": 1,
-        "run_identical": False,
-        "sizes": {"type": "fixed", "bytes": job.block_bytes},
-        "align_bytes": job.block_bytes,
-    }
     rate = {
         "amount": {"unit": "ops", "per_second": whole},
         "process": "poisson",
@@ -194,47 +159,26 @@ def _stream(
         "minimum": 0.0,
         "min_window_ns": 0,
     }
-    return {
-        "name": f"{job.name}.{clone}",
-        "worker": worker,
-        "files": [
+    return plans.stream(
+        name=f"{job.name}.{clone}",
+        worker=worker,
+        files=[
             {"target": target, "cell": cell, "offset_bytes": 0, "length_bytes": 1 << 30}
             for target, cell in cell_of.items()
         ],
-        "file_choice": {"type": "round_robin", "every": 1},
-        "seed": clone,
-        "iodepth": job.iodepth,
-        "batch": None,
-        "pattern": {
-            **percents,
-            "trim_then_write": False,
-            "read": order,
-            "write": order,
-            "trim": order,
-        },
-        "pace": {"read": rate if job.paced else None, "write": None, "trim": None, "think": None},
-        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False},
-        "payload": {
-            "fill": {"type": "random"},
-            "refill": False,
-            "stamp": True,
-            "compress_percent": 0,
-            "compress_chunk_bytes": 0,
-            "dedupe_percent": 0,
-        },
-        "limits": {
-            "start_delay_ns": 0,
-            "ramp_ns": int(job.ramp_s * 1e9),
-            "runtime_ns": int((seconds - job.ramp_s) * 1e9),
-            "time_based": True,
-            "bytes": 0,
-            "ops": 0,
-            "ends_stage": False,
-        },
-        "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
-        "log_ios": log_ios,
-        "verify": None,
-    }
+        seed=clone,
+        iodepth=job.iodepth,
+        block_bytes=job.block_bytes,
+        random_percent=job.random_percent,
+        repeat=True,
+        read_percent=round(100 * shares["read"] / whole),
+        trim_percent=round(100 * shares["trim"] / whole),
+        pace={"read": rate if job.paced else None},
+        ramp_ns=int(job.ramp_s * 1e9),
+        runtime_ns=int((seconds - job.ramp_s) * 1e9),
+        time_based=True,
+        log_ios=log_ios,
+    )
 
 
 def _write_samples(

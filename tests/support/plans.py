@@ -1,18 +1,11 @@
-"""Small Plans for tests that run the engine by itself.
+"""Plans as the documents an engine reads, small enough to write down in a test.
 
 Knows the Plan's shape. Knows nothing of workloads: every field is given here.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
-
-from loadstone.engine.binary import find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +20,11 @@ IO_URING = {
 NULL = {"type": "null"}
 
 
-def order(block_bytes: int, random: bool) -> dict[str, Any]:
+def order(block_bytes: int = 4096, random_percent: int = 100, *, repeat: bool = False) -> dict[str, Any]:
     """Addresses and sizes of one operation."""
     return {
-        "random_percent": 100 if random else 0,
-        "random": {"type": "uniform", "repeat": False},
+        "random_percent": random_percent,
+        "random": {"type": "uniform", "repeat": repeat},
         "stride_bytes": 0,
         "run_length": 1,
         "run_identical": False,
@@ -41,9 +34,10 @@ def order(block_bytes: int, random: bool) -> dict[str, Any]:
 
 
 def stream(**changes: Any) -> dict[str, Any]:
-    """A stream of 4 KiB reads; `changes` replace fields of it or of its limits."""
-    addresses = order(changes.pop("block_bytes", 4096), changes.pop("random", True))
-    read = changes.pop("read_percent", 100)
+    """A stream of 4 KiB reads; `changes` replace fields of it, of its pattern or of its limits."""
+    block_bytes, random = changes.pop("block_bytes", 4096), changes.pop("random_percent", 100)
+    addresses = order(block_bytes, random, repeat=changes.pop("repeat", False))
+    read, trim = changes.pop("read_percent", 100), changes.pop("trim_percent", 0)
     limits = {
         "start_delay_ns": 0,
         "ramp_ns": 0,
@@ -69,8 +63,8 @@ def stream(**changes: Any) -> dict[str, Any]:
         "batch": None,
         "pattern": {
             "read_percent": read,
-            "write_percent": 100 - read,
-            "trim_percent": 0,
+            "write_percent": 100 - read - trim,
+            "trim_percent": trim,
             "trim_then_write": False,
             "read": addresses,
             "write": addresses,
@@ -147,60 +141,3 @@ def plan(
 def worker(backend: dict[str, Any] | None = None, stage: int = 0) -> dict[str, Any]:
     """A thread."""
     return {"stage": stage, "backend": backend or IO_URING, "cpus": [], "nice": 0}
-
-
-@dataclass
-class Outcome:
-    """What a run left: exit code, events, rows of the samples."""
-
-    code: int
-    events: list[dict[str, Any]]
-    rows: list[dict[str, Any]]
-    out: Path
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        """The events of one type."""
-        return [event for event in self.events if event["type"] == kind]
-
-    def total(self, column: str, **where: Any) -> int:
-        """Sum of a column over the rows with these values."""
-        return sum(row[column] for row in self.rows if all(row[key] == value for key, value in where.items()))
-
-
-def start(document: dict[str, Any], directory: Path) -> subprocess.Popen[str]:
-    """Starts the engine; the caller keeps its standard input."""
-    path = directory / "plan.json"
-    path.write_text(json.dumps(document))
-    return subprocess.Popen(
-        [find(), "run", path, "--out", directory / "out"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process: subprocess.Popen[str], directory: Path) -> Outcome:
-    """Waits for the end, with standard input open, and reads what there is."""
-    assert process.stdout is not None
-    events = [json.loads(line) for line in process.stdout]
-    code = process.wait(timeout=30)
-    process.stdout.close()
-    if process.stdin is not None:
-        process.stdin.close()
-    out = directory / "out"
-    return Outcome(code, events, arrow_rows(out / "samples.arrows"), out)
-
-
-def arrow_rows(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]]:
-    """Rows of an Arrow stream, of these columns only when given; none without the file."""
-    if not path.exists():
-        return []
-    with pa.ipc.open_stream(path.read_bytes()) as reader:
-        table = reader.read_all()
-        rows: list[dict[str, Any]] = (table.select(columns) if columns else table).to_pylist()
-    return rows
-
-
-def run(document: dict[str, Any], directory: Path) -> Outcome:
-    """Runs a Plan to its end."""
-    return finish(start(document, directory), directory)
