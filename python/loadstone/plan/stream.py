@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan import rates
 from loadstone.plan.pattern import shares, sizes, smallest
+from loadstone.plan.rates import Rate, RateAmountBytes, RateAmountOps, RatePoint, RateProcess
 from loadstone.plan.rows import read_percent
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def pace(job: Job, notes: Notes) -> plan.Pace:
     return plan.Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
-def _rate(job: Job, i: int) -> rates.Rate | None:
+def _rate(job: Job, i: int) -> Rate | None:
     of_bytes, of_ops = job.rate_bytes[i], job.rate_iops[i]
     if of_bytes and of_ops:
         raise RefusedError(
@@ -52,19 +52,19 @@ def _rate(job: Job, i: int) -> rates.Rate | None:
             )
     if not of_bytes and not of_ops:
         return None
-    amount: rates.RateAmountOps | rates.RateAmountBytes
+    amount: RateAmountOps | RateAmountBytes
     if of_ops:
-        amount, minimum = rates.RateAmountOps(per_second=of_ops), job.rate_iops_min[i]
+        amount, minimum = RateAmountOps(per_second=of_ops), job.rate_iops_min[i]
     else:
-        amount, minimum = rates.RateAmountBytes(per_second=of_bytes or 0.0), job.rate_min_bytes[i]
+        amount, minimum = RateAmountBytes(per_second=of_bytes or 0.0), job.rate_min_bytes[i]
     if minimum and minimum > amount.per_second:
         raise InputError(
             f"the minimum {minimum:g} is above the rate {amount.per_second:g}", where=job.at("rate_bytes")
         )
-    return rates.Rate(
+    return Rate(
         amount=amount,
-        process=rates.RateProcess(job.rate_process or "linear"),
-        profile=tuple(rates.RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
+        process=RateProcess(job.rate_process or "linear"),
+        profile=tuple(RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
         phase=0.0,
         minimum=minimum or 0.0,
         min_window_ns=job.rate_cycle_ns or DEFAULT_CYCLE_NS,
@@ -78,7 +78,7 @@ def taking_turns(pace: plan.Pace, clone: int, clones: int) -> plan.Pace:
     rates = {
         op: rate.model_copy(update={"phase": clone / clones})
         for op, rate in (("read", pace.read), ("write", pace.write), ("trim", pace.trim))
-        if rate is not None and rate.process == rates.RateProcess.LINEAR
+        if rate is not None and rate.process == RateProcess.LINEAR
     }
     return pace.model_copy(update=rates)
 
@@ -88,7 +88,7 @@ class TotalRate:
     """I/Os per second of everything that runs at the same time, and its profile as in `Job`."""
 
     iops: float
-    process: rates.RateProcess
+    process: RateProcess
     profile: tuple[tuple[int, float], ...] = ()
     where: Where | None = None
     """Where it was asked for."""
@@ -139,11 +139,11 @@ def _parts(streams: Sequence[plan.Stream]) -> list[float]:
     ]
 
 
-def _part(total: TotalRate, per_second: float) -> rates.Rate:
-    return rates.Rate(
-        amount=rates.RateAmountOps(per_second=per_second),
+def _part(total: TotalRate, per_second: float) -> Rate:
+    return Rate(
+        amount=RateAmountOps(per_second=per_second),
         process=total.process,
-        profile=tuple(rates.RatePoint(at_ns=at, share=share) for at, share in total.profile),
+        profile=tuple(RatePoint(at_ns=at, share=share) for at, share in total.profile),
         phase=0.0,
         minimum=0.0,
         min_window_ns=DEFAULT_CYCLE_NS,
