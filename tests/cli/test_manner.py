@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -47,3 +48,14 @@ def test_a_study_is_held_to_validity_and_to_a_data_sheet(
     sheet.write_text(SHEET)
     words = [verb[0], str(job), *verb[1:], "--out", str(out), "--json", "--no-calibration"]
     assert main([*words, "--require-valid", "--spec", str(sheet)]) == exitcodes.NOT_VALID
+    made = json.loads(capsys.readouterr().out)
+    for run in made["runs"]:
+        (line,) = run["spec"]
+        assert line["specified"] == 1e9
+        assert line["share"] == pytest.approx(run["total"]["iops"]["value"] / 1e9)
+    points = made["sweep"]["cells"] if made["sweep"] else made["curves"][0]["loads"]
+    assert all(
+        point["sheet_share"]["value"] == pytest.approx(point["iops"]["value"] / 1e9) for point in points
+    )
+    assert sheet.read_text() in [file.read_text() for file in (out / "input").iterdir()]
+    assert "Against the data sheet" in (out / "report.html").read_text()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.spec import nearest
 from loadstone.analysis.summary import summarise
 from loadstone.analysis.tail import percentile_intervals
 from loadstone.bundle import study as on_disk
@@ -53,6 +54,8 @@ class Measured:
     asked_iops: float | None
     """What an open loop asked for; None in a closed loop."""
     held: bool | None
+    sheet_share: Estimate | None = None
+    """Of the data sheet's figure it came nearest to; None without one, and for the lines of single jobs."""
 
     @property
     def large_blocks(self) -> bool:
@@ -109,6 +112,7 @@ def _whole(summary: Summary) -> Measured | None:
         sum(row.asked_per_s for row in asked) if paced else None,
         held=all(row.held for row in asked) if paced else None,
         intervals_ns=intervals,
+        sheet_share=nearest(summary.spec),
     )
 
 
@@ -138,6 +142,7 @@ def _measured(
     *,
     held: bool | None,
     intervals_ns: dict[float, tuple[int, int] | None] | None = None,
+    sheet_share: Estimate | None = None,
 ) -> Measured:
     lat: Latency | None = stats.latencies.get("lat")
     return Measured(
@@ -155,4 +160,5 @@ def _measured(
         block_bytes=stats.bytes / stats.operations if stats.operations else None,
         asked_iops=asked_iops,
         held=held,
+        sheet_share=sheet_share,
     )

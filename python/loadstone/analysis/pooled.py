@@ -38,6 +38,8 @@ class Pooled:
     large_blocks: bool
     asked_iops: float | None
     held: bool | None
+    sheet_share: Estimate | None = None
+    """Of the data sheet's figure it came nearest to."""
 
     @property
     def rate(self) -> Estimate:
@@ -55,6 +57,7 @@ def pooled(found: Sequence[Measured]) -> Pooled | None:
         if histogram is not None and one.histogram is not None:
             histogram = histogram + one.histogram
     percentiles = {p: histogram.percentile(p) if histogram is not None else None for p in PERCENTILES}
+    shares = [one.sheet_share for one in found]
     helds = [one.held for one in found if one.held is not None]
     return Pooled(
         runs=len(found),
@@ -66,6 +69,7 @@ def pooled(found: Sequence[Measured]) -> Pooled | None:
         large_blocks=all(one.large_blocks for one in found),
         asked_iops=found[0].asked_iops,
         held=all(helds) if helds else None,
+        sheet_share=_together(shares, "1") if all(one is not None for one in shares) else None,
     )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone.analysis.estimate import Estimate
 from loadstone.path.spec import Spec
 from loadstone.plan.model import SizesFixed, SizesRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.measurement import Measurement
     from loadstone.analysis.totals import Total
     from loadstone.path.layers import Ceiling
@@ -58,6 +58,23 @@ def rows(measurement: Measurement, stages: list[Total]) -> list[Row]:
     """Return every comparison that can be made; `stages` are the run's totals by stage."""
     spec = spec_of(measurement)
     return [] if spec is None else [row for total in stages for row in _of_stage(spec, measurement, total)]
+
+
+def nearest(found: Sequence[Row]) -> Estimate | None:
+    """Return the share of the figure that a run came nearest to; None without any."""
+    row = max(found, key=lambda row: row.share, default=None)
+    return None if row is None else Estimate(row.share, row.share_error, row.measured.count, "1")
+
+
+def best(runs: Iterable[tuple[str, Sequence[Row]]]) -> list[tuple[str, Row]]:
+    """Return for each figure the run that came nearest to it, by the run's name."""
+    found: dict[tuple[str, ...], tuple[str, Row]] = {}
+    for run, every in runs:
+        for row in every:
+            key = (row.name, row.op, row.quantity, row.kind, row.source)
+            if key not in found or row.share > found[key][1].share:
+                found[key] = (run, row)
+    return list(found.values())
 
 
 def _of_stage(spec: Spec, measurement: Measurement, total: Total) -> Iterator[Row]:

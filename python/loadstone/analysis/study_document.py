@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from loadstone import __version__
 from loadstone.analysis import curve, repeats, sweep
+from loadstone.analysis.document import SpecLine
 from loadstone.analysis.slo import slo_of
+from loadstone.analysis.summary import spec_line
 from loadstone.bundle.study import Factor, Kind
 from loadstone.verdict import Kind as VerdictKind
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Study
 
 FORMAT: Final = 1
+SHEET_SHARE: Final = "of the data sheet's figure it came nearest to; null without one"
 
 
 class _Model(BaseModel):
@@ -70,6 +73,7 @@ class Run(_Model):
     verdict: VerdictKind | None = Field(description="of its own result.json, which says why")
     total: Line | None = Field(description="null: nothing was measured, or its jobs ran in stages")
     lines: list[Line]
+    spec: list[SpecLine] = Field(description="share of the data sheet that was reached; empty without one")
 
 
 class Repeated(_Model):
@@ -114,6 +118,7 @@ class Load(_Model):
     order: int = Field(description="index of its first run among those of the curve")
     held: bool | None = Field(description="whether the rate asked for was reached")
     keeps: bool | None = Field(description="whether the limit holds; null: undecided, or no limit")
+    sheet_share: Value | None = Field(description=SHEET_SHARE)
 
 
 class Knee(_Model):
@@ -156,6 +161,7 @@ class Cell(_Model):
     latency_mean_ns: Value | None
     latency_percentiles_ns: dict[str, int | None]
     latency_intervals_ns: dict[str, tuple[int, int] | None] = Field(description="95 %")
+    sheet_share: Value | None = Field(description=SHEET_SHARE)
 
 
 class Advice(_Model):
@@ -230,6 +236,7 @@ def _run(run: Numbers) -> Run:
         verdict=point.verdict,
         total=None if run.whole is None else _line(run.whole),
         lines=[_line(line) for line in run.lines],
+        spec=[] if run.summary is None else [spec_line(row) for row in run.summary.spec],
     )
 
 
@@ -310,6 +317,7 @@ def _load(load: curve.Load | None) -> Load | None:
         order=load.order,
         held=load.held,
         keeps=load.keeps,
+        sheet_share=value(load.sheet_share),
     )
 
 
@@ -340,6 +348,7 @@ def _cell(values: dict[str, Factor], found: Pooled | None) -> Cell:
         latency_mean_ns=_known(found.mean_ns) if found else None,
         latency_percentiles_ns={f"{p:g}": v for p, v in found.percentiles_ns.items()} if found else {},
         latency_intervals_ns={f"{p:g}": v for p, v in found.intervals_ns.items()} if found else {},
+        sheet_share=value(found.sheet_share) if found else None,
     )
 
 

@@ -188,7 +188,7 @@ class Summary:
                 cpu=self._cpu(self.total),
                 tool=self._tool(),
                 notes=[shape.Note(**asdict(note)) for note in self.notes],
-                spec=[_spec(row) for row in self.spec],
+                spec=[spec_line(row) for row in self.spec],
                 errors=[shape.Error.model_validate(asdict(problem)) for problem in self.problems],
                 verdict=audited.verdict if audited else None,
                 phases=list(audited.phases) if audited else [],
@@ -260,7 +260,8 @@ class Summary:
         return str(targets[at].path) if isinstance(at, int) and at < len(targets) else None
 
 
-def _spec(row: spec.Row) -> shape.SpecLine:
+def spec_line(row: spec.Row) -> shape.SpecLine:
+    """Return a figure of the data sheet for the document."""
     return shape.SpecLine(
         name=row.name,
         op=row.op,

@@ -6,34 +6,56 @@ comes from the analysis.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.analysis import spec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.point import Run
     from loadstone.analysis.spec import Row
+
+HEADING: Final = "of data sheet"
+"""Of a column of `share`, which is only there where a run was held against one."""
+HEADINGS: Final = ("run", "job", "op", "measured", "data sheet", "reached", "from")
 
 
 def line(row: Row) -> str:
     """Say it in one line for a terminal."""
-    _, _, measured, specified, share, source = cells(row)
-    return f"data sheet: {row.name} {row.op}: {measured} is {share} of {specified} ({source})"
+    _, _, measured, specified, reached, source = cells(row)
+    return f"data sheet: {row.name} {row.op}: {measured} is {reached} of {specified} ({source})"
 
 
 def cells(row: Row) -> tuple[str, str, str, str, str, str]:
     """Return job, operation, measured, specified, percent reached, and where the figure is from."""
-    share = percent(row)
-    return row.name, row.op, _rate(row, row.measured.value), _rate(row, row.specified), share, row.source
+    rates = _rate(row, row.measured.value), _rate(row, row.specified)
+    return row.name, row.op, *rates, percent(row), row.source
 
 
 def percent(row: Row) -> str:
-    """Write the share in percent, with the digits that its standard error carries."""
-    value, error = row.share * 100, row.share_error
-    if error is None:
-        return f"{units.digits(value)}{units.THIN}%"
-    error *= 100
-    text = units.digits(value)
-    places = len(text.partition(".")[2])
+    """Write the share of a figure that was reached."""
+    return _percent(row.share, row.share_error)
+
+
+def share(found: Estimate | None) -> str:
+    """Write the share of the figure that was come nearest to."""
+    return units.NONE if found is None else _percent(found.value, found.error)
+
+
+def best(runs: Sequence[Run]) -> list[tuple[str, Row]]:
+    """Return for each figure of the sheet the run of a study that came nearest to it, by name."""
+    return spec.best((run.point.name, run.summary.spec) for run in runs if run.summary is not None)
+
+
+def _percent(share: float, share_error: float | None) -> str:
+    """Write a share in percent, with the digits that its standard error carries."""
+    text = units.digits(share * 100)
+    if share_error is None:
+        return f"{text}{units.THIN}%"
+    places, error = len(text.partition(".")[2]), share_error * 100
     told = f"{error:.{places}f}" if round(error, places) > 0 else f"<{10.0**-places:.{places}f}"
     return f"{text}{units.THIN}±{units.THIN}{told}{units.THIN}%"
 

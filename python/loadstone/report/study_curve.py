@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
+from loadstone.report import data_sheet
 from loadstone.report.fitted import fitted
 
 if TYPE_CHECKING:
@@ -26,13 +27,20 @@ SPARE: Final = ("p99.9", "p50", "runs")
 
 def terminal(curve: Curve, console: Console) -> None:
     """Print a curve: its points, its knee and its limit."""
-    loads = [*([curve.maximum] if curve.maximum else []), *curve.loads]
-    rows = [cells(load, curve) for load in loads]
     if curve.name:
         console.print(Text(curve.name, "bold"))
-    console.print(fitted(HEADINGS, rows, console.width, spare=SPARE), soft_wrap=True)
+    console.print(fitted(*table(curve), console.width, spare=SPARE), soft_wrap=True)
     for line in sentences(curve):
         console.print(Text(line))
+
+
+def table(curve: Curve) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows, the maximum first; what was reached of a data sheet where there is one."""
+    loads = [*([curve.maximum] if curve.maximum else []), *curve.loads]
+    if all(load.sheet_share is None for load in loads):
+        return list(HEADINGS), [cells(load, curve) for load in loads]
+    rows = [[*cells(load, curve), data_sheet.share(load.sheet_share)] for load in loads]
+    return [*HEADINGS, data_sheet.HEADING], rows
 
 
 def cells(load: Load, curve: Curve) -> list[str]:

@@ -21,9 +21,26 @@ from loadstone.analysis.slo import slo_of
 from loadstone.analysis.sweep import sweep
 from loadstone.bundle import study as on_disk
 from loadstone.errors import InputError
-from loadstone.report import charts, study_charts, study_curve, study_curve_charts, study_rounds, study_sweep
+from loadstone.report import (
+    charts,
+    data_sheet,
+    study_charts,
+    study_curve,
+    study_curve_charts,
+    study_rounds,
+    study_sweep,
+)
 from loadstone.report.page import FORMATS, PNG_SCALE, VEGA_LITE
-from loadstone.report.study_terminal import HEADINGS, REPEATED, apart, cells, repeated_rows, verdicts
+from loadstone.report.study_terminal import (
+    HEADINGS,
+    REPEATED,
+    apart,
+    cells,
+    held_against_a_sheet,
+    reached_by,
+    repeated_rows,
+    verdicts,
+)
 from loadstone.report.verdict import NAMES
 
 if TYPE_CHECKING:
@@ -90,7 +107,7 @@ def write(studies: Sequence[Whole], path: Path) -> None:
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    parts = _parts(studies[0]) if len(studies) == 1 else [_overlay(studies)]
+    parts = [*_parts(studies[0]), *_sheet(studies[0].runs)] if len(studies) == 1 else [_overlay(studies)]
     try:
         path.write_bytes(_page(studies, parts) if kind == ".html" else _picture(parts, kind, path))
     except OSError as error:
@@ -158,13 +175,11 @@ def _curves(found: Sequence[Curve], slo: Slo | None) -> list[Section]:
         specs = [study_curve_charts.latency_of_curves(found, series, slo) for series in ("mean", "p99")]
         made.append(Section("All curves", [], [], _some(*specs)))
     for curve in found:
-        points = [*([curve.maximum] if curve.maximum else []), *curve.loads]
-        rows = [study_curve.cells(load, curve) for load in points]
         specs = [
             study_curve_charts.latency_of_curves([curve], "mean", slo),
             study_curve_charts.percentiles_of_curve(curve, slo),
         ]
-        table = Table("", study_curve.HEADINGS, rows)
+        table = Table("", *study_curve.table(curve))
         made.append(Section(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs)))
     return made
 
@@ -211,6 +226,15 @@ def _repeats(runs: Sequence[Run]) -> Section:
     return Section("All runs together", apart(lines), [table], _some(*specs))
 
 
+def _sheet(runs: Sequence[Run]) -> list[Section]:
+    """Return what was reached of each figure of a data sheet; empty without one."""
+    rows = [[name, *data_sheet.cells(row)] for name, row in data_sheet.best(runs)]
+    if not rows:
+        return []
+    said = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
+    return [Section("Against the data sheet", [said], [Table("", data_sheet.HEADINGS, rows, names=3)], [])]
+
+
 def _overlay(studies: Sequence[Whole]) -> Section:
     named: list[Curve] = []
     for whole in studies:
@@ -253,6 +277,7 @@ def _study(whole: Whole) -> dict[str, Any]:
     study = whole.study
     return {
         "name": _label(whole),
+        "sheet": held_against_a_sheet(whole.runs),
         "runs": [_row(run) for run in whole.runs],
         "notes": [note["text"] if isinstance(note, dict) else str(note) for note in study.notes],
         "request": " ".join(str(word) for word in study.request.get("argv", [])),
@@ -268,6 +293,7 @@ def _row(run: Run) -> dict[str, Any]:
         "name": run.point.name,
         "bundle": run.point.bundle,
         "cells": cells(shown) if shown is not None else [units.NONE] * len(HEADINGS),
+        "reached": data_sheet.share(reached_by(run)),
         "verdict": run.point.verdict,
         "verdict_text": NAMES[run.point.verdict] if run.point.verdict else units.NONE,
         "error": run.point.error,

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from loadstone import units
 from loadstone.analysis.sweep import named, shown
+from loadstone.report import data_sheet
 from loadstone.report.fitted import fitted
 
 if TYPE_CHECKING:
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     from loadstone.analysis.sweep import Advice, Sweep
     from loadstone.bundle.study import Factor
 
-TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth", "p99": "Latency, p99"}
+TITLES: Final = {
+    "iops": "IOPS",
+    "bandwidth": "Bandwidth",
+    "p99": "Latency, p99",
+    "sheet": "Reached of the data sheet",
+}
 SPARE: Final = ("runs", "p99.9", "p50", "bandwidth")
 """What goes where there is no room, in this order."""
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "runs")
@@ -38,7 +44,7 @@ def terminal(sweep: Sweep, gain_share: float, console: Console) -> None:
         console.print(fitted(headings, rows, console.width, names=0, spare=SPARE, bold=bold), soft_wrap=True)
     else:
         for fixed, name in planes(sweep):
-            for what in (*sweep.rates, "p99"):
+            for what in (*sweep.rates, "p99", *(["sheet"] if _held_against_a_sheet(sweep) else [])):
                 console.print(Text(", ".join(filter(None, (TITLES[what], name))), "bold"))
                 console.print(fitted(*matrix(sweep, fixed, what), console.width), soft_wrap=True)
     for one in sweep.advice:
@@ -77,11 +83,14 @@ def value(found: Pooled, what: str) -> float | None:
         "iops": found.iops.value,
         "bandwidth": found.bandwidth.value,
         "p99": found.percentiles_ns[99.0],
+        "sheet": None if found.sheet_share is None else found.sheet_share.value,
     }[what]
 
 
 def written(found: Pooled, what: str) -> str:
     """Write one of `TITLES`."""
+    if what == "sheet":
+        return data_sheet.share(found.sheet_share)
     write = {"iops": units.count, "bandwidth": units.bandwidth, "p99": units.duration}[what]
     return write(value(found, what))
 
@@ -89,12 +98,16 @@ def written(found: Pooled, what: str) -> str:
 def table(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of a sweep of one factor."""
     axis = sweep.axes[0]
+    sheet = _held_against_a_sheet(sweep)
+    headings = [axis.name, *HEADINGS, *([data_sheet.HEADING] if sheet else [])]
     rows = []
     for one in axis.values:
         found = sweep.cell([one])
-        cells = [units.NONE] * len(HEADINGS) if found is None else _cells(found)
+        cells = [units.NONE] * (len(headings) - 1)
+        if found is not None:
+            cells = [*_cells(found), *([data_sheet.share(found.sheet_share)] if sheet else [])]
         rows.append([shown(axis.name, one), *cells])
-    return [axis.name, *HEADINGS], rows
+    return headings, rows
 
 
 def matrix(sweep: Sweep, fixed: Sequence[Factor], what: str) -> tuple[list[str], list[list[str]]]:
@@ -115,6 +128,10 @@ def planes(sweep: Sweep) -> Iterator[tuple[tuple[Factor, ...], str]]:
     for fixed in itertools.product(*(axis.values for axis in sweep.axes[:-2])):
         pairs = zip(sweep.axes, fixed, strict=False)
         yield fixed, ", ".join(named(axis.name, value) for axis, value in pairs)
+
+
+def _held_against_a_sheet(sweep: Sweep) -> bool:
+    return any(cell.found is not None and cell.found.sheet_share is not None for cell in sweep.cells)
 
 
 def _cells(found: Pooled) -> list[str]:

@@ -14,7 +14,7 @@ from loadstone.analysis import repeats
 from loadstone.analysis.curve import curves
 from loadstone.analysis.slo import slo_of
 from loadstone.analysis.sweep import sweep
-from loadstone.report import study_curve, study_sweep
+from loadstone.report import data_sheet, study_curve, study_sweep
 from loadstone.report.fitted import fitted
 from loadstone.report.terminal import STYLES
 from loadstone.report.verdict import NAMES
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.point import Measured, Run
     from loadstone.bundle.study import Study
 
@@ -40,19 +41,14 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
         Text.assemble((study.status, STYLES.get(study.status, "")), f" · {study.name} · {_many(len(runs))}")
     )
     if any(run.lines for run in runs):
-        if study.kind == "curve":
-            for one in curves(runs, slo_of(study)):
-                study_curve.terminal(one, console)
-        elif study.kind == "sweep":
-            gain_share = float(study.settings["gain_share"])
-            study_sweep.terminal(sweep(runs, study.settings), gain_share, console)
-        else:
-            console.print(_table(runs, console.width), soft_wrap=True)
+        _measured(study, runs, console)
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
     if study.kind == "repeat":
         _repeats(repeats.lines(runs), console)
+    for name, row in data_sheet.best(runs):
+        console.print(Text(f"{name}: {data_sheet.line(row)}"))
     for run in runs:
         if run.point.error is not None:
             console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
@@ -61,6 +57,18 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
         console.print(Text(judged, "yellow"))
     for note in study.notes:
         console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
+
+
+def _measured(study: Study, runs: Sequence[Run], console: Console) -> None:
+    """Print the numbers in the form of the study's kind."""
+    if study.kind == "curve":
+        for one in curves(runs, slo_of(study)):
+            study_curve.terminal(one, console)
+    elif study.kind == "sweep":
+        gain_share = float(study.settings["gain_share"])
+        study_sweep.terminal(sweep(runs, study.settings), gain_share, console)
+    else:
+        console.print(_table(runs, console.width), soft_wrap=True)
 
 
 def _repeats(lines: Sequence[repeats.Line], console: Console) -> None:
@@ -161,20 +169,34 @@ def cells(line: Measured) -> list[str]:
     ]
 
 
+def held_against_a_sheet(runs: Sequence[Run]) -> bool:
+    """Tell whether any run had a data sheet with a figure for what it did."""
+    return any(reached_by(run) is not None for run in runs)
+
+
+def reached_by(run: Run) -> Estimate | None:
+    """Return the share of the data sheet's figure that a run came nearest to."""
+    return None if run.whole is None else run.whole.sheet_share
+
+
 def _table(runs: Sequence[Run], width: int) -> Text:
     by_job = any(len(run.lines) > 1 for run in runs)
     judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
-    headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS, *(("verdict",) if judged else ())]
+    sheet = held_against_a_sheet(runs)
+    headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS]
+    headings += [*([data_sheet.HEADING] if sheet else []), *(("verdict",) if judged else ())]
     rows: list[list[str]] = []
     whole: list[int] = []
     for run in runs:
         for index, line in enumerate(run.lines):
             verdict = [NAMES[run.point.verdict]] if judged and not index and run.point.verdict else []
             about = [line.job, line.op] if by_job else []
-            rows.append(["" if index else run.point.name, *about, *cells(line), *verdict])
+            reached = [] if not sheet else ["" if by_job else data_sheet.share(reached_by(run))]
+            rows.append(["" if index else run.point.name, *about, *cells(line), *reached, *verdict])
         if len(run.lines) > 1 and run.whole is not None:
             whole.append(len(rows))
-            rows.append(["", run.whole.job, run.whole.op, *cells(run.whole)])
+            reached = [data_sheet.share(reached_by(run))] if sheet else []
+            rows.append(["", run.whole.job, run.whole.op, *cells(run.whole), *reached])
         if not run.lines:
             rows.append([run.point.name])
     return fitted(headings, rows, width, names=3 if by_job else 1, spare=SPARE, bold=whole)
