@@ -38,12 +38,13 @@ def main(argv: Sequence[str]) -> int:
             return _answer(*asked.question)
         if not asked.job_tokens and not asked.job_files:
             return _nothing_to_do(asked)
-        workload = read(asked)
+        given = sources(asked)
+        workload = read(asked, given)
         if "parse" in asked.debug:
             sys.stdout.writelines(parsed_lines(workload))
         if asked.dry:
             if asked.show_command:
-                sys.stdout.writelines(command_lines(workload))
+                _show_command(asked, given)
             return DONE
         from loadstone.cli import fio_run
 
@@ -61,13 +62,13 @@ def say(error: LoadstoneError) -> None:
     sys.stderr.flush()
 
 
-def read(asked: FioArguments) -> Workload:
+def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
     """Read the jobs. Raises for what cannot be read, and for a writing job under --readonly."""
     from loadstone.formats.fio import ReadOptions, read_jobfiles
 
     allow_exec = os.environ.get(ALLOW_EXEC) == "1"
     workload = read_jobfiles(
-        sources(asked),
+        given,
         sections=asked.sections,
         options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec),
     )
@@ -118,16 +119,11 @@ def parsed_lines(workload: Workload) -> list[str]:
     return rows
 
 
-def command_lines(workload: Workload) -> list[str]:
-    """Write the workload as a command line, one `--name` per job."""
-    words = ["fio", *_words(workload.global_options)]
-    for job in workload.jobs:
-        words += [f"--name={job.name}", *_words(job.own_options)]
-    return [" ".join(words) + " \n"]
+def _show_command(asked: FioArguments, given: Sequence[Source]) -> None:
+    from loadstone.formats.fio import ReadOptions, command_lines
 
-
-def _words(options: dict[str, str]) -> list[str]:
-    return [f"--{name}={value}" if value else f"--{name}" for name, value in options.items()]
+    lines = command_lines(given, sections=asked.sections, options=ReadOptions(strict_fio_reading=True))
+    sys.stdout.writelines(f"{line} \n" for line in lines)  # The blank at the end is fio's.
 
 
 def _nothing_to_do(asked: FioArguments) -> int:

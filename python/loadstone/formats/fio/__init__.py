@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loadstone.formats.fio.command_line import command_lines
 from loadstone.formats.fio.read import (
     FileSource,
     ReadOptions,
@@ -11,4 +12,12 @@ from loadstone.formats.fio.read import (
     read_jobfiles,
 )
 
-__all__ = ["FileSource", "ReadOptions", "Source", "TextSource", "TokenSource", "read_jobfiles"]
+__all__ = [
+    "FileSource",
+    "ReadOptions",
+    "Source",
+    "TextSource",
+    "TokenSource",
+    "command_lines",
+    "read_jobfiles",
+]

@@ -20,6 +20,8 @@ from loadstone.workload.model import Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from loadstone.formats.fio.grammar import Section
+
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
@@ -75,23 +77,16 @@ def read_jobfiles(
     line, option and a hint.
     """
     options = options or ReadOptions()
-    parser = Parser(_environment(options), options.strict_fio_reading)
+    parser = parser_for(options)
     reader = JobReader(options.strict_fio_reading, options.allow_exec, frozenset(sections))
     files = 0
     for source in sources:
         if isinstance(source, TokenSource):
-            parser.sources[COMMAND_LINE] = "\n".join(source.tokens).encode("utf-8", "surrogateescape")
-            reader.read(tokens.sections(_clean(source.tokens), parser))
+            reader.read(sections_of(source, parser))
             continue
         if files:
             reader.defaults.clear()
-        if isinstance(source, FileSource):
-            found = parser.file(Path(source.path))
-        else:
-            raw = source.text.encode() if isinstance(source.text, str) else source.text
-            parser.sources[source.name] = raw
-            found = parser.text(decode(raw, source.name), source.name, source.directory)
-        reader.read(found, wall_before=files > 0)
+        reader.read(sections_of(source, parser), wall_before=files > 0)
         files += 1
     _check_sections(reader, sections, ", ".join(parser.sources) or COMMAND_LINE)
     return Workload(
@@ -102,6 +97,24 @@ def read_jobfiles(
         global_options=reader.global_options,
         sources=parser.sources,
     )
+
+
+def parser_for(options: ReadOptions | None) -> Parser:
+    """Return a parser for sources, one for all that belong together."""
+    options = options or ReadOptions()
+    return Parser(_environment(options), options.strict_fio_reading)
+
+
+def sections_of(source: Source, parser: Parser) -> list[Section]:
+    """Return the sections of a source as they are written; nothing is inherited yet."""
+    if isinstance(source, TokenSource):
+        parser.sources[COMMAND_LINE] = "\n".join(source.tokens).encode("utf-8", "surrogateescape")
+        return tokens.sections(_clean(source.tokens), parser)
+    if isinstance(source, FileSource):
+        return parser.file(Path(source.path))
+    raw = source.text.encode() if isinstance(source.text, str) else source.text
+    parser.sources[source.name] = raw
+    return parser.text(decode(raw, source.name), source.name, source.directory)
 
 
 def _environment(options: ReadOptions) -> Environment:
