@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone.audit.rule import Finding
 from loadstone.verdict import Chart
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ def unwritten_share(target: Target) -> float | None:
     """Return the part of a target that was unwritten when the run began."""
     size, found = target.size_bytes, target.unwritten_bytes_before
     return found / size if size and found is not None else None
+
+
+def memory(target: Target) -> Finding:
+    """Return what is to be said of a target in a file system in memory."""
+    return Finding(
+        effect="not_valid",
+        confidence=0.98,
+        text=f"{target.path} lies on {target.file_system}, which is memory: there is no storage under it.",
+        evidence={"file_system": str(target.file_system)},
+        advice="use a file or device on the storage to be measured",
+        layer="page cache",
+    )
 
 
 def evidence(case: Case, op: Op) -> dict[str, float | int | str]:

@@ -29,7 +29,7 @@ def _judge(case: Case) -> Answer:
         return NotMine()
     in_memory = ask.in_memory(case)
     if in_memory is not None:
-        return (_no_storage(in_memory.path, str(in_memory.file_system)),)
+        return (reached.memory(in_memory),)
     buffered = ask.buffered(case)
     share = case.traffic.share("read") if case.traffic is not None else None
     if share is None:
@@ -84,17 +84,6 @@ def _missed(case: Case, share: float, *, buffered: bool | None) -> Answer:
             layer="page cache",
             chart=reached.chart(case, "read"),
         ),
-    )
-
-
-def _no_storage(path: str, file_system: str) -> Finding:
-    return Finding(
-        effect="not_valid",
-        confidence=0.98,
-        text=f"{path} lies on {file_system}, which is memory: there is no storage under it.",
-        evidence={"file_system": file_system},
-        advice="use a file or device on the storage to be measured",
-        layer="page cache",
     )
 
 

@@ -26,7 +26,7 @@ def _judge(case: Case) -> Answer:
         return NotMine()
     in_memory = ask.in_memory(case)
     if in_memory is not None:
-        return (_no_storage(in_memory.path, str(in_memory.file_system)),)
+        return (reached.memory(in_memory),)
     buffered = ask.buffered(case)
     share = case.traffic.share("write") if case.traffic is not None else None
     if share is not None and case.traffic is not None:
@@ -119,17 +119,6 @@ def _in_device_cache(case: Case) -> Answer:
             advice=f"write at least {units.size(CACHES * cache)} before measuring",
             layer="storage cache",
         ),
-    )
-
-
-def _no_storage(path: str, file_system: str) -> Finding:
-    return Finding(
-        effect="not_valid",
-        confidence=0.98,
-        text=f"{path} lies on {file_system}, which is memory: there is no storage under it.",
-        evidence={"file_system": file_system},
-        advice="use a file or device on the storage to be measured",
-        layer="page cache",
     )
 
 
