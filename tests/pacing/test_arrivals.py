@@ -57,6 +57,25 @@ def test_poisson_arrivals_have_exponential_gaps(tmp_path: Path, clones: int) -> 
     assert stats.chisquare(counts).pvalue > LEAST_P
 
 
+def test_uniform_arrivals_have_gaps_up_to_twice_their_mean(tmp_path: Path) -> None:
+    starts = starts_s(tmp_path, [rate(10_000, "uniform")], 2.0)
+    gaps = np.diff(starts)
+    found = stats.kstest(gaps, stats.uniform(scale=2e-4).cdf)
+    assert found.pvalue > LEAST_P, found
+    assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 4 / np.sqrt(len(gaps))
+    # A third of the variance of random arrivals: counts scatter less.
+    assert len(starts) == pytest.approx(20_000, abs=4 * np.sqrt(20_000 / 3))
+
+
+def test_spikes_start_all_of_a_second_at_its_beginning(tmp_path: Path) -> None:
+    """A rate that changes: 40 for a second, nothing for the next, and again."""
+    steps = ((0, 1.0), (1, 1.0), (1, 0.0), (2, 0.0), (2, 1.0), (3, 1.0), (3, 0.0))
+    profile = [{"at_ns": at * SECOND_NS, "share": share} for at, share in steps]
+    starts = starts_s(tmp_path, [rate(40, "spike", profile=profile)], 4.0)
+    assert len(starts) == 80
+    assert starts == pytest.approx([0.0] * 40 + [2.0] * 40, abs=1e-5)
+
+
 def test_random_arrivals_follow_a_profile(tmp_path: Path) -> None:
     """From a tenth to all in 2 s, a step to a half: in rescaled time they are Poisson again."""
     profile = [

@@ -12,6 +12,7 @@ use crate::stream::max_size;
 
 /// Keeps the gaps independent of the addresses, which have the same seed.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
+const SECOND_NS: f64 = 1e9;
 
 /// Arrivals of one operation.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ struct Arrivals {
     /// Nanoseconds per operation or per byte.
     gap_ns: f64,
     per_byte: bool,
-    poisson: bool,
+    process: RateProcess,
     profile: Profile,
     /// Units that arrive before the next arrival.
     due_units: f64,
@@ -102,10 +103,9 @@ impl Schedule {
     pub fn start(&mut self, now_ns: u64) {
         self.start_ns = now_ns;
         for index in 0..self.arrivals.len() {
-            if self.arrivals[index].poisson {
-                self.advance(index, 0);
-            } else {
-                self.arrivals[index].find_time();
+            match self.arrivals[index].process {
+                RateProcess::Poisson | RateProcess::Uniform => self.advance(index, 0),
+                RateProcess::Linear | RateProcess::Spike => self.arrivals[index].find_time(),
             }
             if let Some(minimum) = &mut self.arrivals[index].minimum {
                 minimum.ends_ns = now_ns + minimum.window_ns;
@@ -149,10 +149,10 @@ impl Schedule {
         } else {
             1.0
         };
-        let factor = if arrivals.poisson {
-            -self.rng.unit().ln()
-        } else {
-            1.0
+        let factor = match arrivals.process {
+            RateProcess::Poisson => -self.rng.unit().ln(),
+            RateProcess::Uniform => 2.0 * self.rng.unit(),
+            RateProcess::Linear | RateProcess::Spike => 1.0,
         };
         arrivals.due_units += units * factor;
         arrivals.find_time();
@@ -212,12 +212,11 @@ impl Arrivals {
             ends_ns: 0,
             done: 0,
         });
-        let poisson = rate.process == RateProcess::Poisson;
         Self {
             op,
             gap_ns: 1e9 / per_second,
             per_byte,
-            poisson,
+            process: rate.process,
             profile: Profile::new(&rate.profile),
             due_units: rate.phase * if per_byte { f64::from(io_bytes) } else { 1.0 },
             due_ns: 0.0,
@@ -227,6 +226,10 @@ impl Arrivals {
 
     fn find_time(&mut self) {
         self.due_ns = self.profile.time_of(self.due_units * self.gap_ns);
+        if self.process == RateProcess::Spike {
+            // What is due at the very beginning of a second may be computed a hair early.
+            self.due_ns = ((self.due_ns + 0.5) / SECOND_NS).floor() * SECOND_NS;
+        }
     }
 }
 
@@ -325,6 +328,28 @@ mod tests {
         // Five standard errors of an exponential of mean 1000.
         assert!((mean - 1000.0).abs() < 16.0, "{mean}");
         assert!((deviation - 1000.0).abs() < 32.0, "{deviation}");
+    }
+
+    #[test]
+    fn a_spike_is_a_whole_second_at_once() {
+        // A gap of 3 ms: seconds have 333 or 334 arrivals.
+        let mut schedule = schedule(
+            RateProcess::Spike,
+            RateAmount::Ops {
+                per_second: 1e3 / 3.0,
+            },
+        );
+        schedule.start(7);
+        for n in 0..2_000u64 {
+            let intended_ns = 7 + n * 3 / 1000 * 1_000_000_000;
+            let op = Op::Read;
+            assert_eq!(
+                schedule.next(u64::MAX),
+                Next::Paced { op, intended_ns },
+                "{n}"
+            );
+            schedule.issued(op, 4096);
+        }
     }
 
     #[test]

@@ -727,7 +727,7 @@ pub struct Rate {
     /// before and after. Two points at one time are a step. Empty: always `amount`.
     pub profile: Vec<RatePoint>,
     /// Evenly spaced arrivals begin this part of a gap late, from 0 to below 1, so that
-    /// clones do not all start an I/O at the same moment. 0 for Poisson arrivals.
+    /// clones do not all start an I/O at the same moment. 0 for all other arrivals.
     pub phase: f64,
     /// Fail the stream when over a `min_window_ns` it achieves less than this share
     /// of a unit per second (0: never); same unit as `amount`.
@@ -770,6 +770,10 @@ pub enum RateProcess {
     Linear,
     /// Poisson: exponential gaps.
     Poisson,
+    /// Gaps drawn evenly between nothing and twice their mean.
+    Uniform,
+    /// All arrivals of a second at its beginning, counted from the start of the stream.
+    Spike,
 }
 
 /// Think time.

@@ -77,7 +77,10 @@ class Pacing(_Model):
 
     op: Literal["read", "write", "trim"]
     unit: Literal["ops", "bytes"]
-    process: str = Field(description="linear: evenly spaced; poisson: random gaps")
+    process: str = Field(
+        description="linear: evenly spaced; poisson: random gaps; "
+        "uniform: gaps drawn evenly up to twice their mean; spike: all of a second at its beginning"
+    )
     asked_per_s: float = Field(description="mean of what was due, all clones together")
     achieved_per_s: float = Field(description="I/Os that failed included")
     held: bool = Field(description="false: it stayed below by more than 1 % and more than chance")

@@ -23,8 +23,16 @@ PacedOp = Literal["read", "write", "trim"]
 OPS: Final[tuple[PacedOp, ...]] = ("read", "write", "trim")
 TOLERANCE: Final = 0.01
 """A rate within this share of what was asked for is held."""
+SECOND_NS: Final = 1_000_000_000
 DEVIATIONS: Final = 3.0
 """Random arrivals differ from their mean; this many standard deviations of their count are chance."""
+_VARIANCES: Final = {
+    RateProcess.LINEAR: 0.0,
+    RateProcess.POISSON: 1.0,
+    RateProcess.UNIFORM: 1 / 3,
+    RateProcess.SPIKE: 0.0,
+}
+"""Variance of a count by its mean: that of the gaps by their mean squared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ def _held(asked: float, achieved: float, rate: Rate, stats: Stats | None, stream
     """Return whether the shortfall is within tolerance, chance, and one I/O of each stream."""
     by_bytes = not isinstance(rate.amount, RateAmountOps)
     size = stats.bytes / stats.operations if by_bytes and stats and stats.operations else 1.0
-    chance = DEVIATIONS * math.sqrt(asked / size) * size if rate.process == RateProcess.POISSON else 0.0
+    chance = DEVIATIONS * math.sqrt(asked / size * _VARIANCES[rate.process]) * size
     return asked - achieved <= max(TOLERANCE * asked, streams * size) + chance
 
 
@@ -101,8 +109,16 @@ def _asked(rate: Rate, stream: Stream, span: tuple[int, int, int]) -> float:
     if limits.runtime_ns:
         # What is still in flight at the end is drained; nothing is due meanwhile.
         end = min(end, start + limits.ramp_ns + limits.runtime_ns)
-    full_ns = full_rate_ns(rate.profile, end - start) - full_rate_ns(rate.profile, ramp_end - start)
+    bounds = (ramp_end - start, end - start)
+    if rate.process == RateProcess.SPIKE:
+        # A second that has begun is due as a whole.
+        bounds = (_next_second(bounds[0]), _next_second(bounds[1]))
+    full_ns = full_rate_ns(rate.profile, bounds[1]) - full_rate_ns(rate.profile, bounds[0])
     return max(0.0, full_ns) * rate.amount.per_second / 1e9
+
+
+def _next_second(time_ns: int) -> int:
+    return -(-time_ns // SECOND_NS) * SECOND_NS
 
 
 def full_rate_ns(profile: tuple[RatePoint, ...], time_ns: float) -> float:

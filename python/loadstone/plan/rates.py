@@ -35,6 +35,10 @@ class RateProcess(StrEnum):
 
     LINEAR = "linear"
     POISSON = "poisson"
+    UNIFORM = "uniform"
+    """Gaps drawn evenly between nothing and twice their mean."""
+    SPIKE = "spike"
+    """All arrivals of a second at its beginning."""
 
 
 class RatePoint(Part):

@@ -318,7 +318,7 @@ class Job(_Model):
     rate_min_bytes: NumbersByDirection = (None, None, None)
     rate_iops: NumbersByDirection = (None, None, None)
     rate_iops_min: NumbersByDirection = (None, None, None)
-    rate_process: Literal["linear", "poisson"] | None = None
+    rate_process: Literal["linear", "poisson", "uniform", "spike"] | None = None
     rate_cycle_ns: int | None = None
     rate_profile: tuple[tuple[int, float], ...] = ()
     """Time since the clone's start in ns and share of its rate; straight lines between."""

@@ -374,7 +374,11 @@ fn pace(dice: &mut Dice, pattern: &Pattern, device: &SimDevice) -> Pace {
     let process = if dice.chance(60) {
         RateProcess::Linear
     } else {
-        RateProcess::Poisson
+        match dice.up_to(3) {
+            0 => RateProcess::Uniform,
+            1 => RateProcess::Spike,
+            _ => RateProcess::Poisson,
+        }
     };
     let by_bytes = dice.chance(20);
     let profile = if dice.chance(25) {
