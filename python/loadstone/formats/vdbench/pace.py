@@ -23,6 +23,13 @@ MAX_STEPS: Final = 20_000
 _WEIGHTS: Final = 1000
 _FLOW: Final = 1
 
+Process = Literal["linear", "poisson", "uniform", "spike"]
+_PROCESSES: Final[dict[str, Process]] = {
+    "exponential": "poisson",
+    "uniform": "uniform",
+    "deterministic": "linear",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -31,7 +38,7 @@ class Pace:
     iops: float | None = None
     weight: int | None = None
     flow: int = _FLOW
-    process: Literal["linear", "poisson"] = "poisson"
+    process: Process = "poisson"
     profile: tuple[tuple[int, float], ...] = ()
 
     def fields(self, reads_percent: float) -> dict[str, Any]:
@@ -137,25 +144,14 @@ def _whole(shares: Sequence[float]) -> list[int]:
     return [number // common for number in numbers]
 
 
-def _process(definition: RunDefinition) -> Literal["linear", "poisson"]:
-    if definition.arrivals.kind == "uniform":
-        raise RefusedError(
-            "uniformly drawn gaps between I/Os are not supported",
-            where=definition.at["arrivals"],
-            hint="use exponential (the default) or deterministic",
-        )
-    return "linear" if definition.arrivals.kind == "deterministic" else "poisson"
+def _process(definition: RunDefinition) -> Process:
+    """Return how I/Os arrive; a spike puts all of a second at its beginning, whatever else was asked for."""
+    return "spike" if definition.arrivals.spike else _PROCESSES[definition.arrivals.kind]
 
 
 def _total(run: Run, rate_iops: float | None) -> tuple[float, tuple[tuple[int, float], ...]]:
     """Return the rate of a run and its profile over time."""
     definition = run.definition
-    if definition.arrivals.spike:
-        raise RefusedError(
-            "all I/Os of a second at once (spike) are not supported",
-            where=definition.at["arrivals"],
-            hint="use distribution=variable",
-        )
     if definition.arrivals.variable:
         return _variable(run)
     if run.rate.kind == "number":
