@@ -10,6 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadstone.bundle.read import Bundle
+from loadstone.cli.main import main
 from loadstone.errors import InputError
 from loadstone.report import exports
 from tests.support import runs
@@ -49,6 +50,25 @@ def test_parquet_opens_everywhere_as_it_is(run: runs.Run, tmp_path: Path) -> Non
     assert len(names) == 4
     merged = duckdb.execute(f"select sum(c) from (select unnest(lat_count) as c from '{out}')").fetchall()
     assert merged == [(ops_of(run),)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("parquet", "export: {}/samples-flat.parquet"), ("vdbench", "export: files in {}"), ("csv", "")],
+)
+def test_what_goes_to_a_file_is_told_and_what_goes_to_standard_output_is_not(
+    run: runs.Run,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    said: str,
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["export", str(run.path), kind]) == 0
+    assert capsys.readouterr().err.strip() == said.format(tmp_path / "here")
+    assert bool(list((tmp_path / "here").iterdir())) is bool(said)
 
 
 def test_prometheus_text_parses_and_keeps_lines_apart(run: runs.Run) -> None:

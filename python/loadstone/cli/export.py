@@ -6,14 +6,14 @@ Knows the names of the formats; they are written in `loadstone.report.exports`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
-from loadstone.cli import study
+from loadstone.cli import study, talk
 from loadstone.errors import InputError, Where
 
 Kind = Literal[
@@ -27,6 +27,8 @@ Kind = Literal[
     "vdbench",
     "vdbench-50406",
 ]
+
+VDBENCH: Final = ("vdbench", "vdbench-50406")
 
 
 def export(
@@ -53,26 +55,34 @@ def export(
     """
     if where is not None and output is not None:
         raise InputError("is given twice", where=Where("command line", option="--output"))
-    output = output or where
-    if kind in ("vdbench", "vdbench-50406"):
+    from loadstone.report.exports import DEFAULTS
+
+    out = output or where or (Path() if kind in VDBENCH else DEFAULTS.get(kind))
+    _write(bundle, kind, out)
+    if out is not None:
+        talk.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")
+    return exitcodes.DONE
+
+
+def _write(bundle: Path, kind: Kind, out: Path | None) -> None:
+    if kind in VDBENCH:
         from loadstone.report.vdbench import pages
 
-        pages.export(bundle, output or Path(), "50406" if kind == "vdbench-50406" else "50407")
-        return exitcodes.DONE
+        pages.export(bundle, out or Path(), "50406" if kind == "vdbench-50406" else "50407")
+        return
     if kind == "iometer-csv":
         from loadstone.report import exports, iometer
 
-        exports.put(iometer.export(bundle), output)
-        return exitcodes.DONE
+        exports.put(iometer.export(bundle), out)
+        return
     if kind in ("csv", "markdown") and on_disk.is_study(bundle):
         from loadstone.report import exports, study_exports, study_page
 
         of_study = study_exports.csv if kind == "csv" else study_exports.markdown
-        exports.put(of_study(study_page.read(bundle)), output)
-        return exitcodes.DONE
+        exports.put(of_study(study_page.read(bundle)), out)
+        return
     study.refuse(bundle, f"export {kind}")
     opened = Bundle.open(bundle)
     from loadstone.report.exports import export as write
 
-    write(opened, kind, output)
-    return exitcodes.DONE
+    write(opened, kind, out)

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
 
 KINDS: Final = ("fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown")
+DEFAULTS: Final = {"parquet": Path("samples-flat.parquet"), "fio-logs": Path()}
+"""Where goes what is no text, when nobody says where."""
 
 
 def export(bundle: Bundle, kind: str, out: Path | None) -> None:
-    """Write one of `KINDS` to `out`; without it text goes to standard output.
+    """Write one of `KINDS` to `out`; without it text goes to standard output, the rest to `DEFAULTS`.
 
-    Parquet goes to `samples-flat.parquet` and fio's logs go to the current directory when no
-    path is given. Raises `InputError` for another kind, or a path that cannot be written.
+    Raises `InputError` for another kind, or a path that cannot be written.
     """
     if kind not in KINDS:
         raise InputError(f"no export is called {kind!r}; there are {', '.join(KINDS)}")
+    out = out or DEFAULTS.get(kind)
     try:
-        if kind == "parquet":
-            flat(bundle).write_parquet(out or Path("samples-flat.parquet"), compression="zstd")
-        elif kind == "fio-logs":
-            _fio_logs(bundle, out or Path())
+        if out is not None and kind in _FILES:
+            _FILES[kind](bundle, out)
         else:
             put(_TEXTS[kind](bundle), out)
     except OSError as error:
@@ -198,6 +198,10 @@ def _scopes(made: Summary) -> list[tuple[str, str, Total]]:
     return scopes + [("target", "", total) for total in made.totals("target")]
 
 
+def _parquet(bundle: Bundle, path: Path) -> None:
+    flat(bundle).write_parquet(path, compression="zstd")
+
+
 def _fio_json(bundle: Bundle) -> str:
     return document.text(fio.json_document(bundle))
 
@@ -207,6 +211,7 @@ def _fio_logs(bundle: Bundle, directory: Path) -> None:
     fio.write_logs(bundle, directory)
 
 
+_FILES: Final[dict[str, Callable[[Bundle, Path], None]]] = {"parquet": _parquet, "fio-logs": _fio_logs}
 _TEXTS: Final[dict[str, Callable[[Bundle], str]]] = {
     "fio-json": _fio_json,
     "csv": csv,
