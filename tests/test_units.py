@@ -22,6 +22,15 @@ def test_durations(value_ns: float | None, text: str) -> None:
     assert plain(units.duration(value_ns)) == text
 
 
+def test_what_is_little_is_not_written_as_nothing() -> None:
+    assert [units.digits(value) for value in (0.0, 0.0006, 0.0004, -0.0004)] == [
+        "0",
+        "0.001",
+        "<0.001",
+        ">-0.001",
+    ]
+
+
 def test_other_quantities() -> None:
     assert plain(units.size(1536)) == "1.50 KiB"
     assert plain(units.bandwidth(100 * 2**20)) == "100 MiB/s"

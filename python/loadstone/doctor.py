@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from loadstone import environment
+from loadstone import environment, units
 from loadstone.engine import binary, process
 from loadstone.errors import EngineError
 
@@ -109,8 +109,8 @@ def _memlock() -> list[Check]:
     if soft == resource.RLIM_INFINITY or _capable(CAP_IPC_LOCK):
         return [Check("locked memory", "ok", "not limited for this process")]
     if soft >= MEMLOCK_WANTED_BYTES:
-        return [Check("locked memory", "ok", f"{soft >> 20} MiB")]
-    found = f"{soft >> 10} KiB: registered buffers are given up beyond that"
+        return [Check("locked memory", "ok", units.size(soft))]
+    found = f"{units.size(soft)}: registered buffers are given up beyond that"
     return [Check("locked memory", "warn", found, "ulimit -l unlimited, or memlock in limits.conf")]
 
 
@@ -180,8 +180,8 @@ def _memory(memory: Mapping[str, Any]) -> list[Check]:
     if available is None:
         return [Check("memory", "unknown", "no figure in /proc/meminfo")]
     if available >= MEMORY_WANTED_BYTES:
-        return [Check("memory", "ok", f"{available >> 20} MiB available")]
-    return [Check("memory", "warn", f"{available >> 20} MiB available", "free some memory")]
+        return [Check("memory", "ok", f"{units.size(available)} available")]
+    return [Check("memory", "warn", f"{units.size(available)} available", "free some memory")]
 
 
 def _throttles(cgroup: Mapping[str, str]) -> list[Check]:
@@ -203,8 +203,8 @@ def _guest(virtualisation: Mapping[str, Any]) -> list[Check]:
 def _disk(directory: Path) -> list[Check]:
     free = shutil.disk_usage(directory).free
     if free >= DISK_WANTED_BYTES:
-        return [Check("space for bundles", "ok", f"{free >> 20} MiB free in {directory}")]
-    found = f"{free >> 20} MiB free in {directory}"
+        return [Check("space for bundles", "ok", f"{units.size(free)} free in {directory}")]
+    found = f"{units.size(free)} free in {directory}"
     return [Check("space for bundles", "warn", found, "free some space, or use --out")]
 
 

@@ -35,8 +35,10 @@ _Steps = tuple[tuple[float, str], ...]
 
 
 def digits(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Three significant digits, without an exponent; what would be written as zero is not."""
     size = abs(value)
+    if 0 < size < 0.0005:
+        return "<0.001" if value > 0 else ">-0.001"
     if size >= 99.95 or value == 0:
         return f"{value:.0f}"
     if size >= 9.995:

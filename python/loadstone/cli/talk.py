@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from loadstone import units
 from loadstone.errors import Where
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def say(text: str) -> None:
 
 def memory(needed_bytes: int) -> None:
     """Say, before the start, how much memory the engine will hold."""
-    say(f"the engine needs {needed_bytes / (1 << 20):.1f} MiB of memory")
+    say(f"the engine needs {units.size(needed_bytes)} of memory")
 
 
 def notes(found: Iterable[Note]) -> None:

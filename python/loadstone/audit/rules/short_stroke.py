@@ -37,7 +37,7 @@ def _judge(case: Case) -> Answer:
             effect="suspect",
             confidence=0.7 if rotates else 0.5,
             text=(
-                f"{units.size(touched)} of {units.size(whole)} were used, {100 * share:.2g} %: "
+                f"{units.size(touched)} of {units.size(whole)} were used, {units.digits(100 * share)} %: "
                 + (
                     "the heads stayed in a narrow band."
                     if rotates
