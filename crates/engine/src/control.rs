@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::events::Event;
 use crate::flow::Flows;
+use crate::plan::Plan;
 use crate::record::Table;
 use crate::samples::IoRecord;
 
@@ -33,7 +34,9 @@ pub struct Control {
     stages_ended: AtomicU32,
     /// Streams that are to end.
     streams_ended: Mutex<BTreeSet<u32>>,
-    /// Streams that have ended and that others wait for.
+    /// Streams that others wait for.
+    awaited: BTreeSet<u32>,
+    /// Those of them that have ended.
     gone: Mutex<BTreeSet<u32>>,
     /// Shares of I/Os between streams of any worker.
     pub flows: Flows,
@@ -79,6 +82,16 @@ impl Gate {
 }
 
 impl Control {
+    /// Nothing is ordered yet.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let waits = plan.streams.iter().flat_map(|stream| &stream.wait_for);
+        Self {
+            awaited: waits.copied().collect(),
+            ..Self::default()
+        }
+    }
+
     /// Asks for a stop; a weaker order never replaces a stronger one.
     pub fn stop(&self, how: Stop) {
         self.stop.fetch_max(how as u32, Ordering::Relaxed);
@@ -110,8 +123,11 @@ impl Control {
         self.given.fetch_add(1, Ordering::Release);
     }
 
-    /// Says that a stream for which others wait has ended.
+    /// Says that a stream has ended, to those that wait for it.
     pub fn has_ended(&self, stream: u32) {
+        if !self.awaited.contains(&stream) {
+            return;
+        }
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         gone.insert(stream);
         self.given.fetch_add(1, Ordering::Release);
@@ -192,4 +208,21 @@ pub enum Message {
         /// The records.
         records: Vec<IoRecord>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::tests::plan;
+
+    #[test]
+    fn only_ends_that_somebody_waits_for_are_kept_and_told() {
+        let mut plan = plan(3, 1, &serde_json::json!({}));
+        plan.streams[2].wait_for = vec![1];
+        let control = Control::new(&plan);
+        control.has_ended(0);
+        assert_eq!((control.orders(), control.have_ended(&[0])), (0, false));
+        control.has_ended(1);
+        assert_eq!((control.orders(), control.have_ended(&[1])), (1, true));
+    }
 }

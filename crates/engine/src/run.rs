@@ -26,7 +26,7 @@ use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
 use crate::target::{self, OpenTarget};
 use crate::verify::books::{self, Books};
-use watch::Seen;
+use watch::{stream_ends, Seen};
 
 /// How often the main thread looks up when no message comes.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -69,7 +69,7 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
     let plan = Arc::new(check::parse(text)?);
     check::check(&plan)?;
     let memory_bytes = budget::check(&plan)?;
-    let control = Arc::new(Control::default());
+    let control = Arc::new(Control::new(&plan));
     orders::listen(&control)
         .map_err(|error| Fault::broken(format!("cannot listen for orders: {error}"), ""))?;
     let reporter = Reporter::new(&plan, dir).map_err(|error| {
@@ -262,14 +262,18 @@ impl Run {
     fn attend(&mut self, stage: u32, hands: &mut [Hand], start: StageStart) -> Result<(), Fault> {
         self.stopped_ns = None;
         self.hung = vec![false; self.plan.targets.len()];
-        let mut seen: Vec<Seen> = hands.iter().map(|_| Seen::new(start)).collect();
+        let ends_ns = stream_ends(&self.plan, start.clock_ns);
+        let seen = hands
+            .iter()
+            .map(|hand| Seen::new(&self.plan, hand, &ends_ns, start));
+        let mut seen: Vec<Seen> = seen.collect();
         while !seen.iter().all(Seen::has_ended) {
             match self.inbox.recv_timeout(LOOK_UP) {
                 Ok(message) => self.receive(message, stage, hands, &mut seen)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.look_up(stage, hands, &mut seen, start)?;
+            self.look_up(stage, hands, &mut seen)?;
         }
         if !self.lost {
             for thread in hands.iter_mut().filter_map(|hand| hand.thread.take()) {

@@ -87,6 +87,8 @@ pub struct State {
     pub reap_max: u32,
     /// Most I/Os handed over at a time.
     pub batch_max: u32,
+    /// Streams began or ended since the three above were set.
+    patience_is_stale: bool,
     /// No sleep before this time: a pause is being spun away.
     pub spin_until_ns: u64,
     /// It has arrivals and a processor to itself: it spins before they are due.
@@ -196,6 +198,7 @@ impl State {
             wait_target: 1,
             reap_max: u32::MAX,
             batch_max: BATCH,
+            patience_is_stale: false,
             spin_until_ns: 0,
             next_event_ns: 0,
             first: true,

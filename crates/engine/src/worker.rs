@@ -427,4 +427,4 @@ fn stream_has_batch(submit: u32) -> bool {
 
 mod streak;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@ use super::{Run, LOST_NS};
 use crate::control::{StageStart, Stop};
 use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
 use crate::fault::Fault;
-use crate::plan::Backend;
+use crate::plan::{Backend, Plan};
 use crate::setup::Hand;
 use crate::slots::{Slot, NOT_HANDED};
 use crate::state::{flush_grace_ns, LEAVE_NS};
@@ -23,6 +23,10 @@ const SILENT_NS: (u64, u64) = (1_000_000_000, 10_000_000_000);
 pub(super) struct Seen {
     /// End of the last interval handed in, since the origin; `u64::MAX`: it has ended.
     pub(super) progress_ns: u64,
+    /// When its streams are over at the latest, on the clock of the run.
+    planned_end_ns: u64,
+    /// One of them flushes after its last I/O.
+    flushes: bool,
     /// I/Os it had completed when that number last changed, and when that was.
     done: u64,
     changed_ns: u64,
@@ -33,9 +37,14 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn new(start: StageStart) -> Self {
+    /// Nothing was seen of it yet. `ends_ns` is that of [`stream_ends`].
+    pub(super) fn new(plan: &Plan, hand: &Hand, ends_ns: &[u64], start: StageStart) -> Self {
+        let ends = hand.streams.iter().map(|&id| ends_ns[id as usize]);
+        let flushes = |&id: &u32| plan.streams[id as usize].flush.at_end;
         Self {
             progress_ns: start.offset_ns,
+            planned_end_ns: ends.max().unwrap_or(u64::MAX),
+            flushes: hand.streams.iter().any(flushes),
             done: 0,
             changed_ns: start.clock_ns,
             looked_ns: start.clock_ns,
@@ -48,6 +57,27 @@ impl Seen {
     }
 }
 
+/// When each stream is over at the latest, of a stage that starts at `start_ns`.
+pub(super) fn stream_ends(plan: &Plan, start_ns: u64) -> Vec<u64> {
+    let mut ends_ns: Vec<u64> = Vec::with_capacity(plan.streams.len());
+    for stream in &plan.streams {
+        let limits = &stream.limits;
+        if limits.runtime_ns == 0 || stream.flush.at_end {
+            ends_ns.push(u64::MAX);
+            continue;
+        }
+        // Those it waits for come before it in the Plan.
+        let before = stream.wait_for.iter();
+        let begins_ns = before
+            .map(|&other| ends_ns[other as usize].saturating_add(plan.grace_ns))
+            .max()
+            .unwrap_or(start_ns);
+        let lasts_ns = limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns;
+        ends_ns.push(begins_ns.saturating_add(lasts_ns));
+    }
+    ends_ns
+}
+
 impl Run {
     /// Whatever no message tells: orders, a reader that is gone, silent and lost workers.
     pub(super) fn look_up(
@@ -55,7 +85,6 @@ impl Run {
         stage: u32,
         hands: &[Hand],
         seen: &mut [Seen],
-        start: StageStart,
     ) -> Result<(), Fault> {
         if self.speaker.is_alone() {
             self.control.stop(Stop::Now);
@@ -69,9 +98,11 @@ impl Run {
             if seen.has_ended() || self.is_virtual(hand) {
                 continue;
             }
+            let planned = seen.planned_end_ns;
             let deadline = self
-                .deadline(hand, start)
-                .saturating_add(self.grace_ns(hand));
+                .stopped_ns
+                .map_or(planned, |stopped| planned.min(stopped))
+                .saturating_add(self.grace_ns(seen.flushes));
             if now > deadline.saturating_add(LOST_NS) {
                 self.give_up(stage, hand, seen.progress_ns, now)?;
                 seen.progress_ns = u64::MAX;
@@ -107,39 +138,8 @@ impl Run {
         self.write_until(complete)
     }
 
-    /// When a worker's streams are over at the latest, on the clock of the run.
-    fn deadline(&self, hand: &Hand, start: StageStart) -> u64 {
-        let ends = hand
-            .streams
-            .iter()
-            .map(|&id| self.stream_end(id, start.clock_ns));
-        let planned = ends.max().unwrap_or(u64::MAX);
-        self.stopped_ns
-            .map_or(planned, |stopped| planned.min(stopped))
-    }
-
-    /// When a stream is over at the latest; those it waits for come before it in the Plan.
-    fn stream_end(&self, id: u32, start_ns: u64) -> u64 {
-        let stream = &self.plan.streams[id as usize];
-        let limits = &stream.limits;
-        if limits.runtime_ns == 0 || stream.flush.at_end {
-            return u64::MAX;
-        }
-        let before = stream.wait_for.iter();
-        before
-            .map(|&other| {
-                self.stream_end(other, start_ns)
-                    .saturating_add(self.plan.grace_ns)
-            })
-            .max()
-            .unwrap_or(start_ns)
-            .saturating_add(limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns)
-    }
-
-    /// How long a worker may take to end after that: as it sees it itself.
-    fn grace_ns(&self, hand: &Hand) -> u64 {
-        let flushes = |&id: &u32| self.plan.streams[id as usize].flush.at_end;
-        let flushes = hand.streams.iter().any(flushes);
+    /// How long a worker may take to end after its time: as it sees it itself.
+    fn grace_ns(&self, flushes: bool) -> u64 {
         match self.control.stopping() {
             Stop::Now => LEAVE_NS,
             stop if flushes => self
@@ -277,5 +277,36 @@ fn backend_name(backend: &Backend) -> &'static str {
         Backend::Files {} => "files",
         Backend::Null {} => "null",
         Backend::Sim { .. } => "sim",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::tests::plan;
+    use serde_json::json;
+
+    #[test]
+    fn a_stream_ends_after_all_it_waits_for_also_in_long_chains() {
+        let seconds = |from: u64, runtime: u64| {
+            json!({"limits": {
+                "start_delay_ns": from, "ramp_ns": 5, "runtime_ns": runtime, "time_based": true,
+                "bytes": 0, "ops": 0, "ends_stage": false, "max_latency_ns": [0, 0, 0],
+            }})
+        };
+        // Each waits for every one before it: too many ways to follow one by one.
+        let mut chain = plan(64, 1, &seconds(1, 10));
+        chain.grace_ns = 100;
+        for (index, stream) in (0..).zip(&mut chain.streams) {
+            stream.wait_for = (0..index).collect();
+        }
+        let ends_ns = stream_ends(&chain, 1_000);
+        let expected: Vec<u64> = (0..64).map(|index| 1_016 + index * 116).collect();
+        assert_eq!(ends_ns, expected);
+
+        let mut endless = plan(2, 1, &seconds(0, 0));
+        endless.streams[1].limits.runtime_ns = 10;
+        endless.streams[1].wait_for = vec![0];
+        assert_eq!(stream_ends(&endless, 1_000), [u64::MAX, u64::MAX]);
     }
 }

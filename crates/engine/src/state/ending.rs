@@ -87,18 +87,11 @@ impl State {
             backend: self.backend_name,
         }))));
         self.say_verified(index, now);
-        if self
-            .plan
-            .streams
-            .iter()
-            .any(|other| other.wait_for.contains(&id))
-        {
-            self.control.has_ended(id);
-        }
+        self.control.has_ended(id);
         if self.plan.streams[id as usize].limits.ends_stage {
             self.control.end_stage(self.stage);
         }
-        self.set_patience();
+        self.patience_is_stale = true;
     }
 
     /// Says when a closed loop never had as many I/Os outstanding as it was asked for.

@@ -76,6 +76,7 @@ impl State {
                 self.fire(timer, index, time, now);
             }
         }
+        self.refresh_patience();
         self.plan_event();
     }
 
@@ -207,15 +208,25 @@ impl State {
             .is_some_and(Search::is_searching);
         self.counters[index as usize].ramp_end_ns = if searching { u64::MAX } else { ramp_end_run };
         self.mark_live(index);
-        self.set_patience();
+        self.patience_is_stale = true;
         self.enqueue(index);
         debug_assert!(now >= time);
+    }
+
+    /// Sets the patience once for all streams that began or ended together: looking at
+    /// every stream for each of them would take longer than thousands of I/Os.
+    #[inline]
+    pub(super) fn refresh_patience(&mut self) {
+        if self.patience_is_stale {
+            self.set_patience();
+        }
     }
 
     /// Waiting for several completions at a time costs no more latency than a share of
     /// the depth: with N in flight an I/O takes N completions' time, so waiting for N/16
     /// adds at most 1/16 and 1/32 on average. The shallowest stream decides.
     pub(super) fn set_patience(&mut self) {
+        self.patience_is_stale = false;
         let (mut target, mut most, mut batch) = (u32::MAX, u32::MAX, BATCH);
         for stream in self
             .streams

@@ -98,7 +98,7 @@ impl Backend for Costly {
 
 /// A Plan of `streams` equal streams of 4 KiB reads for a second in one cell; `changes`
 /// replace fields of each stream.
-fn plan(streams: usize, iodepth: u32, changes: &serde_json::Value) -> Plan {
+pub(crate) fn plan(streams: usize, iodepth: u32, changes: &serde_json::Value) -> Plan {
     let order = json!({
         "random_percent": 100, "random": {"type": "uniform", "repeat": true}, "stride_bytes": 0,
         "run_length": 1, "run_identical": false, "sizes": {"type": "fixed", "bytes": 4096},
