@@ -51,8 +51,8 @@ def test_every_field_is_described() -> None:
         verdict.Missing,
         verdict.Chart,
     ):
-        for name in model.model_fields:
-            assert f"`{name}`" in text, f"{model.__name__}.{name}"
+        for name, field in model.model_fields.items():
+            assert f"`{field.alias or name}`" in text, f"{model.__name__}.{name}"
 
 
 def test_the_document_holds_the_runs_numbers(tmp_path: Path) -> None:

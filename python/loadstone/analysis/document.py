@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from loadstone.bundle.layout import OPS, OpName
 from loadstone.verdict import Phase, Verdict
 
 FORMAT: Final = 1
@@ -61,7 +62,11 @@ class Stats(_Model):
 
 
 class Line(Stats):
-    """A line of the result: reads, writes and trims together, and each operation that happened."""
+    """A line of the result: what was asked for together, and each operation that happened.
+
+    Reads, writes and trims are asked for together. Of work in a tree only the operation that was
+    asked for is in the line's own numbers; the opens, closes and writes on the way to it are not.
+    """
 
     name: str
     measured_s: float = Field(description="time in which at least one of its streams was measured")
@@ -70,12 +75,23 @@ class Line(Stats):
     write: Stats | None = None
     trim: Stats | None = None
     sync: Stats | None = None
+    mkdir: Stats | None = None
+    rmdir: Stats | None = None
+    create: Stats | None = None
+    open: Stats | None = None
+    close: Stats | None = None
+    delete: Stats | None = None
+    getattr: Stats | None = None
+    setattr: Stats | None = None
+    access: Stats | None = None
+    copy_: Stats | None = Field(default=None, alias="copy")
+    move: Stats | None = None
 
 
 class Pacing(_Model):
     """What the schedule of one operation asked for in the measured time, and what was done."""
 
-    op: Literal["read", "write", "trim"]
+    op: OpName
     unit: Literal["ops", "bytes"]
     process: str = Field(
         description="linear: evenly spaced; poisson: random gaps; "
@@ -191,10 +207,10 @@ def schema() -> dict[str, Any]:
 
 def dump(document: Document) -> dict[str, Any]:
     """Return plain JSON; operations that did not happen have no key."""
-    plain: dict[str, Any] = document.model_dump(mode="json")
+    plain: dict[str, Any] = document.model_dump(mode="json", by_alias=True)
     for line in [plain["total"], *plain["groups"], *plain["jobs"], *plain["targets"]]:
         for one in [line, *(line.get("units") or [])]:
-            for name in ("read", "write", "trim", "sync", "units"):
+            for name in (*OPS, "units"):
                 if one.get(name, ...) is None:
                     del one[name]
     return plain

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.asked import asked
 from loadstone.analysis.histogram import BUCKETS, SUB_BITS, lows_of
-from loadstone.analysis.totals import SYNC
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, Measurement
@@ -21,12 +21,14 @@ BUCKETS_PER_ROW: Final = 1 << (SUB_BITS - 2)
 
 
 def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl.DataFrame:
-    """Return one row per window and latency row that holds an I/O of the line; syncs are left out.
+    """Return one row per window and latency row that holds an I/O the line was asked for.
 
     Columns: `start_ns`, `end_ns`, `low_ns`, `high_ns` (bounds of the latency row), `count`, and
     `share` of the window's I/Os.
     """
     every = max(1, round(window_ns / measurement.plan.interval_ns))
+    mine = measurement.lines(by)[key].cells
+    wanted = frozenset[int]().union(*asked(measurement.plan, mine).values())
     bounds = (
         measurement.rows(by)
         .filter(pl.col("key") == key)
@@ -36,7 +38,7 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     parts = [
         pl.DataFrame({"window": np.full(len(buckets), window, np.uint32), "bucket": buckets, "count": counts})
         for (line, op, _, window), (buckets, counts) in measurement.windows(by, "lat", every).items()
-        if line == key and op < SYNC
+        if line == key and op in wanted
     ]
     empty = pl.DataFrame(schema={"window": pl.UInt32, "bucket": pl.Int64, "count": pl.Int64})
     cells = (

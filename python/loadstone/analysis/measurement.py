@@ -191,7 +191,7 @@ class Measurement:
             start, end = int(str(told["started_ns"])), int(str(told["ended_ns"]))
             ramp_end = int(str(told.get("ramp_end_ns") or start))
         else:
-            found = [seen[use.cell] for use in stream.files if use.cell in seen]
+            found = [seen[cell] for cell in stream.cells if cell in seen]
             if not found:
                 return 0, 0, 0
             start, end = min(one[0] for one in found), max(one[1] for one in found)
@@ -212,11 +212,7 @@ class Measurement:
         return merged
 
     def _streams_on(self, cells: set[int]) -> tuple[int, ...]:
-        return tuple(
-            index
-            for index, stream in enumerate(self.plan.streams)
-            if any(use.cell in cells for use in stream.files)
-        )
+        return tuple(index for index, stream in enumerate(self.plan.streams) if stream.cells & cells)
 
     def _belongs(self, cell: int, by: By) -> list[tuple[object, str]]:
         """Identity and name of the lines a cell is in."""
@@ -237,11 +233,7 @@ class Measurement:
 
     def _stage_of_cell(self, cell: int) -> int | None:
         return next(
-            (
-                self.plan.workers[stream.worker].stage
-                for stream in self.plan.streams
-                if any(use.cell == cell for use in stream.files)
-            ),
+            (self.plan.workers[stream.worker].stage for stream in self.plan.streams if cell in stream.cells),
             None,
         )
 

@@ -11,16 +11,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone.bundle.layout import OPS
 from loadstone.plan.rates import RateAmountOps, RateProcess
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import Measurement
     from loadstone.analysis.totals import Latency, Stats, Total
+    from loadstone.bundle.layout import OpName
     from loadstone.plan.model import Stream
     from loadstone.plan.rates import Rate, RatePoint
 
-PacedOp = Literal["read", "write", "trim"]
-OPS: Final[tuple[PacedOp, ...]] = ("read", "write", "trim")
+_STREAMED: Final = ("read", "write", "trim")
+"""What has a pace outside of trees."""
 TOLERANCE: Final = 0.01
 """A rate within this share of what was asked for is held."""
 SECOND_NS: Final = 1_000_000_000
@@ -45,7 +47,7 @@ class Pacing:
     job: str
     job_key: int
     """The job's line."""
-    op: PacedOp
+    op: OpName
     unit: Literal["ops", "bytes"]
     process: str
     asked_per_s: float
@@ -66,9 +68,9 @@ def pacing(measurement: Measurement, jobs: list[Total]) -> list[Pacing]:
     return rows
 
 
-def _row(measurement: Measurement, total: Total, op: PacedOp) -> Pacing | None:
+def _row(measurement: Measurement, total: Total, op: OpName) -> Pacing | None:
     streams = measurement.plan.streams
-    paced = [(i, rate) for i in total.line.streams if (rate := getattr(streams[i].pace, op)) is not None]
+    paced = [(i, rate) for i in total.line.streams if (rate := _rate(streams[i], op)) is not None]
     unpaced = len(paced) < sum(_does(streams[i], op) for i in total.line.streams)
     if not paced or unpaced or not total.measured_ns:
         return None
@@ -91,7 +93,24 @@ def _row(measurement: Measurement, total: Total, op: PacedOp) -> Pacing | None:
 
 
 def _does(stream: Stream, op: str) -> bool:
-    return bool(getattr(stream.pattern, f"{op}_percent"))
+    if stream.tree is not None:
+        return op in stream.asks_for
+    return bool(getattr(stream.pattern, f"{op}_percent", 0))
+
+
+def _rate(stream: Stream, op: str) -> Rate | None:
+    """Return the rate of one operation; reads and writes in a tree share one by their shares."""
+    if stream.tree is None:
+        found: Rate | None = getattr(stream.pace, op, None)
+        return found if op in _STREAMED else None
+    rate = stream.tree.rate
+    if rate is None or op not in stream.asks_for or not isinstance(rate.amount, RateAmountOps):
+        return None
+    if stream.tree.operation.type != "transfer":
+        return rate
+    share = getattr(stream.pattern, f"{op}_percent") / 100
+    amount = RateAmountOps(per_second=rate.amount.per_second * share)
+    return rate.model_copy(update={"amount": amount})
 
 
 def _held(asked: float, achieved: float, rate: Rate, stats: Stats | None, streams: int) -> bool:

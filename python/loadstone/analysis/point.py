@@ -99,7 +99,7 @@ def _whole(summary: Summary) -> Measured | None:
     total = summary.total
     if total.data is None or not total.data.operations or len(summary.measurement.stages_of(total.line)) > 1:
         return None
-    ops = [op for op in total.ops if op != "sync"]
+    ops = total.asked
     lat = total.data.latencies.get("lat")
     intervals = percentile_intervals(summary.measurement, lat.histogram, PERCENTILES) if lat else {}
     asked = [row for row in summary.pacing if row.unit == "ops"]

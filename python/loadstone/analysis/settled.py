@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone.analysis.asked import is_asked
 from loadstone.analysis.steady import steady_from
-from loadstone.bundle.layout import OPS
 
 if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 OPTION: Final = "ramp_until_steady"
 WHOLE: Final = 0.9
 """Intervals shorter than this share of the usual length are the moments of starting and draining."""
-_SYNC: Final = OPS.index("sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,9 @@ def settled(bundle: Bundle) -> Settled:
     """Return from when on a run counts; all of it when nobody asked, or when it never settled."""
     if not bundle.request.get("options", {}).get(OPTION):
         return Settled(0, None)
-    columns = ["interval", "start_ns", "end_ns", "op", "ramp", "ops"]
-    pieces = [
-        piece.filter(~pl.col("ramp") & (pl.col("op") != _SYNC)) for piece in bundle.sample_pieces(columns)
-    ]
+    columns = ["interval", "start_ns", "end_ns", "cell", "op", "ramp", "ops"]
+    counts = is_asked(bundle.plan)
+    pieces = [piece.filter(~pl.col("ramp") & counts) for piece in bundle.sample_pieces(columns)]
     if not pieces:
         return Settled(0, None)
     table = (

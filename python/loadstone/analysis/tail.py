@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.asked import is_asked
 from loadstone.analysis.estimate import Estimate, ratio
 from loadstone.analysis.histogram import Histogram, values_of
-from loadstone.bundle.layout import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import Measurement
 
 Z_95: Final = 1.959964
-_SYNC: Final = OPS.index("sync")
 
 
 def beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate | None]:
@@ -29,10 +28,11 @@ def beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate 
 
     None without I/Os. The error is the ratio estimator's, over intervals (`analysis.estimate`).
     """
-    columns = ["interval", "stage", "op", "ramp", "lat_bucket", "lat_count"]
+    columns = ["interval", "stage", "cell", "op", "ramp", "lat_bucket", "lat_count"]
+    counted = is_asked(measurement.plan)
     parts = []
     for piece in measurement.pieces(columns):
-        rows = piece.filter(~pl.col("ramp") & (pl.col("op") != _SYNC) & (pl.col("lat_bucket").list.len() > 0))
+        rows = piece.filter(~pl.col("ramp") & counted & (pl.col("lat_bucket").list.len() > 0))
         lengths = rows["lat_bucket"].list.len().to_numpy()
         counts = rows["lat_count"].explode().to_numpy().astype(np.float64)
         values = values_of(rows["lat_bucket"].explode().to_numpy().astype(np.int64))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.asked import asked, is_asked
 from loadstone.analysis.estimate import Estimate, ratio
 from loadstone.bundle.layout import LATENCIES, OPS
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, Line, Measurement
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-SYNC: Final = OPS.index("sync")
-"""Syncs move no data: they are not among the reads, writes and trims together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +61,16 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One line: reads, writes and trims together, and each operation that happened, by name."""
+    """One line: what was asked for together, and each operation that happened, by name.
+
+    `asked`: those of `ops` that are in `data`; syncs never are (`analysis.asked`).
+    """
 
     line: Line
     measured_ns: int
     data: Stats | None
     ops: dict[str, Stats]
+    asked: tuple[str, ...]
 
 
 def totals(measurement: Measurement, by: By) -> list[Total]:
@@ -79,6 +82,8 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
     intervals, extremes = _per_interval(rows), _extremes(rows)
+    of_asked = rows.filter(is_asked(measurement.plan))
+    asked_extremes = _extremes(of_asked) if measurement.plan.trees else extremes
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts: dict[int, dict[int, pl.DataFrame]] = {}
     for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items():
@@ -91,16 +96,22 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
             pair = (line.key, op)
             known = {kind: counts[pair] for kind, counts in histograms.items() if pair in counts}
             found[op] = _stats(measurement, line, part, known, extremes[pair])
-        moving = [op for op in mine if op != SYNC]
-        ops = {OPS[op]: stats for op, stats in found.items() if stats.operations + stats.errors}
-        data = found[moving[0]] if len(moving) == 1 else None
-        if len(moving) > 1:
-            together = _per_interval(pl.concat(mine[op] for op in moving).drop("op"), op=False)
-            added = {kind: _added(counts, line.key, moving) for kind, counts in histograms.items()}
+        ops: dict[str, Stats] = {
+            OPS[op]: stats for op, stats in found.items() if stats.operations + stats.errors
+        }
+        counted = of_asked.filter(pl.col("key") == line.key)
+        moving = [int(op) for op in counted["op"].unique().sort()]
+        alone = len(moving) == 1 and not measurement.plan.trees
+        data = found[moving[0]] if alone else None
+        if moving and not alone:
+            together = _per_interval(counted, op=False)
+            wanted = asked(measurement.plan, line.cells)
+            added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}
-            of_all = _merged([extremes[line.key, op] for op in moving])
+            of_all = _merged([asked_extremes[line.key, op] for op in moving])
             data = _stats(measurement, line, together, known, of_all)
-        made.append(Total(line, measurement.measured_ns(line), data, ops))
+        names = tuple(name for name in ops if OPS.index(name) in moving)
+        made.append(Total(line, measurement.measured_ns(line), data, ops, names))
     return made
 
 
@@ -157,8 +168,10 @@ def _merged(parts: list[_Extremes]) -> _Extremes:
     return merged
 
 
-def _added(counts: dict[tuple[int, int], Histogram], key: int, ops: list[int]) -> Histogram | None:
-    known = [counts[key, op] for op in ops if (key, op) in counts]
+def _added(measurement: Measurement, latency: str, wanted: dict[int, frozenset[int]]) -> Histogram | None:
+    """Return the latencies of what counts of some cells; None without samples."""
+    counts = measurement.histograms(latency)
+    known = [counts[cell, op] for cell, ops in wanted.items() for op in sorted(ops) if (cell, op) in counts]
     return sum(known[1:], known[0]) if known else None
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis.pacing import OPS
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
 from loadstone.audit import targets, watched
 from loadstone.audit.declare import with_spec
+from loadstone.audit.watched import OPS
 from loadstone.bundle.earlier import sequence
 from loadstone.path.spec import Spec
 from loadstone.plan.model import BackendIoUring, FillPattern, FillZero, OpenSync, SizesFixed, SizesRange
@@ -49,6 +49,7 @@ def _stage(made: Summary, total: Total) -> shape.Case:
     every = measurement.bundle.host()
     host = watched.within(every, bounds)
     rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
+    asked = rates.filter(pl.col("op").is_in(total.asked)) if measurement.plan.trees else rates
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
@@ -58,7 +59,7 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         seconds=total.measured_ns / 1e9 or None,
         by_job={job.line.name: {op: _measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=tuple(used),
-        series=rates,
+        series=asked,
         host=host if host.height else None,
         traffic=watched.traffic(every, rates, used, bounds),
         environment=made.bundle.environment,
@@ -170,7 +171,9 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
     moving = pattern.read_percent + pattern.write_percent
     # A job that reads back what it wrote does so in a stream of its own, of another mix.
     alike = len({(one.pattern.read_percent, one.pattern.write_percent) for one in streams}) == 1
-    used = [plan.targets[use.target] for stream in streams for use in stream.files]
+    numbers = dict.fromkeys(number for stream in streams for number in plan.targets_of(stream))
+    used = [plan.targets[number] for number in numbers]
+    transfers = first.tree is None or first.tree.operation.type == "transfer"
     ranges = tuple(
         tuple(
             shape.Range(plan.targets[use.target].path, use.offset_bytes, use.length_bytes)
@@ -182,9 +185,9 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         job=line.name,
         clones=len(streams),
         iodepth=first.iodepth if len({stream.iodepth for stream in streams}) == 1 else None,
-        read_percent=100 * pattern.read_percent / moving if moving and alike else None,
-        random_percent=_random_percent(first),
-        block_bytes=_mixed(first),
+        read_percent=100 * pattern.read_percent / moving if moving and alike and transfers else None,
+        random_percent=_random_percent(first) if transfers else None,
+        block_bytes=_mixed(first) if transfers else {},
         read_block_bytes=_sizes(pattern.read.sizes) if pattern.read_percent else {},
         write_block_bytes=_sizes(pattern.write.sizes) if pattern.write_percent else {},
         direct=all(target.direct for target in used) if used else None,
@@ -198,8 +201,10 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         rate_iops=_rate(made, line, "ops"),
         rate_bytes_per_s=_rate(made, line, "bytes"),
         targets=tuple(dict.fromkeys(target.path for target in used)),
-        ranges=ranges,
-        size_bytes=union_bytes(one for clone in ranges for one in clone),
+        ranges=ranges if first.tree is None else (),
+        size_bytes=union_bytes(one for clone in ranges for one in clone)
+        if first.tree is None
+        else first.tree.working_set_bytes or used[0].size_bytes,
         payload=_payload(first) if pattern.write_percent else None,
         runtime_s=first.limits.runtime_ns / 1e9 or None,
         ramp_s=first.limits.ramp_ns / 1e9,
@@ -228,6 +233,10 @@ def _weights(stream: Stream) -> list[tuple[OpPattern, int]]:
         (pattern.write, pattern.write_percent),
         (pattern.trim, pattern.trim_percent),
     ]
+
+
+def _weighted(stream: Stream) -> list[str]:
+    return [OPS[at] for at, (_, weight) in enumerate(_weights(stream)) if weight]
 
 
 def _random_percent(stream: Stream) -> float | None:
@@ -263,6 +272,8 @@ def _sizes(sizes: Sizes) -> dict[int, float]:
 
 
 def _paced(stream: Stream) -> bool:
+    if stream.tree is not None:
+        return stream.tree.rate is not None
     pace = stream.pace
     return any(one is not None for one in (pace.read, pace.write, pace.trim, pace.think, stream.flow))
 
@@ -270,8 +281,8 @@ def _paced(stream: Stream) -> bool:
 def _rate(made: Summary, line: Line, unit: str) -> float | None:
     """Return the mean rate that was due, all operations together; None when one is not paced."""
     plan = made.measurement.plan
-    weights = [_weights(plan.streams[index]) for index in line.streams]
-    does = {OPS[at] for each in weights for at, (_, weight) in enumerate(each) if weight}
+    streams = [plan.streams[index] for index in line.streams]
+    does = {op for one in streams for op in (one.asks_for if one.tree else _weighted(one))}
     due = {row.op: row.asked_per_s for row in made.pacing if row.job_key == line.key and row.unit == unit}
     return sum(due.values()) if does and does <= set(due) else None
 

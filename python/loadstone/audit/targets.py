@@ -27,7 +27,7 @@ COUNTED: Final = ("block.", "nfs.")
 def targets(bundle: Bundle, line: Line) -> list[Target]:
     """Return the targets that the streams of a line use, in the Plan's order of use."""
     plan, told = bundle.plan, bundle.environment
-    used = dict.fromkeys(use.target for index in line.streams for use in plan.streams[index].files)
+    used = dict.fromkeys(one for index in line.streams for one in plan.targets_of(plan.streams[index]))
     before = {str(one.get("path")): one for one in told.get("targets", [])}
     paths = {str(one["target"]): one for one in told.get("paths") or []}
     found = []

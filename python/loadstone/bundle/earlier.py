@@ -26,7 +26,7 @@ def sequence(plan: Plan, stream: Stream) -> tuple[object, ...] | None:
     """Return what decides the order of a stream's addresses; None when none of them is random."""
     pattern = stream.pattern
     ops = ((pattern.read, pattern.read_percent), (pattern.write, pattern.write_percent))
-    if not any(op.random_percent and percent for op, percent in ops):
+    if stream.tree is not None or not any(op.random_percent and percent for op, percent in ops):
         return None
     places = tuple(
         (plan.targets[use.target].path, use.offset_bytes, use.length_bytes) for use in stream.files

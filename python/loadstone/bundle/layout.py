@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, get_args
 
 import polars as pl
 
@@ -30,8 +30,25 @@ JOURNAL: Final = "verify.journal"
 STREAMS: Final = {"samples.arrows": "samples.parquet", "ios.arrows": "ios.parquet"}
 """What the engine writes, and what it becomes when the bundle is sealed."""
 
-OPS: Final = ("read", "write", "trim", "sync")
-"""The samples' `op` column is an index into these."""
+OpName = Literal[
+    "read",
+    "write",
+    "trim",
+    "sync",
+    "mkdir",
+    "rmdir",
+    "create",
+    "open",
+    "close",
+    "delete",
+    "getattr",
+    "setattr",
+    "access",
+    "copy",
+    "move",
+]
+OPS: Final[tuple[OpName, ...]] = get_args(OpName)
+"""The samples' `op` column is an index into these; from `mkdir` on they are done to files by name."""
 LATENCIES: Final = ("lat", "slat", "clat", "wait")
 """The four latencies of an I/O; ARCHITECTURE.md says between which two moments each runs."""
 

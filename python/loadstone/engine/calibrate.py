@@ -54,6 +54,8 @@ def _not_worth_it(plan: Plan) -> str | None:
     stages = {worker.stage for worker in plan.workers}
     if any(worker.backend.type == "sim" for worker in plan.workers):
         return "the device is simulated and its time is not this host's"
+    if plan.trees:
+        return "operations on files cannot be done without a file system"
     if len(stages) > MAX_STAGES:
         return f"{len(stages)} stages are too many for a short calibration"
     lengths = [
@@ -119,6 +121,8 @@ def null_plan(plan: Plan) -> Plan:
 
 def shape(plan: Plan) -> str:
     """Return what the ceiling depends on: Plans of one shape need one calibration."""
+    if plan.trees:
+        return ""  # It is skipped, and a skipped one is not handed on.
     bare = null_plan(plan)
     seeds = tuple(stream.model_copy(update={"seed": 0}) for stream in bare.streams)
     return bare.model_copy(update={"streams": seeds}).model_dump_json()
@@ -147,7 +151,7 @@ def _result(plan: Plan, events: list[dict[str, Any]]) -> dict[str, Any]:
     stages = []
     for stage in sorted({worker.stage for worker in plan.workers}):
         mine = [i for i, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage == stage]
-        ops = sum(counted.get(cell, 0) for cell in {use.cell for i in mine for use in plan.streams[i].files})
+        ops = sum(counted.get(cell, 0) for cell in {cell for i in mine for cell in plan.streams[i].cells})
         told = [ends[i] for i in mine if i in ends]
         length_ns = max(e["ended_ns"] for e in told) - min(e["ramp_end_ns"] for e in told) if told else 0
         if length_ns > 0 and ops:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from loadstone.plan.base import F64, I32, I64, U8, U32, U64, Part
 from loadstone.plan.rates import Rate
-from loadstone.plan.trees import Tree, TreeUse
+from loadstone.plan.trees import FileOperationCopy, FileOperationMove, Tree, TreeUse
 
 PLAN_VERSION: Final = 1
 """The Plan version written here and read by the engine."""
@@ -574,6 +574,20 @@ class Stream(Part):
     """Operations on files of a tree; none: I/O to `files`."""
 
     @property
+    def cells(self) -> frozenset[int]:
+        """Cells its samples are counted in."""
+        return frozenset((self.tree.cell,) if self.tree is not None else (use.cell for use in self.files))
+
+    @property
+    def asks_for(self) -> frozenset[str]:
+        """Operations it was asked for; in a tree it does others besides, to get there."""
+        shares = (self.pattern.read_percent, self.pattern.write_percent, self.pattern.trim_percent)
+        if self.tree is not None and self.tree.operation.type != "transfer":
+            return frozenset((self.tree.operation.type,))
+        moves = {op for op, share in zip(("read", "write", "trim"), shares, strict=True) if share}
+        return frozenset(moves | ({"write"} if self.pattern.trim_then_write else set()))
+
+    @property
     def reads_back(self) -> bool:
         """Whether it only reads back what other streams of its job wrote."""
         return self.verify is not None and self.verify.only_written
@@ -638,3 +652,12 @@ class Plan(Part):
     steady: tuple[Steady, ...] = ()
     trees: tuple[Tree, ...] = ()
     """Directories and files that streams with a `tree` work in."""
+
+    def targets_of(self, stream: Stream) -> tuple[int, ...]:
+        """Return the numbers of the targets a stream works on, each once; a tree's is its anchor."""
+        if stream.tree is None:
+            return tuple(dict.fromkeys(use.target for use in stream.files))
+        trees = [stream.tree.tree]
+        if isinstance(stream.tree.operation, FileOperationCopy | FileOperationMove):
+            trees.append(stream.tree.operation.to)
+        return tuple(self.trees[index].target for index in trees)

@@ -212,7 +212,7 @@ def _about(made: Summary, total: Total) -> str:
 
 def _cards(made: Summary) -> list[tuple[str, str, str, str]]:
     """Return the result at a glance: name, main figure, the other one, p50 and p99; empty when too many."""
-    lines = [(total, op) for total in made.totals("job") for op in total.ops if op != "sync"]
+    lines = [(total, op) for total in made.totals("job") for op in total.asked]
     if not 1 < len(lines) <= MAX_CARDS:
         return []
     cards = []

@@ -16,6 +16,8 @@ from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Ru
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
+FILES: Final = "files"
+"""The backend of work in trees."""
 TOLERANCE: Final = 0.10
 WRONG: Final = 0.5
 """More than this far off, the numbers are not of one place and time."""
@@ -25,6 +27,8 @@ def outstanding(case: Case) -> int | None:
     """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
     whole = 0
     for job in case.jobs:
+        if job.backend == FILES:
+            return None  # What it opens and closes on the way is outstanding, too.
         if job.iodepth is None or job.paced or job.rate_iops or job.rate_bytes_per_s:
             return None
         whole += job.iodepth * (job.clones or 1)
