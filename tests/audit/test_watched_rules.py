@@ -230,6 +230,35 @@ def test_a_journal_is_not_another_load() -> None:
     assert foreign_load.RULE.judge(run(op="write", targets=(copying,), device_bytes=2.0)) == Clear()
 
 
+@pytest.mark.parametrize(
+    ("moved", "cached_share", "effect", "said"),
+    [
+        (1.12, 0.1, "note", "its journal"),
+        (2.0, 0.1, "suspect", "its journal"),
+        (1.12, 0.9, "limited", "the page cache wrote"),
+    ],
+    ids=["a little past the page cache", "much past the page cache", "out of the page cache"],
+)
+def test_whose_writes_are_beside_a_file(moved: float, cached_share: float, effect: str, said: str) -> None:
+    cached = 10_000.0 * 4096 * (moved - 1) * cached_share
+    extra = {"vm.cleaned_bytes": cached}
+    case = run(10_000.0, op="write", targets=(file(),), device_bytes=moved, device_ios=moved, extra=extra)
+    found = one(foreign_load.RULE, case)
+    assert (found.effect, said in found.text) == (effect, True)
+
+
+def test_a_file_under_a_loop_device_has_the_job_in_its_page_cache() -> None:
+    loop = DataPath(target="/m/f", layers=(Layer(name="loop0", kind="loop", counters="block.loop0"),))
+    extra = {"vm.cleaned_bytes": 10_000.0 * 4096}
+    case = run(10_000.0, op="write", targets=(file(path_layers=loop),), device_bytes=1.5, extra=extra)
+    assert one(foreign_load.RULE, case).effect == "suspect"
+
+
+def test_reads_beside_a_file_are_never_its_file_system_s() -> None:
+    case = run(10_000.0, targets=(file(),), device_bytes=1.5, device_ios=1.5, extra={"vm.cleaned_bytes": 0})
+    assert one(foreign_load.RULE, case).effect == "limited"
+
+
 def test_what_parity_needs_is_not_another_load() -> None:
     btrfs = DataPath(
         target="/m/f",

@@ -1,11 +1,16 @@
 """Rule `foreign_load`: somebody else used the same device while it was measured.
 
-What the device moved and the job did not ask for is of somebody else: another program, a file
-system's own work, a rebuild. Only said where one byte of the job is one byte of the device.
+What the device moved and the job did not ask for is of somebody else: another program or a
+rebuild. Only said where one byte of the job is one byte of the device.
+
+Under a file it may be the file system's own: its journal, or a new one's inode tables that are
+zeroed in the background. The kernel counts such writes for no process, and they do not come out of
+the page cache, where those of most other programs come from.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
@@ -14,6 +19,7 @@ from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Ru
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, Traffic
+    from loadstone.audit.rule import Effect
     from loadstone.verdict import Chart
 
 EXCESS: Final = 0.05
@@ -24,6 +30,16 @@ LEAST_IOS_PER_S: Final = 20.0
 COPYING: Final = ("btrfs", "zfs", "bcachefs", "f2fs")
 """File systems that write more than they are given, by design."""
 PARITY: Final = ("raid4", "raid5", "raid6")
+
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """Of whom the excess is, in words, and how sure that is."""
+
+    effect: Effect
+    confidence: float
+    text: str
+    advice: str = "find the other load (iotop, a rebuild, a backup) and measure without it"
 
 
 def _judge(case: Case) -> Answer:
@@ -116,6 +132,12 @@ def _on_files(case: Case) -> bool:
     return any(target.kind != "block" for target in case.targets)
 
 
+def _over_files(case: Case) -> bool:
+    """Whether a device under a target is itself a file, whose page cache the job's own writes go through."""
+    paths = [target.path_layers for target in case.targets if target.path_layers is not None]
+    return any(layer.kind == "loop" for path in paths for layer in path.layers)
+
+
 def _bytes(traffic: Traffic, *, own: bool, moved: bool = False) -> tuple[float, float]:
     table = traffic.moved if moved else traffic.asked
     kept = [table["read"]] if own else [table["read"], table["write"]]
@@ -125,24 +147,47 @@ def _bytes(traffic: Traffic, *, own: bool, moved: bool = False) -> tuple[float, 
 def _finding(case: Case, traffic: Traffic, asked: float, excess: float) -> Finding:
     share = excess / asked if asked else float("inf")
     reads = traffic.moved["read"].bytes - traffic.asked["read"].bytes
-    # What is written beside a job's files may be the file system's own.
-    doubtful = _on_files(case) and reads < excess / 2
     more = f", {100 * share:.0f} % more" if share < 10 else ""
+    whose = _Whose("limited", 0.95 if share > MUCH else 0.8, "somebody else used it at the same time.")
+    evidence: dict[str, float | int | str] = {
+        "asked_bytes": round(asked),
+        "device_bytes": round(asked + excess),
+        "foreign_bytes_per_s": round(excess / traffic.seconds),
+        "device": ask.under(case),
+    }
+    if _on_files(case) and reads < excess / 2:
+        cached = None if _over_files(case) else watched.total(case.host, "vm.cleaned_bytes")
+        whose = _of_whom(share, excess, cached)
+        evidence |= {} if cached is None else {"page_cache_bytes": round(cached)}
     return Finding(
-        effect="suspect" if doubtful else "limited",
-        confidence=0.6 if doubtful else (0.95 if share > MUCH else 0.8),
+        effect=whose.effect,
+        confidence=whose.confidence,
         text=f"{ask.under(case)} moved {units.bandwidth((asked + excess) / traffic.seconds)} "
-        f"while the job asked for {units.bandwidth(asked / traffic.seconds)}{more}: "
-        "somebody else used it at the same time.",
-        evidence={
-            "asked_bytes": round(asked),
-            "device_bytes": round(asked + excess),
-            "foreign_bytes_per_s": round(excess / traffic.seconds),
-            "device": ask.under(case),
-        },
-        advice="find the other load (iotop, a rebuild, a backup) and measure without it",
+        f"while the job asked for {units.bandwidth(asked / traffic.seconds)}{more}: {whose.text}",
+        evidence=evidence,
+        advice=whose.advice,
         layer=f"another load on {ask.under(case)}",
         chart=_chart(case),
+    )
+
+
+def _of_whom(share: float, excess: float, cached: float | None) -> _Whose:
+    """Tell whose writes are likely that came to a device under a file; the job's own are direct."""
+    if cached is None:
+        return _Whose("suspect", 0.6, "the file system's own work, or somebody else's.")
+    if cached > excess / 2:
+        return _Whose(
+            "limited",
+            0.75,
+            f"the page cache wrote {units.size(cached)} meanwhile, which the job does not use: "
+            "somebody else used the device at the same time.",
+        )
+    return _Whose(
+        "suspect" if share > MUCH else "note",
+        0.6,
+        "hardly any of it came out of the page cache, so it is the file system's own (its journal, inode "
+        "tables that are zeroed after mkfs) or direct I/O of somebody else.",
+        "let the file system finish (ext4lazyinit is gone from ps), or measure the device itself",
     )
 
 
