@@ -104,3 +104,19 @@ def test_a_question_ends_the_reading_as_in_fio() -> None:
     assert fio_args.parse(["--version", "--no-such-option"]).question == ("version", "")
     assert fio_args.parse(["--cmdhelp=bs"]).question == ("cmdhelp", "bs")
     assert fio_args.parse(["--debug=help"]).question == ("debug", "help")
+
+
+@pytest.mark.parametrize("words", [["-F", "json", "-o", "x", "-j", "4"], ["-Fjson", "-ox", "-j4"]])
+def test_one_letter_stands_for_one_of_fios_own_options(words: list[str]) -> None:
+    asked = fio_args.parse([*words, "a.fio"])
+    assert (asked.formats, asked.output, asked.job_files) == ({"json"}, "x", ["a.fio"])
+    assert not asked.job_tokens
+
+
+def test_more_than_one_letter_behind_a_dash_is_a_long_name_where_one_begins_so() -> None:
+    asked = fio_args.parse(["-minimal", "-size=1m", "-rw=read", "-bs", "4k"])
+    assert (asked.formats, asked.job_tokens) == ({"terse"}, ["--size=1m", "--rw=read", "--bs=4k"])
+
+
+def test_letters_name_options_that_exist() -> None:
+    assert set(fio_args.LETTERS.values()) == set(fio_args.OWN_OPTIONS)

@@ -65,6 +65,18 @@ OWN_OPTIONS: Final[dict[str, int]] = {
 }  # fmt: skip
 """fio's own options and whether they take a value."""
 
+LETTERS: Final = {
+    "o": "output", "l": "latency-log", "b": "bandwidth-log", "m": "minimal", "F": "output-format",
+    "f": "append-terse", "v": "version", "h": "help", "c": "cmdhelp", "i": "enghelp", "s": "showcmd",
+    "r": "readonly", "e": "eta", "O": "eta-interval", "E": "eta-newline", "d": "debug", "P": "parse-only",
+    "x": "section", "X": "inflate-log", "a": "alloc-size", "p": "profile", "w": "warnings-fatal",
+    "j": "max-jobs", "V": "terse-version", "S": "server", "D": "daemonize", "C": "client",
+    "R": "remote-config", "T": "cpuclock-test", "G": "crctest", "M": "memcpytest", "I": "idle-prof",
+    "L": "status-interval", "W": "trigger-file", "B": "trigger-timeout", "H": "trigger",
+    "J": "trigger-remote", "K": "aux-path", "A": "merge-blktrace-only",
+}  # fmt: skip
+"""What a dash and one letter stand for; scripts use them though fio's manual does not tell them."""
+
 REFUSED: Final[dict[str, str]] = {
     "server": _ELSEWHERE,
     "daemonize": _ELSEWHERE,
@@ -127,9 +139,7 @@ def parse(words: Sequence[str]) -> FioArguments:
         if not word.startswith("-") or word == "-":
             asked.job_files.append(word)
             continue
-        given, equals, value = word.lstrip("-").partition("=")
-        name, takes = _resolve(word, given)
-        text: str | None = value if equals else None
+        name, takes, text = _taken_apart(word)
         if takes == REQUIRED and text is None:
             if not waiting:
                 raise InputError("requires an argument", where=Where(COMMAND_LINE, option=f"--{name}"))
@@ -141,6 +151,24 @@ def parse(words: Sequence[str]) -> FioArguments:
         else:
             asked.job_tokens.append(f"--{name}" if text is None else f"--{name}={text}")
     return asked
+
+
+def _taken_apart(word: str) -> tuple[str, int, str | None]:
+    """Return the name of the option a word gives, whether it takes a value, and the value in the word."""
+    given, equals, value = word.lstrip("-").partition("=")
+    if not word.startswith("--") and word[1] in LETTERS:
+        name = LETTERS[word[1]]
+        # As in getopt: one letter is that letter, more are a long name where one begins so.
+        if len(word) == 2 or (OWN_OPTIONS[name] != NONE and not _begins(given)):
+            return name, OWN_OPTIONS[name], word[2:] or None
+    name, takes = _resolve(word, given)
+    return name, takes, value if equals else None
+
+
+def _begins(given: str) -> bool:
+    from loadstone.formats.fio.table import BY_NAME
+
+    return any(name.startswith(given) for name in ("name", *OWN_OPTIONS, *BY_NAME))
 
 
 def _resolve(word: str, given: str) -> tuple[str, int]:
