@@ -65,6 +65,25 @@ def test_readonly_refuses_to_write(rw: str, before: bool, capsys: pytest.Capture
     assert "job <x> has write or trim bit set, but fio is in read-only mode" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--filename=there", "--size=8k"], "there would be extended"),
+        (["--filename=missing", "--size=4k"], "missing would be made"),
+        (["--filename=there", "--unlink=1"], "there would be removed"),
+    ],
+)
+def test_readonly_leaves_files_as_they_are(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").write_bytes(bytes(4096))
+    assert fio.main(["--readonly", "--name=x", "--rw=read", *words]) == 1
+    assert says in capsys.readouterr().err
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("there", 4096)]
+
+
 def test_showcmd_writes_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = tmp_path / "a.fio"
     job.write_text("[global]\nbs=8k\ntime_based\nruntime=2\n[a]\nrw=randread\n[b]\nstonewall\nrw=write\n")

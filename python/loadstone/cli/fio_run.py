@@ -25,7 +25,7 @@ from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
 from loadstone.cli.fio_results import Results
-from loadstone.errors import InputError
+from loadstone.errors import InputError, RefusedError
 from loadstone.plan.guard import Consent
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.session import Asked, run_plan
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from loadstone.cli.fio_args import FioArguments
     from loadstone.plan.model import Plan
+    from loadstone.plan.targets import TargetUse
     from loadstone.workload.model import Workload
 
 KEEP: Final = "LOADSTONE_FIO_BUNDLES"
@@ -48,6 +49,8 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     """Run the jobs, write what was asked for, return fio's exit code."""
     commands.check(workload)
     resolution = resolve(workload, options=_options(asked, workload))
+    if asked.read_only:
+        _refuse_changes(resolution.writes)
     notes = [str(note.text) for note in resolution.notes]
     with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
         results = Results(asked, workload, resolution.plan, out, notes)
@@ -84,6 +87,19 @@ def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
     # A line of the result per clone, unless whole groups share one and no log is apart.
     apart = any(not job.group_reporting or job.logs.wanted for job in workload.jobs)
     return ResolveOptions(per_clone_units=apart, read_only=asked.read_only)
+
+
+def _refuse_changes(uses: Sequence[TargetUse]) -> None:
+    """Refuse, for --readonly, what changes a file without being a write of a job."""
+    for use in uses:
+        what = "removed" if use.unlinks else "extended" if use.exists else "made"
+        raise RefusedError(
+            f"{use.path} would be {what}, but fio is in read-only mode",
+            where=use.jobs[0][1],
+            hint="remove unlink"
+            if use.unlinks
+            else "use no more than is there, or run it without --readonly",
+        )
 
 
 @contextlib.contextmanager
