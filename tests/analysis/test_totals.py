@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from loadstone.analysis.heatmap import heatmap
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.series import series
 from loadstone.analysis.totals import totals
@@ -184,3 +185,6 @@ def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path)
     windows = series(measure(run), "job")
     assert windows["seconds"].sum() == pytest.approx(5.0)
     assert windows["iops"].mean() == pytest.approx(job.data.operations / 5)
+    drawn = heatmap(measure(run), "job", job.line.key, window_ns=run.plan.interval_ns)
+    bounds = drawn.select("start_ns", "end_ns").unique().sort("start_ns")
+    assert bounds["end_ns"].to_list()[:-1] == bounds["start_ns"].to_list()[1:]

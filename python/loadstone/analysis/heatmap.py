@@ -12,6 +12,7 @@ import polars as pl
 
 from loadstone.analysis.asked import asked
 from loadstone.analysis.histogram import BUCKETS, SUB_BITS, lows_of
+from loadstone.analysis.totals import own_start
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, Measurement
@@ -32,8 +33,10 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     bounds = (
         measurement.rows(by)
         .filter(pl.col("key") == key)
-        .group_by((pl.col("interval") // every).alias("window"))
+        .group_by("key", (pl.col("interval") // every).alias("window"))
         .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+        .sort("window")
+        .with_columns(own_start(["key"]))
     )
     parts = [
         pl.DataFrame({"window": np.full(len(buckets), window, np.uint32), "bucket": buckets, "count": counts})
