@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from loadstone.plan.model import OpPattern, Plan, Sizes, Stream
+    from loadstone.plan.trees import Tree
 
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
@@ -36,6 +37,10 @@ _STREAM_BYTES: Final = 4 << 10
 _USE_BYTES: Final = 1 << 10
 _LOG_BYTES: Final = 16 * 8192 * 72
 """Records of a stream that logs every I/O, on their way to the disk."""
+_DIRECTORY_BYTES: Final = 32
+_FILE_BYTES: Final = 32
+_ON_THE_WAY: Final = ("read", "write", "create", "open", "close", "delete")
+"""What a stream may do in a tree to get to what it was asked for."""
 _ROW_BYTES: Final = 1024
 """One row of samples with its histograms, compressed little."""
 _IO_ROW_BYTES: Final = 61
@@ -79,7 +84,7 @@ def memory_bytes(plan: Plan) -> int:
         stage = plan.workers[stream.worker].stage
         own = stream.iodepth * (_block_bytes(stream) + _SLOT_BYTES) + _STREAM_BYTES
         own += len(stream.files) * _USE_BYTES + stream.log_ios * _LOG_BYTES + _map_bytes(stream)
-        for cell in {use.cell for use in stream.files}:
+        for cell in stream.cells:
             for op in _operations(stream):
                 own += 0 if (stream.worker, cell, op) in rows else _ROWS_BYTES
                 rows.add((stream.worker, cell, op))
@@ -90,6 +95,7 @@ def memory_bytes(plan: Plan) -> int:
     return (
         _BASE_BYTES
         + _table_bytes(plan)
+        + sum(_tree_bytes(tree) for tree in plan.trees)
         + max(stages.values())
         + (len(plan.targets) + len(plan.streams)) * 512
     )
@@ -106,6 +112,16 @@ def _table_bytes(plan: Plan) -> int:
             first, last, block = ranges.get(use.target, (start, end, stream.verify.block_bytes))
             ranges[use.target] = (min(first, start), max(last, end), block)
     return sum(-(-(last - first) // block) * _ENTRY_BYTES for first, last, block in ranges.values())
+
+
+def _tree_bytes(tree: Tree) -> int:
+    """Bytes of the table of a tree's directories and files."""
+    lowest = int(tree.width**tree.depth)
+    directories = sum(int(tree.width**level) for level in range(1, tree.depth)) + lowest
+    return (
+        directories * _DIRECTORY_BYTES
+        + (directories if tree.everywhere else lowest) * tree.files * _FILE_BYTES
+    )
 
 
 def _verify_bytes(stream: Stream) -> int:
@@ -159,6 +175,8 @@ def _needs_map(op: OpPattern) -> bool:
 
 
 def _operations(stream: Stream) -> list[str]:
+    if stream.tree is not None:
+        return [*stream.asks_for, *_ON_THE_WAY]
     pattern, flush = stream.pattern, stream.flush
     used = {
         "read": pattern.read_percent,
@@ -180,6 +198,6 @@ def samples_bytes(plan: Plan, duration: int | None) -> int:
     A log of every I/O cannot be told before the run: it grows by 61 bytes per I/O.
     """
     intervals = -(-(duration or 3600 * SECOND_NS) // plan.interval_ns)
-    rows = sum(len({use.cell for use in stream.files}) for stream in plan.streams)
+    rows = sum(len(stream.cells) for stream in plan.streams)
     cells = min(rows, len(plan.cells))
     return intervals * max(cells, 1) * _ROW_BYTES

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, RunError, Where
-from loadstone.plan import in_use, marker, signatures
+from loadstone.plan import anchors, in_use, marker, signatures
 from loadstone.plan.content import content
 from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
@@ -63,12 +63,17 @@ def written(plan: Plan) -> set[int]:
     for stream in plan.streams:
         if stream.pattern.write_percent or stream.pattern.trim_percent or stream.pattern.trim_then_write:
             changed |= {use.target for use in stream.files}
+    changed |= {tree.target for tree in plan.trees if not plan.targets[tree.target].read_only}
     return {index for index in changed if plan.targets[index].kind is not TargetKind.VIRTUAL}
 
 
 def examine(target: Target, host: Snapshot) -> Finding:
     """Look at one target that would be written. Changes nothing."""
     path = Path(target.path)
+    return _examine_tree(path) if target.kind is TargetKind.TREE else _examine(target, path, host)
+
+
+def _examine(target: Target, path: Path, host: Snapshot) -> Finding:
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -81,9 +86,9 @@ def examine(target: Target, host: Snapshot) -> Finding:
         number = (os.major(status.st_rdev), os.minor(status.st_rdev))
         known = number in HARMLESS_CHARS
         return Finding(target.path, needs_consent=[] if known else ["it is a character device"])
-    if stat.S_ISREG(status.st_mode):
-        return _examine_file(target, path, status, host)
-    return Finding(target.path, in_use=["it is neither a file nor a device"])
+    if not stat.S_ISREG(status.st_mode):
+        return Finding(target.path, in_use=["it is neither a file nor a device"])
+    return _examine_file(target, path, status, host)
 
 
 def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
@@ -128,12 +133,22 @@ def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
 
 
 def claim(plan: Plan) -> Plan:
-    """Create the missing files the Plan wants created, mark them as Loadstone's, note their identity.
+    """Create the missing files and anchors the Plan wants created, mark them, note their identity.
 
     Files of Loadstone's that are about to be laid out are marked as unfinished until
     `prepared` is called. Raises `RunError` when one cannot be created.
     """
-    return plan.model_copy(update={"targets": tuple(_claimed(target) for target in plan.targets)})
+    structures = {tree.target: anchors.Structure.of_tree(tree) for tree in plan.trees}
+    return plan.model_copy(
+        update={
+            "targets": tuple(
+                _claimed_tree(target, structures[index])
+                if target.kind is TargetKind.TREE
+                else _claimed(target)
+                for index, target in enumerate(plan.targets)
+            )
+        }
+    )
 
 
 def prepared(plan: Plan) -> None:
@@ -173,6 +188,19 @@ def _examine_file(target: Target, path: Path, status: os.stat_result, host: Snap
     return Finding(target.path, needs_consent=found)
 
 
+def _examine_tree(anchor: Path) -> Finding:
+    """Look at a tree that would be changed: one that nobody marked may hold anything."""
+    try:
+        found = anchors.look(anchor)
+    except OSError as error:
+        return Finding(str(anchor), in_use=[f"it cannot be looked at: {error.strerror}"])
+    if found.is_empty or found.maker is not None:
+        return Finding(str(anchor))
+    what = "files" if found.has_files else "directories"
+    told = f"it holds {what} named as those of a test, and neither Loadstone nor vdbench left a mark there"
+    return Finding(str(anchor), needs_consent=[told])
+
+
 def _signatures(path: Path) -> list[str]:
     try:
         return [f"it carries {signature}" for signature in signatures.read(path)]
@@ -206,6 +234,19 @@ def _claimed(target: Target) -> Target:
     if marker.read(path) is not None and _layout_changes(target):
         marker.write(path, marker.UNFINISHED)
     return target
+
+
+def _claimed_tree(target: Target, structure: anchors.Structure) -> Target:
+    """Make an anchor that is missing, and mark the tree that will be changed there."""
+    path = Path(target.path)
+    if target.create and not path.exists():
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
+    if not target.read_only:
+        anchors.marked(path, structure)
+    return _identified(target, written=True)
 
 
 def _created(target: Target) -> Target:

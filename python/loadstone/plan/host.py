@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
-from loadstone.plan import marker
+from loadstone.plan import anchors, marker
 from loadstone.plan.model import Identity, TargetKind
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ class TargetFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class AnchorFacts:
+    """What is below the anchor of a tree, and how much room there is. None: not known."""
+
+    found: anchors.Found
+    identity: Identity | None = None
+    free_bytes: int | None = None
+    free_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
     """The host a Plan is for. Look it up with `HostFacts.here()`."""
 
@@ -58,6 +68,8 @@ class HostFacts:
     """Facts by absolute path, instead of looking."""
     nodes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """CPUs of each NUMA node."""
+    known_anchors: Mapping[str, AnchorFacts] = field(default_factory=dict)
+    """Facts of anchors by absolute path, instead of looking."""
     _seen: dict[str, TargetFacts] = field(default_factory=dict, repr=False, compare=False)
     _places: dict[str, tuple[bool, int]] = field(default_factory=dict, repr=False, compare=False)
     """Facts and file systems already looked up: clones share them."""
@@ -78,6 +90,28 @@ class HostFacts:
         if known is None:
             known = self._seen[path] = _look(path, where, self._places)
         return known
+
+    def anchor(self, path: str, where: Where | None) -> AnchorFacts:
+        """Say what is below an absolute path. Raises InputError when no tree can be there."""
+        return self.known_anchors.get(path) or _look_below(path, where)
+
+
+def _look_below(path: str, where: Where | None) -> AnchorFacts:
+    place = Path(path)
+    try:
+        found = anchors.look(place)
+        there = next(one for one in (place, *place.parents) if one.exists())
+        room = os.statvfs(there)
+        status = place.stat() if found.exists else None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"cannot look at {path}: {reason}", where=where) from None
+    return AnchorFacts(
+        found,
+        None if status is None else Identity(device=status.st_dev, inode=status.st_ino, special=0),
+        room.f_bavail * room.f_frsize,
+        room.f_favail if room.f_files else None,
+    )
 
 
 _Places = dict[str, tuple[bool, int]]

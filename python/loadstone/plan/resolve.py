@@ -19,6 +19,7 @@ from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
 from loadstone.plan.targets import Targets, TargetUse
+from loadstone.plan.tree_jobs import TreePlan
 from loadstone.workload.forgotten import refuse_forgotten_target
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def resolve(
     """
     options = options or ResolveOptions()
     base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
+    if any(job.tree is not None for job in workload.jobs):
+        return _in_trees(workload, host or HostFacts.here(), options, base)
     strict = workload.strict_fio_reading
     notes = Notes()
     if strict:
@@ -165,6 +168,46 @@ def resolve(
         _add_job(build, job, stage, group)
     _check_exits(workload, build)
     return _finish(workload, build)
+
+
+def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base: str) -> Resolution:
+    """Resolve a Workload whose jobs work in trees."""
+    for asked, what in ((options.rate, "a total rate"), (options.journal or None, "a journal")):
+        if asked is not None:
+            raise RefusedError(f"{what} has no effect on operations in trees", where=workload.jobs[0].where)
+    made = TreePlan(host, base, Notes())
+    stages: list[list[Job]] = [[]]
+    for job in workload.jobs:
+        if job.stonewall and stages[-1]:
+            stages.append([])
+        stages[-1].append(job)
+    for stage, jobs in enumerate(stages):
+        made.add_stage(jobs, stage)
+    targets = made.targets()
+    if options.read_only and any(not target.read_only for target in targets):
+        raise RefusedError("it changes trees, and only reading is allowed", where=workload.jobs[0].where)
+    duration = budget.duration_ns(made.streams, made.stages)
+    draft = plan.Plan(
+        interval_ns=options.interval_ns or budget.interval_ns(duration, ()),
+        grace_ns=options.grace_ns,
+        memory_limit_bytes=0,
+        targets=targets,
+        units=tuple(made.units),
+        cells=tuple(made.cells),
+        workers=tuple(made.workers),
+        streams=tuple(made.streams),
+        trees=made.trees(),
+    )
+    needed = budget.memory_bytes(draft)
+    _check_memory(needed, host)
+    return Resolution(
+        plan=draft.model_copy(update={"memory_limit_bytes": budget.memory_limit_bytes(needed)}),
+        notes=(*workload.notes, *made.notes.all),
+        writes=made.writes(),
+        memory_bytes=needed,
+        disk_bytes_estimate=budget.samples_bytes(draft, duration) + made.growth_bytes(),
+        duration_ns=duration,
+    )
 
 
 def _check_workload(workload: Workload, options: ResolveOptions) -> None:
@@ -386,7 +429,7 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         draft, promise = journal.keep(draft)
         build.notes.general(f"journal: {promise}")
     needed = budget.memory_bytes(draft)
-    _check_memory(needed, build)
+    _check_memory(needed, build.host)
     if any(placed.log_ios for placed in streams):
         build.notes.general("a log of every I/O is kept: about 61 bytes on disk for each")
     return Resolution(
@@ -424,11 +467,11 @@ def _paced(streams: list[plan.Stream], stages: list[int], rate: stream.TotalRate
     return [next(made[stage]) for stage in stages]
 
 
-def _check_memory(needed: int, build: _Build) -> None:
-    if needed > build.host.memory_bytes:
+def _check_memory(needed: int, host: HostFacts) -> None:
+    if needed > host.memory_bytes:
         raise InputError(
             f"{needed >> 20} MiB of buffers and histograms are needed, this host has "
-            f"{build.host.memory_bytes >> 20} MiB",
+            f"{host.memory_bytes >> 20} MiB",
             hint="lower numjobs, iodepth or bs",
         )
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from loadstone import units
 from loadstone.errors import InputError, Where
 from loadstone.workload.forgotten import refuse_forgotten_target
+from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -276,6 +277,9 @@ class Job(_Model):
     fadvise: Literal["none", "pattern", "random", "sequential"] | None = None
     invalidate: bool | None = None
     unlink: bool | None = None
+
+    tree: TreeWork | None = None
+    """In place of I/O to its targets: operations on the files of a tree; the anchor is the target."""
 
     zone_mode: Literal["none", "strided"] | None = None
     zone_size_bytes: int | None = None

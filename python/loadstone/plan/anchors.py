@@ -1,0 +1,208 @@
+"""What lies below the anchor of a tree, and who made it.
+
+Knows the names of a tree's directories and files, the mark Loadstone leaves in an anchor and the
+control file of vdbench. `marked` is the only function here that changes anything. Knows no job and
+no consent.
+
+vdbench trusts its control file over what it finds: where Loadstone changes which files there are,
+the file goes, and the mark takes its place. vdbench looks for itself then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from loadstone.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.plan.trees import FileSizes, Tree
+    from loadstone.workload.trees import TreeShape
+
+MARK: Final = ".loadstone-tree.json"
+CONTROL_FILE: Final = "vdb_control.file"
+FORMAT: Final = 1
+DIRECTORY: Final = re.compile(r"vdb\.(\d+)_(\d+)\.dir")
+FILE: Final = re.compile(r"vdb_f(\d{4,})\.file")
+NEW_FIRST_FILE: Final = 0
+"""Number of the first file of a tree that is made anew, as in vdbench 5.04.07."""
+_MAX_HEAD_LINES: Final = 600
+_SYSTEM: Final = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
+_MEMORY: Final = "/dev/shm"  # noqa: S108 - the name of the place, nothing is put there by it
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What two trees must have in common to be the same. `sizes`: bytes and percent."""
+
+    depth: int
+    width: int
+    files: int
+    everywhere: bool
+    sizes: tuple[tuple[int, float], ...]
+    around: bool
+
+    @classmethod
+    def of_shape(cls, shape: TreeShape) -> Structure:
+        """Return the structure that was asked for."""
+        sizes = ((shape.sizes[0][0], 100.0),) if len(shape.sizes) == 1 else shape.sizes
+        return cls(shape.depth, shape.width, shape.files, shape.everywhere, sizes, shape.around)
+
+    @classmethod
+    def of_tree(cls, tree: Tree) -> Structure:
+        """Return the structure of a tree of a Plan."""
+        sizes, around = _sizes(tree.sizes)
+        return cls(tree.depth, tree.width, tree.files, tree.everywhere, sizes, around)
+
+    @property
+    def expected_bytes(self) -> int:
+        """What all of its files come to, in the mean."""
+        folders = self.width**self.depth
+        if self.everywhere:
+            folders = sum(self.width**level for level in range(1, self.depth + 1))
+        mean = sum(size * part for size, part in self.sizes) / sum(part for _, part in self.sizes)
+        return int(folders * self.files * mean)
+
+    def differences(self, other: Structure) -> list[str]:
+        """Say in what another structure differs: `width was 4, is 5`."""
+        found = []
+        for name in ("depth", "width", "files"):
+            was, now = getattr(self, name), getattr(other, name)
+            if was != now:
+                found.append(f"{name} was {was}, is {now}")
+        if self.everywhere != other.everywhere:
+            words = ("bottom", "all")
+            found.append(f"distribution was {words[self.everywhere]}, is {words[other.everywhere]}")
+        if (self.sizes, self.around) != (other.sizes, other.around):
+            found.append("the sizes differ")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is there. `maker`: who left a mark; None: nobody."""
+
+    exists: bool = False
+    has_directories: bool = False
+    has_files: bool = False
+    first_file: int | None = None
+    """Number of the first file in a directory, where there are files."""
+    maker: Literal["Loadstone", "vdbench"] | None = None
+    structure: Structure | None = None
+    """As the maker wrote it down."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing with a name of a tree is there."""
+        return not self.has_directories and not self.has_files
+
+
+def look(anchor: Path) -> Found:
+    """Say what is below an anchor. Raises OSError when it cannot be looked at.
+
+    Stops at the first file: how many there are is the engine's business.
+    """
+    try:
+        with os.scandir(anchor) as entries:
+            names = {entry.name for entry in entries}
+    except FileNotFoundError:
+        return Found()
+    maker: Literal["Loadstone", "vdbench"] | None = None
+    structure = None
+    if MARK in names:
+        maker, structure = "Loadstone", _read_mark(anchor / MARK)
+    elif CONTROL_FILE in names:
+        maker, structure = "vdbench", _read_control(anchor / CONTROL_FILE)
+    folders = any(DIRECTORY.fullmatch(name) for name in names)
+    first = next(_first_files(anchor), None)
+    return Found(True, folders, first is not None, first, maker, structure)
+
+
+def forbidden(anchor: str) -> str | None:
+    """Say why no tree may be in a place, None when one may."""
+    real = os.path.realpath(anchor)
+    if real == "/":
+        return "it is the root directory"
+    if real == _MEMORY or real.startswith(_MEMORY + "/"):
+        return None
+    inside = next((place for place in _SYSTEM if real == place or real.startswith(place + "/")), None)
+    return None if inside is None else f"it is in {inside}, which belongs to the system"
+
+
+def marked(anchor: Path, structure: Structure) -> None:
+    """Mark a tree as Loadstone's before it is changed.
+
+    The control file of vdbench goes: what stands there will not be true any more. Raises RunError.
+    """
+    try:
+        text = json.dumps({"format": FORMAT, "structure": asdict(structure)}, indent=2)
+        (anchor / MARK).write_text(text + "\n")
+        (anchor / CONTROL_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"the mark of a tree cannot be written to {anchor}: {error.strerror}",
+            hint="choose an anchor that can be written",
+        ) from error
+
+
+def _first_files(directory: Path) -> Iterator[int]:
+    """Yield the number of the first file of each directory that has files, the anchor's own last."""
+    with contextlib.suppress(OSError), os.scandir(directory) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+        numbers = [int(match[1]) for entry in entries if (match := FILE.fullmatch(entry.name))]
+        if numbers:
+            yield 0 if 0 in numbers else 1
+        for entry in entries:
+            if DIRECTORY.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                yield from _first_files(Path(entry.path))
+
+
+def _read_mark(path: Path) -> Structure | None:
+    """Read our own mark; what cannot be read says nothing."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        told = json.loads(path.read_text())["structure"]
+        sizes = tuple((int(size), float(part)) for size, part in told.pop("sizes"))
+        return Structure(sizes=sizes, **told)
+    return None
+
+
+def _read_control(path: Path) -> Structure | None:
+    """Read the head of vdbench's control file: what stands before the state of each directory."""
+    words: dict[str, str] = {}
+    values: list[float] = []
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        with path.open(errors="replace") as lines:
+            for _, line in zip(range(_MAX_HEAD_LINES), lines, strict=False):
+                word, _, rest = line.strip().partition(" ")
+                if word == "directory":
+                    break
+                if word == "size":
+                    values.append(float(rest))
+                words[word] = rest.strip()
+        around = len(values) == 2 and values[1] == 0
+        pairs = [(int(values[0]), 100.0)] if len(values) == 1 or around else []
+        pairs = pairs or [(int(size), part) for size, part in zip(values[::2], values[1::2], strict=True)]
+        return Structure(
+            int(words["depth"]),
+            int(words["width"]),
+            int(words["files"]),
+            words["dist"] == "all",
+            tuple(pairs),
+            around,
+        )
+    return None
+
+
+def _sizes(sizes: FileSizes) -> tuple[tuple[tuple[int, float], ...], bool]:
+    if sizes.type == "around":
+        return ((sizes.mean_bytes, 100.0),), True
+    if len(sizes.table) == 1:
+        return ((sizes.table[0].bytes, 100.0),), False
+    return tuple((entry.bytes, entry.weight) for entry in sizes.table), False

@@ -1,0 +1,406 @@
+"""Jobs that work in trees into a Plan: anchors, trees, and a stream for each clone.
+
+Knows what must be there before such a job makes sense, and what is in its way. Looks at anchors
+(`host`) and changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.errors import InputError, RefusedError
+from loadstone.plan import anchors, pattern, rates, stream, trees
+from loadstone.plan import model as plan
+from loadstone.plan.targets import TargetUse
+from loadstone.workload.trees import NEEDS_FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.plan.host import AnchorFacts, HostFacts
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import Job
+    from loadstone.workload.trees import FileSelection, TreeShape, TreeWork
+
+MAX_THREADS: Final = 4_096
+"""Each clone has a thread of its own: its operations block."""
+_SEED: Final = 0x7472_6565
+_WITHOUT_EFFECT: Final = ("iodepth", "size", "io_size", "number_ios", "verify", "flow", "steady", "logs")
+_SIMPLE: Final[dict[str, Callable[[], trees.FileOperation]]] = {
+    "mkdir": trees.FileOperationMkdir,
+    "rmdir": trees.FileOperationRmdir,
+    "delete": trees.FileOperationDelete,
+    "open": trees.FileOperationOpen,
+    "getattr": trees.FileOperationGetattr,
+    "setattr": trees.FileOperationSetattr,
+    "access": trees.FileOperationAccess,
+}
+
+
+@dataclass(slots=True)
+class _Anchor:
+    """A tree while jobs still add to it."""
+
+    path: str
+    job: Job
+    """The first that works there."""
+    shape: TreeShape
+    facts: AnchorFacts
+    direct: bool
+    sync: plan.OpenSync
+    clear: bool = False
+    written: bool = False
+    made_files: bool = False
+    """A job up to now makes files, or directories."""
+    made_directories: bool = False
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there are files, or will be."""
+        return self.made_files or (self.facts.found.has_files and not self.clear)
+
+    @property
+    def has_directories(self) -> bool:
+        """Whether there are directories, or will be."""
+        return self.made_directories or (self.facts.found.has_directories and not self.clear)
+
+
+@dataclass(slots=True)
+class TreePlan:
+    """The parts of a Plan whose jobs work in trees, collected job by job."""
+
+    host: HostFacts
+    base: str
+    notes: Notes
+    units: list[plan.Unit] = field(default_factory=list)
+    cells: list[plan.Cell] = field(default_factory=list)
+    workers: list[plan.Worker] = field(default_factory=list)
+    streams: list[plan.Stream] = field(default_factory=list)
+    stages: list[int] = field(default_factory=list)
+    _anchors: list[_Anchor] = field(default_factory=list)
+
+    def add_stage(self, jobs: list[Job], stage: int) -> None:
+        """Add the jobs of one stage, which run at the same time.
+
+        Raises InputError for what cannot work there and RefusedError for what is not done.
+        """
+        for job in jobs:
+            _check(job)
+            for place, anchor in enumerate(self._of(job)):
+                _will_be_there(anchor, job, is_goal=place > 0)
+        for job in jobs:
+            _check_there(job, self._of(job))
+            self._add(job, stage)
+
+    def _of(self, job: Job) -> list[_Anchor]:
+        """Return the trees a job works in: its own, and the one that files go to."""
+        assert job.tree is not None  # noqa: S101 - the caller takes no other jobs
+        found = []
+        for target in job.targets:
+            path = os.path.normpath(os.path.join(self.base, target.path))  # noqa: PTH118 - symbolic links stay
+            known = next((one for one in self._anchors if one.path == path), None)
+            if known is None:
+                known = self._new(path, job)
+            if known.shape != job.tree.shape or (known.direct, known.sync) != _opening(job):
+                raise RefusedError(
+                    f"{known.job.name} works in {path} with another structure or other open flags",
+                    where=job.at("targets"),
+                    hint="let both have the same, or run one after the other",
+                )
+            found.append(known)
+        return found
+
+    def _new(self, path: str, job: Job) -> _Anchor:
+        assert job.tree is not None  # noqa: S101 - as above
+        where = job.at("targets")
+        reason = anchors.forbidden(path)
+        if reason is not None:
+            raise RefusedError(
+                f"no tree is made in {path}: {reason}",
+                where=where,
+                hint="choose a directory of your own; --map OLD=NEW redirects an anchor",
+            )
+        facts = self.host.anchor(path, where)
+        direct, sync = _opening(job)
+        made = _Anchor(path, job, job.tree.shape, facts, direct, sync, clear=job.tree.clear)
+        if not made.clear:
+            _check_structure(made)
+        self._anchors.append(made)
+        return made
+
+    def _add(self, job: Job, stage: int) -> None:
+        work = job.tree
+        assert work is not None  # noqa: S101 - as above
+        mine = self._of(job)
+        index = self._anchors.index(mine[0])
+        clones = job.numjobs or 1
+        if len(self.streams) + clones > MAX_THREADS:
+            raise RefusedError(
+                f"more than {MAX_THREADS} threads are too many",
+                where=job.at("numjobs"),
+                hint="use fewer threads, or fewer workloads at a time",
+            )
+        cell = len(self.cells)
+        self.cells.append(plan.Cell(unit=len(self.units), target=index))
+        self.units.append(plan.Unit(name=job.name, group=0, clone=None))
+        other = self._anchors.index(mine[1]) if len(mine) > 1 else None
+        asked_pattern = pattern.pattern(job, self.notes, max(int(work.shape.mean_bytes), 1))
+        for clone in range(clones):
+            digest = hashlib.blake2b(repr((_SEED, len(self.streams))).encode(), digest_size=8).digest()
+            seed = int.from_bytes(digest, "little") >> 1
+            use = trees.TreeUse(
+                tree=index,
+                cell=cell,
+                operation=_operation(work, other),
+                select=_select(work.select),
+                working_set_bytes=work.working_set_bytes,
+                shared=work.shared,
+                rate=_rate(job, work, clone, clones),
+            )
+            self.streams.append(
+                plan.Stream(
+                    name=f"{job.name}.{clone}",
+                    worker=len(self.workers),
+                    files=(),
+                    file_choice=plan.FileChoiceRoundRobin(every=1),
+                    seed=seed,
+                    iodepth=1,
+                    batch=None,
+                    pattern=asked_pattern,
+                    pace=plan.Pace(read=None, write=None, trim=None, think=None),
+                    flush=stream.flush(job),
+                    payload=stream.payload(job),
+                    limits=stream.limits(job, 0, self.notes, random.Random(seed)),  # noqa: S311 - no secret
+                    errors=stream.errors(job),
+                    log_ios=False,
+                    tree=use,
+                )
+            )
+            self.workers.append(
+                plan.Worker(
+                    stage=stage,
+                    backend=plan.BackendFiles(),
+                    cpus=job.cpus_allowed or (),
+                    nice=job.nice or 0,
+                )
+            )
+            self.stages.append(stage)
+
+    def targets(self) -> tuple[plan.Target, ...]:
+        """Return the anchors as targets of the Plan."""
+        return tuple(
+            plan.Target(
+                path=one.path,
+                kind=plan.TargetKind.TREE,
+                size_bytes=one.shape.expected_bytes,
+                direct=one.direct,
+                read_only=not one.written,
+                create=not one.facts.found.exists,
+                sync=one.sync,
+                exclusive=False,
+                identity=one.facts.identity,
+                layout=None,
+                invalidate=False,
+                advice=None,
+                unlink=False,
+            )
+            for one in self._anchors
+        )
+
+    def trees(self) -> tuple[trees.Tree, ...]:
+        """Return the trees of the Plan, one for each anchor."""
+        return tuple(_tree(index, one) for index, one in enumerate(self._anchors))
+
+    def writes(self) -> tuple[TargetUse, ...]:
+        """Return the trees that are changed."""
+        return tuple(
+            TargetUse(
+                path=one.path,
+                kind=plan.TargetKind.TREE,
+                exists=one.facts.found.exists,
+                identity=one.facts.identity,
+                writes=True,
+                trims=False,
+                lays_out_bytes=0,
+                unlinks=one.clear,
+                jobs=((one.job.name, one.job.where),),
+            )
+            for one in self._anchors
+            if one.written
+        )
+
+    def growth_bytes(self) -> int:
+        """Return what files that are made come to."""
+        return sum(one.shape.expected_bytes for one in self._anchors if one.made_files)
+
+
+def _check(job: Job) -> None:
+    if job.tree is None:
+        raise RefusedError(
+            f"[{job.name}] does I/O to its targets beside jobs that work in trees",
+            where=job.where,
+            hint="run them apart",
+        )
+    for name in _WITHOUT_EFFECT:
+        given = getattr(job, name)
+        if given is not None and not (name == "logs" and not given.wanted and not given.every_io):
+            raise RefusedError(
+                f"{name} has no effect on [{job.name}], which works in a tree",
+                where=job.at(name),
+                hint="each clone does one operation at a time: numjobs is how many at once",
+            )
+
+
+def _opening(job: Job) -> tuple[bool, plan.OpenSync]:
+    return bool(job.direct), plan.OpenSync(job.sync or "none")
+
+
+def _will_be_there(anchor: _Anchor, job: Job, *, is_goal: bool) -> None:
+    """Take note of what a job makes: others of its stage may wait for it."""
+    work = job.tree
+    assert work is not None  # noqa: S101 - as above
+    if is_goal:
+        anchor.written = anchor.made_files = True
+        return
+    writes = work.operation == "transfer" and pattern.shares(job)[1] > 0
+    reads_only = work.operation in ("open", "getattr", "access", "copy")
+    anchor.clear |= work.clear
+    anchor.written |= writes or work.clear or not (reads_only or work.operation == "transfer")
+    anchor.made_directories |= work.operation == "mkdir"
+    anchor.made_files |= work.operation == "create" or (writes and not work.random)
+    if work.operation == "create" and work.fill:
+        _check_room(anchor, job)
+
+
+def _check_structure(anchor: _Anchor) -> None:
+    """Refuse a tree that was made with another structure than is asked for."""
+    found = anchor.facts.found
+    if found.structure is None or found.is_empty:
+        return
+    differences = found.structure.differences(anchors.Structure.of_shape(anchor.shape))
+    if differences:
+        raise InputError(
+            f"{found.maker} made the tree in {anchor.path} with another structure: {', '.join(differences)}",
+            where=anchor.job.at("targets"),
+            hint="ask for the structure it has, have it made anew (format=yes), or use another anchor",
+        )
+
+
+def _check_there(job: Job, mine: list[_Anchor]) -> None:
+    """Refuse a job that would find nothing to do its operation on."""
+    work = job.tree
+    assert work is not None  # noqa: S101 - as above
+    anchor = mine[0]
+    makes = work.operation == "transfer" and pattern.shares(job)[0] == 0 and not work.random
+    needs_files = work.operation in NEEDS_FILES and not makes
+    needed = "files" if needs_files else None if work.operation == "mkdir" else "directories"
+    if work.clear and work.operation == "rmdir":
+        needed = None  # What is there goes before the run.
+    missing = None
+    there = {"files": anchor.has_files, "directories": anchor.has_directories, None: True}
+    if not there[needed]:
+        missing = anchor
+    elif len(mine) > 1 and not mine[1].has_directories:
+        needed, missing = "directories", mine[1]
+    if missing is not None:
+        raise InputError(
+            f"there are no {needed} of a tree in {missing.path}, and nothing in this run makes any",
+            where=job.at("targets"),
+            hint="have the tree made first (format=yes)",
+        )
+
+
+def _check_room(anchor: _Anchor, job: Job) -> None:
+    """Refuse to make a tree that does not fit; what is cleared before gives its room back."""
+    found, shape = anchor.facts.found, anchor.shape
+    if not found.is_empty and not anchor.clear:
+        return  # Nobody knows what of it is there.
+    freed_bytes = found.structure.expected_bytes if found.structure and not found.is_empty else 0
+    if not found.is_empty and found.structure is None:
+        return
+    free_bytes, free_files = anchor.facts.free_bytes, anchor.facts.free_files
+    if free_bytes is not None and shape.expected_bytes > free_bytes + freed_bytes:
+        raise InputError(
+            f"the tree in {anchor.path} comes to {units.size(shape.expected_bytes)}, "
+            f"{units.size(free_bytes + freed_bytes)} are free",
+            where=job.at("targets"),
+            hint="use fewer or smaller files, or totalsize=",
+        )
+    entries = shape.total_files + shape.directories
+    if free_files is not None and found.is_empty and entries > free_files:
+        raise InputError(
+            f"the tree in {anchor.path} has {entries} files and directories, "
+            f"its file system has room for {free_files} more",
+            where=job.at("targets"),
+            hint="use fewer files, or a file system with more inodes",
+        )
+
+
+def _operation(work: TreeWork, other: int | None) -> trees.FileOperation:
+    if work.operation in _SIMPLE:
+        return _SIMPLE[work.operation]()
+    if work.operation == "create":
+        return trees.FileOperationCreate(fill=work.fill)
+    if work.operation in ("copy", "move"):
+        assert other is not None  # noqa: S101 - a reader gives such a job two targets
+        kind = trees.FileOperationCopy if work.operation == "copy" else trees.FileOperationMove
+        return kind(to=other)
+    stop: trees.FileStop = trees.FileStopWhole()
+    if work.stop_transfers is not None:
+        stop = trees.FileStopTransfers(count=work.stop_transfers)
+    elif work.stop_percent is not None:
+        stop = trees.FileStopPercent(percent=work.stop_percent)
+    return trees.FileOperationTransfer(random=work.random, stop=stop, delete_before=work.delete_before)
+
+
+def _select(asked: FileSelection) -> trees.FileSelect:
+    if asked.kind == "random":
+        return trees.FileSelectRandom()
+    if asked.kind == "skewed":
+        assert asked.midpoint_percent is not None  # noqa: S101 - given with its kind
+        return trees.FileSelectSkewed(midpoint_percent=asked.midpoint_percent)
+    return trees.FileSelectSequential(random_start=asked.random_start, once=asked.once)
+
+
+def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> rates.Rate | None:
+    """Return the part of one clone of the job's rate; evenly spaced arrivals take turns."""
+    if work.rate_ops is None:
+        return None
+    process = rates.RateProcess(job.rate_process or "linear")
+    return rates.Rate(
+        amount=rates.RateAmountOps(per_second=work.rate_ops / clones),
+        process=process,
+        profile=tuple(rates.RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
+        phase=clone / clones if process is rates.RateProcess.LINEAR else 0.0,
+        minimum=0.0,
+        min_window_ns=stream.DEFAULT_CYCLE_NS,
+    )
+
+
+def _tree(index: int, anchor: _Anchor) -> trees.Tree:
+    shape, found = anchor.shape, anchor.facts.found
+    sizes: trees.FileSizes
+    if shape.around:
+        sizes = trees.FileSizesAround(mean_bytes=shape.sizes[0][0])
+    else:
+        sizes = trees.FileSizesTable(
+            table=tuple(trees.FileSize(bytes=size, weight=float(part)) for size, part in shape.sizes)
+        )
+    kept = None if anchor.clear else found.first_file
+    return trees.Tree(
+        target=index,
+        depth=shape.depth,
+        width=shape.width,
+        files=shape.files,
+        first_file=anchors.NEW_FIRST_FILE if kept is None else kept,
+        everywhere=shape.everywhere,
+        sizes=sizes,
+        seed=_SEED,
+        total_bytes=shape.total_bytes,
+        clear=anchor.clear,
+    )

@@ -1,0 +1,111 @@
+"""Work in a tree of directories and files: what was asked, before anything is resolved.
+
+Knows trees, the operations on their files and how the next file is chosen. Knows no job-file
+language, and no tree on a disk: the anchor is the first target of the job, the tree that files are
+copied or moved to the second.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Operation = Literal[
+    "transfer",
+    "mkdir",
+    "rmdir",
+    "create",
+    "delete",
+    "open",
+    "getattr",
+    "setattr",
+    "access",
+    "copy",
+    "move",
+]
+NEEDS_FILES: Final = frozenset(("transfer", "delete", "open", "getattr", "setattr", "access", "copy", "move"))
+"""What can only be done to a file that is there."""
+CHANGES: Final = frozenset(("mkdir", "rmdir", "create", "delete", "copy", "move"))
+"""What changes which directories and files there are."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TreeShape(_Model):
+    """Directories and files below an anchor."""
+
+    depth: Annotated[int, Field(ge=1)]
+    width: Annotated[int, Field(ge=1)]
+    files: Annotated[int, Field(ge=1)]
+    """In each directory that has files."""
+    everywhere: bool = False
+    """All directories have files; false: only those of the lowest level."""
+    sizes: tuple[tuple[int, float], ...]
+    """Bytes and percent of the files."""
+    around: bool = False
+    """Sizes are drawn around the only one there is."""
+    total_bytes: int = 0
+    """Only the first files that come to this many bytes are ever made or used; 0: all."""
+
+    @property
+    def directories(self) -> int:
+        """How many directories there are."""
+        return sum(self.width**level for level in range(1, self.depth + 1))
+
+    @property
+    def total_files(self) -> int:
+        """How many files there are."""
+        folders = self.directories if self.everywhere else self.width**self.depth
+        return folders * self.files
+
+    @property
+    def mean_bytes(self) -> float:
+        """Mean size of a file."""
+        return sum(size * percent for size, percent in self.sizes) / sum(part for _, part in self.sizes)
+
+    @property
+    def expected_bytes(self) -> int:
+        """What all files come to; sizes are drawn, so this is a mean."""
+        whole = int(self.total_files * self.mean_bytes)
+        return min(whole, self.total_bytes) if self.total_bytes else whole
+
+
+class FileSelection(_Model):
+    """Which file or directory is next."""
+
+    kind: Literal["sequential", "random", "skewed"] = "sequential"
+    random_start: bool = False
+    """Sequential: begin at a random one."""
+    once: bool = False
+    """Sequential: each only once."""
+    midpoint_percent: float | None = None
+    """Skewed: share of the files below which half of the choices fall."""
+
+
+class TreeWork(_Model):
+    """What a job does in its tree; each of its clones one operation at a time."""
+
+    shape: TreeShape
+    operation: Operation
+    select: FileSelection = FileSelection()
+    random: bool = False
+    """Transfers go to random addresses within a file; false: from its start to its end."""
+    stop_transfers: int | None = None
+    """A file is left after so many transfers."""
+    stop_percent: int | None = None
+    """Or after this share of its bytes; neither: when all of it was read or written."""
+    delete_before: bool = False
+    """Sequential writes: the file is deleted and written anew."""
+    fill: bool = True
+    """A file that is created is written to its full size."""
+    shared: bool = False
+    """Several clones may have the same file open."""
+    working_set_bytes: int = 0
+    """Only the first files that come to this many bytes are used; 0: all."""
+    clear: bool = False
+    """Before the run every file and directory of such a tree below the anchor is removed."""
+    rate_ops: float | None = None
+    """Operations per second of all clones together; None: a closed loop."""
