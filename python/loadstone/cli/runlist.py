@@ -101,11 +101,14 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
     talk.notes(found.notes)
     for name, why in found.refused.items():
         talk.say(f"would be refused: {name}: {why}")
+    prepared = False
     for wanted in found.controller.known() if not found.refused else []:
         try:
             resolution(wanted.workload, load)
         except (InputError, RefusedError) as error:
-            talk.say(f"would be refused: {wanted.name}: {error}")
+            if not prepared:  # What an earlier run makes is not there yet.
+                talk.say(f"would be refused: {wanted.name}: {error}")
+        prepared = prepared or wanted.role == "prepare"
     if json:
         document = {
             "format": FORMAT,

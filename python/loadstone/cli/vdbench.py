@@ -23,7 +23,7 @@ from loadstone.study.vdbench import ParameterFileController
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.formats.vdbench import ParameterFile, Run
+    from loadstone.formats.vdbench import FileWork, ParameterFile, Run
     from loadstone.formats.vdbench.rundef import LoopValue
     from loadstone.workload.model import Workload
 
@@ -127,24 +127,25 @@ def _listed(number: int, run: Run) -> dict[str, Any]:
         for work in run.works
     ]
     if run.file_works:
-        made["file_workloads"] = [
-            {
-                "fwd": workload.name,
-                "operation": workload.operation,
-                "threads": workload.threads,
-                "file_systems": [
-                    {
-                        "fsd": system.name,
-                        "anchor": system.anchor,
-                        "directories": system.directories,
-                        "files": system.total_files,
-                    }
-                    for system in systems
-                ],
-            }
-            for workload, systems in run.file_works
-        ]
+        made["format"] = None if run.formats is None else list(run.formats)
+        made["file_workloads"] = [_file_work(work, run) for work in run.file_works]
     return made
+
+
+def _file_work(work: FileWork, run: Run) -> dict[str, Any]:
+    tree = vdbench.shape(work.system, run.turn)
+    return {
+        "fwd": work.workload.name,
+        "fsd": work.system.name,
+        "anchor": work.system.anchor,
+        "operation": work.operation,
+        "threads": work.threads,
+        "skew": work.skew,
+        "target": None if work.goal is None else work.goal.name,
+        "directories": tree.directories,
+        "files": tree.total_files,
+        "expected_bytes": tree.expected_bytes,
+    }
 
 
 def _plain(value: LoopValue) -> str | int | float:

@@ -118,7 +118,8 @@ class ParameterFileController:
         factors: dict[str, Factor] = {"rd": run.definition.name, **_factors(run, given)}
         if self._file.general.loop.times > 1 or self._file.general.loop.seconds:
             factors["loop"] = number + 1
-        role = "prepare" if run.name == FORMAT else "maximum" if run.rate.kind == "curve" else "measure"
+        prepares = run.name == FORMAT or run.formats is not None
+        role = "prepare" if prepares else "maximum" if run.rate.kind == "curve" else "measure"
         return Next(
             name,
             workload.model_copy(update={"name": name}),
@@ -152,8 +153,8 @@ def _response_ms(done: Done) -> float:
 
 
 def _observed(run: Run, summary: Summary | None) -> tuple[float, ...] | None:
-    """Return the I/Os of each workload on each SD."""
-    if summary is None:
+    """Return the I/Os of each workload on each SD; file systems have the shares they ask for."""
+    if summary is None or run.file_works:
         return None
     counts: dict[str, int] = {}
     for total in summary.totals("job"):

@@ -9,7 +9,8 @@ import pytest
 from loadstone import errors
 from loadstone.formats.recognise import Language, recognise
 from loadstone.formats.vdbench import Given, ParameterFile, Run, expand, facts, lower, read
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.anchors import Found
+from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
 from loadstone.report.vdbench.words import run_line
@@ -101,16 +102,16 @@ def test_the_jobs_of_a_run_are_those_the_file_says(path: Path) -> None:
 @pytest.mark.parametrize("path", files.GOOD, ids=names(files.GOOD))
 def test_every_run_can_be_planned(path: Path) -> None:
     file, runs = parsed(path)
-    if file.on_files:
-        return
     luns = {storage.lun for storage in file.storages}
     known = {lun: _facts(lun) for lun in luns}
-    host = HostFacts(known=known, memory_bytes=8 * GIB, cpus=(0, 1))
+    made = AnchorFacts(Found(exists=True, has_directories=True, has_files=True, first_file=1))
+    anchors = {system.anchor: made for system in file.file_systems}
+    host = HostFacts(known=known, known_anchors=anchors, memory_bytes=8 * GIB, cpus=(0, 1))
     for run in runs:
         workload = lower(file, run, Given(rate_iops=1000.0, allow_exec=files.permits(path)))
         plan = resolve(workload, host=host).plan
         assert Plan.model_validate_json(plan.model_dump_json()) == plan
-        assert len(plan.streams) >= len(run.works)
+        assert len(plan.streams) >= len(run.works) + len(run.file_works)
 
 
 def _facts(lun: str) -> TargetFacts:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from loadstone.formats.vdbench.expand import Overrides, Run, expand
+from loadstone.formats.vdbench.files import shape
+from loadstone.formats.vdbench.filework import FileWork
 from loadstone.formats.vdbench.lower import Given, facts, lower, workload_facts
 from loadstone.formats.vdbench.read import ParameterFile, TextSource, read
 
 __all__ = [
+    "FileWork",
     "Given",
     "Overrides",
     "ParameterFile",
@@ -16,5 +19,6 @@ __all__ = [
     "facts",
     "lower",
     "read",
+    "shape",
     "workload_facts",
 ]

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench.common import Seek, Sizes
+from loadstone.formats.vdbench.filework import FileWork, file_works, format_workload, meant
 from loadstone.formats.vdbench.loops import Turn, turns
 from loadstone.formats.vdbench.rundef import RATE, IoRate, RunDefinition
 from loadstone.formats.vdbench.workload import WorkloadDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.storage import Storage
 
-Entity = TypeVar("Entity")
 FORMAT: Final = "SD_format"
 """The run that writes SDs before all others."""
+FILE_FORMAT: Final = "format_for_"
+"""Begins the name of a run that makes the trees of another."""
 _FORMAT_S: Final = 100 * 3600
 """It ends when everything is written, or after so many seconds."""
 _SETS: Final = re.compile(r"(?:single|setsof(\d{1,4}))\Z")
@@ -86,8 +86,10 @@ class Run:
     rate: IoRate
     times: Times
     works: tuple[Work, ...] = ()
-    file_works: tuple[tuple[FileWorkload, tuple[FileSystem, ...]], ...] = ()
+    file_works: tuple[FileWork, ...] = ()
     point: float | None = None
+    formats: tuple[str, ...] | None = None
+    """It makes the trees of the run after it: what `format=` says; None: it does not."""
 
     @property
     def loops(self) -> str:
@@ -130,6 +132,11 @@ def _turns(file: ParameterFile, definition: RunDefinition, overrides: Overrides)
     runs: list[Run] = []
     for turn in turns(definition):
         run = _run(file, definition, turn, times)
+        if run.file_works and definition.format != ("no",):
+            if not runs or "once" not in definition.format:
+                runs.append(_file_format(file, run))
+            if {"only", "clean"} & set(definition.format):
+                continue
         runs.append(run)
         if run.rate.kind == "curve":
             runs += [
@@ -208,7 +215,9 @@ def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Time
     if rate.kind == "number" and rate.value == 0 and not definition.arrivals.variable:
         raise InputError("the rate is 0", where=definition.at["fwdrate" if file.on_files else RATE])
     if file.on_files:
-        return Run(definition.name, definition, turn, rate, times, file_works=_file_works(file, definition))
+        return Run(
+            definition.name, definition, turn, rate, times, file_works=file_works(file, definition, turn)
+        )
     return Run(definition.name, definition, turn, rate, times, works=_works(file, definition))
 
 
@@ -297,9 +306,7 @@ def _works(file: ParameterFile, definition: RunDefinition) -> tuple[Work, ...]:
     else:
         known = {workload.name: workload for workload in file.workloads}
         workloads = [
-            workload
-            for word in definition.wds
-            for workload in _meant(word, known, "wd", definition.at["wds"])
+            workload for word in definition.wds for workload in meant(word, known, "wd", definition.at["wds"])
         ]
     if not workloads:
         raise InputError(f"rd={definition.name} runs nothing", where=definition.where)
@@ -323,19 +330,10 @@ def _storages(file: ParameterFile, definition: RunDefinition, workload: Workload
     known = {storage.name: storage for storage in file.storages}
     found: list[Storage] = []
     for word in words:
-        for storage in _meant(word, known, "sd", where):
+        for storage in meant(word, known, "sd", where):
             if storage in found:
                 raise InputError(f"sd={storage.name} is meant twice for wd={workload.name}", where=where)
             found.append(storage)
-    return found
-
-
-def _meant(word: str, known: Mapping[str, Entity], kind: str, where: Where) -> list[Entity]:
-    """Return the entities a name means, `*` standing for anything."""
-    pattern = re.compile(".*".join(re.escape(part) for part in word.split("*")) + r"\Z")
-    found = [entity for name, entity in known.items() if pattern.match(name)]
-    if not found:
-        raise InputError(f"there is no {kind}={word}", where=where, hint=nearest(word, known))
     return found
 
 
@@ -379,24 +377,28 @@ def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:
         )
 
 
-def _file_works(
-    file: ParameterFile, definition: RunDefinition
-) -> tuple[tuple[FileWorkload, tuple[FileSystem, ...]], ...]:
-    known = {one.name: one for one in file.file_workloads if one.name != "format"}
-    systems = {one.name: one for one in file.file_systems}
-    workloads = [
-        workload
-        for word in definition.fwds
-        for workload in _meant(word, known, "fwd", definition.at.get("fwds", definition.where))
-    ]
-    if not workloads and definition.fsds is None:
-        raise InputError(f"rd={definition.name} has no fwd= and no fsd=", where=definition.where)
-    found = []
-    for workload in workloads or [file.default_file_workload]:
-        words = definition.fsds if definition.fsds is not None else workload.fsds
-        where = definition.at.get("fsds") or workload.at.get("fsds") or workload.where
-        if not words:
-            raise InputError(f"fwd={workload.name} has no fsd=", where=workload.where, hint="add fsd=")
-        meant = tuple(one for word in words for one in _meant(word, systems, "fsd", where))
-        found.append((workload, meant))
-    return tuple(found)
+def _file_format(file: ParameterFile, run: Run) -> Run:
+    """Return the run that makes the trees of another one first."""
+    definition, flags = run.definition, run.definition.format
+    where = definition.at.get("format", definition.where)
+    if "once" in flags and not run.turn.values:
+        raise InputError("format=once is for loops, and there is none", where=where, hint="use format=yes")
+    if "complete" in flags:
+        raise InputError(
+            "format=complete makes nothing, as in vdbench", where=where, hint="write format=(no,complete)"
+        )
+    workload = format_workload(file)
+    systems = {work.system.name: work.system for work in run.file_works}
+    works = tuple(
+        FileWork(workload, system, "create", workload.threads, workload.threads)
+        for system in systems.values()
+    )
+    elapsed = run.times.elapsed if "limited" in flags else _FORMAT_S
+    return replace(
+        run,
+        name=f"{FILE_FORMAT}{run.name}",
+        rate=IoRate("max"),
+        times=Times(elapsed, run.times.interval, 0, 0),
+        file_works=works,
+        formats=flags,
+    )

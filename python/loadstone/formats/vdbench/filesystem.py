@@ -8,11 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError
+from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import common
 from loadstone.formats.vdbench.common import ONE_SIZE, Sizes
 from loadstone.formats.vdbench.keyword import Keyword, Table
-from loadstone.formats.vdbench.values import choice, name, names, number, numbers, percent, texts, whole, yes
+from loadstone.formats.vdbench.values import (
+    Number,
+    choice,
+    name,
+    names,
+    number,
+    numbers,
+    percent,
+    texts,
+    whole,
+    yes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,11 +49,15 @@ OPERATIONS: Final = (
 FORMATS: Final = ("no", "yes", "directories", "restart", "only", "once", "clean", "limited", "complete")
 MAX_FILES: Final = 10_000_000
 """In one directory, as in vdbench."""
+MAX_DIRECTORIES: Final = 100_000_000
+MAX_TOTAL_FILES: Final = 1_000_000_000
+MAX_STOP_PERCENT: Final = 1_000_000
+MAX_LEVELS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """A tree of directories and files. `sizes`: bytes and percent; `average`: drawn around the first."""
+    """A tree of directories and files. `sizes`: bytes and percent; 0 percent: drawn around the size."""
 
     name: str
     where: Where
@@ -52,13 +67,17 @@ class FileSystem:
     width: int = 1
     files: int = 10
     sizes: tuple[tuple[int, float], ...] = ((4096, 100.0),)
-    average: bool = False
     totalsize: int | None = None
     workingsetsize: int | None = None
     distribution: str = "bottom"
     shared: bool = False
     openflags: tuple[str, ...] = ()
     count: tuple[int, int] | None = None
+
+    @property
+    def average(self) -> bool:
+        """Whether sizes are drawn around the first."""
+        return self.sizes[0][1] == 0
 
     @property
     def directories(self) -> int:
@@ -88,7 +107,7 @@ class FileWorkload:
     xfersize: Sizes = ONE_SIZE
     threads: int = 1
     skew: float | None = None
-    stopafter: str | None = None
+    stopafter: Number | None = None
     openflags: tuple[str, ...] | None = None
     target: str | None = None
 
@@ -96,18 +115,19 @@ class FileWorkload:
 def _sizes(parameter: Parameter) -> tuple[tuple[int, float], ...]:
     """Read `sizes=`; an average is told by a second value of 0."""
     found = [item.value for item in numbers(parameter)]
+    if any(value < 0 for value in found):
+        raise parameter.error(f"found {parameter.text[:40]!r}, expected sizes")
     if len(found) == 1:
         return ((int(found[0]), 100.0),)
     if len(found) % 2:
         raise parameter.error(f"found {len(found)} values, expected pairs of size and percent")
-    pairs = tuple(
-        (int(size), share) for size, share in zip(found[::2], found[1::2], strict=True) if size >= 0
-    )
-    if len(found) != 2 or found[1]:
-        total = sum(share for _, share in pairs)
-        if int(total) != 100:
-            raise parameter.error(f"the percentages add up to {total:g}, expected 100")
-    return pairs
+    pairs = tuple((int(size), share) for size, share in zip(found[::2], found[1::2], strict=True))
+    if len(found) == 2 and found[1] == 0:
+        return pairs
+    total = sum(share for _, share in pairs)
+    if int(total) != 100:
+        raise parameter.error(f"the percentages add up to {total:g}, expected 100")
+    return tuple((size, share) for size, share in pairs if share)
 
 
 def _bytes(parameter: Parameter) -> int:
@@ -133,6 +153,12 @@ def _too_many(parameter: Parameter) -> str:
 def operations(parameter: Parameter) -> tuple[str, ...]:
     """Read operations."""
     for word in texts(parameter):
+        if word.lower() == "close":
+            raise RefusedError(
+                "nothing is closed that was not opened",
+                where=parameter.where,
+                hint="use operation=open, which opens and closes; both are told apart",
+            )
         if word.lower() not in OPERATIONS:
             raise parameter.error(f"{word[:40]!r} is no operation", "they are: " + ", ".join(OPERATIONS))
     return tuple(word.lower() for word in texts(parameter))
@@ -183,18 +209,26 @@ def _files(parameter: Parameter) -> int:
 
 
 def _level(parameter: Parameter) -> int:
+    return whole(parameter, least=1, most=MAX_LEVELS)
+
+
+def _width(parameter: Parameter) -> int:
     return whole(parameter, least=1)
 
 
-def _threads(parameter: Parameter) -> int:
-    return whole(parameter, least=1)
-
-
-def _stopafter(parameter: Parameter) -> str:
+def _stopafter(parameter: Parameter) -> Number:
     found = number(parameter)
-    if found.value <= 0:
-        raise parameter.error(f"found {parameter.text!r}, expected a count or a percentage")
-    return parameter.text
+    most = MAX_STOP_PERCENT if found.percent else 2**63
+    if not 1 <= found.value < most or found.value != int(found.value):
+        raise parameter.error(f"found {parameter.text!r}, expected a count or a whole percentage")
+    return found
+
+
+def _transfer_sizes(parameter: Parameter) -> Sizes:
+    found = common.sizes(parameter)
+    if found.step_bytes:
+        raise parameter.error("(min,max,align) is for wd=", "write one size, or (4k,60,8k,40)")
+    return found
 
 
 FSD: Final = Table(
@@ -204,7 +238,7 @@ FSD: Final = Table(
         Keyword("journal", harmless="changes nothing: it is where a journal would be, and there is none"),
         Keyword("host", refused="stands in the file system workload (fwd=)"),
         Keyword("hd", exact=True, refused="stands in the file system workload (fwd=)"),
-        Keyword("width", _level),
+        Keyword("width", _width),
         Keyword("depth", _level),
         Keyword("sizes", _sizes),
         Keyword("shared", yes),
@@ -232,9 +266,9 @@ FWD: Final = Table(
         Keyword("operations", operation, "operation"),
         Keyword("fileselect", _fileselect),
         Keyword("fileio", _fileio, exact=True),
-        Keyword("xfersizes", common.sizes, "xfersize"),
+        Keyword("xfersizes", _transfer_sizes, "xfersize"),
         Keyword("skew", percent),
-        Keyword("threads", _threads),
+        Keyword("threads", common.threads),
         Keyword("target", name),
         Keyword("host", names, "hosts"),
         Keyword("hd", names, "hosts", exact=True),
@@ -260,4 +294,17 @@ def numbered(found: list[FileSystem]) -> list[FileSystem]:
         if one.name in seen:
             raise InputError(f"there are two FSDs {one.name!r}", where=one.where)
         seen.add(one.name)
-    return plain
+    return apart(plain)
+
+
+def apart(found: list[FileSystem]) -> list[FileSystem]:
+    """Return FSDs as they are. Raises InputError for an anchor inside another one, as vdbench does."""
+    for one in found:
+        for other in found:
+            if one.anchor.startswith(other.anchor.rstrip("/") + "/") and one.anchor != other.anchor:
+                raise InputError(
+                    f"the anchor of fsd={one.name} is inside that of fsd={other.name}",
+                    where=one.at.get("anchor", one.where),
+                    hint="put them side by side",
+                )
+    return found

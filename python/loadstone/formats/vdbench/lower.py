@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.common import Seek, Sizes
+from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
 from loadstone.formats.vdbench.place import Access, Hits, place
@@ -69,19 +70,15 @@ def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload
     Raises RefusedError, with file, line and keyword, for what is understood and not done.
     """
     given = given or Given()
-    if run.file_works:
-        raise RefusedError(
-            "file system workloads are read and listed, and cannot be run yet",
-            where=run.definition.where,
-            hint="use sd= and wd= on large files for reads and writes",
-        )
     making = _Lowering(file, run, list(file.notes))
     _check_hosts(making)
-    pace = paces(run, given.rate_iops, given.observed)
-    jobs: list[Job] = []
-    for work, its_pace in zip(run.works, pace, strict=True):
-        jobs += _jobs(making, work, its_pace)
-    jobs = _bounded(making, jobs)
+    if run.file_works:
+        jobs = file_jobs(file, run, given.rate_iops, making.note)
+    else:
+        jobs = []
+        for work, its_pace in zip(run.works, paces(run, given.rate_iops, given.observed), strict=True):
+            jobs += _jobs(making, work, its_pace)
+        jobs = _bounded(making, jobs)
     jobs = _commands(making, jobs, given)
     return Workload(
         name=run.title,

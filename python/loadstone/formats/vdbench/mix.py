@@ -53,7 +53,7 @@ def addresses(work: Work, mix: Mix, spot: Place, *, verified: bool) -> dict[str,
                 hint="use seekpct=100, or rdpct=0 or 100, without fractions",
             )
         return {"rows": _rows(mix, work.storage.align)}
-    made: dict[str, Any] = _sized(mix.sizes)
+    made: dict[str, Any] = sized(mix.sizes)
     made["rw"] = _direction(mix)
     if made["rw"].endswith("rw"):
         made["rwmix_read_percent"] = int(mix.reads)
@@ -70,7 +70,8 @@ def _direction(mix: Mix) -> str:
     return f"rand{way}" if mix.seek.percent == 100 else way
 
 
-def _sized(sizes: Sizes) -> dict[str, Any]:
+def sized(sizes: Sizes) -> dict[str, Any]:
+    """Return the fields of a job with these sizes, whatever the direction."""
     entries = _each(sizes)
     if len(entries) == 1:
         return {"bs": (FixedSize(bytes=entries[0][0]),) * 3}
@@ -126,7 +127,7 @@ def _strided(work: Work, mix: Mix) -> dict[str, Any]:
             hint="write stride=(n,n)",
         )
     return {
-        **_sized(mix.sizes),
+        **sized(mix.sizes),
         "rw": "read" if mix.reads == 100 else "write",
         "rw_number": low,
     }

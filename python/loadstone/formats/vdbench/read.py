@@ -70,21 +70,36 @@ class ParameterFile:
         return bool(self.file_systems or self.file_workloads)
 
     def map_luns(self, mapping: Mapping[str, str]) -> ParameterFile:
-        """Replace luns, named by themselves or by their SD. Raises InputError for a name of neither."""
-        names = {name for storage in self.storages for name in (storage.lun, storage.name)}
+        """Replace luns and anchors, by themselves or by the name of their SD or FSD.
+
+        Raises InputError for a name of neither.
+        """
+        places = [(storage.name, storage.lun) for storage in self.storages]
+        places += [(system.name, system.anchor) for system in self.file_systems]
+        names = {name for place in places for name in place}
         for old in mapping:
             if old not in names:
-                luns = ", ".join(storage.lun for storage in self.storages[:8])
+                kind, word = ("FSD", "anchors") if self.on_files else ("SD", "luns")
+                known = ", ".join(place for _, place in places[:8])
                 raise InputError(
-                    f"no SD uses {old!r}", hint=nearest(old, names) or f"the luns in use are: {luns}"
+                    f"no {kind} uses {old!r}", hint=nearest(old, names) or f"the {word} in use are: {known}"
                 )
+        systems = [
+            replace(system, anchor=mapping.get(system.anchor, mapping.get(system.name, system.anchor)))
+            for system in self.file_systems
+        ]
         storages = tuple(
             replace(storage, lun=mapping.get(storage.lun, mapping.get(storage.name, storage.lun)))
             for storage in self.storages
         )
         text = ", ".join(f"{old} is {new}" for old, new in mapping.items())
         note = Note(where=None, text=f"as asked: {text}", kind="changed")
-        return replace(self, storages=storages, notes=(*self.notes, note))
+        return replace(
+            self,
+            storages=storages,
+            file_systems=tuple(filesystem.apart(systems)),
+            notes=(*self.notes, note),
+        )
 
 
 def read(

@@ -5,10 +5,13 @@ Knows text only. `facts` are those the front end leaves in a Workload.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+FORMAT: Final = "format_for_"
+"""Begins the name of a run that makes trees."""
 
 
 def run_line(facts: Mapping[str, str], verb: str = "Starting") -> str:
@@ -16,6 +19,8 @@ def run_line(facts: Mapping[str, str], verb: str = "Starting") -> str:
     warmup = f" warmup={facts['warmup']}" if facts["warmup"] != "0" else ""
     loops = facts["loops"] or "None"
     if "fwdrate" in facts:
+        if facts["rd"].startswith(FORMAT):
+            return f"{verb} RD={facts['rd']}"
         rate = facts["fwdrate"]
         ends = "." if rate in ("max", "curve") else ";"
         times = f"; elapsed={facts['elapsed']}{warmup}; "

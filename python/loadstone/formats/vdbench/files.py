@@ -1,0 +1,418 @@
+"""A run on file systems to a Workload: one job for each workload, file system and operation.
+
+Knows what vdbench's words mean for work in a tree, what is said about a difference, and what is
+refused. Touches no directory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench import filesystem
+from loadstone.formats.vdbench.mix import shown_sizes, sized
+from loadstone.formats.vdbench.pace import SECOND_NS
+from loadstone.formats.vdbench.values import Number, shown
+from loadstone.workload.model import FixedSize, Job, TargetName
+from loadstone.workload.trees import FileSelection, TreeShape, TreeWork
+
+if TYPE_CHECKING:
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.expand import Run
+    from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
+    from loadstone.formats.vdbench.filework import FileWork
+    from loadstone.formats.vdbench.loops import Turn
+    from loadstone.formats.vdbench.read import ParameterFile
+    from loadstone.workload.model import NoteKind
+
+_LOOPS: Final = (
+    *("xfersize", "threads", "rdpct", "operations", "compratio", "iorate"),
+    *("depth", "width", "files", "sizes", "totalsize", "wss"),
+)
+_DIRECT: Final = ("o_direct", "directio")
+_SYNC: Final = {"o_sync": "sync", "o_rsync": "sync", "o_dsync": "dsync"}
+_TRANSFERS: Final = ("read", "write")
+_MIDPOINT: Final = 3.0
+"""What `poisson` and `skewed` mean without a number."""
+
+
+class Say(Protocol):
+    """Who takes what is said about a run, each thing once."""
+
+    def __call__(self, where: Where, text: str, kind: NoteKind = "changed") -> None:
+        """Say something."""
+
+
+def file_jobs(file: ParameterFile, run: Run, rate_ops: float | None, note: Say) -> list[Job]:
+    """Return the jobs of a run on file systems. `rate_ops`: the rate where it follows from earlier runs.
+
+    Raises InputError for what means nothing and RefusedError for what is not done, each with file,
+    line and keyword.
+    """
+    _check(file, run)
+    if run.formats is not None:
+        return _format(file, run)
+    _say_threads(run, note)
+    rates = _rates(run, rate_ops)
+    return [_job(file, run, work, rate, note) for work, rate in zip(run.file_works, rates, strict=True)]
+
+
+def shape(system: FileSystem, turn: Turn) -> TreeShape:
+    """Return the tree of a file system once the loops have had their say."""
+    depth, width, files = (
+        getattr(system, word) if (looped := turn.number(word)) is None else int(looped)
+        for word in ("depth", "width", "files")
+    )
+    size = turn.number("sizes")
+    sizes, around = (((int(size), 100.0),), False) if size is not None else (system.sizes, system.average)
+    if around:
+        sizes = ((sizes[0][0], 100.0),)
+    most = filesystem.MAX_LEVELS
+    for word, value in (("depth", depth), ("width", width), ("files", files)):
+        if value < 1 or (word == "depth" and value > most):
+            raise InputError(f"{word}={value} makes no tree of at most {most} levels", where=system.where)
+    made = replace(system, depth=depth, width=width, files=files)
+    if made.directories > filesystem.MAX_DIRECTORIES or made.total_files > filesystem.MAX_TOTAL_FILES:
+        raise RefusedError(
+            f"fsd={system.name} has {made.directories} directories and {made.total_files} files, "
+            f"at most {filesystem.MAX_DIRECTORIES} and {filesystem.MAX_TOTAL_FILES} are supported",
+            where=system.where,
+            hint="lower depth=, width= or files=",
+        )
+    found = TreeShape(
+        depth=depth,
+        width=width,
+        files=files,
+        everywhere=system.distribution == "all",
+        sizes=sizes,
+        around=around,
+    )
+    total = _total(system, turn)
+    if total and total > found.expected_bytes and not around and len(sizes) == 1:
+        raise InputError(
+            f"totalsize={shown(total)} is more than the {shown(found.expected_bytes)} of fsd={system.name}",
+            where=system.at.get("totalsize", system.where),
+        )
+    return found.model_copy(update={"total_bytes": total})
+
+
+def _total(system: FileSystem, turn: Turn) -> int:
+    """Return `totalsize=`, of which a loop may say a percentage; 0: all."""
+    looped = turn.values.get("totalsize")
+    if not isinstance(looped, Number) or not looped.value:
+        return system.totalsize or 0
+    if not looped.percent:
+        return int(looped.value)
+    if system.totalsize is None:
+        raise InputError(
+            f"totalsize={looped.value:g}% of what fsd={system.name} does not say",
+            where=system.where,
+            hint="add totalsize= to the FSD",
+        )
+    return int(system.totalsize * looped.value / 100)
+
+
+def _check(file: ParameterFile, run: Run) -> None:
+    """Refuse what has no effect on file systems, or is not done there."""
+    definition, general = run.definition, file.general
+    for loop, value in definition.loops.items():
+        if loop not in _LOOPS:
+            raise InputError(f"{loop}= has no effect on file systems", where=value.where)
+    if definition.maxdata:
+        where = definition.at[f"maxdata:{definition.maxdata[0].of}"]
+        raise RefusedError("maxdata= is not supported for file systems", where=where, hint="use elapsed=")
+    for word in ("validate", "dedupratio"):
+        asked = getattr(general, word)
+        if asked and asked not in (1.0, ("no",)):
+            raise RefusedError(f"{word}= is not supported for file systems", where=general.at[word])
+    arrivals = definition.arrivals
+    if arrivals.kind == "uniform" or arrivals.variable:
+        word = "variable" if arrivals.variable else "uniform"
+        raise RefusedError(
+            f"distribution={word} is not supported for file systems",
+            where=definition.at["arrivals"],
+            hint="use exponential (the default) or deterministic",
+        )
+    if "operations" in definition.loops and definition.operations:
+        raise InputError(
+            "operations= and foroperations= exclude each other", where=definition.at["operations"]
+        )
+
+
+def _rates(run: Run, rate_ops: float | None) -> list[float | None]:
+    """Return the operations per second of each workload on each file system; None: as many as it can."""
+    definition = run.definition
+    where = definition.at.get("fwdrate", definition.where)
+    skews = [work.skew for work in run.file_works]
+    if run.rate.kind in ("max", "curve"):
+        if any(skews):
+            raise RefusedError(
+                "skew= at fwdrate=max is not supported for file systems",
+                where=next(work.workload.at["skew"] for work in run.file_works if work.skew),
+                hint="give a rate, or leave skew= out: each workload goes as fast as its threads can",
+            )
+        return [None] * len(skews)
+    total = run.rate.value if run.rate.kind == "number" else rate_ops
+    if total is None:
+        raise InputError(
+            f"{run.rate} of what no run before it has measured",
+            where=where,
+            hint="put a run with fwdrate=max before it",
+        )
+    asked = sum(skew or 0.0 for skew in skews)
+    free = sum(skew is None for skew in skews)
+    if asked > 100.001 or (free and asked >= 100) or (not free and abs(asked - 100) > 0.0001):
+        raise InputError(
+            f"the skew= of rd={definition.name} adds up to {asked:g}, expected 100",
+            where=where,
+            hint="workloads without skew= share what is left of 100",
+        )
+    rest = (100 - asked) / free if free else 0.0
+    return [total * (rest if skew is None else skew) / 100 for skew in skews]
+
+
+def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note: Say) -> Job:
+    workload, system = work.workload, work.system
+    reads = _reads(run, work)
+    if reads is not None and "sequential" in workload.fileio and "rdpct" not in run.turn.values:
+        raise InputError(
+            "fileio=sequential and rdpct= exclude each other, as in vdbench",
+            where=workload.at.get("rdpct", workload.where),
+            hint="add fileio=random, or use operation=read or write",
+        )
+    made = {
+        **_common(file, run, system, workload),
+        "name": f"{workload.name}.{system.name}"
+        + (f".{work.operation}" if run.definition.operations else ""),
+        "numjobs": work.threads,
+        "ramp_ns": run.times.ramp * SECOND_NS,
+        "runtime_ns": run.times.measured * SECOND_NS,
+        "time_based": True,
+        "rate_process": "linear" if run.definition.arrivals.kind == "deterministic" else "poisson",
+        "tree": _work(run, work, rate, note),
+        **sized_transfers(run, workload),
+        **_direction(work, reads),
+    }
+    if work.goal is not None:
+        made["targets"] = (*made["targets"], TargetName(path=work.goal.anchor, written=work.goal.anchor))
+    if rate is None:
+        del made["rate_process"]
+    made["own_options"] |= {
+        "operation": "rdpct" if reads is not None else work.operation,
+        "threads": str(work.threads),
+        **({"rdpct": f"{reads:g}"} if reads is not None else {}),
+        **({"skew": f"{work.skew:g}"} if work.skew is not None else {}),
+    }
+    return Job(**made)
+
+
+def _reads(run: Run, work: FileWork) -> float | None:
+    """Return the percent of reads of a mix; None: reads or writes alone."""
+    looped = run.turn.number("rdpct")
+    return work.workload.rdpct if looped is None else looped
+
+
+def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
+    way = "write" if work.operation in ("write", "create") else "read"
+    made: dict[str, Any] = {}
+    if reads is not None:
+        if reads != int(reads):
+            raise RefusedError(
+                f"rdpct={reads:g}: a fraction is not supported for file systems",
+                where=work.workload.at.get("rdpct", work.workload.where),
+            )
+        way = "read" if reads == 100 else "write" if reads == 0 else "rw"
+        if way == "rw":
+            made["rwmix_read_percent"] = int(reads)
+    if work.workload.fileio[0] == "random" and (reads is not None or work.operation in _TRANSFERS):
+        return {**made, "rw": f"rand{way}", "norandommap": True}
+    return {**made, "rw": way}
+
+
+def sized_transfers(run: Run, workload: FileWorkload) -> dict[str, Any]:
+    """Return the sizes of transfers."""
+    looped = run.turn.number("xfersize")
+    if looped is not None:
+        return {"bs": (FixedSize(bytes=int(looped)),) * 3}
+    return sized(workload.xfersize)
+
+
+def _common(file: ParameterFile, run: Run, system: FileSystem, workload: FileWorkload) -> dict[str, Any]:
+    """Return what every job in a tree has."""
+    definition = run.definition
+    flags, where = system.openflags, system.at.get("openflags", system.where)
+    for entity in (workload, definition):
+        if entity.openflags is not None:
+            flags, where = entity.openflags, entity.at["openflags"]
+    for flag in flags:
+        if flag in ("fsync", "clear_cache", "clearcache"):
+            raise RefusedError(f"openflags={flag} is not supported for file systems", where=where)
+    size = run.turn.number("xfersize")
+    sizes = shown(size) if size is not None else shown_sizes(workload.xfersize)
+    made: dict[str, Any] = {
+        "where": workload.where,
+        "set_at": {
+            "targets": system.at.get("anchor", system.where),
+            "numjobs": workload.at.get("threads", workload.where),
+            "bs": workload.at.get("xfersize", workload.where),
+            "runtime_ns": definition.at.get("elapsed", definition.where),
+            "direct": where,
+        },
+        "targets": (TargetName(path=system.anchor, written=system.anchor),),
+        "own_options": {
+            "fwd": workload.name,
+            "fsd": system.name,
+            "anchor": system.anchor,
+            "xfersizes": sizes,
+        },
+        "direct": any(flag in _DIRECT for flag in flags),
+    }
+    sync = next((_SYNC[flag] for flag in flags if flag in _SYNC), None)
+    if sync is not None:
+        made["sync"] = sync
+    ratio = run.turn.number("compratio") or file.general.compratio or 1.0
+    if ratio > 1:
+        made["compress_percent"] = round(100 * (1 - 1 / ratio))
+    return made
+
+
+def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
+    workload, system = work.workload, work.system
+    mixed = _reads(run, work) is not None
+    operation = "transfer" if mixed or work.operation in _TRANSFERS else work.operation
+    way, *more = workload.fileio
+    random = operation == "transfer" and way == "random"
+    where = workload.at.get("fileio", workload.where)
+    if way.startswith("seqnz") or way == "sequentialnz":
+        raise RefusedError("fileio=seqnz is not supported", where=where, hint="use sequential")
+    if "shared" in more and workload.fileselect[0] in ("random", "poisson", "skewed"):
+        raise InputError(
+            "fileio=(random,shared) and fileselect=random exclude each other, as in vdbench", where=where
+        )
+    delete = "delete" in more and operation == "transfer" and work.operation == "write"
+    if "delete" in more and mixed:
+        raise InputError(
+            "fileio=(sequential,delete) and rdpct= exclude each other, as in vdbench", where=where
+        )
+    if "delete" in more and not delete:
+        note(where, "delete changes nothing: only writes delete a file before", "harmless")
+    if system.shared:
+        shared_at = system.at.get("shared", system.where)
+        note(shared_at, "shared=yes changes nothing: one host does everything", "harmless")
+    made = shape(system, run.turn)
+    return TreeWork(
+        shape=made,
+        operation=operation,  # type: ignore[arg-type] # one of vdbench's, read and write apart
+        select=_select(workload),
+        random=random,
+        delete_before=delete,
+        shared="shared" in more,
+        working_set_bytes=_working_set(system, run.turn, made),
+        rate_ops=rate,
+    ).model_copy(update=_stop(workload))
+
+
+def _working_set(system: FileSystem, turn: Turn, made: TreeShape) -> int:
+    looped = turn.number("wss")
+    asked = int(system.workingsetsize or 0) if looped is None else int(looped)
+    if asked > made.expected_bytes and len(made.sizes) == 1 and not made.around:
+        raise InputError(
+            f"a working set of {shown(asked)} is more than the {shown(made.expected_bytes)} "
+            f"of fsd={system.name}",
+            where=system.at.get("workingsetsize", system.where),
+        )
+    return asked
+
+
+def _stop(workload: FileWorkload) -> dict[str, int]:
+    """Return when a file is left for another."""
+    if workload.stopafter is None:
+        return {}
+    value, percent = workload.stopafter
+    return {"stop_percent" if percent else "stop_transfers": int(value)}
+
+
+def _select(workload: FileWorkload) -> FileSelection:
+    """Return how the next file is chosen."""
+    words, once = [word for word in workload.fileselect if word != "once"], "once" in workload.fileselect
+    where = workload.at.get("fileselect", workload.where)
+    numbers = [float(word) for word in words if word[:1].isdigit() or word[:1] == "."]
+    ways = [word for word in words if word[:1].isalpha()] or ["sequential"]
+    crowded = bool(numbers) or ways[0] in ("poisson", "skewed")
+    if ways[0] == "random" or crowded:
+        if once:
+            raise RefusedError(
+                f"fileselect=({ways[0]},once) is not supported", where=where, hint="use (sequential,once)"
+            )
+        if not crowded:
+            return FileSelection(kind="random")
+        midpoint = numbers[0] if numbers else _MIDPOINT
+        if midpoint < 1:
+            raise InputError(f"a midpoint of {midpoint:g}: expected 1 or more", where=where)
+        # Files are chosen by an exponential distribution whose mean is 1/midpoint of them.
+        return FileSelection(kind="skewed", midpoint_percent=100 * math.log(2) / midpoint)
+    return FileSelection(random_start=ways[0] in ("seqnz", "sequentialnz"), once=once)
+
+
+def _format(file: ParameterFile, run: Run) -> list[Job]:
+    """Return the jobs that make the trees of a run: directories, and when these are there, files."""
+    flags = run.formats or ()
+    restart = "restart" in flags
+    clean = "clean" in flags
+    stages = ("rmdir",) if clean else ("mkdir",) if "directories" in flags else ("mkdir", "create")
+    jobs: list[list[Job]] = [[] for _ in stages]
+    for work in run.file_works:
+        system, workload = work.system, work.workload
+        where = system.at.get("shared", system.where)
+        if system.shared and not clean and not restart:
+            raise InputError(
+                f"fsd={system.name} is shared: format= needs two steps, as in vdbench",
+                where=where,
+                hint="format=(clean,only) in one run definition, format=(restart,only) in the next",
+            )
+        common = {
+            **_common(file, run, system, workload),
+            **sized(workload.xfersize),
+            "numjobs": workload.threads,
+            "rw": "write",
+            "ramp_ns": 0,
+            "time_based": False,
+        }
+        if "limited" in flags:
+            common |= {"runtime_ns": run.times.elapsed * SECOND_NS}
+        made = shape(system, run.turn)
+        for operation, found in zip(stages, jobs, strict=True):
+            own = {**common["own_options"], "operation": operation, "threads": str(workload.threads)}
+            found.append(
+                Job(
+                    **{**common, "own_options": own},
+                    name=f"format.{system.name}.{operation}",
+                    tree=TreeWork(
+                        shape=made,
+                        operation=operation,  # type: ignore[arg-type] # one of the three above
+                        clear=clean or not restart,
+                    ),
+                )
+            )
+    for later in jobs[1:]:
+        later[0] = later[0].model_copy(update={"stonewall": True})
+    return [job for stage in jobs for job in stage]
+
+
+def _say_threads(run: Run, note: Say) -> None:
+    """Say where threads do not divide over file systems and operations."""
+    used: dict[str, int] = {}
+    asked: dict[str, tuple[int, Where]] = {}
+    for work in run.file_works:
+        used[work.workload.name] = used.get(work.workload.name, 0) + work.threads
+        where = work.workload.at.get("threads", work.workload.where)
+        asked[work.workload.name] = (work.asked_threads, where)
+    for name, (wanted, where) in asked.items():
+        if used[name] != wanted:
+            note(
+                where,
+                f"threads={wanted} of fwd={name} over its file systems and operations are {used[name]}",
+                "changed",
+            )
