@@ -138,12 +138,15 @@ def test_a_run_that_ended_in_order_is_verified_later(tmp_path: Path) -> None:
     assert (code, end["checked"], end["damaged"]) == (0, BLOCKS, 0)
     told = json.loads((tmp_path / "after" / "result.json").read_text())
     assert any("it ends in order" in note["text"] for note in told["notes"])
+    assert told["jobs"][0]["verified"] == {"checked": BLOCKS, "damaged": 0, "unverified": 0}
     with (tmp_path / "data").open("r+b") as file:
         file.seek(9 * BLOCK)
         file.write(bytes(BLOCK))
     code, _, damage = verified(tmp_path, "again")
     assert code == 1
     assert [(one["kind"], one["offset"]) for one in damage] == [("zeroed_block", 9 * BLOCK)]
+    again = json.loads((tmp_path / "again" / "result.json").read_text())
+    assert again["jobs"][0]["verified"] == {"checked": BLOCKS, "damaged": 1, "unverified": 0}
 
 
 def test_a_read_back_says_what_was_checked_and_judges_no_rate(tmp_path: Path) -> None:

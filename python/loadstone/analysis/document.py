@@ -123,6 +123,14 @@ class Tool(_Model):
     skipped: str | None = Field(description="why there was no calibration")
 
 
+class Verified(_Model):
+    """Blocks that were read back and compared with what should be there."""
+
+    checked: int = Field(description="blocks that could be judged, the damaged among them")
+    damaged: int = Field(description="each block once until it is written again")
+    unverified: int = Field(description="blocks of which nothing could be said")
+
+
 class Job(Line):
     """A job section, all its clones together."""
 
@@ -132,6 +140,7 @@ class Job(Line):
     iodepth: list[int] = Field(description="each depth its clones have, once")
     backends: list[str] = Field(description="what really ran")
     pacing: list[Pacing] = Field(description="one for each operation with a rate")
+    verified: Verified | None = Field(description="null: it did not come to the end of checking")
     units: list[Line] | None = Field(default=None, description="each clone, when they are kept apart")
 
 

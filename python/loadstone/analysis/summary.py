@@ -18,6 +18,7 @@ from loadstone.analysis.pacing import Pacing, pacing
 from loadstone.analysis.problems import Problem, problems
 from loadstone.analysis.tool import Tool, tool
 from loadstone.analysis.totals import PERCENTILES, Latency, Stats, Total, totals
+from loadstone.analysis.verified import Verified, verified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -218,6 +219,7 @@ class Summary:
             iodepth=list(dict.fromkeys(stream.iodepth for stream in streams)),
             backends=self.backends_of(total),
             pacing=[_pacing(row) for row in self.pacing if row.job_key == total.line.key],
+            verified=_verified(verified(self.bundle, total.line.streams)),
             units=[shape.Line(**self._line(unit)) for unit in units] or None,
         )
 
@@ -274,6 +276,12 @@ def spec_line(row: spec.Row) -> shape.SpecLine:
         share_error=row.share_error,
         source=row.source,
     )
+
+
+def _verified(found: Verified | None) -> shape.Verified | None:
+    if found is None:
+        return None
+    return shape.Verified(checked=found.checked, damaged=found.damaged, unverified=found.unverified)
 
 
 def _pacing(row: Pacing) -> shape.Pacing:

@@ -9,21 +9,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from loadstone.bundle.read import Bundle
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Blocks of all streams that checked what they read. `checked` held what they should."""
+    """Blocks of streams that checked what they read; `damaged` are among the `checked`."""
 
     checked: int
     damaged: int
     unverified: int
 
 
-def verified(bundle: Bundle) -> Verified | None:
-    """Return what was verified, None when no stream of the run came to the end of checking."""
-    ends = [event for event in bundle.events if event.get("type") == "verify_end"]
+def verified(bundle: Bundle, streams: Container[int] | None = None) -> Verified | None:
+    """Return what was verified by some streams, or by all; None when none came to the end of checking."""
+    ends = [
+        event
+        for event in bundle.events
+        if event.get("type") == "verify_end" and (streams is None or int(event["stream"]) in streams)
+    ]
     if not ends:
         return None
-    return Verified(*(sum(int(end[name]) for end in ends) for name in ("checked", "damaged", "unverified")))
+    right, damaged, unverified = (
+        sum(int(end[name]) for end in ends) for name in ("checked", "damaged", "unverified")
+    )
+    return Verified(right + damaged, damaged, unverified)

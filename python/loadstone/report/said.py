@@ -29,10 +29,9 @@ def rate(row: Pacing) -> str:
 
 def of_verified(found: Verified) -> str:
     """Say how many blocks were read back and how many of them were wrong: exactly, a block is a block."""
-    whole = found.checked + found.damaged
     wrong = f"{found.damaged:,}" if found.damaged else "none"
     unsure = f"; of {found.unverified:,} more nothing could be said" if found.unverified else ""
-    return f"{whole:,} block{'s' if whole != 1 else ''} checked, {wrong} damaged{unsure}"
+    return f"{found.checked:,} block{'s' if found.checked != 1 else ''} checked, {wrong} damaged{unsure}"
 
 
 def per_second(value: float, row: Pacing) -> str:
