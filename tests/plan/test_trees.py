@@ -1,0 +1,283 @@
+"""Jobs in trees: what their Plans say, and what must be there first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench import Given, TextSource, expand, lower, read
+from loadstone.plan import model as plan
+from loadstone.plan import trees
+from loadstone.plan.anchors import Found, Structure
+from loadstone.plan.host import AnchorFacts, HostFacts
+from loadstone.plan.rates import RateProcess
+from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.plan.stream import TotalRate
+
+GIB = 1 << 30
+EMPTY = Found(exists=True)
+FULL = Found(exists=True, has_directories=True, has_files=True, first_file=1)
+ROOM = AnchorFacts(EMPTY, free_bytes=100 * GIB, free_files=10**6)
+FSD = "fsd=f,anchor=/t/a,depth=2,width=3,files=10,size=8k\n"
+
+
+def planned(
+    text: str, found: Found = FULL, number: int = -1, *, facts: AnchorFacts | None = None, **options: Any
+) -> Resolution:
+    """Plan a run of a parameter file, the last one unless told."""
+    file = read([TextSource(text.encode(), "t.parm", Path())])
+    host = HostFacts(
+        cpus=(0, 1),
+        memory_bytes=64 * GIB,
+        known_anchors={system.anchor: facts or replace(ROOM, found=found) for system in file.file_systems},
+    )
+    workload = lower(file, expand(file)[number], Given(rate_iops=100.0))
+    return resolve(workload, host=host, options=ResolveOptions(**options))
+
+
+def run(fwd: str, rd: str = "", fsd: str = FSD) -> str:
+    return f"{fsd}fwd=w,fsd=f*,{fwd}\nrd=r,fwd=w,elapsed=4,fwdrate=max,{rd}\n".replace(",\n", "\n")
+
+
+def stream(text: str, **given: Any) -> plan.Stream:
+    return planned(text, **given).plan.streams[0]
+
+
+def use(text: str, **given: Any) -> trees.TreeUse:
+    found = stream(text, **given).tree
+    assert found is not None
+    return found
+
+
+def test_a_format_makes_directories_then_files() -> None:
+    made = planned(run("operation=read", "format=yes"), EMPTY, 0).plan
+    assert [made.workers[one.worker].stage for one in made.streams] == [0] * 8 + [1] * 8
+    assert {worker.backend.type for worker in made.workers} == {"files"}
+    first, last = made.streams[0].tree, made.streams[-1].tree
+    assert first is not None
+    assert last is not None
+    assert first.operation == trees.FileOperationMkdir()
+    assert last.operation == trees.FileOperationCreate(fill=True)
+    assert made.trees[0].clear
+    assert made.trees[0].first_file == 0
+    limits = made.streams[-1].limits
+    assert (limits.runtime_ns, limits.bytes, limits.ops, limits.time_based) == (0, 0, 0, False)
+    write = made.streams[-1].pattern
+    assert (write.write_percent, write.write.sizes) == (100, plan.SizesFixed(bytes=128 << 10))
+
+
+def test_the_target_is_the_anchor() -> None:
+    made = planned(run("operation=read", "openflags=(o_direct,o_sync)")).plan
+    (target,) = made.targets
+    assert (target.path, target.kind) == ("/t/a", plan.TargetKind.TREE)
+    assert (target.direct, target.sync, target.read_only) == (True, plan.OpenSync.SYNC, True)
+    assert target.size_bytes == 9 * 10 * 8192
+    assert made.trees[0] == trees.Tree(
+        target=0,
+        depth=2,
+        width=3,
+        files=10,
+        first_file=1,
+        everywhere=False,
+        sizes=trees.FileSizesTable(table=(trees.FileSize(bytes=8192, weight=100.0),)),
+        seed=made.trees[0].seed,
+        total_bytes=0,
+        clear=False,
+    )
+
+
+def test_the_sizes_of_files_are_the_same_in_every_run() -> None:
+    first = planned(run("operation=read", "format=yes"), EMPTY, 0).plan.trees[0]
+    assert planned(run("operation=read")).plan.trees[0].seed == first.seed
+
+
+def test_every_thread_is_a_stream_of_its_own() -> None:
+    made = planned(run("threads=5")).plan
+    assert [one.iodepth for one in made.streams] == [1] * 5
+    assert [one.worker for one in made.streams] == list(range(5))
+    assert len({one.seed for one in made.streams}) == 5
+    assert {one.tree.cell for one in made.streams if one.tree} == {0}
+
+
+@pytest.mark.parametrize(
+    ("word", "operation"),
+    [
+        ("mkdir", trees.FileOperationMkdir()),
+        ("rmdir", trees.FileOperationRmdir()),
+        ("create", trees.FileOperationCreate(fill=True)),
+        ("open", trees.FileOperationOpen()),
+        ("delete", trees.FileOperationDelete()),
+        ("getattr", trees.FileOperationGetattr()),
+        ("setattr", trees.FileOperationSetattr()),
+        ("access", trees.FileOperationAccess()),
+    ],
+)
+def test_an_operation_is_the_plans(word: str, operation: trees.FileOperation) -> None:
+    one = stream(run(f"operation={word}"))
+    assert one.tree is not None
+    assert one.tree.operation == operation
+    assert one.asks_for == {word}
+    changes = word not in ("open", "getattr", "access")
+    assert planned(run(f"operation={word}")).plan.targets[0].read_only is not changes
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "expected"),
+    [
+        ("operation=read", {"read"}, (False, trees.FileStopWhole(), False)),
+        ("operation=write", {"write"}, (False, trees.FileStopWhole(), False)),
+        ("rdpct=30,fileio=random", {"read", "write"}, (True, trees.FileStopWhole(), False)),
+        ("rdpct=100,fileio=random", {"read"}, (True, trees.FileStopWhole(), False)),
+        ("operation=write,fileio=(seq,delete)", {"write"}, (False, trees.FileStopWhole(), True)),
+        ("fileio=random,stopafter=7", {"read"}, (True, trees.FileStopTransfers(count=7), False)),
+        ("fileio=random,stopafter=25%", {"read"}, (True, trees.FileStopPercent(percent=25), False)),
+    ],
+)
+def test_a_transfer_says_how(words: str, asked: set[str], expected: tuple[bool, Any, bool]) -> None:
+    one = stream(run(words))
+    assert one.asks_for == asked
+    assert one.tree is not None
+    operation = one.tree.operation
+    assert isinstance(operation, trees.FileOperationTransfer)
+    assert (operation.random, operation.stop, operation.delete_before) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("sequential", trees.FileSelectSequential(random_start=False, once=False)),
+        ("(sequential,once)", trees.FileSelectSequential(random_start=False, once=True)),
+        ("seqnz", trees.FileSelectSequential(random_start=True, once=False)),
+        ("random", trees.FileSelectRandom()),
+        ("(poisson,10)", trees.FileSelectSkewed(midpoint_percent=100 * math.log(2) / 10)),
+        ("skewed", trees.FileSelectSkewed(midpoint_percent=100 * math.log(2) / 3)),
+    ],
+)
+def test_files_are_selected_as_asked(words: str, expected: trees.FileSelect) -> None:
+    assert use(run(f"fileselect={words}")).select == expected
+
+
+def test_a_table_of_transfer_sizes_is_kept() -> None:
+    sizes = stream(run("xfersize=(4k,75,64k,25)")).pattern.read.sizes
+    assert isinstance(sizes, plan.SizesSplit)
+    assert [(one.bytes, one.weight) for one in sizes.table] == [(4096, 75.0), (65536, 25.0)]
+
+
+def test_a_rate_is_divided_over_workloads_trees_and_threads() -> None:
+    text = (
+        "fsd=f,anchor=/t/a,count=(1,2)\nfwd=a,fsd=f*,operation=getattr,skew=80,threads=4\n"
+        "fwd=b,fsd=f*,operation=read\nrd=r,fwd=*,fwdrate=1000,elapsed=4\n"
+    )
+    made = planned(text).plan
+    rates = [one.tree.rate for one in made.streams if one.tree and one.tree.rate]
+    assert [round(one.amount.per_second) for one in rates] == [200, 200, 200, 200, 100, 100]
+    assert {one.process for one in rates} == {RateProcess.POISSON}
+
+
+def test_even_arrivals_take_turns() -> None:
+    made = planned(run("threads=4", "distribution=deterministic").replace("fwdrate=max", "fwdrate=100")).plan
+    rates = [one.tree.rate for one in made.streams if one.tree]
+    assert [one.phase for one in rates if one] == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_total_size_and_working_set_bound_the_files() -> None:
+    text = run("operation=read", fsd="fsd=f,anchor=/t/a,files=100,size=1m,totalsize=10m,wss=3m\n")
+    made = planned(text).plan
+    assert made.trees[0].total_bytes == 10 << 20
+    assert made.targets[0].size_bytes == 10 << 20
+    assert use(text).working_set_bytes == 3 << 20
+
+
+def test_copies_name_the_other_tree() -> None:
+    text = (
+        "fsd=default,depth=1,width=2\nfsd=f,anchor=/t/a\nfsd=g,anchor=/t/b\n"
+        "fwd=w,fsd=f,operation=move,target=g\nrd=r,fwd=w,fwdrate=max,elapsed=4\n"
+    )
+    made = planned(text).plan
+    assert use(text).operation == trees.FileOperationMove(to=1)
+    assert [target.path for target in made.targets] == ["/t/a", "/t/b"]
+    assert made.targets_of(made.streams[0]) == (0, 1)
+    assert not any(target.read_only for target in made.targets)
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "missing"),
+    [
+        ("operation=read", EMPTY, "no files"),
+        ("operation=read", Found(), "no files"),
+        ("operation=delete", Found(exists=True, has_directories=True), "no files"),
+        ("rdpct=50,fileio=random", Found(exists=True, has_directories=True), "no files"),
+        ("operation=write", EMPTY, "no directories"),
+        ("operation=create", EMPTY, "no directories"),
+        ("operation=rmdir", EMPTY, "no directories"),
+    ],
+)
+def test_what_a_job_needs_must_be_there(words: str, found: Found, missing: str) -> None:
+    with pytest.raises(InputError, match=f"there are {missing} of a tree in /t/a") as caught:
+        planned(run(words), found)
+    assert caught.value.where is not None
+    assert caught.value.where.line == 1
+
+
+@pytest.mark.parametrize("words", ["operation=mkdir", "operation=write", "operation=create"])
+def test_what_makes_things_needs_less(words: str) -> None:
+    planned(run(words), Found(exists=True, has_directories=True))
+
+
+def test_what_other_jobs_of_the_stage_make_will_be_there() -> None:
+    text = (
+        FSD + "fwd=w,fsd=f,operation=mkdir\nfwd=x,fsd=f,operation=create\nfwd=y,fsd=f,operation=delete\n"
+        "rd=r,fwd=(w,x,y),fwdrate=max,elapsed=4\n"
+    )
+    assert len(planned(text, EMPTY).plan.trees) == 1
+
+
+def test_another_structure_is_an_error_unless_made_anew() -> None:
+    structure = Structure(2, 4, 10, everywhere=False, sizes=((8192, 100.0),), around=False)
+    found = replace(FULL, maker="vdbench", structure=structure)
+    with pytest.raises(InputError, match=r"vdbench made the tree in /t/a .* width was 4, is 3"):
+        planned(run("operation=read"), found)
+    planned(run("operation=read", "format=yes"), found, 0)
+    with pytest.raises(InputError, match="width was 4"):
+        planned(run("operation=read", "format=restart"), found, 0)
+
+
+def test_a_tree_that_does_not_fit_is_refused_before() -> None:
+    small = AnchorFacts(EMPTY, free_bytes=100 << 10, free_files=10**6)
+    with pytest.raises(InputError, match="comes to 720.KiB, 100.KiB are free"):
+        planned(run("operation=read", "format=yes"), number=0, facts=small)
+    few = AnchorFacts(EMPTY, free_bytes=GIB, free_files=100)
+    with pytest.raises(InputError, match="102 files and directories, its file system has room for 100"):
+        planned(run("operation=read", "format=yes"), number=0, facts=few)
+
+
+def test_a_tree_that_goes_gives_its_room_back() -> None:
+    structure = Structure(2, 3, 10, everywhere=False, sizes=((8192, 100.0),), around=False)
+    found = replace(FULL, maker="Loadstone", structure=structure)
+    planned(
+        run("operation=read", "format=yes"), number=0, facts=AnchorFacts(found, free_bytes=0, free_files=0)
+    )
+
+
+def test_no_tree_is_made_in_the_systems_places() -> None:
+    with pytest.raises(RefusedError, match="the root directory"):
+        planned(run("operation=read", fsd="fsd=f,anchor=/\n"))
+
+
+def test_options_without_effect_are_refused() -> None:
+    rate = TotalRate(100.0, RateProcess.LINEAR)
+    with pytest.raises(RefusedError, match="no effect on operations in trees"):
+        planned(run("operation=read"), rate=rate)
+    with pytest.raises(RefusedError, match="only reading is allowed"):
+        planned(run("operation=setattr"), read_only=True)
+    planned(run("operation=read"), read_only=True)
+
+
+def test_the_memory_of_a_tree_is_counted() -> None:
+    large = run("operation=getattr", fsd="fsd=f,anchor=/t/a,depth=1,width=100,files=100000\n")
+    assert planned(large).memory_bytes - planned(run("operation=getattr")).memory_bytes >= 10**7 * 8
