@@ -249,7 +249,7 @@ def test_another_structure_is_an_error_unless_made_anew() -> None:
 
 def test_a_tree_that_does_not_fit_is_refused_before() -> None:
     small = AnchorFacts(EMPTY, free_bytes=100 << 10, free_files=10**6)
-    with pytest.raises(InputError, match="comes to 720.KiB, 100.KiB are free"):
+    with pytest.raises(InputError, match=r"comes to 720.KiB, 100.KiB are free"):
         planned(run("operation=read", "format=yes"), number=0, facts=small)
     few = AnchorFacts(EMPTY, free_bytes=GIB, free_files=100)
     with pytest.raises(InputError, match="102 files and directories, its file system has room for 100"):
