@@ -36,11 +36,13 @@ def read(word: str, load: Load) -> RunList:
     """Read a parameter file and everything it runs."""
     refuse(load, _WITHOUT_EFFECT, "a parameter file")
     file = _file(word, load)
-    mapping = load.mapping()
-    if mapping:
+    if mapping := load.mapping():
         try:
-            file = file.map_luns(mapping)
+            file, mapping = vdbench.map_hosts(file, mapping)
+            file = file.map_luns(mapping) if mapping else file
         except InputError as error:
+            if error.where is not None:
+                raise
             where = Where(COMMAND_LINE, option="--map")
             raise InputError(error.message, where=where, hint=error.hint) from error
     overrides = vdbench.Overrides(
@@ -75,7 +77,7 @@ def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> d
             # Any rate will do where it follows from a run before.
             vdbench.lower(file, run, vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec))
         except RefusedError as error:
-            found[run.title] = str(error)
+            found[run.title] = f"{error}: {error.hint}" if error.hint else str(error)
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats.vdbench import hosts
 from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.filework import FileWork, file_works, format_workload, meant
 from loadstone.formats.vdbench.loops import Turn, turns
@@ -314,7 +315,7 @@ def _works(file: ParameterFile, definition: RunDefinition) -> tuple[Work, ...]:
     shares = _shares(workloads, definition)
     works: list[Work] = []
     for workload, share in zip(workloads, shares, strict=True):
-        storages = _storages(file, definition, workload)
+        storages = hosts.meeting(file, workload, _storages(file, definition, workload))
         works += [
             Work(workload, storage, None if share is None else share / len(storages)) for storage in storages
         ]

@@ -89,7 +89,7 @@ class LineReader:
                 f"cannot read the parameter file {path}: {reason}", where=where, hint="check the path"
             ) from None
         self.sources[str(path)] = raw
-        return decode(raw, str(path))
+        return decode(raw)
 
     def _included(self, target: str, where: Where, directory: Path | None) -> list[Line]:
         where = Where(where.file, where.line, "include")
@@ -122,15 +122,12 @@ class LineReader:
         return line
 
 
-def decode(raw: bytes, name: str) -> str:
-    """Return the text of a parameter file, which must be UTF-8."""
+def decode(raw: bytes) -> str:
+    """Return the text of a parameter file: UTF-8, or else the code page of western Windows."""
     try:
         text = raw.decode()
-    except UnicodeDecodeError as problem:
-        line = raw[: problem.start].count(b"\n") + 1
-        raise InputError(
-            "is not UTF-8 text", where=Where(name, line), hint="is this a parameter file?"
-        ) from None
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", errors="replace")
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench import hosts
 from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
@@ -71,7 +72,7 @@ def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload
     """
     given = given or Given()
     making = _Lowering(file, run, list(file.notes))
-    _check_hosts(making)
+    hosts.check(file, run, making.note)
     if run.file_works:
         jobs = file_jobs(file, run, given.rate_iops, making.note)
     else:
@@ -112,23 +113,15 @@ def workload_facts(work: Work, run: Run) -> dict[str, str]:
     return _own(work, asked, _all_threads(work, run))
 
 
-def _check_hosts(making: _Lowering) -> None:
-    hosts = making.file.hosts
-    if len(hosts) > 1:
-        raise RefusedError(
-            f"{len(hosts)} hosts are not supported: load is generated on this machine only",
-            where=hosts[1].where,
-            hint="keep one hd=",
-        )
-    if hosts[0].mount is not None:
-        raise RefusedError("mount= is not supported", where=hosts[0].at["mount"], hint="mount before the run")
-    if not hosts[0].is_local:
-        making.note(hosts[0].where, f"hd={hosts[0].name} is taken for this machine: nothing runs elsewhere")
-
-
 def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
+    if storage.is_of_windows:
+        raise RefusedError(
+            f"{storage.lun} is a path of Windows",
+            where=storage.at["lun"],
+            hint=f"say what it is here: --map {storage.name}=PATH",
+        )
     sizes, seek, reads, hits = asked = _asked(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
     threads = _all_threads(work, run)
@@ -301,17 +294,24 @@ def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[
         unit = general.dedupunit
         if unit is None:
             raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
-        if sizes.smallest_bytes != unit or sizes.largest_bytes != unit:
+        if len(sizes.pairs) > 1:
+            # A repeat that is longer than what it repeats would be new data in its second part.
             raise RefusedError(
-                f"dedupunit={shown(unit)} beside transfers of {shown_sizes(sizes)} is not supported",
+                f"dedupratio= beside transfers of {shown_sizes(sizes)} is not supported",
+                where=where,
+                hint="use one transfer size, a multiple of dedupunit=",
+            )
+        if sizes.largest_bytes % unit:
+            raise InputError(
+                f"a transfer of {shown_sizes(sizes)} is no multiple of dedupunit={shown(unit)}",
                 where=general.at["dedupunit"],
-                hint="use one transfer size, the same as dedupunit=",
+                hint="change dedupunit= or xfersize=",
             )
         made["dedupe_percent"] = _reduced(dedup)
         making.note(
             where,
-            f"{made['dedupe_percent']}% of the writes repeat an earlier one, wherever they go; vdbench "
-            "repeats by address",
+            f"{made['dedupe_percent']}% of the writes repeat an earlier one, whole and wherever they go; "
+            "vdbench repeats by address, a dedupunit= at a time",
         )
     return made
 

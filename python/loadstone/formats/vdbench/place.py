@@ -168,7 +168,10 @@ def _shares(access: Access, span: tuple[float, float], where: Where) -> Place:
 
 def _spread(access: Access, length: int, where: Where) -> tuple[Distribution | None, Distribution | None]:
     """Return how reads and writes are spread over a range of so many bytes; None: evenly."""
-    hot, hits, block_bytes = access.workload.hotband is not None, access.hits, access.block_bytes
+    hits, block_bytes = access.hits, access.block_bytes
+    # A walk goes through a hot band as through any range, and has no random places to crowd.
+    drawn = access.seek.percent > 0
+    hot = drawn and access.workload.hotband is not None
     wanted = {"hotband=": hot, "rhpct= or whpct=": bool(hits), "seekpct=poisson": access.seek.midpoint > 0}
     asked = [word for word, is_wanted in wanted.items() if is_wanted]
     if not asked:

@@ -120,7 +120,7 @@ def read(
             lines += reader.file(source)
         else:
             reader.sources[source.name] = source.text
-            lines += reader.text(decode(source.text, source.name), source.name, source.directory)
+            lines += reader.text(decode(source.text), source.name, source.directory)
     reader.refuse_unused(variables_where or Where("command line", option="--set"))
     lines = repeated(lines, _host_labels(lines))
     sections = _Sections()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_THREADS: Final = 8
 DEFAULT_HITAREA_BYTES: Final = 1 << 20
+_OF_WINDOWS: Final = re.compile(r"\\\\|[A-Za-z]:")
 _MASK: Final = re.compile(r"%(0?\d{0,2})d")
 
 
@@ -49,6 +50,11 @@ class Storage:
     def is_raw(self) -> bool:
         """Whether vdbench takes it for a raw device, whose first block is never touched."""
         return self.lun.startswith("/dev")
+
+    @property
+    def is_of_windows(self) -> bool:
+        """Whether it is a path as Windows has them."""
+        return _OF_WINDOWS.match(self.lun) is not None
 
 
 def _size(parameter: Parameter) -> int:
