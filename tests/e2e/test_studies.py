@@ -71,6 +71,17 @@ def test_a_curve_measures_its_maximum_and_shares_of_it(tmp_path: Path) -> None:
     over = run("report", "s", "s", "-o", "both.svg", cwd=tmp_path)
     assert over.code == 0, over.err
     assert (tmp_path / "both.svg").stat().st_size > 1000
+    # The same loads again, and not shares of another maximum.
+    again = run("rerun", "s", "--out", "again", "--json", "--no-report", cwd=tmp_path)
+    assert again.code == 0, again.err
+    assert again.document()["kind"] == "curve"
+    asked = [load["asked_iops"] for load in again.document()["curves"][0]["loads"]]
+    assert asked == pytest.approx([load["asked_iops"] for load in curve["loads"]], rel=0.001)
+    for one in again.document()["runs"]:
+        plans = [json.loads((tmp_path / s / one["bundle"] / "plan.json").read_text()) for s in ("s", "again")]
+        for plan in plans:
+            plan["targets"] = [target["path"] for target in plan["targets"]]
+        assert plans[0] == plans[1]
 
 
 def test_a_signal_ends_a_study_and_keeps_its_runs(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ VERBS: Final = {
     "curve": ("loadstone.cli.curve:curve", "Measure latency against load; find the knee and a limit's load."),
     "sweep": ("loadstone.cli.sweep:sweep", "Run a load at every combination of depths, sizes and shares."),
     "plan": ("loadstone.cli.plan:plan", "Print what would run, as JSON; touch nothing."),
-    "rerun": ("loadstone.cli.rerun:rerun", "Run the Plan of a bundle again."),
+    "rerun": ("loadstone.cli.rerun:rerun", "Run a bundle's Plan again, or all of a study's."),
     "verify": ("loadstone.cli.verify:verify", "Read back what a run with a journal wrote."),
     "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
     "compare": ("loadstone.cli.compare:compare", "Compare results, with statistics."),

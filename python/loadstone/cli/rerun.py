@@ -1,6 +1,6 @@
-"""`loadstone rerun`: the Plan of a bundle once more, into a new bundle.
+"""`loadstone rerun`: the Plan of a bundle once more, or those of a study, into a new one.
 
-Knows that nothing is resolved again: the same Plan runs. The safety check is made anew,
+Knows that nothing is resolved again: the same Plans run. The safety check is made anew,
 because what a target holds may have changed since.
 """
 
@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
-from loadstone.cli import finish, study
+from loadstone.cli import finish, study, talk
 from loadstone.cli.consent import consent
 from loadstone.cli.manner import Manner
 from loadstone.path.spec import Spec
 from loadstone.plan.guard import check_consent
 from loadstone.session import Asked, run_plan
-
-if TYPE_CHECKING:
-    from loadstone.plan.model import Plan
+from loadstone.study import again
+from loadstone.study.again import forget_identities
+from loadstone.study.listed import ListController
+from loadstone.study.run import StudyAsked
 
 
 def rerun(
@@ -28,28 +30,22 @@ def rerun(
     *,
     manner: Manner = Manner(),
 ) -> int:
-    """Run the Plan of a bundle again.
+    """Run the Plan of a bundle again, or all of a study's in their order.
+
+    Nothing is resolved or decided anew: a curve is measured at the loads of then. Commands of
+    the job file are not run.
 
     Parameters
     ----------
     bundle
-        Directory of the run to do again.
+        Directory of the run or the study to do again.
     """
-    study.refuse(bundle, "rerun")
+    if on_disk.is_study(bundle):
+        return _study(bundle, manner)
     old = Bundle.open(bundle)
     sheet = old.environment.get("spec")
     asked = Asked(
-        request={
-            "argv": sys.argv,
-            "cwd": str(Path.cwd()),
-            "front_end": "rerun",
-            "options": {
-                "bundle": str(bundle),
-                "i_accept_data_loss": list(manner.i_accept_data_loss),
-                "json": manner.json,
-            },
-            "first_request": old.request,
-        },
+        request=_request(bundle, manner, old.request),
         inputs=dict(old.inputs),
         workload_json=(old.path / "workload.json").read_text(),
         notes=list(old.notes),
@@ -70,7 +66,42 @@ def rerun(
     return finish.tell(outcome, result, manner, require_valid=manner.require_valid)
 
 
-def forget_identities(plan: Plan) -> Plan:
-    """Return the Plan without what the old safety check saw: inode and device numbers change."""
-    targets = tuple(target.model_copy(update={"identity": None}) for target in plan.targets)
-    return plan.model_copy(update={"targets": targets})
+def _study(path: Path, manner: Manner) -> int:
+    old = again.read(path)
+    if old.left_out:
+        talk.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
+    if old.commands:
+        talk.say("the commands of the job file are not run again")
+    asked = StudyAsked(
+        kind=old.study.kind,
+        name=old.study.name,
+        front_end="rerun",
+        request=_request(path, manner, old.study.request),
+        inputs=old.inputs,
+        settings=old.study.settings,
+        notes=[*old.study.notes, *([_loads_of(path)] if old.study.kind == "curve" else [])],
+        spec=old.spec,
+    )
+    controller = ListController(old.nexts)
+    return study.execute(
+        controller, asked, manner, lambda wanted: old.settled[wanted.name], after_failure="go_on"
+    )
+
+
+def _loads_of(path: Path) -> dict[str, Any]:
+    text = f"the loads are those of {path.absolute()}: percents are of the maximum that was measured there"
+    return {"kind": "changed", "text": text, "where": None}
+
+
+def _request(path: Path, manner: Manner, first: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "argv": sys.argv,
+        "cwd": str(Path.cwd()),
+        "front_end": "rerun",
+        "options": {
+            "bundle": str(path),
+            "i_accept_data_loss": list(manner.i_accept_data_loss),
+            "json": manner.json,
+        },
+        "first_request": first,
+    }

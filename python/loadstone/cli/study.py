@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
-    from loadstone.study.run import AfterFailure, StudyOutcome
+    from loadstone.study.run import AfterFailure, Resolved, StudyOutcome
     from loadstone.workload.model import Workload
 
 
@@ -47,7 +47,7 @@ def execute(
     controller: Controller,
     asked: StudyAsked,
     manner: Manner,
-    resolve: Callable[[Next], Resolution],
+    resolve: Callable[[Next], Resolved],
     closing: Callable[[], list[Any]] | None = None,
     *,
     watch: Callable[[Next], Progress | None] | None = None,

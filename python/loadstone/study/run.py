@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
     from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
-    from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.verdict import Audited
-    from loadstone.workload.model import Workload
+    from loadstone.workload.model import Note, Workload
 
 AfterFailure = Literal["stop", "go_on"]
 PAUSE_LOOK_S: Final = 0.1
@@ -71,11 +70,27 @@ class StudyAsked:
     spec: Spec | None = None
 
 
+class Resolved(Protocol):
+    """What is needed of a run before it starts: `plan.resolve.Resolution`, or a Plan that ran before."""
+
+    @property
+    def plan(self) -> Plan:
+        """What will run."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be said of it."""
+
+    @property
+    def duration_ns(self) -> int | None:
+        """Longest time of the load; None when that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What the caller does in between. `before` and `after`: around each run, with its Workload."""
 
-    resolve: Callable[[Next], Resolution]
+    resolve: Callable[[Next], Resolved]
     progress: StudyProgress | None = None
     before: Callable[[Workload], None] | None = None
     after: Callable[[Workload], None] | None = None
@@ -158,7 +173,7 @@ def _remembered(consent: guard.Consent) -> guard.Consent:
 
 
 def _check(
-    known: Sequence[Next], resolve: Callable[[Next], Resolution], consent: guard.Consent, clock: Clock
+    known: Sequence[Next], resolve: Callable[[Next], Resolved], consent: guard.Consent, clock: Clock
 ) -> None:
     """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
     looked_at: set[frozenset[str]] = set()
@@ -315,7 +330,7 @@ class _Runner:
         ), result.made
 
     def _plan(
-        self, wanted: Next, resolved: Resolution, path: Path, progress: Progress | None, result: _Result
+        self, wanted: Next, resolved: Resolved, path: Path, progress: Progress | None, result: _Result
     ) -> Outcome:
         alike = shape(resolved.plan) if self._calibration else ""
         outcome = run_plan(
