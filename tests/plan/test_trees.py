@@ -193,6 +193,16 @@ def test_total_size_and_working_set_bound_the_files() -> None:
     assert use(text).working_set_bytes == 3 << 20
 
 
+def test_sizes_that_cannot_be_transferred_are_errors() -> None:
+    with pytest.raises(InputError, match="only empty files"):
+        planned(run("operation=read", fsd="fsd=f,anchor=/t/a,size=0\n"))
+    planned(run("operation=getattr", fsd="fsd=f,anchor=/t/a,size=0\n"))
+    odd = "fsd=f,anchor=/t/a,size=1000\n"
+    with pytest.raises(InputError, match="1000 bytes is no multiple of 512"):
+        planned(run("operation=read,openflags=o_direct", fsd=odd))
+    planned(run("operation=read", fsd=odd))
+
+
 def test_copies_name_the_other_tree() -> None:
     text = (
         "fsd=default,depth=1,width=2\nfsd=f,anchor=/t/a\nfsd=g,anchor=/t/b\n"

@@ -37,8 +37,10 @@ _STREAM_BYTES: Final = 4 << 10
 _USE_BYTES: Final = 1 << 10
 _LOG_BYTES: Final = 16 * 8192 * 72
 """Records of a stream that logs every I/O, on their way to the disk."""
-_DIRECTORY_BYTES: Final = 32
-_FILE_BYTES: Final = 32
+_DIRECTORY_BYTES: Final = 4
+_FILE_BYTES: Final = 16
+_TREE_STREAM_BYTES: Final = 12 << 10
+"""Paths of a stream that works in a tree."""
 _ON_THE_WAY: Final = ("read", "write", "create", "open", "close", "delete")
 """What a stream may do in a tree to get to what it was asked for."""
 _ROW_BYTES: Final = 1024
@@ -88,7 +90,7 @@ def memory_bytes(plan: Plan) -> int:
             for op in _operations(stream):
                 own += 0 if (stream.worker, cell, op) in rows else _ROWS_BYTES
                 rows.add((stream.worker, cell, op))
-        own += _verify_bytes(stream)
+        own += _verify_bytes(stream) + (_TREE_STREAM_BYTES if stream.tree else 0)
         stages[stage] = stages.get(stage, 0) + own
     for worker in plan.workers:
         stages[worker.stage] += _WORKER_BYTES
@@ -116,7 +118,7 @@ def _table_bytes(plan: Plan) -> int:
 
 def _tree_bytes(tree: Tree) -> int:
     """Bytes of the table of a tree's directories and files."""
-    lowest = int(tree.width**tree.depth)
+    lowest = int(tree.width**tree.depth) + 1
     directories = sum(int(tree.width**level) for level in range(1, tree.depth)) + lowest
     return (
         directories * _DIRECTORY_BYTES

@@ -16,6 +16,7 @@ from loadstone import units
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import anchors, pattern, rates, stream, trees
 from loadstone.plan import model as plan
+from loadstone.plan.host import SECTOR_BYTES
 from loadstone.plan.targets import TargetUse
 from loadstone.workload.trees import NEEDS_FILES
 
@@ -91,6 +92,7 @@ class TreePlan:
         """
         for job in jobs:
             _check(job)
+            _check_sizes(job)
             for place, anchor in enumerate(self._of(job)):
                 _will_be_there(anchor, job, is_goal=place > 0)
         for job in jobs:
@@ -288,6 +290,24 @@ def _check_structure(anchor: _Anchor) -> None:
             f"{found.maker} made the tree in {anchor.path} with another structure: {', '.join(differences)}",
             where=anchor.job.at("targets"),
             hint="ask for the structure it has, have it made anew (format=yes), or use another anchor",
+        )
+
+
+def _check_sizes(job: Job) -> None:
+    """Refuse sizes that a job cannot transfer."""
+    work = job.tree
+    assert work is not None  # noqa: S101 - as above
+    sizes = [size for size, _ in work.shape.sizes]
+    if work.operation == "transfer" and not any(sizes):
+        raise InputError(
+            f"[{job.name}] reads or writes, and the tree has only empty files", where=job.at("targets")
+        )
+    uneven = [size for size in sizes if size % SECTOR_BYTES] if job.direct else []
+    if uneven and not work.shape.around:
+        raise InputError(
+            f"direct I/O needs files of whole sectors: {uneven[0]} bytes is no multiple of {SECTOR_BYTES}",
+            where=job.at("direct"),
+            hint="change the sizes of the files, or leave direct I/O out",
         )
 
 

@@ -26,8 +26,8 @@ Operation = Literal[
 ]
 NEEDS_FILES: Final = frozenset(("transfer", "delete", "open", "getattr", "setattr", "access", "copy", "move"))
 """What can only be done to a file that is there."""
-CHANGES: Final = frozenset(("mkdir", "rmdir", "create", "delete", "copy", "move"))
-"""What changes which directories and files there are."""
+ALONE: Final = frozenset(("mkdir", "rmdir", "create", "delete", "move"))
+"""What has its file or directory for itself."""
 
 
 class _Model(BaseModel):

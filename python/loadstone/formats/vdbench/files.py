@@ -16,7 +16,7 @@ from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import SECOND_NS
 from loadstone.formats.vdbench.values import Number, shown
 from loadstone.workload.model import FixedSize, Job, TargetName
-from loadstone.workload.trees import FileSelection, TreeShape, TreeWork
+from loadstone.workload.trees import ALONE, FileSelection, TreeShape, TreeWork
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
@@ -34,6 +34,8 @@ _LOOPS: Final = (
 _DIRECT: Final = ("o_direct", "directio")
 _SYNC: Final = {"o_sync": "sync", "o_rsync": "sync", "o_dsync": "dsync"}
 _TRANSFERS: Final = ("read", "write")
+EVEN_PERCENT: Final = 50.0
+"""Half of the files have half of the choices: nothing is skewed."""
 _MIDPOINT: Final = 3.0
 """What `poisson` and `skewed` mean without a number."""
 
@@ -176,7 +178,7 @@ def _rates(run: Run, rate_ops: float | None) -> list[float | None]:
 def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note: Say) -> Job:
     workload, system = work.workload, work.system
     reads = _reads(run, work)
-    if reads is not None and "sequential" in workload.fileio and "rdpct" not in run.turn.values:
+    if reads is not None and "sequential" in workload.fileio:
         raise InputError(
             "fileio=sequential and rdpct= exclude each other, as in vdbench",
             where=workload.at.get("rdpct", workload.where),
@@ -308,8 +310,8 @@ def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
         select=_select(workload),
         random=random,
         delete_before=delete,
-        shared="shared" in more,
-        working_set_bytes=_working_set(system, run.turn, made),
+        shared="shared" in more and operation not in ALONE,
+        working_set_bytes=0 if operation in ("mkdir", "rmdir") else _working_set(system, run.turn, made),
         rate_ops=rate,
     ).model_copy(update=_stop(workload))
 
@@ -349,10 +351,11 @@ def _select(workload: FileWorkload) -> FileSelection:
         if not crowded:
             return FileSelection(kind="random")
         midpoint = numbers[0] if numbers else _MIDPOINT
-        if midpoint < 1:
-            raise InputError(f"a midpoint of {midpoint:g}: expected 1 or more", where=where)
         # Files are chosen by an exponential distribution whose mean is 1/midpoint of them.
-        return FileSelection(kind="skewed", midpoint_percent=100 * math.log(2) / midpoint)
+        half_percent = 100 * math.log(2) / midpoint if midpoint else 100.0
+        if half_percent >= EVEN_PERCENT:
+            raise InputError(f"a midpoint of {midpoint:g} skews nothing: expected 2 or more", where=where)
+        return FileSelection(kind="skewed", midpoint_percent=half_percent)
     return FileSelection(random_start=ways[0] in ("seqnz", "sequentialnz"), once=once)
 
 
