@@ -15,8 +15,17 @@ from loadstone.bundle import layout
 from loadstone.bundle.arrows import Follower
 from loadstone.cli import talk
 from loadstone.monitor.cpu import Cpu as Processors
-from loadstone.report.vdbench import lines
-from loadstone.report.vdbench.tally import SECOND_NS, Cpu, Tally, added, lengths_s, tallies, windowed
+from loadstone.report.vdbench import filelines, lines
+from loadstone.report.vdbench.tally import (
+    SECOND_NS,
+    Cpu,
+    Tally,
+    added,
+    asked_of,
+    lengths_s,
+    tallies,
+    windowed,
+)
 from loadstone.report.vdbench.words import run_line
 
 if TYPE_CHECKING:
@@ -54,6 +63,8 @@ class IntervalLines:
         self._before = self._read()
         self._spent = dict.fromkeys(_KINDS, 0.0)
         self._grace_ns = 0
+        self._asked_ops: frozenset[str] | None = None
+        """What counts on file systems; None for SDs."""
         self._asked = (int(facts["elapsed"]) + int(facts["warmup"])) // int(facts["interval"])
         """Intervals that were asked for; a run that ends by its data may have fewer."""
 
@@ -61,6 +72,7 @@ class IntervalLines:
         """Say what runs."""
         self._follower = Follower(bundle / "samples.arrows", layout.SAMPLES)
         self._grace_ns = plan.interval_ns
+        self._asked_ops = asked_of(plan, self._facts)
         talk.say(f"{_clock()} {run_line(self._facts)}")
 
     def event(self, event: Mapping[str, Any]) -> None:
@@ -88,7 +100,22 @@ class IntervalLines:
         total = sum(self._spent.values())
         cpu = _shares(self._spent) if total else None
         name = f"avg_{first + 1}-{len(self._done)}"
-        talk.say(lines.line(LAYOUT, _clock(), name, added(self._done[first:]), cpu))
+        talk.say(self._line(name, added(self._done[first:]), cpu))
+        if self._asked_ops is not None:
+            ops = filelines.shown(self._asked_ops)
+            for text in filelines.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
+                talk.say(text)
+
+    def _head(self) -> list[str]:
+        date = time.strftime("%b %d, %Y")
+        if self._asked_ops is None:
+            return lines.header(LAYOUT, date, cpu=True)
+        return filelines.header(LAYOUT, date, filelines.shown(self._asked_ops), cpu=True)
+
+    def _line(self, name: str, tally: Tally, cpu: Cpu | None) -> str:
+        if self._asked_ops is None:
+            return lines.line(LAYOUT, _clock(), name, tally, cpu)
+        return filelines.line(LAYOUT, _clock(), name, tally, filelines.shown(self._asked_ops), cpu=cpu)
 
     def _read_on(self) -> pl.DataFrame:
         """Return all samples of intervals that were not printed."""
@@ -104,13 +131,13 @@ class IntervalLines:
         self._waiting = waiting.filter(pl.col("window") >= upto)
         shifted = waiting.filter(pl.col("window") < upto).with_columns(pl.col("window") - first)
         cpu = self._since()
-        for tally in tallies(shifted, lengths_s(shifted, upto - first)):
+        for tally in tallies(shifted, lengths_s(shifted, upto - first), self._asked_ops):
             self._done.append(tally)
             number = len(self._done)
             if number % lines.EVERY == 1:
-                for text in lines.header(LAYOUT, time.strftime("%b %d, %Y"), cpu=True):
+                for text in self._head():
                     talk.say(text)
-            talk.say(lines.line(LAYOUT, _clock(), str(number), tally, cpu))
+            talk.say(self._line(str(number), tally, cpu))
 
     def _since(self) -> Cpu | None:
         """Return the use of the processors since the last time."""

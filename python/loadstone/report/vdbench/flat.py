@@ -53,10 +53,15 @@ _ASKED: Final = ("threads", "rdpct", "rhpct", "whpct", "seekpct")
 
 def header() -> list[str]:
     """Return the comments and the line of names, which begins with a blank."""
+    return head_of(_COLUMNS)
+
+
+def head_of(columns: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the comments and the names of columns, given with their meanings."""
     comments = ["*", "* One row per reporting interval, and one per average.", "*"]
-    comments += [f"* {name:<16}: {meaning}" for name, meaning in _COLUMNS]
+    comments += [f"* {name:<16}: {meaning}" for name, meaning in columns]
     comments += [f"* {chr(39) + 'n/a' + chr(39):<16}: not known, or different for several workloads", "*"]
-    return [*comments, f"{'tod':>12} {'timestamp':>23} " + "".join(f"{name:>10} " for name, _ in _COLUMNS)]
+    return [*comments, f"{'tod':>12} {'timestamp':>23} " + "".join(f"{name:>10} " for name, _ in columns)]
 
 
 def row(stamps: tuple[str, str], counted: Counted, name: str, tally: Tally, cpu: Cpu | None) -> str:
@@ -65,7 +70,7 @@ def row(stamps: tuple[str, str], counted: Counted, name: str, tally: Tally, cpu:
     values: list[str | float | int | None] = [
         counted.facts["rd"],
         name,
-        _asked_rate(counted),
+        asked_rate(counted),
         tally.rate,
         tally.mib_per_s,
         tally.bytes_per_io,
@@ -75,23 +80,24 @@ def row(stamps: tuple[str, str], counted: Counted, name: str, tally: Tally, cpu:
         tally.writes.response_ms,
         both.max_ns / 1e6,
         tally.deviation_ms,
-        _whole(_same(counted, "xfersize")),
+        _whole(same(counted, "xfersize")),
         *(
             _whole(value) if word == "threads" else value
             for word in _ASKED
-            for value in (_same(counted, word),)
+            for value in (same(counted, word),)
         ),
         _lun_size(counted),
         f"loadstone{__version__}",
-        _number(counted.facts.get("compratio")),
-        _number(counted.facts.get("dedupratio")),
+        number(counted.facts.get("compratio")),
+        number(counted.facts.get("dedupratio")),
         tally.queue_depth,
         *((cpu.used, cpu.user, cpu.system, cpu.wait, cpu.idle) if cpu else [None] * 5),
     ]
-    return f"{stamps[0]:>12} {stamps[1]:>24}" + "".join(_cell(value) for value in values)
+    return f"{stamps[0]:>12} {stamps[1]:>24}" + "".join(cell(value) for value in values)
 
 
-def _cell(value: str | float | None) -> str:
+def cell(value: str | float | None) -> str:
+    """Write a value with a blank behind it."""
     if value is None:
         return f"{'n/a':>10} "
     if isinstance(value, float):
@@ -99,12 +105,14 @@ def _cell(value: str | float | None) -> str:
     return f"{value:>10} "
 
 
-def _asked_rate(counted: Counted) -> float | None:
-    rate = counted.facts["iorate"]
-    return {"max": MAX_RATE, "curve": CURVE_RATE}.get(rate, _number(rate))
+def asked_rate(counted: Counted) -> float | None:
+    """Return the rate asked for, or what stands for none."""
+    rate = counted.facts.get("fwdrate") or counted.facts["iorate"]
+    return {"max": MAX_RATE, "curve": CURVE_RATE}.get(rate, number(rate))
 
 
-def _number(text: str | None) -> float | None:
+def number(text: str | None) -> float | None:
+    """Read a number, None where there is none."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -115,10 +123,10 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-def _same(counted: Counted, word: str) -> float | None:
+def same(counted: Counted, word: str) -> float | None:
     """Return what all workloads asked for, None when they differ."""
     found = {job["own_options"].get(word) for job in counted.jobs}
-    return _number(found.pop()) if len(found) == 1 else None
+    return number(found.pop()) if len(found) == 1 else None
 
 
 def _lun_size(counted: Counted) -> float | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError
-from loadstone.report.vdbench import buckets, flat, lines
+from loadstone.report.vdbench import buckets, fileflat, filelines, flat, lines
 from loadstone.report.vdbench.skew import skew
 from loadstone.report.vdbench.tally import READ, WRITE, Counted, Cpu, Part, added
 from loadstone.report.vdbench.words import run_line
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.report.vdbench.lines import Layout
+    from loadstone.report.vdbench.tally import Tally
 
 _Cpu = Cpu | Literal[False] | None
 _LABEL_WIDTH: Final = 32
@@ -89,7 +90,9 @@ class _Pages:
         ):
             self._open(name, title)
             self._links.append((f"Link to {name}", name))
-        self._pages["flatfile"].body += flat.header()
+        self._on_files = any(run.on_files for run in runs)
+        self._ops = filelines.shown({op for run in runs for op in run.asked or ()})
+        self._pages["flatfile"].body += fileflat.header(layout) if self._on_files else flat.header()
         self._pages["status"].body += ["* Tab-delimited: time, state, run, loops", ""]
         for name, raw in runs[0].bundle.inputs.items():
             text = html.escape(raw.decode("utf-8", "replace"))
@@ -107,16 +110,16 @@ class _Pages:
         parts: list[tuple[str, Part]] = [(name, run.whole) for name in _WITH_CPU]
         storages, workloads = run.storages, run.workloads
         parts += [(part.name, part) for part in storages]
-        parts += [(part.name, part) for part in workloads if len(workloads) > 1]
+        parts += [(part.name, part) for part in workloads if len(workloads) > 1 or run.on_files]
         for name, part in parts:
             page = self._open(name, f"Report for {name}")
             page.body += ["", anchor, *self._intervals(run, part, with_cpu=name in _WITH_CPU)]
         self._histograms("histogram", run, run.whole, anchor)
-        for part in storages:
+        for part in [*storages, *(workloads if run.on_files else [])]:
             self._histograms(f"{part.name}.histogram", run, part, anchor)
-        average = self._average(run, run.whole, with_cpu=True)
-        head = lines.header(self._layout, _date(run), cpu=True)
-        self._pages["totals"].body += ["", anchor, *(head if number == 1 else [""]), average]
+        averages = self._averages(run, run.whole, with_cpu=True)
+        head = self._head(run, cpu=True)
+        self._pages["totals"].body += ["", anchor, *(head if number == 1 else [""]), *averages]
         text = self._intervals(run, run.whole, with_cpu=True)
         self._pages["logfile"].body += ["", html.escape(start), *text]
         self._pages["skew"].body += ["", anchor, "", *skew(run)]
@@ -128,21 +131,40 @@ class _Pages:
         made: list[str] = []
         for number, tally in enumerate(part.intervals, start=1):
             if number % lines.EVERY == 1:
-                made += lines.header(self._layout, _date(run), cpu=with_cpu)
+                made += self._head(run, cpu=with_cpu)
             cpu: _Cpu = run.cpu(number, number) if with_cpu else False
-            made.append(lines.line(self._layout, _clock(run, number), str(number), tally, cpu))
-        return [*made, self._average(run, part, with_cpu=with_cpu)]
+            made.append(self._line(run, number, str(number), tally, cpu))
+        return [*made, *self._averages(run, part, with_cpu=with_cpu)]
 
-    def _average(self, run: Counted, part: Part, *, with_cpu: bool) -> str:
+    def _head(self, run: Counted, *, cpu: bool) -> list[str]:
+        if self._on_files:
+            return filelines.header(self._layout, _date(run), self._ops, cpu=cpu)
+        return lines.header(self._layout, _date(run), cpu=cpu)
+
+    def _line(self, run: Counted, interval: int, name: str, tally: Tally, cpu: _Cpu) -> str:
+        time_text = _clock(run, interval)
+        if self._on_files:
+            return filelines.line(self._layout, time_text, name, tally, self._ops, cpu=cpu)
+        return lines.line(self._layout, time_text, name, tally, cpu)
+
+    def _averages(self, run: Counted, part: Part, *, with_cpu: bool) -> list[str]:
         last = len(part.intervals)
         cpu: _Cpu = run.cpu(run.first_counted, last) if with_cpu else False
-        return lines.line(self._layout, _clock(run, last), run.average_name, run.average(part), cpu)
+        made = [self._line(run, last, run.average_name, run.average(part), cpu)]
+        if self._on_files:
+            counted = part.intervals[run.first_counted - 1 :]
+            begin = (_clock(run, last), run.average_name)
+            made += filelines.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
+        return made
 
     def _histograms(self, name: str, run: Counted, part: Part, anchor: str) -> None:
         page = self._open(name, f"Performance histogram for {name.removesuffix('.histogram')}")
         asked = run.facts.get("histogram", "")
         reads, writes = run.histogram(part, READ), run.histogram(part, WRITE)
         page.body += ["", anchor, ""]
+        if run.on_files:
+            page.body += buckets.table("Total of all requested operations: ", run.requested(part), asked)
+            return
         if reads.count and writes.count:
             page.body += buckets.table("Reads and writes:", reads + writes, asked)
             page.body += buckets.table("Reads:", reads, asked)
@@ -157,8 +179,14 @@ class _Pages:
         rows = [(str(n), n, n, tally) for n, tally in enumerate(whole.intervals, start=1)]
         rows.append((run.average_name, run.first_counted, last, run.average(whole)))
         for name, first, end, tally in rows:
-            stamps = (_clock(run, end), _stamp(run, end))
-            self._pages["flatfile"].body.append(flat.row(stamps, run, name, tally, run.cpu(first, end)))
+            stamps, cpu = (_clock(run, end), _stamp(run, end)), run.cpu(first, end)
+            parts = whole.intervals[first - 1 : end]
+            row = (
+                fileflat.row(self._layout, stamps, run, name, parts, cpu=cpu)
+                if self._on_files
+                else flat.row(stamps, run, name, tally, cpu)
+            )
+            self._pages["flatfile"].body.append(row)
 
     def _status(self, run: Counted) -> None:
         what = f"rd={run.facts['rd']}\tFor loops: {run.facts['loops'] or 'None'}"

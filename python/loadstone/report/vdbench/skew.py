@@ -16,20 +16,23 @@ def skew(run: Counted) -> list[str]:
     if len(run.workloads) < 2 and len(run.storages) < 2:
         return ["Only one Workload Definition (WD) and one Storage Definition (SD)."]
     asked: dict[str, float] = {}
+    kind, place = ("fwd", "fsd") if run.on_files else ("wd", "sd")
     for job in run.jobs:
         share = job["own_options"].get("skew")
         if share is not None:
-            wd = job["own_options"]["wd"]
+            wd = job["own_options"][kind]
             asked[wd] = asked.get(wd, 0.0) + float(share) / _streams(run, job)
     made: list[str] = []
-    for what, parts, wanted in (("WD", run.workloads, asked), ("SD", run.storages, {})):
+    for what, parts, wanted in ((kind, run.workloads, asked), (place, run.storages, {})):
         if len(parts) > 1:
-            made += _table(run, what, parts, wanted)
+            made += _table(run, what.upper(), parts, wanted)
     return made
 
 
 def _streams(run: Counted, job: dict[str, object]) -> int:
     """Return how many jobs say the same share: the streams of one workload on one SD."""
+    if run.on_files:
+        return 1  # A share of one file system, and of one operation.
     own = job["own_options"]
     assert isinstance(own, dict)  # noqa: S101 - the shape of a workload's JSON
     return sum(

@@ -1,12 +1,14 @@
-"""What vdbench counts of a run: per reporting interval, for everything, each SD and each WD.
+"""What vdbench counts of a run: per reporting interval, for everything, each SD or FSD, each WD or FWD.
 
 Knows how the samples of a bundle become vdbench's intervals, and which of them its averages leave
 out. Its response time is that of the read or write itself, without the time an I/O waited for a
-free thread: our `clat`. Knows no layout of text.
+free thread: our `clat`. On file systems only the operations that were asked for are in its rate, and
+of a run that makes trees only the writes. Knows no layout of text.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from dataclasses import dataclass, field
@@ -18,21 +20,25 @@ import polars as pl
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.measurement import Measurement
 from loadstone.bundle.layout import OPS
+from loadstone.report.vdbench.words import FORMAT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from loadstone.bundle.read import Bundle
+    from loadstone.plan.model import Plan
 
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = float(1 << 20)
+BY_NAME: Final = OPS[OPS.index("sync") + 1 :]
+"""Operations on files and directories."""
 READ: Final = OPS.index("read")
 WRITE: Final = OPS.index("write")
 
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """Reads, or writes: sums over their response times in nanoseconds."""
+    """One operation: sums over its response times in nanoseconds."""
 
     count: int = 0
     bytes: int = 0
@@ -54,24 +60,52 @@ class OneWay:
         """Mean response time; as in vdbench 0 without I/Os."""
         return self.sum_ns / self.count / 1e6 if self.count else 0.0
 
+    @property
+    def deviation_ms(self) -> float:
+        """Standard deviation of the response times."""
+        if self.count < 2:
+            return 0.0
+        square = self.count * self.sumsq_ns2 - self.sum_ns**2
+        return math.sqrt(max(0.0, square) / (self.count * (self.count - 1))) / 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts over some seconds, and what vdbench computes from them."""
+    """Counts over some seconds, and what vdbench computes from them.
+
+    `asked`: on file systems the operations that were asked for; None: reads and writes of SDs.
+    """
 
     seconds: float
     reads: OneWay = OneWay()
     writes: OneWay = OneWay()
+    others: Mapping[str, OneWay] = field(default_factory=dict)
+    asked: frozenset[str] | None = None
 
     @property
     def both(self) -> OneWay:
         """Reads and writes together."""
         return self.reads + self.writes
 
+    def of(self, op: str) -> OneWay:
+        """Return one operation."""
+        return {"read": self.reads, "write": self.writes}.get(op) or self.others.get(op, OneWay())
+
+    @property
+    def requested(self) -> OneWay:
+        """What was asked for."""
+        if self.asked is None:
+            return self.both
+        return functools.reduce(OneWay.__add__, map(self.of, sorted(self.asked)), OneWay())
+
     @property
     def rate(self) -> float:
-        """I/Os per second."""
-        return self.both.count / self.seconds if self.seconds else 0.0
+        """Operations that were asked for per second."""
+        return self.per_second(self.requested)
+
+    def per_second(self, one: OneWay) -> float:
+        """Return how often an operation was done in a second."""
+        return one.count / self.seconds if self.seconds else 0.0
 
     @property
     def mib_per_s(self) -> float:
@@ -91,11 +125,7 @@ class Tally:
     @property
     def deviation_ms(self) -> float:
         """Standard deviation of the response times."""
-        both = self.both
-        if both.count < 2:
-            return 0.0
-        square = both.count * both.sumsq_ns2 - both.sum_ns**2
-        return math.sqrt(max(0.0, square) / (both.count * (both.count - 1))) / 1e6
+        return self.both.deviation_ms
 
     @property
     def queue_depth(self) -> float:
@@ -105,10 +135,18 @@ class Tally:
 
 def added(parts: Iterable[Tally]) -> Tally:
     """Return several intervals as one."""
-    seconds, reads, writes = 0.0, OneWay(), OneWay()
+    whole = Tally(0.0)
     for part in parts:
-        seconds, reads, writes = seconds + part.seconds, reads + part.reads, writes + part.writes
-    return Tally(seconds, reads, writes)
+        names = [*whole.others, *(name for name in part.others if name not in whole.others)]
+        others = {name: whole.of(name) + part.of(name) for name in names}
+        whole = Tally(
+            whole.seconds + part.seconds,
+            whole.reads + part.reads,
+            whole.writes + part.writes,
+            others,
+            part.asked,
+        )
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +239,14 @@ class Counted:
 
     @cached_property
     def storages(self) -> list[Part]:
-        """The SDs: the targets, by the names the parameter file gives them."""
-        names = {job["own_options"].get("lun"): job["own_options"].get("sd") for job in self.jobs}
+        """The SDs or FSDs: the targets, by the names the parameter file gives them."""
+        place, name = ("anchor", "fsd") if self.on_files else ("lun", "sd")
+        names = {job["own_options"].get(place): job["own_options"].get(name) for job in self.jobs}
         paths = {
             target["path"]: names.get(target["written"]) for job in self.jobs for target in job["targets"]
         }
         found = [
-            Part(paths.get(line.name) or f"sd{number}", line.cells)
+            Part(paths.get(line.name) or f"{name}{number}", line.cells)
             for number, line in enumerate(self.measurement.lines("target"), start=1)
         ]
         self._fill(found)
@@ -215,8 +254,9 @@ class Counted:
 
     @cached_property
     def workloads(self) -> list[Part]:
-        """The WDs: all jobs of one."""
-        wd_of = {job["name"]: job["own_options"].get("wd", job["name"]) for job in self.jobs}
+        """The WDs or FWDs: all jobs of one."""
+        kind = "fwd" if self.on_files else "wd"
+        wd_of = {job["name"]: job["own_options"].get(kind, job["name"]) for job in self.jobs}
         cells: dict[str, frozenset[int]] = {}
         for line in self.measurement.lines("job"):
             name = wd_of.get(line.name, line.name)
@@ -235,7 +275,25 @@ class Counted:
         rows = rows.with_columns(pl.col("window").clip(upper_bound=max(count - 1, 0)))
         lengths = lengths_s(rows, count)
         for part in parts:
-            part.intervals = tallies(rows.filter(pl.col("cell").is_in(list(part.cells))), lengths)
+            mine = rows.filter(pl.col("cell").is_in(list(part.cells)))
+            part.intervals = tallies(mine, lengths, self.asked)
+
+    @property
+    def on_files(self) -> bool:
+        """Whether it worked in trees."""
+        return bool(self.bundle.plan.trees)
+
+    @property
+    def asked(self) -> frozenset[str] | None:
+        """The operations that count; None for reads and writes of SDs."""
+        return asked_of(self.bundle.plan, self.facts)
+
+    def requested(self, part: Part) -> Histogram:
+        """Return the response times of what was asked for and counts."""
+        found = Histogram.empty()
+        for op in sorted(self.asked or ()):
+            found = found + self.histogram(part, OPS.index(op))
+        return found
 
     def histogram(self, part: Part, op: int) -> Histogram:
         """Return the response times of reads or writes that count."""
@@ -269,11 +327,27 @@ class Counted:
         return int(start["unix_ns"]) if start else None
 
 
-def tallies(rows: pl.DataFrame, lengths_s: Sequence[float]) -> list[Tally]:
+def asked_of(plan: Plan, facts: Mapping[str, str]) -> frozenset[str] | None:
+    """Return what is in the rate of a run on file systems; None for one on SDs."""
+    if not plan.trees:
+        return None
+    if facts["rd"].startswith(FORMAT):
+        return frozenset(("write",))
+    return frozenset(op for stream in plan.streams for op in stream.asks_for)
+
+
+def tallies(
+    rows: pl.DataFrame, lengths_s: Sequence[float], asked: frozenset[str] | None = None
+) -> list[Tally]:
     """Return the tally of each window from 0 on; `rows` are samples with a column `window`."""
     count = len(lengths_s)
     reads, writes = _one_way(rows, READ, count), _one_way(rows, WRITE, count)
-    return [Tally(length_s, reads[at], writes[at]) for at, length_s in enumerate(lengths_s)]
+    names = BY_NAME if asked is not None else ()
+    others = {name: _one_way(rows, OPS.index(name), count) for name in names}
+    return [
+        Tally(length_s, reads[at], writes[at], {name: found[at] for name, found in others.items()}, asked)
+        for at, length_s in enumerate(lengths_s)
+    ]
 
 
 def windowed(rows: pl.DataFrame, window_ns: int) -> pl.DataFrame:

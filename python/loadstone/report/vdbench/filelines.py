@@ -1,0 +1,184 @@
+"""Interval lines of runs on file systems, group by group as vdbench prints them.
+
+Knows the groups and their widths, and how vdbench makes a number fit: by leaving digits out. Knows
+where a time of day comes from only by its text.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from loadstone.report.vdbench.lines import UNKNOWN
+from loadstone.report.vdbench.tally import MIB, OneWay, added
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from loadstone.report.vdbench.lines import Layout
+    from loadstone.report.vdbench.tally import Cpu, Tally
+
+ALWAYS: Final = ("mkdir", "rmdir", "create", "open", "close", "delete")
+"""Operations that every page shows; others only where one was asked for."""
+SOMETIMES: Final = ("getattr", "setattr", "access", "copy", "move")
+_NAME_WIDTH: Final[dict[Layout, int]] = {"50407": 12, "50406": 10}
+_Number = float | None
+_Place = tuple[str, int, int]
+"""The word below, its width, and its digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Columns under one word."""
+
+    above: str
+    places: tuple[_Place, ...]
+
+    def head(self) -> tuple[str, str]:
+        """Return the two lines above the numbers."""
+        width = sum(width for _, width, _ in self.places) + len(self.places) - 1
+        dots = width - len(self.above)
+        left = dots // 2
+        above = f" {'.' * left}{self.above}{'.' * (dots - left)}"
+        return above, "".join(f" {below:>{wide}}" for below, wide, _ in self.places)
+
+    def text(self, numbers: Sequence[_Number]) -> str:
+        """Return numbers, each with a blank before it."""
+        return "".join(
+            f" {UNKNOWN:>{width}}" if number is None else f" {fitted(number, width, digits)}"
+            for number, (_, width, digits) in zip(numbers, self.places, strict=True)
+        )
+
+
+def fitted(number: float, width: int, digits: int) -> str:
+    """Write a number with as many digits as there is room for."""
+    for kept in range(digits, -1, -1):
+        text = f"{number:.{kept}f}"
+        if len(text) <= width:
+            break
+    return f"{text:>{width}}"
+
+
+_RATE: Final[tuple[_Place, ...]] = (("rate", 6, 1), ("resp", 6, 3))
+_OPERATION: Final[tuple[_Place, ...]] = (("rate", 5, 1), ("resp", 6, 3))
+_REQUESTED: Final = _Group("ReqstdOps.", _RATE)
+_CPU: Final = _Group("cpu%", (("total", 5, 1), ("sys", 4, 2)))
+_REST: Final = (
+    _Group(" read", (("pct", 5, 1),)),
+    _Group("read", _RATE),
+    _Group("write", _RATE),
+    _Group("mb/sec", (("read", 5, 2), ("write", 5, 2))),
+    _Group("mb/sec", (("total", 6, 2),)),
+    _Group("xfer", (("size", 7, 0),)),
+)
+
+
+def shown(used: Collection[str]) -> tuple[str, ...]:
+    """Return the operations a page shows when these were asked for."""
+    return (*ALWAYS, *(op for op in SOMETIMES if op in used))
+
+
+def _groups(ops: Sequence[str], *, cpu: bool) -> list[_Group]:
+    return [_REQUESTED, *([_CPU] if cpu else []), *_REST, *(_Group(op, _OPERATION) for op in ops)]
+
+
+def header(layout: Layout, date: str, ops: Sequence[str], *, cpu: bool) -> list[str]:
+    """Return the empty line and the two of the header; `date` as `Nov 21, 2026`."""
+    name = _Group("Interval", (("", _NAME_WIDTH[layout], 0),)).head()
+    heads = [name, *(group.head() for group in _groups(ops, cpu=cpu))]
+    return ["", date + "".join(above for above, _ in heads), " " * 12 + "".join(below for _, below in heads)]
+
+
+def line(
+    layout: Layout,
+    time: str,
+    name: str,
+    tally: Tally,
+    ops: Sequence[str],
+    *,
+    cpu: Cpu | Literal[False] | None,
+) -> str:
+    """Return one line; `cpu` False: the page has no such columns, None: nothing is known."""
+    values: list[list[_Number]] = [
+        [100 * tally.reads.count / tally.both.count if tally.both.count else 0.0],
+        _pair(tally, tally.reads),
+        _pair(tally, tally.writes),
+        [_mib(tally, tally.reads), _mib(tally, tally.writes)],
+        [_mib(tally, tally.both)],
+        [float(tally.bytes_per_io)],
+        *(_pair(tally, tally.of(op)) for op in ops),
+    ]
+    used: list[_Number] = [None, None] if not cpu else [cpu.used, cpu.system]
+    return _line(
+        layout, (time, name), [_pair(tally, tally.requested), used, *values], ops, cpu=cpu is not False
+    )
+
+
+def spread(
+    layout: Layout,
+    time: str,
+    average_name: str,
+    counted: Sequence[Tally],
+    ops: Sequence[str],
+    *,
+    cpu: bool,
+) -> list[str]:
+    """Return the lines `std_` and `max_` below the averages of 5.04.07; 5.04.06 has none.
+
+    Of what was asked for only when it was one operation: several have no deviation in common.
+    """
+    if layout != "50407" or not counted:
+        return []
+    whole = added(counted)
+    asked = sorted(whole.asked or ())
+    made = []
+    for kind, of in (("std", _deviations), ("max", _highest)):
+        single: list[_Number] = [None, None]
+        if len(asked) == 1:
+            single = of(counted, whole, asked[0])
+        values: list[list[_Number]] = [
+            single,
+            [None, None],
+            [None],
+            of(counted, whole, "read"),
+            of(counted, whole, "write"),
+            [None, None],
+            [None],
+            [None],
+            *(of(counted, whole, op) for op in ops),
+        ]
+        made.append(_line(layout, (time, average_name.replace("avg", kind)), values, ops, cpu=cpu))
+    return made
+
+
+def _deviations(counted: Sequence[Tally], whole: Tally, op: str) -> list[_Number]:
+    rates = [tally.per_second(tally.of(op)) for tally in counted]
+    return [statistics.stdev(rates) if len(rates) > 1 else None, whole.of(op).deviation_ms]
+
+
+def _highest(counted: Sequence[Tally], whole: Tally, op: str) -> list[_Number]:
+    return [max(tally.per_second(tally.of(op)) for tally in counted), whole.of(op).max_ns / 1e6]
+
+
+def _line(
+    layout: Layout,
+    begin: tuple[str, str],
+    values: Sequence[Sequence[_Number]],
+    ops: Sequence[str],
+    *,
+    cpu: bool,
+) -> str:
+    if not cpu:
+        values = [*values[:1], *values[2:]]
+    groups = _groups(ops, cpu=cpu)
+    numbers = "".join(group.text(one) for group, one in zip(groups, values, strict=True))
+    return f"{begin[0]} {begin[1]:>{_NAME_WIDTH[layout]}}{numbers}"
+
+
+def _pair(tally: Tally, one: OneWay) -> list[_Number]:
+    return [tally.per_second(one), one.response_ms]
+
+
+def _mib(tally: Tally, one: OneWay) -> float:
+    return one.bytes / tally.seconds / MIB if tally.seconds else 0.0
