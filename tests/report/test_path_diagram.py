@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loadstone.path import ceilings
 from loadstone.path.discover import discover
 from loadstone.path.layers import Layer
-from loadstone.report import page, path_diagram
+from loadstone.report import page, path_chart, path_diagram
 from tests.path.trees import Host
 from tests.support.paths import run_on
 
@@ -80,6 +80,20 @@ def test_the_verdicts_layer_is_the_bottleneck(tmp_path: Path) -> None:
     levels = boxes(nfs(tmp_path), limited_by="eth0")
     assert [box.mark for level in levels for box in level] == [None, None, None, "bottleneck", None]
     assert (member(levels, "eth0").mark, member(levels, "eth1").mark) == ("bottleneck", None)
+
+
+def test_pictures_have_the_path_as_a_chart(tmp_path: Path) -> None:
+    made = nfs(tmp_path)
+    chart = path_chart.path(made.paths, "eth0")
+    assert chart is not None
+    rows = {row["name"]: row for row in chart["data"]["values"] if row["name"]}
+    mount = f"network file system nfs4 on {tmp_path}/nfs"
+    assert list(rows)[1:5] == [mount, "link bond0", "link eth0 (bottleneck)", "link eth1"]
+    full = next(bar for bar in member(boxes(made), "eth0").bars if bar.colour == path_diagram.FULL)
+    assert rows["link eth0 (bottleneck)"]["percent"] == full.percent
+    assert plain(rows[mount]["text"]) == "read 107 MiB/s, 27.0k IOPS"
+    page.write(made, tmp_path / "report.svg")
+    assert "Data path" in (tmp_path / "report.svg").read_text()
 
 
 def test_many_alike_share_a_box_and_the_full_ones_are_shown(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from loadstone import __version__, units
 from loadstone.analysis.point import LARGE_BLOCK_BYTES
 from loadstone.analysis.verified import verified
 from loadstone.errors import InputError
-from loadstone.report import charts, data_sheet, path_diagram, verdict
+from loadstone.report import charts, data_sheet, path_chart, path_diagram, verdict
 from loadstone.report.said import cost, monitors, of_verified, per_second
 from loadstone.report.terminal import cells
 
@@ -63,7 +63,7 @@ def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    content = render(made, audited).encode() if kind == ".html" else _picture(made, kind, path)
+    content = render(made, audited).encode() if kind == ".html" else _picture(made, audited, kind, path)
     try:
         path.write_bytes(content)
     except OSError as error:
@@ -126,7 +126,7 @@ def sections(made: Summary) -> list[tuple[By, Total]]:
     return [("all", made.total)]
 
 
-def pictures(made: Summary) -> list[Spec]:
+def pictures(made: Summary, audited: Audited | None = None) -> list[Spec]:
     """Return every chart of the report; those of one job stand side by side."""
     found = [charts.iops(made), charts.bandwidth(made)]
     for by, total in sections(made):
@@ -134,13 +134,15 @@ def pictures(made: Summary) -> list[Spec]:
             if spec is not None and made.totals("job")[1:]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
             found.append(spec)
-    found += [charts.spread(made), charts.distribution(made), charts.host_cpu(made), charts.host_memory(made)]
+    found += [charts.spread(made), charts.distribution(made)]
+    found.append(path_chart.path(made.paths, audited.verdict.limited_by if audited else None))
+    found += [charts.host_cpu(made), charts.host_memory(made)]
     return [spec for spec in found if spec is not None]
 
 
-def _picture(made: Summary, kind: str, path: Path) -> bytes:
-    specs = pictures(made)
-    if not specs:
+def _picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> bytes:
+    specs = pictures(made, audited)
+    if not any(total.ops for total in made.totals("job")):
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
     spec = charts.together(specs)
     if kind == ".svg":

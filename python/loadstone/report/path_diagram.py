@@ -97,6 +97,12 @@ def render(paths: Paths, limited_by: str | None = None) -> str:
     return template.render(levels=levels(paths, marks), gaps=paths.gaps, seconds=_watched(paths))
 
 
+def members(paths: Paths, limited_by: str | None = None) -> list[tuple[str, Member]]:
+    """Return the layers that the diagram shows, from the top, each with its kind."""
+    boxes = [box for level in levels(paths, _marks(paths, limited_by)) for box in level]
+    return [(box.kind, member) for box in boxes for member in box.members]
+
+
 def levels(paths: Paths, marks: dict[str, str]) -> list[list[Box]]:
     """Return the boxes, one list for each level from the top."""
     uses = {use.layer.name: use for use in paths.uses}
