@@ -166,13 +166,16 @@ def test_results_in_between(tmp_path: Path) -> None:
     assert len(totals) >= 2
     assert totals == sorted(totals)
     assert totals[-1] >= 190
+    left_s = [doc["jobs"][0]["eta"] for doc in documents]
+    assert left_s[0] in (1, 2)
+    assert left_s[-1] == 0
 
 
 def test_the_status_line(tmp_path: Path) -> None:
     timed = ("--time_based", "--runtime=2", "--rate_iops=1000")
     out = fio("--eta=always", "--eta-newline=1", *NULL, *timed, cwd=tmp_path).stdout
     line = next(line for line in out.replace("\r", "\n").splitlines() if line.startswith("Jobs: 1"))
-    assert line.startswith("Jobs: 1 (f=1): [R(1)][")
+    assert line.startswith("Jobs: 1 (f=1), 0-1000 IOPS: [R(1)][")
     assert "IOPS][eta 00m:0" in line
 
 

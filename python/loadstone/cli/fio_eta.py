@@ -1,7 +1,8 @@
 """fio's status line while a run runs.
 
 Knows the line's shape and fio's letters for the state of a job, and estimates when the
-run ends. Knows the engine's events; writes to a stream it is given and reads nothing.
+run ends. Knows the engine's events; writes to a stream it is given (None: it only keeps
+count) and reads nothing.
 
 Letters: `P` not started, `R` `W` `M` sequential, `r` `w` `m` random, `D` `d` trims, `/`
 ramp, `_` ended.
@@ -28,7 +29,7 @@ _DIGITS: Final = 4
 class Eta:
     """Follows a run's events and prints the line."""
 
-    def __init__(self, plan: Plan, out: TextIO, *, interval_s: float, newline_s: float) -> None:
+    def __init__(self, plan: Plan, out: TextIO | None, *, interval_s: float, newline_s: float) -> None:
         self._plan = plan
         self._out = out
         self._interval_s = interval_s
@@ -60,9 +61,15 @@ class Eta:
 
     def finish(self) -> None:
         """End the line, if there is one."""
-        if self._last_length:
+        if self._out is not None and self._last_length:
             self._out.write("\n")
             self._out.flush()
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the run ends, by what was moved so far; none when nothing bounds it."""
+        gone_s = (self._now_ns - self._stage_began_ns) / 1e9
+        return self._left_s(self._stage_bytes / gone_s if gone_s > 0 else 0.0)
 
     def _tick(self, event: Mapping[str, Any]) -> None:
         self._now_ns = int(event["t_ns"])
@@ -74,10 +81,13 @@ class Eta:
                 self._stage_bytes += int(row["bytes"])
         now_s = time.monotonic()
         # Half a tick of slack: a tick that comes a little early still counts.
-        if now_s - self._printed_s >= self._interval_s - self._plan.interval_ns / 2e9:
-            self._print(now_s)
+        if (
+            self._out is not None
+            and now_s - self._printed_s >= self._interval_s - self._plan.interval_ns / 2e9
+        ):
+            self._print(self._out, now_s)
 
-    def _print(self, now_s: float) -> None:
+    def _print(self, out: TextIO, now_s: float) -> None:
         seconds = max(1e-9, (self._now_ns - self._since_ns) / 1e9)
         line = self.line([b / seconds for b in self._bytes], [n / seconds for n in self._ops])
         padding = " " * max(0, self._last_length - len(line))
@@ -87,8 +97,8 @@ class Eta:
             end = "\n"
             self._line_began_s = now_s
             self._last_length = 0
-        self._out.write(f"{line}{padding}{end}")
-        self._out.flush()
+        out.write(f"{line}{padding}{end}")
+        out.flush()
         self._bytes, self._ops = [0, 0, 0], [0, 0, 0]
         self._since_ns = self._now_ns
         self._printed_s = now_s
@@ -99,7 +109,7 @@ class Eta:
             i for i, stage in enumerate(self._stage_of) if stage == self._stage and i not in self._ended
         ]
         files = sum(len(self._plan.streams[i].files) for i in running)
-        text = f"Jobs: {len(running)} (f={files})"
+        text = f"Jobs: {len(running)} (f={files}){self._asked_rates(running)}"
         left_s = self._left_s(sum(bytes_per_s))
         if left_s is None or not running:
             return text
@@ -115,6 +125,21 @@ class Eta:
             iops = ",".join(f"{'rwt'[i]}={scaled(int(ops_per_s[i]), _DIGITS, binary=False)}" for i in moving)
             text += f"[{rates}][{iops} IOPS]"
         return text + f"[eta {_clock(round(left_s))}]"
+
+    def _asked_rates(self, running: list[int]) -> str:
+        """Write the least and the asked rate of the jobs that run, where there is one."""
+        paces = [self._plan.streams[i].pace for i in running]
+        rates = [rate for pace in paces for rate in (pace.read, pace.write, pace.trim) if rate is not None]
+        for unit in ("bytes", "ops"):
+            of_unit = [rate for rate in rates if rate.amount.unit == unit]
+            least = int(sum(rate.minimum for rate in of_unit))
+            asked = int(sum(rate.amount.per_second for rate in of_unit))
+            if of_unit and unit == "bytes":
+                low, high = (scaled(one, _DIGITS, binary=True, unit="B/s") for one in (least, asked))
+                return f", {low}-{high}"
+            if of_unit:
+                return f", {least}-{asked} IOPS"
+        return ""
 
     def _states(self) -> str:
         letters = (self._state(i, stream) for i, stream in enumerate(self._plan.streams))

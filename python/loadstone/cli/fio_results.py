@@ -72,11 +72,14 @@ class Results:
             parts.append(f"{processes} process{'es' if processes > 1 else ''}")
         return f"Starting {' and '.join(parts)}"
 
-    def status(self, bundle: Path) -> None:
-        """Print the results so far."""
+    def status(self, bundle: Path, left_s: float | None) -> None:
+        """Print the results so far of a run that takes `left_s` more (None: nobody knows)."""
         from loadstone.report.fio import collect
+        from loadstone.report.fio.stats import UNKNOWN_S
 
-        self._print(collect.report(self._source(bundle)))
+        report = collect.report(self._source(bundle))
+        report.eta_s = UNKNOWN_S if left_s is None else round(left_s)
+        self._print(report)
 
     def end(self, bundle: Path, error: Exception | None) -> bool:
         """Print the results and write the logs; return whether a job failed."""

@@ -160,15 +160,13 @@ class _Watch:
             self._error(event)
         elif kind == "note":
             self._results.notes.append(str(event.get("text")))
-        if self._eta is not None:
-            self._eta.event(event)
+        self._eta.event(event)
         if kind == "tick":
             self._status()
 
     def finish(self) -> None:
         """End the status line."""
-        if self._eta is not None:
-            self._eta.finish()
+        self._eta.finish()
 
     def _error(self, event: Mapping[str, Any]) -> None:
         target = self._plan.targets[int(event["target"])].path
@@ -187,14 +185,12 @@ class _Watch:
         now_s = time.monotonic()
         if every_s and self._bundle is not None and now_s - self._status_s >= every_s:
             self._status_s += every_s
-            self._results.status(self._bundle)
+            self._results.status(self._bundle, self._eta.left_s)
 
 
-def _eta(asked: FioArguments, plan: Plan) -> Eta | None:
-    """Return the status line where fio would print one, always to standard output."""
+def _eta(asked: FioArguments, plan: Plan) -> Eta:
+    """Return the status line, shown where fio would print one, always on standard output."""
     mixes_with_data = asked.output is None and "normal" not in asked.formats
-    if asked.eta == "never" or mixes_with_data:
-        return None
-    if asked.eta != "always" and not sys.stdout.isatty():
-        return None
-    return Eta(plan, sys.stdout, interval_s=asked.eta_interval_s, newline_s=asked.eta_newline_s)
+    wanted = asked.eta == "always" or (asked.eta == "auto" and sys.stdout.isatty())
+    out = sys.stdout if wanted and not mixes_with_data else None
+    return Eta(plan, out, interval_s=asked.eta_interval_s, newline_s=asked.eta_newline_s)

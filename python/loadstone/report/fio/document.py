@@ -72,7 +72,7 @@ def _job(line: JobLine, report: Report, *, plus: bool) -> dict[str, Any]:
         "groupid": line.group,
         "job_start": line.start_unix_ms,
         "error": line.error,
-        "eta": 0,
+        "eta": report.eta_s,
         "elapsed": report.elapsed_s,
     }
     if line.options:

@@ -24,6 +24,9 @@ _SUB_BITS: Final = 6
 LAST_FIO_BUCKET: Final = 29 * 64 - 1
 """fio's own histogram ends here (17.1 s); its histogram logs have this many columns."""
 
+UNKNOWN_S: Final = 2**31 - 1
+"""What fio writes for the time left when it cannot tell."""
+
 DEFAULT_PERCENTILES: Final = (
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
 )  # fmt: skip
@@ -323,6 +326,8 @@ class Report:
     """The lines fio prints about each section before the run starts."""
     unix_ms: int = 0
     elapsed_s: int = 0
+    eta_s: int = 0
+    """How long the run still takes; UNKNOWN_S when nothing bounds it."""
 
     def group_lines(self, group: int) -> list[GroupLine | None]:
         """Totals of a group per direction; none where nothing ran."""
