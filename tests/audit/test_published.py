@@ -211,3 +211,21 @@ def test_the_drive_reaches_its_data_sheet() -> None:
     assert "97 %" in read["unit_mixup"]
     assert "it is 92 %" in read["unit_mixup"]
     assert "is 90 % of the 765 MB/s" in write["above_ceiling"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('\ntitle = "t"\n', ":1: format: is missing"),
+        ("\nformt = 1\n", ":2: formt: is not a key here"),
+        ("# a\nformat = 2\n", ":2: format: found 2, expected 1"),
+        ('format = "one"\n', ":1: format: found 'one', expected 1"),
+    ],
+)
+def test_a_file_without_its_format_is_told_the_line_to_write(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "figures.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        foreign.read(path)
+    assert str(caught.value) == f"{path}{said}"
+    assert "`format = 1`" in str(caught.value.hint)

@@ -46,6 +46,9 @@ def recognise(path: Path) -> Reader | None:
 def read(path: Path) -> Results:
     """Read a result. Raises InputError for what is none, or cannot be understood."""
     found = recognise(path)
+    if found is None and path.suffix == ".toml":
+        # Named by its user, so what it lacks is said; in a directory it is passed over.
+        return published_cases.read(path)
     if found is None:
         known = ", ".join(one.name for one in READERS)
         raise InputError(

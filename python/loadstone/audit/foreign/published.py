@@ -7,6 +7,7 @@ not lost. Judges nothing, and knows no default: a key that is absent is not know
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -234,15 +235,36 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> Published:
     """Read and check a file. Raises InputError with the key, what was found and what is near."""
+    text = reader.text(path)
     try:
-        content = tomllib.loads(reader.text(path))
+        content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         raise reader.wrong(path, f"is not TOML: {error}", int(line[1]) if line else None) from error
+    _check_format(path, text, content)
     try:
         return Published.model_validate(content)
     except ValidationError as error:
         raise _explained(path, error) from error
+
+
+def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
+    """Say what the first key should be: without it nobody knows how to read the others."""
+    hint = f"published figures begin with the line `format = {FORMAT}` (docs/audit-toml.md)"
+    if "format" not in content:
+        near = difflib.get_close_matches("format", content, n=1)
+        if near:
+            raise reader.wrong(path, f"{near[0]}: is not a key here", _line(text, near[0]), hint=hint)
+        raise reader.wrong(path, "format: is missing", 1, hint=hint)
+    found = content["format"]
+    if isinstance(found, bool) or found != FORMAT:
+        message = f"format: found {repr(found)[:40]}, expected {FORMAT}"
+        raise reader.wrong(path, message, _line(text, "format"), hint=hint)
+
+
+def _line(text: str, key: str) -> int | None:
+    found = re.search(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", text, re.MULTILINE)
+    return None if found is None else text.count("\n", 0, found.end()) + 1
 
 
 def _explained(path: Path, error: ValidationError) -> Exception:
