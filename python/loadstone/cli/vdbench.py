@@ -6,6 +6,7 @@ Knows which options mean what for them: `--runtime`, `--warmup` and `--interval`
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.cli.arguments import COMMAND_LINE, Load
@@ -17,6 +18,7 @@ from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench.values import Number
+from loadstone.plan.host import HostFacts
 from loadstone.report.vdbench.words import run_line
 from loadstone.study.vdbench import ParameterFileController
 
@@ -45,6 +47,7 @@ def read(word: str, load: Load) -> RunList:
                 raise
             where = Where(COMMAND_LINE, option="--map")
             raise InputError(error.message, where=where, hint=error.hint) from error
+    file = file.with_sizes(_size_bytes)
     overrides = vdbench.Overrides(
         elapsed=seconds(load.runtime, "--runtime"),
         interval=seconds(load.interval, "--interval"),
@@ -67,6 +70,14 @@ def read(word: str, load: Load) -> RunList:
         refused=refused,
         watch=watch,
     )
+
+
+def _size_bytes(lun: str) -> int | None:
+    """Return the size of what stands at a path; None where nothing does, or nothing that has one."""
+    try:
+        return HostFacts.here().target(str(Path(lun).absolute()), None).size_bytes or None
+    except InputError:
+        return None  # Where it is a target, it is looked at again and said why.
 
 
 def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> dict[str, str]:

@@ -26,7 +26,7 @@ from loadstone.formats.vdbench.workload import WorkloadDefinition
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from loadstone.formats.vdbench.grammar import Parameter
 
@@ -100,6 +100,13 @@ class ParameterFile:
             file_systems=tuple(filesystem.apart(systems)),
             notes=(*self.notes, note),
         )
+
+    def with_sizes(self, size_of: Callable[[str], int | None]) -> ParameterFile:
+        """Let SDs without `size=` be as large as what stands at their lun, as in vdbench."""
+        storages = tuple(
+            replace(storage, size=storage.size or size_of(storage.lun)) for storage in self.storages
+        )
+        return replace(self, storages=storages)
 
 
 def read(
