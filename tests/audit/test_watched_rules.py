@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +27,9 @@ from loadstone.audit.rules import (
 from loadstone.path.layers import DataPath, Layer
 from loadstone.verdict import RULE_NAMES
 from tests.audit.cases import disk, file, job, one, run, writer
+
+if TYPE_CHECKING:
+    from loadstone.path.layers import LayerKind
 
 MS = 10**6
 BUFFERED = (job(direct=False),)
@@ -139,7 +143,35 @@ def test_merged_ios_were_all_at_the_device() -> None:
 
 
 def test_an_engine_that_did_not_keep_its_depth() -> None:
-    assert one(depth_not_reached.RULE, run(jobs=DEEP, mean_ns=10e6)).layer == "the load generator"
+    found = one(depth_not_reached.RULE, run(jobs=(job(iodepth=32, backend="psync"),), mean_ns=10e6))
+    assert found.layer == "the load generator"
+    assert found.advice == depth_not_reached.KEEP["psync"]
+    mixed = (job(iodepth=16, backend="psync"), job(iodepth=16, backend="io_uring"))
+    assert (
+        one(depth_not_reached.RULE, run(jobs=mixed, mean_ns=10e6)).advice
+        not in depth_not_reached.KEEP.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "device", "said"),
+    [
+        ("disk", {"queue": {"nr_requests": "4"}}, "raise queue/nr_requests in /sys/block/loop0,"),
+        (
+            "disk",
+            {"queue": {"nr_requests": "64"}, "device": {"queue_depth": "4"}},
+            "raise device/queue_depth in /sys/block/loop0,",
+        ),
+        ("disk", {}, "raise the device's queue (nr_requests, queue_depth),"),
+        ("multipath", {"queue": {"nr_requests": "4"}}, "raise queue_depth of every path"),
+        ("network_file_system", {}, "nconnect="),
+    ],
+)
+def test_the_queue_to_raise_is_named(kind: LayerKind, device: dict[str, Any], said: str) -> None:
+    path = DataPath(target="/dev/loop0", layers=(Layer(name="loop0", kind=kind, counters="block.loop0"),))
+    environment = {"devices": {"loop0": device}}
+    case = run(jobs=DEEP, targets=(disk(path_layers=path),), device_ns=4e6, environment=environment)
+    assert said in one(depth_not_reached.RULE, case).advice
 
 
 def test_a_paced_load_keeps_no_depth_and_an_unwatched_device_leaves_it_open() -> None:

@@ -23,6 +23,15 @@ AT_ROOM: Final = 0.85
 HOST_NS: Final = 100_000.0
 """An I/O spends at most about this in the host when nothing holds it back there."""
 
+KEEP: Final = {
+    "psync": "psync does one I/O at a time: ask for the depth in clones (numjobs), or use io_uring",
+    "mmap": "mmap does one I/O at a time: ask for the depth in clones (numjobs), or use io_uring",
+    "libaio": "libaio waits in submission where a file system has to (writes that allocate, full request "
+    "queues): lay the file out before, or use io_uring",
+    "io_uring": "io_uring was held up in submission: use direct=1 on space that is written, or more clones",
+}
+"""What to do where an engine of its own kind does not keep the depth."""
+
 
 def _judge(case: Case) -> Answer:
     asked = outstanding(case)
@@ -36,7 +45,7 @@ def _judge(case: Case) -> Answer:
     if kept is None and mean_ns is not None and latency is not None and latency.kind == "lat":
         kept = case.total.iops.value * mean_ns / 1e9
     if kept is not None and kept < SHORT * asked and case.source == "bundle":
-        return (_not_kept(asked, kept),)
+        return (_not_kept(case, asked, kept),)
     inflight = _inflight(case)
     if inflight is None or mean_ns is None:
         return CannotTell("how many I/Os the device had in flight")
@@ -48,13 +57,15 @@ def _judge(case: Case) -> Answer:
     return (_held(case, asked, inflight, waited_ns, room),) if at_room or waited_ns > HOST_NS else Clear()
 
 
-def _not_kept(asked: float, kept: float) -> Finding:
+def _not_kept(case: Case, asked: float, kept: float) -> Finding:
+    backends = {job.backend for job in case.jobs}
+    alike = KEEP.get(str(backends.pop())) if len(backends) == 1 else None
     return Finding(
         effect="suspect",
         confidence=0.85,
         text=f"{kept:.1f} I/Os were outstanding on average where {asked:g} were asked for.",
         evidence={"outstanding_asked": asked, "outstanding": round(kept, 2)},
-        advice="use an I/O engine that keeps the depth (io_uring with direct=1), or more clones",
+        advice=alike or "use an I/O engine that keeps the depth (io_uring with direct=1), or more clones",
         layer="the load generator",
     )
 
@@ -76,9 +87,26 @@ def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int
         text=f"Of {asked:g} outstanding I/Os {inflight:.1f} were in flight at {ask.under(case)}{why}; "
         f"each waited {units.duration(waited_ns)} above it.",
         evidence=evidence,
-        advice="raise the device's queue (nr_requests, queue_depth), or ask for the depth it has",
+        advice=_raise(case),
         layer=f"queue of {ask.under(case)}",
     )
+
+
+def _raise(case: Case) -> str:
+    """Say where the queue is that is too short: each kind of carrier keeps it elsewhere."""
+    carriers = case.traffic.carriers if case.traffic is not None else ()
+    layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
+    kinds = {layer.kind for layer in layers}
+    if "network_file_system" in kinds:
+        return "raise what the mount has in flight: nconnect=, sunrpc.tcp_max_slot_table_entries"
+    if "multipath" in kinds:
+        return "raise queue_depth of every path, or ask for the iodepth that all paths have together"
+    devices: dict[str, Any] = (case.environment or {}).get("devices", {})
+    knobs = {_knob(devices.get(name, {})) for name in carriers}
+    knob = knobs.pop() if len(knobs) == 1 else None
+    if knob is None:
+        return "raise the device's queue (nr_requests, queue_depth), or ask for the depth it has"
+    return f"raise {knob} in /sys/block/{carriers[0]}, or ask for the depth it has"
 
 
 def _inflight(case: Case) -> float | None:
@@ -100,11 +128,22 @@ def _room(case: Case) -> int | None:
 
 
 def _queue(device: dict[str, Any]) -> int | None:
+    return min(_queues(device).values(), default=None)
+
+
+def _knob(device: dict[str, Any]) -> str | None:
+    """Return the file of the shorter queue, under the device's directory."""
+    known = _queues(device)
+    return min(known, key=known.__getitem__) if known else None
+
+
+def _queues(device: dict[str, Any]) -> dict[str, int]:
+    """Return how many I/Os a device takes at a time, by the file that says so."""
     requests = device.get("queue", {}).get("nr_requests")
     depth = device.get("device", {}).get("queue_depth")
     queues = int(device.get("hardware_queues") or 1)
-    known = [int(value) * times for value, times in ((requests, queues), (depth, 1)) if value]
-    return min(known) if known else None
+    told = (("queue/nr_requests", requests, queues), ("device/queue_depth", depth, 1))
+    return {name: int(value) * times for name, value, times in told if value}
 
 
 RULE: Final = Rule(
