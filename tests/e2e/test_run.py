@@ -174,10 +174,12 @@ def test_a_killed_engine_is_told_and_what_it_measured_is_kept(tmp_path: Path) ->
 def test_rerun_runs_the_same_plan_again(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(os.urandom(8 << 20))
     text = f"[r]\nrw=randread\nbs=4k\nsize=8m\nfilename={tmp_path}/data\n"
-    assert run("run", job(tmp_path / "r.fio", text), "--out", "a", "--no-report", cwd=tmp_path).code == 0
+    first = job(tmp_path / "r.fio", text), "--ramp-until-steady", "--out", "a", "--no-report"
+    assert run("run", *first, cwd=tmp_path).code == 0
     done = run("rerun", "a", "--out", "b", "--json", "--no-report", cwd=tmp_path)
     assert done.code == 0, done.err
     assert done.document()["total"]["bytes"] == 8 << 20
+    assert any("left out for settling" in note["text"] for note in done.document()["notes"])
     assert json.loads((tmp_path / "a/plan.json").read_text()) == json.loads(
         (tmp_path / "b/plan.json").read_text()
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone import units
 from loadstone.analysis.asked import is_asked
 from loadstone.analysis.steady import steady_from
 
@@ -57,4 +58,4 @@ def settled(bundle: Bundle) -> Settled:
     left_out_s = (from_ns - int(table["start_ns"][0])) / 1e9
     if not left_out_s:
         return Settled(0, "nothing is left out for settling: the load was steady from the start")
-    return Settled(from_ns, f"the first {left_out_s:.3g} s are left out: the load had not settled")
+    return Settled(from_ns, f"the first {units.seconds(left_out_s)} are left out: the load had not settled")

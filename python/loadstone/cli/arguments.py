@@ -66,7 +66,7 @@ class Load:
     interval: str | None = None
     """Reporting interval of each run of a parameter file, as 5s."""
     ramp_until_steady: Annotated[bool, Flag] = False
-    """Leave out the start of the measurement until the load has settled; the bundle keeps all of it."""
+    """After the run, leave out its start up to where the load had settled; no run gets longer by it."""
     keep_ioengine: Annotated[bool, Flag] = False
     """Run on the job file's I/O engine, not on io_uring in its place."""
     journal: Annotated[bool, Flag] = False

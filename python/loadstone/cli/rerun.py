@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from loadstone.analysis.settled import OPTION
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.cli import finish, study, talk
@@ -102,6 +103,8 @@ def _request(path: Path, manner: Manner, first: dict[str, Any]) -> dict[str, Any
             "bundle": str(path),
             "i_accept_data_loss": list(manner.i_accept_data_loss),
             "json": manner.json,
+            # How the numbers are taken from what was measured stays as it was.
+            OPTION: first.get("options", {}).get(OPTION, False),
         },
         "first_request": first,
     }
