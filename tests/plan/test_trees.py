@@ -179,6 +179,14 @@ def test_a_rate_is_divided_over_workloads_trees_and_threads() -> None:
     assert {one.process for one in rates} == {RateProcess.POISSON}
 
 
+@pytest.mark.parametrize(("word", "process"), [("exp", "poisson"), ("uni", "uniform"), ("det", "linear")])
+def test_arrivals_are_as_asked(word: str, process: str) -> None:
+    text = run("operation=read", f"distribution={word}").replace("fwdrate=max", "fwdrate=100")
+    rate = use(text).rate
+    assert rate is not None
+    assert rate.process == process
+
+
 def test_even_arrivals_take_turns() -> None:
     made = planned(run("threads=4", "distribution=deterministic").replace("fwdrate=max", "fwdrate=100")).plan
     rates = [one.tree.rate for one in made.streams if one.tree]

@@ -11,7 +11,7 @@ from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
-from loadstone.report.vdbench import buckets, flat, lines, pages
+from loadstone.report.vdbench import buckets, filelines, flat, lines, pages, skew
 from loadstone.report.vdbench.tally import READ, Counted, Cpu, OneWay, Tally
 from loadstone.report.vdbench.words import run_line
 from tests.support import runs
@@ -267,3 +267,146 @@ def test_a_run_that_measured_nothing_is_no_report(tmp_path: Path) -> None:
     runs.make(tmp_path / "a", Job(), seconds=0.0)
     with pytest.raises(BundleError, match="no run has measured anything"):
         pages.export(tmp_path / "a", tmp_path / "out")
+
+
+FILE_OPS = ("mkdir", "rmdir", "create", "open", "close", "delete")
+
+
+def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
+    mib = 1 << 20
+    others = {"open": ways(14, 0.049, 0, 0, 0), "close": ways(14, 0.018, 0, 0, 0)}
+    reads, writes = ways(1995, 6.6, 0, 0, mib), ways(1339, 37.75, 0, 0, mib)
+    tally = Tally(1.0, reads, writes, others, frozenset(("read", "write")))
+    assert filelines.header("50406", "Dec 11, 2020", filelines.shown(()), cpu=True) == [
+        "",
+        "Dec 11, 2020 .Interval. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
+        "mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete...",
+        "                          rate   resp total  sys   pct   rate   resp   rate   resp  read write  "
+        "total    size  rate   resp  rate   resp  rate   resp  rate   resp  rate   resp  rate   resp",
+    ]
+    cpu = Cpu(24.99, 3.81, 0, 0)
+    assert filelines.line("50406", "16:18:58.063", "590", tally, filelines.shown(()), cpu=cpu) == (
+        "16:18:58.063        590 3334.0 19.110  28.8 3.81  59.8 1995.0  6.600 1339.0 37.750  1995  1339 "
+        "3334.0 1048576   0.0  0.000   0.0  0.000   0.0  0.000  14.0  0.049  14.0  0.018   0.0  0.000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "width", "digits", "text"),
+    [(7876, 6, 1, "7876.0"), (10744, 6, 1, " 10744"), (143.61, 6, 3, "143.61"), (7527, 6, 3, "7527.0")],
+)
+def test_a_number_that_does_not_fit_loses_digits(number: float, width: int, digits: int, text: str) -> None:
+    assert filelines.fitted(number, width, digits) == text
+
+
+def test_operations_are_shown_where_one_was_asked_for() -> None:
+    assert filelines.shown(()) == FILE_OPS
+    assert filelines.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
+
+
+def on_files(path: Path, *jobs: Job, rd: str = "rd1") -> Counted:
+    """Return a made-up run on file systems: one FWD per job, one FSD per target."""
+    run = made(path, *jobs, seed=3, targets=1 + max(at for job in jobs for at in job.targets))
+    workload = json.loads((path / "workload.json").read_text())
+    told = workload["global_options"]
+    del told["iorate"]
+    told |= {"rd": rd, "fwdrate": "max", "loops": ""}
+    for job in workload["jobs"]:
+        own = job["own_options"]
+        own |= {"fwd": own.pop("wd"), "fsd": f"f{own.pop('sd')}", "anchor": own.pop("lun")}
+    (path / "workload.json").write_text(json.dumps(workload))
+    return Counted(Bundle.open(run.bundle.path))
+
+
+LOOK = Job("look", {"getattr": 800.0}, tree="getattr", clones=2)
+WORK = Job(
+    "work",
+    {"read": 300.0, "write": 100.0, "open": 20.0, "close": 20.0},
+    tree="transfer",
+    targets=(1,),
+)
+
+
+def test_only_what_was_asked_for_is_in_the_rate(tmp_path: Path) -> None:
+    run = on_files(tmp_path / "a", LOOK, WORK)
+    assert run.asked == frozenset({"getattr", "read", "write"})
+    average = run.average(run.whole)
+    counts = {op: average.of(op).count for op in ("getattr", "read", "write", "open", "close")}
+    assert average.requested.count == counts["getattr"] + counts["read"] + counts["write"]
+    assert average.rate == pytest.approx(2000, rel=0.1)
+    assert counts["open"] > 0
+    total = summarise(run.bundle).total
+    assert total.asked == ("read", "write", "getattr")
+    assert total.data is not None
+    assert total.data.operations == sum(total.ops[op].operations for op in total.asked)
+
+
+def test_a_run_that_makes_trees_counts_writes(tmp_path: Path) -> None:
+    job = Job("format", {"create": 50.0, "write": 200.0}, tree="create")
+    run = on_files(tmp_path / "a", job, rd="format_for_rd1")
+    assert run.asked == frozenset({"write"})
+    assert run.average(run.whole).rate == pytest.approx(200, rel=0.1)
+    jobs = summarise(run.bundle).totals("job")
+    assert jobs[0].asked == ("create",)
+
+
+def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
+    run = on_files(tmp_path / "a", LOOK, WORK)
+    pages.export(run.bundle.path, tmp_path / "out")
+    names = {path.stem for path in (tmp_path / "out").iterdir()}
+    assert names >= {"summary", "totals", "flatfile", "histogram", "fsd0", "fsd1", "look", "work"}
+    assert names >= {"fsd0.histogram", "look.histogram", "work.histogram"}
+    totals = (tmp_path / "out" / "totals.html").read_text()
+    lines_ = {line.split()[1]: line.split() for line in totals.splitlines() if re.search("_2-5 ", line)}
+    assert set(lines_) == {"avg_2-5", "std_2-5", "max_2-5"}
+    assert float(lines_["avg_2-5"][2]) == pytest.approx(run.average(run.whole).rate, abs=0.06)
+    assert lines_["std_2-5"][2:6] == ["n/a"] * 4
+    assert "..getattr..." in totals
+    look = (tmp_path / "out" / "look.html").read_text()
+    averages = next(line.split() for line in look.splitlines() if "avg_2-5" in line)
+    assert float(averages[2]) == pytest.approx(1600, rel=0.1)
+    assert float(averages[4]) == 0.0, "the page of a workload has no processors"
+    histogram = (tmp_path / "out" / "histogram.html").read_text()
+    assert "Total of all requested operations:" in histogram
+
+
+def test_one_operation_has_a_deviation_and_a_maximum(tmp_path: Path) -> None:
+    run = on_files(tmp_path / "a", LOOK)
+    counted = run.whole.intervals[1:]
+    std, highest = filelines.spread("50407", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False)
+    assert std.split()[1] == "std_2-5"
+    average = run.average(run.whole)
+    assert float(std.split()[3]) == pytest.approx(average.of("getattr").deviation_ms, abs=1e-3)
+    assert float(highest.split()[2]) == pytest.approx(max(one.rate for one in counted), abs=0.06)
+    assert filelines.spread("50406", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False) == []
+
+
+@pytest.mark.parametrize("layout", ["50407", "50406"])
+def test_the_flat_file_is_read_by_its_header(tmp_path: Path, layout: lines.Layout) -> None:
+    run = on_files(tmp_path / "a", LOOK, WORK)
+    pages.export(run.bundle.path, tmp_path / "out", layout)
+    text = (tmp_path / "out" / "flatfile.html").read_text().splitlines()
+    at, names = next(
+        (at, line.split()) for at, line in enumerate(text) if line.startswith(" ") and "tod" in line
+    )
+    rows = [dict(zip(names, line.split(), strict=False)) for line in text[at + 1 :] if line.strip()]
+    assert [row["Interval"] for row in rows] == ["1", "2", "3", "4", "5", "avg_2-5"]
+    last = rows[-1]
+    average = run.average(run.whole)
+    rate = "Rate" if layout == "50407" else "rate"
+    assert float(last[rate]) == pytest.approx(average.rate, abs=1e-3)
+    assert float(last["Getattr_rate"]) == pytest.approx(1600, rel=0.1)
+    assert float(last["Open_resp"]) == pytest.approx(average.of("open").response_ms, abs=1e-3)
+    assert float(last["MB_read"]) == pytest.approx(300 * 4096 / 2**20, rel=0.1)
+    assert ("Getattr_rate_std" in names) is (layout == "50407")
+    assert float(last["Mkdir_rate"]) == 0.0
+
+
+def test_shares_of_file_workloads_are_told(tmp_path: Path) -> None:
+    run = on_files(tmp_path / "a", LOOK, WORK)
+    for job in run.jobs:
+        job["own_options"]["skew"] = "80" if job["name"] == "look" else "20"
+    told = "\n".join(skew.skew(run))
+    assert "FWD:" in told
+    assert "FSD:" in told
+    assert re.search(r"look .* 80.00% +(79|80|81)", told)

@@ -48,6 +48,8 @@ class Job:
     random_percent: int = 100
     iodepth: int = 32
     errors: int = 0
+    tree: str = ""
+    """The operation it was asked for in the tree of its only target; its other rows are on the way there."""
 
 
 @dataclass
@@ -120,7 +122,8 @@ def plan_of(
     workers: list[dict[str, Any]] = []
     streams: list[dict[str, Any]] = []
     for job in jobs:
-        workers.append(plans.worker(plans.IO_URING | {"fixed_buffers": False}, job.stage))
+        backend = {"type": "files"} if job.tree else plans.IO_URING | {"fixed_buffers": False}
+        workers.append(plans.worker(backend, job.stage))
         cell_of: dict[int, int] = {}
         for clone in range(job.clones):
             if clone == 0 or job.keep_clones_apart:
@@ -130,13 +133,18 @@ def plan_of(
                     cell_of[target] = len(cells)
                     cells.append({"unit": len(units) - 1, "target": target})
             streams.append(_stream(job, clone, len(workers) - 1, cell_of, seconds, log_ios=log_ios))
+    in_trees = any(job.tree for job in jobs)
     document = plans.plan(
-        [_target(index) for index in range(targets)],
+        [
+            _target(index) | ({"kind": "tree", "invalidate": False} if in_trees else {})
+            for index in range(targets)
+        ],
         streams,
         workers,
         interval_ns=interval_ns,
         units=units,
         cells=cells,
+        trees=[_tree(index) for index in range(targets)] if in_trees else [],
     )
     return Plan.model_validate_json(json.dumps(document))
 
@@ -146,20 +154,52 @@ def _target(index: int) -> dict[str, Any]:
     return plans.target(path, size_bytes=1 << 30, direct=True, create=True, invalidate=True)
 
 
+def _tree(target: int) -> dict[str, Any]:
+    return {
+        "target": target,
+        "depth": 1,
+        "width": 2,
+        "files": 100,
+        "first_file": 0,
+        "everywhere": False,
+        "sizes": {"type": "table", "table": [{"bytes": 65536, "weight": 1.0}]},
+        "seed": 1,
+        "total_bytes": 0,
+        "clear": False,
+    }
+
+
+def _in_tree(job: Job, cell: int, rate: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {"type": job.tree}
+    if job.tree == "transfer":
+        operation |= {"random": True, "stop": {"type": "whole"}, "delete_before": False}
+    if job.tree == "create":
+        operation |= {"fill": True}
+    return {
+        "tree": job.targets[0],
+        "cell": cell,
+        "operation": operation,
+        "select": {"type": "random"},
+        "working_set_bytes": 0,
+        "shared": False,
+        "rate": rate if job.paced else None,
+    }
+
+
 def _stream(
     job: Job, clone: int, worker: int, cell_of: dict[int, int], seconds: float, *, log_ios: bool
 ) -> dict[str, Any]:
     shares = {op: job.ops_hz.get(op, 0.0) for op in ("read", "write", "trim")}
     whole = sum(shares.values()) or 1.0
     rate = {
-        "amount": {"unit": "ops", "per_second": whole},
+        "amount": {"unit": "ops", "per_second": job.ops_hz.get(job.tree, whole)},
         "process": "poisson",
         "profile": [],
         "phase": 0.0,
         "minimum": 0.0,
         "min_window_ns": 0,
     }
-    return plans.stream(
+    made = plans.stream(
         name=f"{job.name}.{clone}",
         worker=worker,
         files=[
@@ -179,6 +219,11 @@ def _stream(
         time_based=True,
         log_ios=log_ios,
     )
+    if job.tree:
+        unpaced = {"read": None, "write": None, "trim": None, "think": None}
+        in_tree = _in_tree(job, cell_of[job.targets[0]], rate)
+        made |= {"files": [], "iodepth": 1, "pace": unpaced, "tree": in_tree}
+    return made
 
 
 def _write_samples(
@@ -228,7 +273,7 @@ def _row(
         "op": layout.OPS.index(op),
         "ramp": ramp,
         "ops": count,
-        "bytes": count * job.block_bytes if op != "sync" else 0,
+        "bytes": count * job.block_bytes if op in ("read", "write", "trim") else 0,
         "errors": job.errors,
         "shorts": 0,
         **_latency("lat", lat),

@@ -188,8 +188,9 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         read_percent=100 * pattern.read_percent / moving if moving and alike and transfers else None,
         random_percent=_random_percent(first) if transfers else None,
         block_bytes=_mixed(first) if transfers else {},
-        read_block_bytes=_sizes(pattern.read.sizes) if pattern.read_percent else {},
-        write_block_bytes=_sizes(pattern.write.sizes) if pattern.write_percent else {},
+        # The end of a file is where it is: its last transfer has the size that is left.
+        read_block_bytes=_sizes(pattern.read.sizes) if pattern.read_percent and not first.tree else {},
+        write_block_bytes=_sizes(pattern.write.sizes) if pattern.write_percent and not first.tree else {},
         direct=all(target.direct for target in used) if used else None,
         synchronous=first.flush.fsync_every == 1
         or first.flush.fdatasync_every == 1

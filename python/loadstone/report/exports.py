@@ -42,6 +42,8 @@ def export(bundle: Bundle, kind: str, out: Path | None) -> None:
     if kind not in KINDS:
         raise InputError(f"no export is called {kind!r}; there are {', '.join(KINDS)}")
     out = out or DEFAULTS.get(kind)
+    if kind.startswith("fio-"):
+        refuse_trees(bundle, "fio's outputs have")
     try:
         if out is not None and kind in _FILES:
             _FILES[kind](bundle, out)
@@ -49,6 +51,15 @@ def export(bundle: Bundle, kind: str, out: Path | None) -> None:
             put(_TEXTS[kind](bundle), out)
     except OSError as error:
         raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
+
+
+def refuse_trees(bundle: Bundle, what: str) -> None:
+    """Raise InputError for operations on files by name, for which other tools' formats have no place."""
+    if bundle.plan.trees:
+        raise InputError(
+            f"{bundle.path} worked in trees of files: {what} no place for that",
+            hint="use csv, parquet, markdown, prometheus or vdbench",
+        )
 
 
 def put(text: str, out: Path | None) -> None:

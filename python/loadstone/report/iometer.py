@@ -20,6 +20,7 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle import layout, study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.report.exports import refuse_trees
 from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def results(bundles: Sequence[Bundle]) -> str:
     out = io.StringIO()
     head, specs_before = True, ""
     for bundle in bundles:
+        refuse_trees(bundle, "Iometer's results have")
         made = summarise(bundle)
         workload = _workload(bundle)
         about = workload.global_options

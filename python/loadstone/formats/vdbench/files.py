@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import filesystem
 from loadstone.formats.vdbench.mix import shown_sizes, sized
-from loadstone.formats.vdbench.pace import SECOND_NS
+from loadstone.formats.vdbench.pace import PROCESSES, SECOND_NS
 from loadstone.formats.vdbench.values import Number, shown
 from loadstone.workload.model import FixedSize, Job, TargetName
 from loadstone.workload.trees import ALONE, FileSelection, TreeShape, TreeWork
@@ -130,12 +130,11 @@ def _check(file: ParameterFile, run: Run) -> None:
         if asked and asked not in (1.0, ("no",)):
             raise RefusedError(f"{word}= is not supported for file systems", where=general.at[word])
     arrivals = definition.arrivals
-    if arrivals.kind == "uniform" or arrivals.variable:
-        word = "variable" if arrivals.variable else "uniform"
+    if arrivals.variable:
         raise RefusedError(
-            f"distribution={word} is not supported for file systems",
+            f"distribution={'spike' if arrivals.spike else 'variable'} is not supported for file systems",
             where=definition.at["arrivals"],
-            hint="use exponential (the default) or deterministic",
+            hint="use exponential (the default), uniform or deterministic",
         )
     if "operations" in definition.loops and definition.operations:
         raise InputError(
@@ -192,7 +191,7 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
         "ramp_ns": run.times.ramp * SECOND_NS,
         "runtime_ns": run.times.measured * SECOND_NS,
         "time_based": True,
-        "rate_process": "linear" if run.definition.arrivals.kind == "deterministic" else "poisson",
+        "rate_process": PROCESSES[run.definition.arrivals.kind],
         "tree": _work(run, work, rate, note),
         **sized_transfers(run, workload),
         **_direction(work, reads),

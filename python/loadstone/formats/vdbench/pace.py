@@ -24,7 +24,7 @@ _WEIGHTS: Final = 1000
 _FLOW: Final = 1
 
 Process = Literal["linear", "poisson", "uniform", "spike"]
-_PROCESSES: Final[dict[str, Process]] = {
+PROCESSES: Final[dict[str, Process]] = {
     "exponential": "poisson",
     "uniform": "uniform",
     "deterministic": "linear",
@@ -146,7 +146,7 @@ def _whole(shares: Sequence[float]) -> list[int]:
 
 def _process(definition: RunDefinition) -> Process:
     """Return how I/Os arrive; a spike puts all of a second at its beginning, whatever else was asked for."""
-    return "spike" if definition.arrivals.spike else _PROCESSES[definition.arrivals.kind]
+    return "spike" if definition.arrivals.spike else PROCESSES[definition.arrivals.kind]
 
 
 def _total(run: Run, rate_iops: float | None) -> tuple[float, tuple[tuple[int, float], ...]]:
