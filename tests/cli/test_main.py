@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import subprocess
 import sys
@@ -62,3 +63,16 @@ def test_consent_to_lose_what_is_no_target_is_refused(
     assert f"did you mean '{target}'?" in said
     assert not out.exists()
     assert not target.exists()
+
+
+def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "four-corners", "--target", str(tmp_path / "data"), "--size", "1m", "--section"]
+    assert main([*words, "read-4k-random"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [unit["name"] for unit in plan["units"]] == ["read-4k-random"]
+    assert main([*words, "read-4k"]) == 2
+    told = capsys.readouterr().err
+    assert "--section: four-corners has no job 'read-4k'" in told
+    assert "did you mean 'read-4k-random'?" in told
+    assert main(["plan", "vostok-4k-rand-read", "--target", "/tmp/x", "--section", "lun"]) == 2
+    assert "keeps every job of the workload" in capsys.readouterr().err

@@ -45,7 +45,7 @@ def test_runs_are_listed_with_what_differs(capsys: pytest.CaptureFixture[str], t
     ("arguments", "words"),
     [
         (["--set", "block=4q"], "found '4q' for block, expected 4k"),
-        (["--section", "x"], "--section: has no effect on a named procedure"),
+        (["--section", "x"], "--section: a named procedure is done whole"),
         (["--set", "blocks=4k"], "zfs-log-device has no parameter 'blocks'"),
         ([], "zfs-log-device needs a target"),
     ],

@@ -58,7 +58,7 @@ class Load:
     set: Annotated[list[str], Repeat] = field(default_factory=list)
     """Set a parameter of a named workload, as NAME=VALUE (repeat for several)."""
     section: Annotated[list[str], Repeat] = field(default_factory=list)
-    """Run only this section of the job file (repeat for several)."""
+    """Run only this section of a job file, or this job of a named workload (repeat for several)."""
     language: Literal["fio", "vdbench", "iometer"] | None = None
     """Language of the job file [default: told from its content]."""
     warmup: str | None = None

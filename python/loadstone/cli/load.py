@@ -18,13 +18,14 @@ from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
+from loadstone.formats.suggest import nearest
 from loadstone.plan.rates import RateProcess
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from loadstone.workload.model import Workload
 
@@ -195,7 +196,7 @@ def _read(word: str, load: Load) -> Workload:
     if _is_named(word):
         _refuse_for_names(load)
         with _of("--set"):
-            return catalogue.load(word).workload(load.parameters())
+            return _sections(catalogue.load(word).workload(load.parameters()), load.section)
     if load.set:
         raise InputError(
             f"{word} is a job file and has no parameters",
@@ -207,14 +208,26 @@ def _read(word: str, load: Load) -> Workload:
     return read_jobfiles([given], sections=load.section, options=options)
 
 
+def _sections(found: Workload, names: Sequence[str]) -> Workload:
+    """Keep the jobs of these names; all without any."""
+    where = Where(COMMAND_LINE, option="--section")
+    known = [job.name for job in found.jobs]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{found.name} has no job {name!r}", where=where, hint=nearest(name, known))
+    jobs = tuple(job for job in found.jobs if not names or job.name in names)
+    if names and len(jobs) == len(known):
+        raise InputError("keeps every job of the workload", where=where, hint="leave it out")
+    return found.model_copy(update={"jobs": jobs})
+
+
 def _refuse_for_names(load: Load) -> None:
-    for option, given in (("--section", load.section), ("--allow-exec", load.allow_exec)):
-        if given:
-            raise InputError(
-                "has no effect on a named workload",
-                where=Where(COMMAND_LINE, option=option),
-                hint="it is for job files; leave it out",
-            )
+    if load.allow_exec:
+        raise InputError(
+            "has no effect on a named workload",
+            where=Where(COMMAND_LINE, option="--allow-exec"),
+            hint="it is for job files; leave it out",
+        )
 
 
 def _neither(word: str) -> InputError:

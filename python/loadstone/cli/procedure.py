@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.cli.arguments import COMMAND_LINE
 from loadstone.cli.load import changed
 from loadstone.cli.runlist import RunList, refuse
+from loadstone.errors import InputError, Where
 from loadstone.study.controller import Controller, Next
 from loadstone.study.listed import ListController
 from loadstone.study.rounds import RoundsController
@@ -20,12 +22,18 @@ if TYPE_CHECKING:
     from loadstone.cli.arguments import Load
     from loadstone.workload.catalogue import Entry, Run
 
-_WITHOUT_EFFECT: Final = ("section", "allow_exec", "interval", "warmup")
+_WITHOUT_EFFECT: Final = ("allow_exec", "interval", "warmup")
 
 
 def read(word: str, load: Load) -> RunList:
     """Read an entry and everything it runs."""
     refuse(load, _WITHOUT_EFFECT, "a named procedure")
+    if load.section:
+        raise InputError(
+            "a named procedure is done whole: its runs prepare for each other and are told together",
+            where=Where(COMMAND_LINE, option="--section"),
+            hint="leave it out",
+        )
     entry = catalogue.load(word)
     runs = entry.runs(load.parameters())
     nexts = [

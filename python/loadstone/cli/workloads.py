@@ -56,6 +56,8 @@ def _show(entry: catalogue.Entry) -> None:
     if entry.is_procedure:
         often = f", in rounds, at most {entry.rounds.most}" if entry.rounds else ""
         sys.stdout.write(f"  runs: {len(entry.runs())}, one after the other{often}\n")
+    elif len(jobs := entry.workload().jobs) > 1:
+        sys.stdout.write(f"  jobs, for --section: {', '.join(job.name for job in jobs)}\n")
     for parameter in entry.parameters:
         shown = f"{parameter.name}={parameter.default}"
         sys.stdout.write(f"  --set {shown}: {parameter.meaning}\n")
