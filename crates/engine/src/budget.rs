@@ -12,6 +12,7 @@ use crate::samples::IoRecord;
 use crate::slots::{Counters, Slot};
 use crate::state::{LOG_BLOCK, LOG_BLOCKS};
 use crate::stream::{max_block_bytes, Use};
+use crate::tree;
 use crate::verify::books;
 use crate::verify::verifier::Verifier;
 
@@ -74,6 +75,7 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
     }
     largest
         + books::memory_bytes(plan)
+        + tree::memory_bytes(plan)
         + BASE_BYTES
         + (plan.targets.len() + plan.streams.len()) as u64 * 512
 }
@@ -93,6 +95,6 @@ pub fn check(plan: &Plan) -> Result<u64, Fault> {
             "the Plan needs {needed} bytes, the limit is {}",
             plan.memory_limit_bytes
         ),
-        hint: "lower iodepth, block size or the number of clones, or raise the limit; verification keeps 4 bytes for each verify block: larger ones need less".into(),
+        hint: "lower iodepth, block size or the number of clones, or raise the limit; verification keeps 4 bytes for each verify block: larger ones need less; a tree keeps 8 to 16 bytes for each file".into(),
     })
 }

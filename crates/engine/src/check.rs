@@ -9,7 +9,7 @@ mod trees;
 
 use files::check_files;
 use pattern::check_pattern;
-use trees::check_trees;
+use trees::{check_endings, check_trees, check_use};
 
 use crate::fault::Fault;
 use crate::plan::{
@@ -174,10 +174,15 @@ pub fn check(plan: &Plan) -> Checked {
         )?;
     }
     for (index, stream) in plan.streams.iter().enumerate() {
-        check_stream(plan, stream, &format!("/streams/{index}"))?;
+        let path = format!("/streams/{index}");
+        match &stream.tree {
+            Some(in_tree) => check_use(plan, stream, in_tree, &path)?,
+            None => check_stream(plan, stream, &path)?,
+        }
         rules::check(plan, stream, &format!("/streams/{index}"))?;
         check_waits(plan, index as u32)?;
     }
+    check_endings(plan)?;
     for (index, steady) in plan.steady.iter().enumerate() {
         check_steady(plan, steady, &format!("/steady/{index}"))?;
     }
@@ -262,6 +267,16 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         },
     )?;
     need(
+        !matches!(backend, Backend::Files {}),
+        || format!("{path}/tree"),
+        || {
+            format!(
+                "is missing, and worker {} has the backend files",
+                stream.worker
+            )
+        },
+    )?;
+    need(
         !stream.files.is_empty(),
         || format!("{path}/files"),
         || "is empty: a stream needs a file".into(),
@@ -312,6 +327,27 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             || "is 0, must be at least 1".into(),
         )?;
     }
+    check_payload(stream, path)?;
+    need(
+        stream.flow.is_none_or(|flow| flow.weight > 0),
+        || format!("{path}/flow/weight"),
+        || "is 0, must be above 0".into(),
+    )?;
+    if let Some(search) = &stream.search {
+        check_search(stream, search, path)?;
+    }
+    let limits = &stream.limits;
+    let ends =
+        limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));
+    need(
+        ends,
+        || format!("{path}/limits"),
+        || "the stream would never end: give runtime_ns, bytes or ops".into(),
+    )?;
+    Ok(())
+}
+
+fn check_payload(stream: &Stream, path: &str) -> Checked {
     need(
         stream.payload.compress_percent <= 100,
         || format!("{path}/payload/compress_percent"),
@@ -336,22 +372,6 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             || format!("has {} bytes, must have 1 to 512", bytes.len()),
         )?;
     }
-    need(
-        stream.flow.is_none_or(|flow| flow.weight > 0),
-        || format!("{path}/flow/weight"),
-        || "is 0, must be above 0".into(),
-    )?;
-    if let Some(search) = &stream.search {
-        check_search(stream, search, path)?;
-    }
-    let limits = &stream.limits;
-    let ends =
-        limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));
-    need(
-        ends,
-        || format!("{path}/limits"),
-        || "the stream would never end: give runtime_ns, bytes or ops".into(),
-    )?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::backend::OPS;
+use crate::slots::Tally;
 
 /// Events of one target after which its errors are only counted.
 pub const MAX_ERRORS_PER_TARGET: u32 = 100;
@@ -207,6 +208,8 @@ pub struct StreamEnd {
     pub issued: [u64; OPS],
     pub completed: [u64; OPS],
     pub failed: [u64; OPS],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_ops: Option<BTreeMap<&'static str, Tally>>,
     pub depth: [u64; 7],
     pub submit_batches: [u64; 7],
     pub complete_batches: [u64; 7],

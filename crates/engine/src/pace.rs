@@ -6,9 +6,9 @@
 
 use crate::backend::Op;
 use crate::pattern::{mix, Rng};
-use crate::plan::{Pace, Pattern, Rate, RateAmount, RateProcess};
+use crate::plan::{Pace, Pattern, Rate, RateAmount, RateProcess, Stream};
 use crate::profile::Profile;
-use crate::stream::max_size;
+use crate::stream::{max_block_bytes, max_size};
 
 /// Keeps the gaps independent of the addresses, which have the same seed.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -98,6 +98,22 @@ impl Schedule {
             rng: Rng::new(mix(seed ^ SALT)),
         })
     }
+
+    /// The schedule of a stream that is paced as a whole: its arrivals are those of
+    /// [`Schedule::WHOLE`].
+    #[must_use]
+    pub fn single(rate: &Rate, stream: &Stream) -> Self {
+        let block_bytes = max_block_bytes(stream);
+        Self {
+            arrivals: vec![Arrivals::new(Self::WHOLE, rate, block_bytes)],
+            unpaced: Vec::new(),
+            start_ns: 0,
+            rng: Rng::new(mix(stream.seed ^ SALT)),
+        }
+    }
+
+    /// What arrivals of a stream that is paced as a whole are told as.
+    pub const WHOLE: Op = Op::Read;
 
     /// Starts the clock of the arrivals.
     pub fn start(&mut self, now_ns: u64) {

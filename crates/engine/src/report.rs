@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use crate::backend::ALL_OPS;
 use crate::events::{Event, Speaker, TickRow};
+use crate::ops::AnyOp;
 use crate::plan::Plan;
 use crate::record::Table;
 use crate::rows::Rows;
@@ -90,7 +90,7 @@ impl Reporter {
                 interval,
                 stage,
                 cell: pair.cell,
-                op: pair.op as u8,
+                op: pair.op.code(),
                 ramp,
             };
             let Some(taken) = Row::take(table, row, key) else {
@@ -172,7 +172,7 @@ impl Reporter {
 fn tick_row(row: &Row) -> TickRow {
     TickRow {
         cell: row.key.cell,
-        op: ALL_OPS[usize::from(row.key.op)].name(),
+        op: AnyOp::from_code(row.key.op).name(),
         ramp: row.key.ramp,
         ops: row.ops,
         bytes: row.bytes,

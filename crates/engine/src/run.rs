@@ -25,6 +25,7 @@ use crate::plan::{Backend, Plan};
 use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
 use crate::target::{self, OpenTarget};
+use crate::tree::Trees;
 use crate::verify::books::{self, Books};
 use watch::{stream_ends, Seen};
 
@@ -53,6 +54,7 @@ struct Run {
     lost: bool,
     books: Arc<Books>,
     media: Arc<Vec<Arc<Medium>>>,
+    trees: Arc<Trees>,
     /// By target: an I/O on it never came back.
     hung: Vec<bool>,
     /// An I/O never came back, in any stage: the journal has no clean end.
@@ -90,6 +92,7 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
         speaker,
         reporter,
         targets: Vec::new(),
+        trees: Arc::default(),
         inbox,
         out,
         engine_start_ns,
@@ -146,6 +149,15 @@ impl Run {
                 return Ok(false);
             }
         }
+        let speaker = &mut self.speaker;
+        let mut report = |event: Event| {
+            speaker.say(&event);
+            control.stopping() == Stop::No && !speaker.is_alone()
+        };
+        let Some(trees) = Trees::prepare(&plan, &self.targets, &mut report)? else {
+            return Ok(false);
+        };
+        self.trees = Arc::new(trees);
         self.layout_ns = monotonic_ns() - began;
         for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&self.targets)) {
             let speaker = &mut self.speaker;
@@ -187,6 +199,7 @@ impl Run {
             files: Arc::new(self.targets.iter().map(OpenTarget::view).collect()),
             books: self.books.clone(),
             media: self.media.clone(),
+            trees: self.trees.clone(),
             out: self.out.clone(),
         };
         let members: Vec<u32> = (0..plan.workers.len() as u32)

@@ -30,6 +30,8 @@ use crate::samples::IoRecord;
 use crate::slots::{Counters, Shared, Slot};
 use crate::state::{Opening, State};
 use crate::stream::StreamState;
+use crate::tree::worker::FileWorker;
+use crate::tree::Trees;
 use crate::verify::books::Books;
 use crate::worker::Worker;
 
@@ -57,6 +59,8 @@ pub struct Stage {
     pub books: Arc<Books>,
     /// Content of simulated devices, in the Plan's order.
     pub media: Arc<Vec<Arc<Medium>>>,
+    /// Trees, in the Plan's order.
+    pub trees: Arc<Trees>,
     /// To the main thread.
     pub out: Sender<Message>,
 }
@@ -237,7 +241,14 @@ fn body(kit: Kit) {
             let backend = Psync::new(clock, &files, depth);
             drive(kit, Ok(backend), "psync", &local);
         }
-        plan::Backend::Files {} => unreachable!("refused by the check of the Plan"),
+        plan::Backend::Files {} => {
+            let trees = kit.stage.trees.clone();
+            conduct(kit, "files", &local, |state| {
+                let mut worker = FileWorker::new(clock, state, trees);
+                worker.run();
+                (Ok(()), worker.state.lost, worker)
+            });
+        }
         plan::Backend::Libaio {} => {
             let backend = Libaio::new(clock, &files, depth);
             drive(kit, backend, "libaio", &local);
@@ -292,8 +303,27 @@ fn local_files(kit: &Kit) -> (Vec<u32>, Vec<OpenFile>) {
     (local, files)
 }
 
-/// Opens the books, waits for the start and runs.
+/// Runs the loop of a backend.
 fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static str, local: &[u32]) {
+    let backend = match backend {
+        Ok(backend) => backend,
+        Err(error) => return fail(&kit.stage.out, kit.worker, backend_name, &error),
+    };
+    conduct(kit, backend_name, local, |state| {
+        let mut worker = Worker { backend, state };
+        let outcome = worker.run();
+        (outcome, worker.state.lost, worker)
+    });
+}
+
+/// Opens the books, waits for the start and lets `run` do the rest: it says how it ended,
+/// whether the kernel may still write into the buffers, and what belongs to them.
+fn conduct<W>(
+    kit: Kit,
+    backend_name: &'static str,
+    local: &[u32],
+    run: impl FnOnce(State) -> (io::Result<()>, bool, W),
+) {
     let Kit {
         stage,
         worker,
@@ -308,10 +338,6 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
         table_in_use,
     } = kit;
     let out = stage.out.clone();
-    let backend = match backend {
-        Ok(backend) => backend,
-        Err(error) => return fail(&out, worker, backend_name, &error),
-    };
     let mut first_slot = 0;
     let states = streams.iter().map(|&id| {
         let mut state = StreamState::new(
@@ -340,7 +366,7 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
             &mut *std::ptr::from_mut(counters.slice_mut()),
         )
     };
-    let state = State::new(Opening {
+    let mut state = State::new(Opening {
         control: stage.control.clone(),
         plan: stage.plan.clone(),
         worker,
@@ -359,15 +385,15 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
     let Some(start) = stage.gate.wait() else {
         return;
     };
-    let mut worker_loop = Worker { backend, state };
-    worker_loop.state.stage_start_ns = start.clock_ns;
-    worker_loop.state.stage_offset_ns = start.offset_ns;
-    if let Err(error) = worker_loop.run() {
+    state.stage_start_ns = start.clock_ns;
+    state.stage_offset_ns = start.offset_ns;
+    let (outcome, lost, owner) = run(state);
+    if let Err(error) = outcome {
         fail(&out, worker, backend_name, &error);
     }
-    if worker_loop.state.lost {
+    if lost {
         // The kernel may still write into these.
-        std::mem::forget((worker_loop, buffers));
+        std::mem::forget((owner, buffers));
     }
 }
 

@@ -4,8 +4,12 @@
 //! stuck in a system call. Knows nothing of what is done with them.
 
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 
 use crate::backend::{Op, OPS};
+use crate::ops::{AnyOp, FileOp, FILE_OPS};
+use crate::plan::Stream;
+use crate::rows::ops_of;
 
 /// `handed_ns` of a free slot. Not 0: a virtual clock starts there.
 pub const NOT_HANDED: u64 = u64::MAX;
@@ -36,6 +40,8 @@ pub struct Slot {
     pub op: Op,
     /// The buffer has its base content: nothing was read into it since.
     pub filled: bool,
+    /// Operation on a file by name, in place of `op`.
+    pub file_op: Option<FileOp>,
 }
 
 impl Slot {
@@ -54,8 +60,26 @@ impl Slot {
             buffer,
             op: Op::Read,
             filled: false,
+            file_op: None,
         }
     }
+
+    /// Name of the operation.
+    #[must_use]
+    pub fn op_name(&self) -> &'static str {
+        self.file_op.map_or(self.op.name(), FileOp::name)
+    }
+}
+
+/// How often one operation on files was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    /// Begun.
+    pub issued: u64,
+    /// Ended without error.
+    pub completed: u64,
+    /// Ended with an error.
+    pub failed: u64,
 }
 
 /// What a stream counted.
@@ -67,12 +91,37 @@ pub struct Counters {
     pub completed: [u64; OPS],
     /// Completed with an error.
     pub failed: [u64; OPS],
+    /// Operations on files by name.
+    pub file_ops: [Tally; FILE_OPS],
     /// Issued at depth 1, 2, 4, 8, 16, 32, 64 and more.
     pub depth: [u64; 7],
     /// Start, end of the ramp and end since the run's origin; 0 while unknown.
     pub started_ns: u64,
     /// See `started_ns`.
     pub ramp_end_ns: u64,
+}
+
+impl Counters {
+    /// Operations that have ended.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        let ios = self.completed.iter().chain(&self.failed).sum::<u64>();
+        let of_files = self.file_ops.iter();
+        ios + of_files
+            .map(|tally| tally.completed + tally.failed)
+            .sum::<u64>()
+    }
+
+    /// Operations on files, by name; none for a stream without a tree.
+    #[must_use]
+    pub fn file_ops(&self, stream: &Stream) -> Option<BTreeMap<&'static str, Tally>> {
+        stream.tree.as_ref()?;
+        let files = ops_of(stream).into_iter().filter_map(|op| match op {
+            AnyOp::File(op) => Some((op.name(), self.file_ops[op.index()])),
+            AnyOp::Io(_) => None,
+        });
+        Some(files.collect())
+    }
 }
 
 /// Memory of one worker that the main thread may read when the worker is lost.

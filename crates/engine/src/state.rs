@@ -5,6 +5,7 @@
 
 mod completion;
 mod ending;
+pub mod files;
 mod intervals;
 mod latency;
 mod timers;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use crate::backend::{Op, OPS};
 use crate::flow::Share;
+use crate::ops::AnyOp;
 use crate::overlap::Overlaps;
 use crate::pace::Schedule;
 use crate::pattern::Generator;
 use crate::payload::Filler;
-use crate::plan::{Plan, Sizes, Stream, Think};
+use crate::plan::{Plan, Sizes, Stream, Think, TreeUse};
 use crate::rows::Rows;
 use crate::search::Search;
 use crate::vacancy::Vacancies;
@@ -56,6 +57,8 @@ pub enum Reason {
     Latency,
     /// The depth that meets the latency target was found and measured.
     Found,
+    /// In its tree nothing is left to do the operation on.
+    Exhausted,
 }
 
 impl Reason {
@@ -73,6 +76,7 @@ impl Reason {
             Self::Damage => "damage",
             Self::Latency => "latency",
             Self::Found => "found",
+            Self::Exhausted => "exhausted",
         }
     }
 }
@@ -190,6 +194,10 @@ pub struct StreamState {
 /// Largest block of any operation of a stream.
 #[must_use]
 pub fn max_block_bytes(stream: &Stream) -> u32 {
+    let by_name_only = |its: &TreeUse| !its.operation.transfers();
+    if stream.tree.as_ref().is_some_and(by_name_only) {
+        return 0;
+    }
     let pattern = &stream.pattern;
     let mut largest = 0;
     for (percent, order) in [
@@ -234,7 +242,7 @@ impl StreamState {
     ) -> Self {
         let stream = &plan.streams[id as usize];
         let uses = stream.files.iter().map(|file| {
-            let rows = crate::backend::ALL_OPS.map(|op| rows.row(file.cell, op));
+            let rows = crate::backend::ALL_OPS.map(|op| rows.row(file.cell, AnyOp::Io(op)));
             Use {
                 local: local(file.target),
                 target: file.target,
@@ -273,7 +281,13 @@ impl StreamState {
             low: stream.batch.map_or(depth, |batch| batch.low),
             emptying: false,
             submit: stream.batch.map_or(u32::MAX, |batch| batch.submit),
-            schedule: Schedule::new(&stream.pace, &stream.pattern, stream.seed),
+            schedule: match &stream.tree {
+                Some(in_tree) => in_tree
+                    .rate
+                    .as_ref()
+                    .map(|rate| Schedule::single(rate, stream)),
+                None => Schedule::new(&stream.pace, &stream.pattern, stream.seed),
+            },
             thinking: stream.pace.think.map(|plan| Thinking {
                 plan,
                 left: plan.every_ios,

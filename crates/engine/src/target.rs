@@ -49,6 +49,17 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
     if target.kind == TargetKind::Virtual {
         return Ok(OpenTarget { file: None, view });
     }
+    if target.kind == TargetKind::Tree {
+        let file = open_anchor(target).map_err(|error| open_fault(target, &error))?;
+        check_identity(target, &file)?;
+        return Ok(OpenTarget {
+            view: OpenFile {
+                fd: file.as_raw_fd(),
+                ..view
+            },
+            file: Some(file),
+        });
+    }
     let mut flags = libc::O_CLOEXEC;
     if target.create && target.identity.is_none() {
         // Through the flags, because a file that is only read may have to be created, too.
@@ -80,6 +91,21 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         },
         file: Some(file),
     })
+}
+
+/// Opens the directory a tree is in; makes it, but nothing above it, when it is missing and
+/// may be.
+fn open_anchor(target: &Target) -> io::Result<File> {
+    if target.create && target.identity.is_none() {
+        match std::fs::create_dir(&target.path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_CLOEXEC | libc::O_DIRECTORY)
+        .open(&target.path)
 }
 
 fn open_fault(target: &Target, error: &io::Error) -> Fault {

@@ -24,10 +24,10 @@ pub const BATCH: u32 = 64;
 const SKIPS: u32 = 16_384;
 
 /// Longest sleep: how late a stop may be noticed.
-const NAP_NS: u64 = 20_000_000;
+pub(crate) const NAP_NS: u64 = 20_000_000;
 
 /// Before an arrival this long is spun away, not slept: a sleep ends this much late.
-const SPIN_NS: u64 = 50_000;
+pub(crate) const SPIN_NS: u64 = 50_000;
 
 /// A worker and its backend.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use loadstone_engine::budget::buffer_stride;
 use loadstone_engine::control::{Control, Message};
 use loadstone_engine::events::{Event, StreamEnd};
 use loadstone_engine::memory::Mapping;
+use loadstone_engine::ops::AnyOp;
 use loadstone_engine::plan::{self, Plan};
 use loadstone_engine::record::{Sums, Table, KINDS};
 use loadstone_engine::rows::Rows;
@@ -290,18 +291,19 @@ fn end(end: &StreamEnd) -> End {
 fn interval(table: &Table, rows: &Rows) -> Interval {
     let row = |number: u32| {
         let (pair, ramp) = rows.meaning(number);
+        let AnyOp::Io(op) = pair.op else { return None };
         let key = samples::Key {
             interval: 0,
             stage: 0,
             cell: pair.cell,
-            op: pair.op as u8,
+            op: pair.op.code(),
             ramp,
         };
         let row = samples::Row::take(table, number, key)?;
         let sums = |sums: Sums| (sums.sum_ns, sums.min_ns, sums.max_ns);
         Some(Row {
             cell: pair.cell,
-            op: pair.op,
+            op,
             ops: row.ops,
             bytes: row.bytes,
             errors: row.errors,

@@ -18,7 +18,7 @@ mod queue;
 mod raw;
 pub mod ring;
 pub mod sim;
-mod syscall;
+pub(crate) mod syscall;
 pub mod uring;
 
 /// Kind of operation; the discriminant is the `op` column of the samples.

@@ -17,7 +17,7 @@ const BLKDISCARD: libc::c_ulong = 0x1277;
 
 /// Does the I/O, whatever it is.
 #[inline(always)]
-pub(super) fn perform(file: &OpenFile, io: &Io) -> i32 {
+pub(crate) fn perform(file: &OpenFile, io: &Io) -> i32 {
     match io.op {
         Op::Read => transfer(libc::SYS_pread64, file, io),
         Op::Write => transfer(libc::SYS_pwrite64, file, io),

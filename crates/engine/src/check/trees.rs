@@ -1,17 +1,414 @@
 //! Rules of trees and of what streams do in them.
+//!
+//! Knows shapes, sizes and operations. Looks at no disk.
 
-use super::{need, Checked};
-use crate::plan::{Backend, Plan, TargetKind};
+use super::pattern::check_pattern;
+use super::{check_payload, check_rate, need, within, Checked};
+use crate::plan::{
+    Backend, FileOperation, FileSelect, FileSizes, FileStop, Plan, RateAmount, Sizes, Stream,
+    Target, TargetKind, Tree, TreeUse,
+};
+use crate::tree::endings;
+use crate::tree::names::{Shape, TooMuch, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES};
+use crate::tree::registry::MAX_SIZE_BYTES;
+use crate::tree::SECTOR_BYTES;
 
-/// No file operations yet: whatever asks for them is refused.
+/// Checks every tree, and that trees and targets of their kind belong together.
 pub(super) fn check_trees(plan: &Plan) -> Checked {
-    let asks = !plan.trees.is_empty()
-        || plan.streams.iter().any(|stream| stream.tree.is_some())
-        || (plan.targets.iter()).any(|target| target.kind == TargetKind::Tree)
-        || (plan.workers.iter()).any(|worker| matches!(worker.backend, Backend::Files {}));
+    for (index, tree) in plan.trees.iter().enumerate() {
+        let path = format!("/trees/{index}");
+        let targets = plan.targets.len();
+        within(tree.target, targets, &format!("{path}/target"), "targets")?;
+        let target = &plan.targets[tree.target as usize];
+        need(
+            target.kind == TargetKind::Tree,
+            || format!("{path}/target"),
+            || format!("is {}, which is not of kind tree", target.path),
+        )?;
+        let before = &plan.trees[..index];
+        need(
+            before.iter().all(|other| other.target != tree.target),
+            || format!("{path}/target"),
+            || format!("is {}, which another tree has", target.path),
+        )?;
+        check_shape(tree, &path)?;
+        check_sizes(tree, target, &path)?;
+    }
+    for (index, target) in plan.targets.iter().enumerate() {
+        if target.kind == TargetKind::Tree {
+            let tree = plan.trees.iter().find(|tree| tree.target as usize == index);
+            check_target(target, tree, &format!("/targets/{index}"))?;
+        }
+    }
+    for (index, stream) in plan.streams.iter().enumerate() {
+        for (at, file) in stream.files.iter().enumerate() {
+            let target = plan.targets.get(file.target as usize);
+            need(
+                target.is_none_or(|target| target.kind != TargetKind::Tree),
+                || format!("/streams/{index}/files/{at}/target"),
+                || "is a directory: its files are used by a stream with a tree".into(),
+            )?;
+        }
+    }
+    for (index, steady) in plan.steady.iter().enumerate() {
+        for (at, &stream) in steady.streams.iter().enumerate() {
+            let stream = plan.streams.get(stream as usize);
+            need(
+                stream.is_none_or(|stream| stream.tree.is_none()),
+                || format!("/steady/{index}/streams/{at}"),
+                || "works in a tree: its rows are not of one kind of operation".into(),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn check_target(target: &Target, tree: Option<&Tree>, path: &str) -> Checked {
     need(
-        !asks,
-        || "/trees".into(),
-        || "this engine cannot do file operations".into(),
+        tree.is_some(),
+        || format!("{path}/kind"),
+        || "is tree, and no tree has it".into(),
+    )?;
+    for (set, field) in [
+        (target.exclusive, "exclusive"),
+        (target.invalidate, "invalidate"),
+        (target.advice.is_some(), "advice"),
+    ] {
+        need(
+            !set,
+            || format!("{path}/{field}"),
+            || "has no effect on a directory".into(),
+        )?;
+    }
+    need(
+        !target.read_only || !(target.create || tree.is_some_and(|tree| tree.clear)),
+        || format!("{path}/read_only"),
+        || "is true for a directory that is to be made or cleared".into(),
     )
+}
+
+fn check_shape(tree: &Tree, path: &str) -> Checked {
+    for (value, field) in [
+        (tree.depth, "depth"),
+        (tree.width, "width"),
+        (tree.files, "files"),
+    ] {
+        need(
+            value > 0,
+            || format!("{path}/{field}"),
+            || "is 0, must be at least 1".into(),
+        )?;
+    }
+    need(
+        tree.first_file <= 1,
+        || format!("{path}/first_file"),
+        || format!("is {}, must be 0 or 1", tree.first_file),
+    )?;
+    let (field, message) = match Shape::new(tree) {
+        Ok(_) => return Ok(()),
+        Err(TooMuch::Directories) => (
+            "width",
+            format!("makes more than {MAX_DIRECTORIES} directories with this depth"),
+        ),
+        Err(TooMuch::Files) => ("files", format!("makes more than {MAX_FILES} files")),
+        Err(TooMuch::Path) => (
+            "depth",
+            format!("makes paths of more than {MAX_PATH_BYTES} bytes"),
+        ),
+    };
+    need(false, || format!("{path}/{field}"), || message)
+}
+
+fn check_sizes(tree: &Tree, target: &Target, path: &str) -> Checked {
+    let aligned = |bytes: u64| !target.direct || bytes % SECTOR_BYTES == 0;
+    let unaligned =
+        |bytes: u64| format!("is {bytes}: direct I/O needs multiples of the logical block size");
+    match &tree.sizes {
+        FileSizes::Table { table } => {
+            need(
+                !table.is_empty(),
+                || format!("{path}/sizes/table"),
+                || "is empty".into(),
+            )?;
+            for (at, entry) in table.iter().enumerate() {
+                let place = |field| format!("{path}/sizes/table/{at}/{field}");
+                need(
+                    entry.weight.is_finite() && entry.weight > 0.0,
+                    || place("weight"),
+                    || format!("is {}, must be above 0", entry.weight),
+                )?;
+                need(
+                    entry.bytes <= MAX_SIZE_BYTES,
+                    || place("bytes"),
+                    || format!("is {}, must be at most {MAX_SIZE_BYTES}", entry.bytes),
+                )?;
+                need(
+                    aligned(entry.bytes),
+                    || place("bytes"),
+                    || unaligned(entry.bytes),
+                )?;
+            }
+        }
+        FileSizes::Around { mean_bytes } => {
+            let mean = *mean_bytes;
+            let place = || format!("{path}/sizes/mean_bytes");
+            need((1..=MAX_SIZE_BYTES / 2).contains(&mean), place, || {
+                format!("is {mean}, must be 1 to {}", MAX_SIZE_BYTES / 2)
+            })?;
+            need(!target.direct || mean >= 1024, place, || {
+                format!("is {mean}: with direct I/O sizes around a mean need one of 1 KiB or more")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a stream with a tree, or the absence of one.
+pub(super) fn check_use(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
+    let at = |field: &str| format!("{path}/tree/{field}");
+    within(in_tree.tree, plan.trees.len(), &at("tree"), "trees")?;
+    within(in_tree.cell, plan.cells.len(), &at("cell"), "cells")?;
+    let backend = &plan.workers[stream.worker as usize].backend;
+    need(
+        matches!(backend, Backend::Files {}),
+        || format!("{path}/tree"),
+        || {
+            format!(
+                "is given, and worker {} has another backend than files",
+                stream.worker
+            )
+        },
+    )?;
+    need(
+        stream.iodepth == 1,
+        || format!("{path}/iodepth"),
+        || {
+            format!(
+                "is {}, must be 1: a stream in a tree does one operation at a time",
+                stream.iodepth
+            )
+        },
+    )?;
+    check_unused(stream, path)?;
+    check_pattern(stream, path)?;
+    check_payload(stream, path)?;
+    check_operation(plan, stream, in_tree, path)?;
+    check_select(in_tree, path)?;
+    if let Some(rate) = &in_tree.rate {
+        check_rate(rate, &at("rate"))?;
+        let transfers = matches!(in_tree.operation, FileOperation::Transfer { .. });
+        need(
+            transfers || matches!(rate.amount, RateAmount::Ops { .. }),
+            || at("rate/amount"),
+            || "is in bytes, and the operation is no transfer".into(),
+        )?;
+    }
+    Ok(())
+}
+
+/// What other streams have and a stream in a tree does not.
+fn check_unused(stream: &Stream, path: &str) -> Checked {
+    let (pace, flush, pattern) = (&stream.pace, &stream.flush, &stream.pattern);
+    let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
+    let flushes =
+        flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end || flush.on_close;
+    for (used, field) in [
+        (!stream.files.is_empty(), "files"),
+        (stream.batch.is_some(), "batch"),
+        (paced || pace.think.is_some(), "pace"),
+        (flushes, "flush"),
+        (stream.log_ios, "log_ios"),
+        (stream.verify.is_some(), "verify"),
+        (stream.flow.is_some(), "flow"),
+        (stream.serialize_overlap, "serialize_overlap"),
+        (stream.search.is_some(), "search"),
+        (
+            stream.limits.max_latency_ns != [0; 3],
+            "limits/max_latency_ns",
+        ),
+        (pattern.trim_percent > 0, "pattern/trim_percent"),
+        (pattern.trim_then_write, "pattern/trim_then_write"),
+        (pattern.strided.is_some(), "pattern/strided"),
+        (pattern.rows.is_some(), "pattern/rows"),
+    ] {
+        need(
+            !used,
+            || format!("{path}/{field}"),
+            || "has no effect on a stream in a tree".into(),
+        )?;
+    }
+    Ok(())
+}
+
+fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
+    let at = |field: &str| format!("{path}/tree/operation/{field}");
+    let tree = &plan.trees[in_tree.tree as usize];
+    let reads = stream.pattern.read_percent;
+    let shares = || format!("{path}/pattern");
+    match in_tree.operation {
+        FileOperation::Transfer {
+            random,
+            stop,
+            delete_before,
+        } => {
+            need(random || reads == 0 || reads == 100, shares, || {
+                "mixes reads and writes, which needs random addresses".into()
+            })?;
+            need(
+                !delete_before || (!random && reads == 0),
+                || at("delete_before"),
+                || "needs sequential writes".into(),
+            )?;
+            let zero = match stop {
+                FileStop::Whole {} => false,
+                FileStop::Transfers { count } => count == 0,
+                FileStop::Percent { percent } => percent == 0,
+            };
+            need(!zero, || at("stop"), || "is 0, must be above 0".into())?;
+            let empty = matches!(&tree.sizes, FileSizes::Table { table }
+                if table.iter().all(|entry| entry.bytes == 0));
+            need(
+                !empty,
+                || format!("{path}/tree/operation"),
+                || "transfers bytes, and the tree has only empty files".into(),
+            )?;
+        }
+        FileOperation::Create { fill: true } => {
+            need(reads == 0, shares, || {
+                "must be writes alone: they fill the file".into()
+            })?;
+        }
+        FileOperation::Copy { to } | FileOperation::Move { to } => {
+            within(to, plan.trees.len(), &at("to"), "trees")?;
+            check_pair(plan, in_tree.tree, to, &at("to"))?;
+            let copies = matches!(in_tree.operation, FileOperation::Copy { .. });
+            need(!copies || reads == 100, shares, || {
+                "must be reads alone: what is read has the sizes of what is written".into()
+            })?;
+        }
+        _ => {}
+    }
+    let mut touched = Vec::new();
+    match in_tree.operation {
+        FileOperation::Transfer { .. } if reads == 100 => {}
+        FileOperation::Open {} | FileOperation::Getattr {} | FileOperation::Access {} => {}
+        FileOperation::Copy { to } => touched.push(to),
+        FileOperation::Move { to } => touched.extend([in_tree.tree, to]),
+        _ => touched.push(in_tree.tree),
+    }
+    for tree in touched {
+        let target = &plan.targets[plan.trees[tree as usize].target as usize];
+        need(
+            !target.read_only,
+            || format!("{path}/tree/operation"),
+            || format!("changes {}, which is opened read-only", target.path),
+        )?;
+    }
+    check_sharing(stream, in_tree, path)?;
+    if in_tree.operation.transfers() && plan.targets[tree.target as usize].direct {
+        check_direct(stream, path)?;
+    }
+    Ok(())
+}
+
+/// Copies and moves go to the same place of a tree that is alike.
+fn check_pair(plan: &Plan, from: u32, to: u32, path: &str) -> Checked {
+    need(from != to, || path.into(), || "is the tree itself".into())?;
+    let [one, other] = [from, to].map(|index| {
+        let tree = plan.trees[index as usize].clone();
+        Tree {
+            target: 0,
+            clear: false,
+            ..tree
+        }
+    });
+    let [direct, other_direct] =
+        [from, to].map(|tree| plan.targets[plan.trees[tree as usize].target as usize].direct);
+    need(
+        one == other && direct == other_direct,
+        || path.into(),
+        || format!("is {to}, which differs from tree {from} in more than its place"),
+    )
+}
+
+/// What does not bear sharing, limits in bytes or a part of the files.
+fn check_sharing(stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
+    let name = match in_tree.operation {
+        FileOperation::Mkdir {} => "mkdir",
+        FileOperation::Rmdir {} => "rmdir",
+        FileOperation::Create { .. } => "create",
+        FileOperation::Delete {} => "delete",
+        FileOperation::Move { .. } => "move",
+        _ => "",
+    };
+    need(
+        !in_tree.shared || name.is_empty(),
+        || format!("{path}/tree/shared"),
+        || format!("has no effect: {name} has a file for itself"),
+    )?;
+    need(
+        in_tree.working_set_bytes == 0 || !name.ends_with("dir"),
+        || format!("{path}/tree/working_set_bytes"),
+        || format!("has no effect: {name} works on directories"),
+    )?;
+    need(
+        stream.limits.bytes == 0 || matches!(in_tree.operation, FileOperation::Transfer { .. }),
+        || format!("{path}/limits/bytes"),
+        || "counts transfers only, and the operation is another".into(),
+    )
+}
+
+fn check_direct(stream: &Stream, path: &str) -> Checked {
+    let pattern = &stream.pattern;
+    for (name, percent, order) in [
+        ("read", pattern.read_percent, &pattern.read),
+        ("write", pattern.write_percent, &pattern.write),
+    ] {
+        let aligned = match &order.sizes {
+            Sizes::Fixed { bytes } => aligned(*bytes),
+            Sizes::Range {
+                min_bytes,
+                step_bytes,
+                ..
+            } => aligned(*min_bytes) && aligned(*step_bytes),
+            Sizes::Split { table } => table.iter().all(|entry| aligned(entry.bytes)),
+        };
+        need(
+            percent == 0 || aligned,
+            || format!("{path}/pattern/{name}/sizes"),
+            || {
+                "are not all multiples of 512: direct I/O needs multiples of the logical block size"
+                    .into()
+            },
+        )?;
+    }
+    Ok(())
+}
+
+fn aligned(bytes: u32) -> bool {
+    u64::from(bytes) % SECTOR_BYTES == 0
+}
+
+fn check_select(in_tree: &TreeUse, path: &str) -> Checked {
+    let FileSelect::Skewed { midpoint_percent } = in_tree.select else {
+        return Ok(());
+    };
+    need(
+        midpoint_percent > 0.0 && midpoint_percent < 50.0,
+        || format!("{path}/tree/select/midpoint_percent"),
+        || format!("is {midpoint_percent}, must be above 0 and below 50, where nothing is skewed"),
+    )
+}
+
+/// Streams in trees end by their limits, or because nothing is left.
+pub(super) fn check_endings(plan: &Plan) -> Checked {
+    let ends = endings(plan);
+    for (index, stream) in plan.streams.iter().enumerate() {
+        need(
+            stream.tree.is_none() || ends[index],
+            || format!("/streams/{index}/limits"),
+            || "the stream would never end: give runtime_ns or ops".into(),
+        )?;
+    }
+    Ok(())
 }

@@ -32,6 +32,7 @@ mod strided;
 
 pub use permutation::{Permutation, Walk};
 pub use rng::{mix, Rng};
+pub(crate) use sizes::{alias_table, pick, Alias, Sizes};
 
 use crate::backend::Op;
 use crate::plan::{self, FileChoice, RandomOrder};
@@ -39,7 +40,6 @@ use bitmap::Bitmap;
 use order::{Skewed, Zones};
 use reuse::Reuse;
 use rows::Rows;
-use sizes::Sizes;
 use strided::Windows;
 
 /// The operations a pattern chooses from, in the order of their number.
@@ -287,11 +287,11 @@ impl Files {
         Self {
             choice: stream.file_choice,
             lengths: stream.files.iter().map(|file| file.length_bytes).collect(),
-            // The first round-robin step brings file 0.
+            // The first round-robin step brings file 0. A stream in a tree has none.
             current: if sequential {
                 0
             } else {
-                stream.files.len() as u32 - 1
+                (stream.files.len() as u32).saturating_sub(1)
             },
             left: 0,
             finishes: sequential && stream.files.len() > 1,

@@ -135,6 +135,17 @@ pub enum FileOperation {
     },
 }
 
+impl FileOperation {
+    /// True when bytes are read or written for it, in the sizes of the pattern.
+    #[must_use]
+    pub fn transfers(&self) -> bool {
+        matches!(
+            self,
+            Self::Transfer { .. } | Self::Create { fill: true } | Self::Copy { .. }
+        )
+    }
+}
+
 /// When a file is left for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]

@@ -159,13 +159,7 @@ impl Run {
         seen.looked_ns = now;
         let done = (0..hand.counters.len())
             .map(|index| hand.counters.copy(index))
-            .map(|counters| {
-                counters
-                    .completed
-                    .iter()
-                    .chain(&counters.failed)
-                    .sum::<u64>()
-            })
+            .map(|counters| counters.ended())
             .sum();
         if done != seen.done {
             (seen.done, seen.changed_ns, seen.told) = (done, now, false);
@@ -183,7 +177,7 @@ impl Run {
             "no I/O has completed for {:.1} s; {} in flight, the oldest is a {} of {} bytes at offset {} of {}",
             silent_ns as f64 / 1e9,
             in_flight(hand).count(),
-            oldest.op.name(),
+            oldest.op_name(),
             oldest.len,
             oldest.offset,
             self.plan.targets[oldest.target as usize].path,
@@ -211,7 +205,7 @@ impl Run {
                 t_ns,
                 stream: hand.streams[slot.stream as usize],
                 target: slot.target,
-                op: slot.op.name(),
+                op: slot.op_name(),
                 offset: slot.offset,
                 bytes: slot.len,
                 age_ns: now.saturating_sub(slot.handed_ns),
@@ -233,6 +227,7 @@ impl Run {
                 issued: counters.issued,
                 completed: counters.completed,
                 failed: counters.failed,
+                file_ops: counters.file_ops(&self.plan.streams[stream as usize]),
                 depth: counters.depth,
                 submit_batches: [0; 7],
                 complete_batches: [0; 7],

@@ -277,7 +277,7 @@ impl State {
 }
 
 #[inline]
-fn start_run(row: u32, slot: &Slot, bytes: u64, now: u64) -> Run {
+pub(super) fn start_run(row: u32, slot: &Slot, bytes: u64, now: u64) -> Run {
     let lat = now.saturating_sub(slot.intended_ns);
     let slat = slot.handed_ns.saturating_sub(slot.picked_ns);
     let clat = now.saturating_sub(slot.handed_ns);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::{State, LOG_BLOCK, LOG_BLOCKS};
 use crate::control::Message;
 use crate::record::Table;
-use crate::rows::ops_of;
+use crate::rows::{cells_of, ops_of};
 use crate::samples::IoRecord;
 use crate::slots::NOT_HANDED;
 use crate::stream::Phase;
@@ -36,9 +36,11 @@ impl State {
     pub(super) fn mark_live(&mut self, index: u32) {
         let stream = &self.streams[index as usize];
         let ramp = u32::from(stream.in_ramp);
-        for op in ops_of(&self.plan.streams[stream.id as usize]) {
-            for file in &stream.uses {
-                self.table.totals_mut(file.rows[op as usize] + ramp).live = 1;
+        let plan = &self.plan.streams[stream.id as usize];
+        for op in ops_of(plan) {
+            for cell in cells_of(plan) {
+                let row = self.rows.row(cell, op);
+                self.table.totals_mut(row + ramp).live = 1;
             }
         }
     }

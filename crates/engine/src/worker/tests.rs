@@ -12,6 +12,7 @@ use serde_json::json;
 use super::Worker;
 use crate::backend::{Backend, Done, Io, Op};
 use crate::control::{Control, Message};
+use crate::ops::AnyOp;
 use crate::plan::Plan;
 use crate::record::{Kind, Table, Totals};
 use crate::rows::Rows;
@@ -232,7 +233,7 @@ fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
         Message::Cut { table, .. } => Some(table),
         _ => None,
     });
-    *table.unwrap().totals(rows.row(0, Op::Read))
+    *table.unwrap().totals(rows.row(0, AnyOp::Io(Op::Read)))
 }
 
 fn sum_ns(totals: &Totals, kind: Kind) -> f64 {

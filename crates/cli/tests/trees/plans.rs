@@ -1,0 +1,381 @@
+//! Plans of file operations in a directory of their own, and what a run of one leaves.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type, UInt8Type};
+use arrow_ipc::reader::StreamReader;
+use loadstone_engine::ops::AnyOp;
+use loadstone_engine::plan::*;
+use serde_json::Value;
+
+pub const SECOND: u64 = 1_000_000_000;
+pub const SEQUENTIAL: FileSelect = FileSelect::Sequential {
+    random_start: false,
+    once: false,
+};
+pub const ONCE: FileSelect = FileSelect::Sequential {
+    random_start: false,
+    once: true,
+};
+pub const RANDOM: FileSelect = FileSelect::Random {};
+
+/// A directory that goes with its owner.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        Self::in_directory(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    pub fn in_directory(parent: &Path) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("trees-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A Plan without streams whose trees all have this shape, one for each anchor.
+pub fn plan(anchors: &[impl AsRef<Path>], depth: u32, width: u32, files: u32, bytes: u64) -> Plan {
+    let target = |anchor: &Path| Target {
+        path: anchor.to_str().unwrap().into(),
+        kind: TargetKind::Tree,
+        size_bytes: 0,
+        direct: false,
+        read_only: false,
+        create: true,
+        sync: OpenSync::None,
+        exclusive: false,
+        identity: None,
+        layout: None,
+        invalidate: false,
+        advice: None,
+        unlink: false,
+    };
+    let tree = |target: usize| Tree {
+        target: target as u32,
+        depth,
+        width,
+        files,
+        first_file: 1,
+        everywhere: false,
+        sizes: FileSizes::Table {
+            table: vec![FileSize { bytes, weight: 1.0 }],
+        },
+        seed: 1,
+        total_bytes: 0,
+        clear: false,
+    };
+    Plan {
+        version: PLAN_VERSION,
+        interval_ns: SECOND / 10,
+        grace_ns: 5 * SECOND,
+        memory_limit_bytes: 1 << 30,
+        targets: anchors
+            .iter()
+            .map(|anchor| target(anchor.as_ref()))
+            .collect(),
+        units: vec![Unit {
+            name: "tree".into(),
+            group: 0,
+            clone: None,
+        }],
+        cells: Vec::new(),
+        workers: Vec::new(),
+        streams: Vec::new(),
+        journal: None,
+        recover: None,
+        steady: Vec::new(),
+        trees: (0..anchors.len()).map(tree).collect(),
+    }
+}
+
+fn source(bytes: u32) -> OpPattern {
+    OpPattern {
+        random_percent: 0,
+        random: RandomOrder::Uniform { repeat: false },
+        stride_bytes: 0,
+        run_length: 1,
+        run_identical: false,
+        sizes: Sizes::Fixed { bytes },
+        align_bytes: 512,
+    }
+}
+
+/// Adds a stream with a worker and a cell of its own; it ends when nothing is left to do.
+pub fn add(plan: &mut Plan, stage: u32, operation: FileOperation) -> &mut Stream {
+    let number = plan.streams.len() as u32;
+    plan.workers.push(Worker {
+        stage,
+        backend: Backend::Files {},
+        cpus: vec![],
+        nice: 0,
+    });
+    plan.cells.push(Cell {
+        unit: 0,
+        target: Some(0),
+    });
+    let reads = if matches!(operation, FileOperation::Create { .. }) {
+        0
+    } else {
+        100
+    };
+    plan.streams.push(Stream {
+        name: format!("tree.{number}"),
+        worker: number,
+        files: vec![],
+        file_choice: FileChoice::RoundRobin { every: 1 },
+        seed: u64::from(number) + 1,
+        iodepth: 1,
+        batch: None,
+        pattern: Pattern {
+            read_percent: reads,
+            write_percent: 100 - reads,
+            trim_percent: 0,
+            trim_then_write: false,
+            read: source(4096),
+            write: source(4096),
+            trim: source(4096),
+            strided: None,
+            rows: None,
+        },
+        pace: Pace {
+            read: None,
+            write: None,
+            trim: None,
+            think: None,
+        },
+        flush: Flush {
+            fsync_every: 0,
+            fdatasync_every: 0,
+            at_end: false,
+            on_close: false,
+        },
+        payload: Payload {
+            fill: Fill::Random {},
+            refill: false,
+            stamp: true,
+            compress_percent: 0,
+            compress_chunk_bytes: 0,
+            dedupe_percent: 0,
+            dedupe_set: None,
+        },
+        limits: Limits {
+            start_delay_ns: 0,
+            ramp_ns: 0,
+            runtime_ns: 0,
+            time_based: false,
+            bytes: 0,
+            ops: 0,
+            ends_stage: false,
+            max_latency_ns: [0; 3],
+        },
+        errors: ErrorPolicy {
+            continue_read: false,
+            continue_write: false,
+            ignore_read: vec![],
+            ignore_write: vec![],
+        },
+        log_ios: false,
+        verify: None,
+        flow: None,
+        serialize_overlap: false,
+        wait_for: Vec::new(),
+        search: None,
+        tree: Some(TreeUse {
+            tree: 0,
+            cell: number,
+            operation,
+            select: SEQUENTIAL,
+            working_set_bytes: 0,
+            shared: false,
+            rate: None,
+        }),
+    });
+    plan.streams.last_mut().unwrap()
+}
+
+/// Transfers of whole files.
+pub fn transfer(random: bool, stop: FileStop) -> FileOperation {
+    FileOperation::Transfer {
+        random,
+        stop,
+        delete_before: false,
+    }
+}
+
+/// Lets a stream write, not read.
+pub fn writes(stream: &mut Stream) -> &mut Stream {
+    (stream.pattern.read_percent, stream.pattern.write_percent) = (0, 100);
+    stream
+}
+
+/// How the stream chooses.
+pub fn choosing(stream: &mut Stream, select: FileSelect) -> &mut Stream {
+    stream.tree.as_mut().unwrap().select = select;
+    stream
+}
+
+/// Adds what makes and fills the whole tree: directories in one stage, files in the next.
+pub fn add_format(plan: &mut Plan, tree: u32, streams: u32) {
+    for _ in 0..streams {
+        add(plan, 0, FileOperation::Mkdir {})
+            .tree
+            .as_mut()
+            .unwrap()
+            .tree = tree;
+    }
+    for _ in 0..streams {
+        let create = FileOperation::Create { fill: true };
+        add(plan, 1, create).tree.as_mut().unwrap().tree = tree;
+    }
+}
+
+/// Sums of samples over all intervals.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sum {
+    pub ops: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    pub lat_sum_ns: f64,
+    pub wait_sum_ns: f64,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Outcome {
+    pub code: i32,
+    pub events: Vec<Value>,
+    /// By cell and name of the operation.
+    pub sums: BTreeMap<(u32, &'static str), Sum>,
+}
+
+impl Outcome {
+    pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events
+            .iter()
+            .filter(move |event| event["type"] == kind)
+    }
+
+    /// Operations without error, of all cells.
+    pub fn ops(&self, op: &str) -> u64 {
+        let rows = self.sums.iter().filter(|((_, name), _)| *name == op);
+        rows.map(|(_, sum)| sum.ops).sum()
+    }
+
+    pub fn sum(&self, cell: u32, op: &'static str) -> Sum {
+        self.sums.get(&(cell, op)).copied().unwrap_or_default()
+    }
+
+    /// Why a stream ended.
+    pub fn reason(&self, stream: u32) -> String {
+        let mut ends = self.of_type("stream_end");
+        let end = ends.find(|event| event["stream"] == stream);
+        end.unwrap()["reason"].as_str().unwrap().into()
+    }
+
+    /// The fatal event's text.
+    pub fn fatal(&self) -> String {
+        self.of_type("fatal").next().unwrap()["message"].to_string()
+    }
+}
+
+pub fn start(plan: &Plan, dir: &Path) -> Child {
+    let plan_path = dir.join("plan.json");
+    std::fs::write(&plan_path, serde_json::to_vec(plan).unwrap()).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_loadstone-engine"))
+        .arg("run")
+        .arg(&plan_path)
+        .arg("--out")
+        .arg(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap()
+}
+
+/// Runs a Plan to its end.
+pub fn run(plan: &Plan) -> Outcome {
+    let dir = Scratch::new();
+    let mut child = start(plan, &dir.0);
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    Outcome {
+        code: output.status.code().unwrap_or(-1),
+        events,
+        sums: sums(&dir.join("samples.arrows")),
+    }
+}
+
+fn sums(path: &Path) -> BTreeMap<(u32, &'static str), Sum> {
+    let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
+    let Ok(file) = File::open(path) else {
+        return sums;
+    };
+    for batch in StreamReader::try_new(file, None).unwrap() {
+        let batch = batch.unwrap();
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        let u64s = |name: &str| column(name).as_primitive::<UInt64Type>().values().clone();
+        let f64s = |name: &str| column(name).as_primitive::<Float64Type>().values().clone();
+        let cells = column("cell").as_primitive::<UInt32Type>().values().clone();
+        let ops = column("op").as_primitive::<UInt8Type>().values().clone();
+        for row in 0..batch.num_rows() {
+            let name = AnyOp::from_code(ops[row]).name();
+            let sum = sums.entry((cells[row], name)).or_default();
+            sum.ops += u64s("ops")[row];
+            sum.bytes += u64s("bytes")[row];
+            sum.errors += u64s("errors")[row];
+            sum.lat_sum_ns += f64s("lat_sum_ns")[row];
+            sum.wait_sum_ns += f64s("wait_sum_ns")[row];
+        }
+    }
+    sums
+}
+
+/// Every path below a directory with the sizes of files.
+pub fn found(anchor: &Path) -> BTreeMap<String, Option<u64>> {
+    let mut paths = BTreeMap::new();
+    let mut left = vec![anchor.to_path_buf()];
+    while let Some(directory) = left.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(anchor).unwrap().to_str().unwrap().into();
+            let meta = path.symlink_metadata().unwrap();
+            if meta.is_dir() {
+                left.push(path);
+                paths.insert(name, None);
+            } else {
+                paths.insert(name, Some(meta.len()));
+            }
+        }
+    }
+    paths
+}
+
+/// Sizes of the files below a directory.
+pub fn sizes(anchor: &Path) -> Vec<u64> {
+    found(anchor).into_values().flatten().collect()
+}

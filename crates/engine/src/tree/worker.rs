@@ -1,0 +1,541 @@
+//! The loop of a worker whose backend is `files`: whose turn it is, and what a stream does
+//! when it finds nothing to do.
+//!
+//! Knows arrivals, waiting and exhaustion. Knows no system call: `operation.rs` and
+//! `transfer.rs` do.
+
+use std::sync::Arc;
+
+use super::call::{self, Outcome};
+use super::registry::{Known, Refused, Registry};
+use super::select::{Choice, Found, Search};
+use super::transfer::Open;
+use super::{Tree, Trees};
+use crate::backend::{sleep_until, Op};
+use crate::clock::Clock;
+use crate::control::Message;
+use crate::events::Event;
+use crate::ops::{AnyOp, FileOp};
+use crate::pace::Next as Due;
+use crate::pattern::{mix, Rng, Sizes};
+use crate::plan::{FileOperation, TreeUse};
+use crate::state::files::{Step, Times};
+use crate::state::State;
+use crate::stream::{Phase, Reason};
+use crate::worker::{NAP_NS, SPIN_NS};
+
+/// Files or directories looked at before other things get their turn.
+const PATIENCE: u32 = 4096;
+/// A stream that found nothing looks again after this long at first, then after ever
+/// longer, up to the second.
+const PAUSE_NS: (u64, u64) = (50_000, 10_000_000);
+/// A longer wait is told.
+const LONG_NS: u64 = 1_000_000_000;
+/// Keeps choices of files independent of what else the seed decides.
+const SALT: u64 = 0x5a1e_c7ed_f11e_0001;
+
+/// A worker that does operations on files.
+#[derive(Debug)]
+pub struct FileWorker {
+    pub(super) clock: Clock,
+    /// Its books.
+    pub state: State,
+    pub(super) trees: Arc<Trees>,
+    /// By stream.
+    pub(super) jobs: Vec<Job>,
+}
+
+/// What a stream does in its tree.
+#[derive(Debug)]
+pub(super) struct Job {
+    id: u32,
+    pub in_tree: TreeUse,
+    pub read_percent: u32,
+    /// Of reads and of writes.
+    pub sizes: [Sizes; 2],
+    pub rng: Rng,
+    choice: Choice,
+    search: Search,
+    /// What was there before the search began.
+    changes: u64,
+    searched_ns: u64,
+    waiting: Option<Waiting>,
+    /// When an arrival was taken up that is not served yet.
+    pub picked_ns: Option<u64>,
+    pub buffer: *mut u8,
+    /// The buffer holds what is written, not what was read.
+    pub primed: bool,
+    pub path: Vec<u8>,
+    /// In the tree that is copied or moved to.
+    pub other_path: Vec<u8>,
+    pub open: Option<Open>,
+    /// An error ends the stream.
+    pub failed: bool,
+}
+
+/// A stream that found nothing.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    since_ns: u64,
+    pause_ns: u64,
+    /// Something was in use: changes are not counted then.
+    busy: bool,
+    told: bool,
+}
+
+/// A file or directory that was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// Number of the file, or of the directory.
+    pub number: u32,
+    /// As it was.
+    pub known: Known,
+    /// For oneself.
+    pub alone: bool,
+    /// The same in the tree that is copied or moved to.
+    pub other: Known,
+    /// When the operation was to start and was taken up.
+    pub times: Times,
+}
+
+pub(super) const GONE: Known = Known {
+    exists: false,
+    size_bytes: 0,
+};
+
+impl FileWorker {
+    /// A worker with these books. The calling thread gets a table of descriptors of its
+    /// own: opens and closes of others do not hold it up.
+    #[must_use]
+    pub fn new(clock: Clock, state: State, trees: Arc<Trees>) -> Self {
+        // SAFETY: the copy has the same descriptors; failure changes nothing.
+        unsafe { libc::unshare(libc::CLONE_FILES) };
+        let jobs = state.streams.iter().map(|stream| {
+            let plan = &state.plan.streams[stream.id as usize];
+            let in_tree = plan.tree.clone().unwrap_or_else(|| {
+                unreachable!("the check of the Plan gives every stream of a files worker a tree")
+            });
+            let (read, write) = (&plan.pattern.read, &plan.pattern.write);
+            let choices = trees.choices(&in_tree);
+            Job {
+                id: stream.id,
+                read_percent: plan.pattern.read_percent,
+                sizes: [Sizes::new(&read.sizes), Sizes::new(&write.sizes)],
+                rng: Rng::new(mix(plan.seed ^ SALT)),
+                choice: Choice::new(in_tree.select, choices, trees.cursor(stream.id)),
+                search: Search::default(),
+                changes: 0,
+                searched_ns: 0,
+                waiting: None,
+                picked_ns: None,
+                buffer: state.slots[stream.first_slot as usize].buffer as *mut u8,
+                primed: false,
+                path: Vec::with_capacity(super::names::MAX_PATH_BYTES),
+                other_path: Vec::with_capacity(super::names::MAX_PATH_BYTES),
+                open: None,
+                failed: false,
+                in_tree,
+            }
+        });
+        let jobs = jobs.collect();
+        Self {
+            clock,
+            state,
+            trees,
+            jobs,
+        }
+    }
+
+    /// Runs the worker's streams to their ends.
+    pub fn run(&mut self) {
+        let now = self.clock.now_ns();
+        self.state.begin(now, false);
+        self.work(now);
+        let now = self.clock.now_ns();
+        self.state.finish(now);
+    }
+
+    fn work(&mut self, mut now: u64) {
+        while self.state.alive > 0 {
+            if now >= self.state.next_event_ns || self.state.has_orders() {
+                self.state.events(now, false);
+                (0..self.jobs.len() as u32).for_each(|index| self.note_end(index));
+                continue;
+            }
+            match self.state.ready.pop_front() {
+                Some(index) => {
+                    self.state.streams[index as usize].queued = false;
+                    self.turn(index, now);
+                    self.note_end(index);
+                    self.state.requeue(index);
+                }
+                None => self.rest(now),
+            }
+            now = self.clock.now_ns();
+        }
+    }
+
+    /// Sleeps until something is due.
+    fn rest(&self, now: u64) {
+        let mut until_ns = self.state.next_event_ns.min(now + NAP_NS);
+        if self.state.spins {
+            if until_ns <= now + SPIN_NS {
+                return;
+            }
+            until_ns -= SPIN_NS;
+        }
+        sleep_until(&self.clock, until_ns);
+    }
+
+    /// Tells the streams that wait for this one that it is over.
+    fn note_end(&self, index: u32) {
+        let stream = &self.state.streams[index as usize];
+        if stream.phase == Phase::Ended {
+            self.trees.ended(stream.id);
+        }
+    }
+
+    /// One operation of a stream, when one is due.
+    fn turn(&mut self, index: u32, now: u64) {
+        let stream = &self.state.streams[index as usize];
+        if !stream.can_issue() {
+            return;
+        }
+        if stream.phase == Phase::Flushing {
+            self.close_file(index);
+            let now = self.clock.now_ns();
+            self.state.closed_at_end(index, now);
+            return;
+        }
+        if stream.ops_left == 0 {
+            self.state.stop_issuing(index, Reason::Ops, now);
+            return;
+        }
+        let arrival_ns = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
+            Some(Due::Paced { intended_ns, .. }) => Some(intended_ns),
+            Some(Due::Wait(time_ns)) => {
+                self.state.wake_at(index, time_ns);
+                return;
+            }
+            Some(Due::Unpaced(_)) | None => None,
+        };
+        if arrival_ns.is_some() {
+            self.jobs[index as usize].picked_ns.get_or_insert(now);
+        }
+        match self.jobs[index as usize].in_tree.operation {
+            FileOperation::Transfer { .. } => self.transfer(index, arrival_ns, now),
+            operation => {
+                if let Some(taken) = self.seek(index, arrival_ns, now) {
+                    self.operate(index, operation, &taken);
+                    self.state.count_requested(index, 0, 0);
+                }
+            }
+        }
+        if std::mem::take(&mut self.jobs[index as usize].failed) {
+            self.close_file(index);
+            let now = self.clock.now_ns();
+            self.state.fail(index, now);
+        }
+    }
+
+    /// Looks for something to do the operation on, and takes it. None: there is nothing
+    /// now, and the stream has its next turn in time or is over.
+    pub(super) fn seek(&mut self, index: u32, arrival_ns: Option<u64>, now: u64) -> Option<Taken> {
+        let job = &mut self.jobs[index as usize];
+        let unchanged = |waiting: &Waiting| !waiting.busy && self.trees.changes() == job.changes;
+        if job.waiting.as_ref().is_some_and(unchanged) {
+            if self.trees.found_nothing(job.id, job.changes) {
+                self.state.stop_issuing(index, Reason::Exhausted, now);
+            } else {
+                self.pause(index, now, false);
+            }
+            return None;
+        }
+        if job.searched_ns == 0 {
+            self.trees.looks_again(job.id);
+            job.changes = self.trees.changes();
+        }
+        let (trees, in_tree) = (&self.trees.trees, &job.in_tree);
+        let wants = Wants::of(in_tree, job.read_percent);
+        let mut taken = None;
+        let found = job
+            .search
+            .go(&job.choice, &mut job.rng, PATIENCE, |number| {
+                taken = Some(take(trees, in_tree, wants, number)?);
+                Ok(())
+            });
+        let searched = self.clock.now_ns();
+        match found {
+            Found::This(_) => {
+                job.searched_ns = 0;
+                let waited = job.waiting.take().is_some();
+                let closed_ns = if waited {
+                    searched
+                } else {
+                    self.state.streams[index as usize].last_done_ns
+                };
+                let picked_ns = job.picked_ns.take();
+                let (number, known, alone, other) = taken?;
+                Some(Taken {
+                    number,
+                    known,
+                    alone,
+                    other,
+                    times: Times {
+                        intended_ns: arrival_ns.unwrap_or(closed_ns),
+                        picked_ns: picked_ns.unwrap_or(if waited { searched } else { now }),
+                    },
+                })
+            }
+            Found::NotYet => {
+                job.searched_ns += searched - now;
+                None
+            }
+            Found::None { busy } => {
+                job.searched_ns += searched - now;
+                if !busy && self.trees.found_nothing(job.id, job.changes) {
+                    self.state.stop_issuing(index, Reason::Exhausted, searched);
+                } else {
+                    self.pause(index, searched, busy);
+                }
+                None
+            }
+            Found::Through => {
+                self.state.stop_issuing(index, Reason::Exhausted, searched);
+                None
+            }
+        }
+    }
+
+    /// Waits for what others do: ever longer, and at least as long as it searched.
+    fn pause(&mut self, index: u32, now: u64, busy: bool) {
+        let job = &mut self.jobs[index as usize];
+        let waiting = job.waiting.get_or_insert(Waiting {
+            since_ns: now,
+            pause_ns: PAUSE_NS.0 / 2,
+            busy,
+            told: false,
+        });
+        waiting.busy = busy;
+        waiting.pause_ns = (waiting.pause_ns * 2).min(PAUSE_NS.1);
+        let pause_ns = waiting.pause_ns.max(std::mem::take(&mut job.searched_ns));
+        if !waiting.told && now - waiting.since_ns > LONG_NS {
+            waiting.told = true;
+            let name = &self.state.plan.streams[job.id as usize].name;
+            let text = format!(
+                "{name} waits: there is nothing to {} in its tree, until others make or remove something",
+                verb(job.in_tree.operation)
+            );
+            let target = self.trees.trees[job.in_tree.tree as usize].target;
+            self.state.say(Message::Event(Event::Note {
+                text,
+                worker: Some(self.state.worker),
+                target: Some(target),
+            }));
+        }
+        self.state.wake_at(index, now + pause_ns);
+    }
+
+    /// Does one step and records it; says what went wrong.
+    pub(super) fn step(
+        &mut self,
+        index: u32,
+        step: Step,
+        times: Option<Times>,
+        call: impl FnOnce(&Trees, &Job) -> Outcome<u32>,
+    ) -> Outcome<u32> {
+        let handed_ns = self.clock.now_ns();
+        let outer = self.state.begin_step(index, &step, times, handed_ns);
+        let outcome = call(&self.trees, &self.jobs[index as usize]);
+        let now = self.clock.now_ns();
+        self.state.end_step(index, outer, outcome, now);
+        if outcome.map_or(true, |moved| moved < step.bytes) {
+            self.say_failure(index, &step, outcome, now);
+        }
+        outcome
+    }
+
+    pub(super) fn say_failure(&mut self, index: u32, step: &Step, outcome: Outcome<u32>, now: u64) {
+        let job = &self.jobs[index as usize];
+        let in_other = self.trees.trees[job.in_tree.tree as usize].target != step.target;
+        let path = if in_other { &job.other_path } else { &job.path };
+        let path = path.strip_suffix(&[0]).unwrap_or(path);
+        let anchor = &self.state.plan.targets[step.target as usize].path;
+        let place = format!(
+            "{}/{}",
+            anchor.trim_end_matches('/'),
+            String::from_utf8_lossy(path)
+        );
+        let goes_on = self.state.say_failure(index, step, &place, outcome, now);
+        self.jobs[index as usize].failed |= !goes_on;
+    }
+
+    /// A step by name in the stream's own tree.
+    pub(super) fn step_by_name(&self, index: u32, op: FileOp) -> Step {
+        Step {
+            op: AnyOp::File(op),
+            target: self.tree(index).target,
+            offset: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Closes a descriptor as a step of its own.
+    pub(super) fn close(&mut self, index: u32, target: u32, fd: i32) -> Outcome<u32> {
+        let step = Step {
+            target,
+            ..self.step_by_name(index, FileOp::Close)
+        };
+        self.step(index, step, None, |_, _| call::close(fd).map(|()| 0))
+    }
+
+    /// The tree of a stream.
+    pub(super) fn tree(&self, index: u32) -> &Tree {
+        &self.trees.trees[self.jobs[index as usize].in_tree.tree as usize]
+    }
+}
+
+/// What a stream wants of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wants {
+    operation: FileOperation,
+    reads: bool,
+    writes: bool,
+    shared: bool,
+}
+
+impl Wants {
+    fn of(in_tree: &TreeUse, read_percent: u32) -> Self {
+        Self {
+            operation: in_tree.operation,
+            reads: read_percent > 0,
+            writes: read_percent < 100,
+            shared: in_tree.shared,
+        }
+    }
+}
+
+type TakenNow = (u32, Known, bool, Known);
+
+/// Takes what an operation needs, all of it or nothing.
+fn take(trees: &[Tree], in_tree: &TreeUse, wants: Wants, number: u32) -> Result<TakenNow, Refused> {
+    let tree = &trees[in_tree.tree as usize];
+    let registry = &tree.registry;
+    let alone = |known| Ok((number, known, true, GONE));
+    match wants.operation {
+        FileOperation::Mkdir {} => {
+            let directory = number + 1;
+            registry.take_missing(directory)?;
+            if let Err(refused) = registry.enter(tree.shape.parent(directory)) {
+                registry.give_directory(directory, false);
+                return Err(refused);
+            }
+            Ok((directory, GONE, true, GONE))
+        }
+        FileOperation::Rmdir {} => {
+            registry.take_empty(number + 1)?;
+            Ok((number + 1, GONE, true, GONE))
+        }
+        FileOperation::Create { fill } => {
+            let full = tree.sizes.of(number);
+            let wanted = |file: Known| !file.exists || (fill && file.size_bytes < full);
+            alone(take_place(tree, number, wanted)?)
+        }
+        FileOperation::Delete {} => alone(registry.take(number, true, |file| file.exists)?),
+        FileOperation::Open {}
+        | FileOperation::Getattr {}
+        | FileOperation::Setattr {}
+        | FileOperation::Access {} => {
+            let known = registry.take(number, !wants.shared, |file| file.exists)?;
+            Ok((number, known, !wants.shared, GONE))
+        }
+        FileOperation::Copy { to } | FileOperation::Move { to } => {
+            let copies = matches!(wants.operation, FileOperation::Copy { .. });
+            let alone = !(copies && wants.shared);
+            let bytes = u64::from(copies);
+            let wanted = |file: Known| file.exists && tree.usable(file.size_bytes) >= bytes;
+            let known = registry.take(number, alone, wanted)?;
+            match take_place(&trees[to as usize], number, |_| true) {
+                Ok(other) => Ok((number, known, alone, other)),
+                Err(refused) => {
+                    give(registry, number, alone, known);
+                    Err(refused)
+                }
+            }
+        }
+        FileOperation::Transfer {
+            random,
+            delete_before,
+            ..
+        } => {
+            let has_bytes = |file: Known| tree.usable(file.size_bytes) > 0;
+            if wants.reads || random {
+                let full = tree.sizes.of(number);
+                let wanted =
+                    |file: Known| file.exists && (has_bytes(file) || (!wants.reads && full > 0));
+                let known = registry.take(number, !wants.shared, wanted)?;
+                return Ok((number, known, !wants.shared, GONE));
+            }
+            debug_assert!(wants.writes);
+            if tree.sizes.of(number) == 0 {
+                return Err(Refused::Unfit);
+            }
+            if wants.shared && !delete_before {
+                match registry.take(number, false, |file| file.exists) {
+                    Ok(known) => return Ok((number, known, false, GONE)),
+                    Err(Refused::Busy) => return Err(Refused::Busy),
+                    Err(Refused::Unfit) => {}
+                }
+                return alone(take_place(tree, number, |file| !file.exists)?);
+            }
+            alone(take_place(tree, number, |_| true)?)
+        }
+    }
+}
+
+/// Takes a file for oneself; where it is not there, also its place in its directory.
+fn take_place(tree: &Tree, number: u32, wanted: impl Fn(Known) -> bool) -> Result<Known, Refused> {
+    let known = tree.registry.take(number, true, wanted)?;
+    if !known.exists {
+        if let Err(refused) = tree.registry.enter(tree.shape.directory_of(number)) {
+            tree.registry.give(number, known);
+            return Err(refused);
+        }
+    }
+    Ok(known)
+}
+
+/// Gives a file back as it is now.
+pub(super) fn give(registry: &Registry, number: u32, alone: bool, left: Known) -> bool {
+    if alone {
+        registry.give(number, left)
+    } else {
+        registry.give_shared(number, left.size_bytes)
+    }
+}
+
+fn verb(operation: FileOperation) -> &'static str {
+    match operation {
+        FileOperation::Transfer { .. } => "read or write",
+        FileOperation::Mkdir {} => "make",
+        FileOperation::Rmdir {} => "remove",
+        FileOperation::Create { .. } => "create",
+        FileOperation::Delete {} => "delete",
+        FileOperation::Open {} => "open",
+        FileOperation::Getattr {} | FileOperation::Setattr {} | FileOperation::Access {} => {
+            "look at"
+        }
+        FileOperation::Copy { .. } => "copy",
+        FileOperation::Move { .. } => "move",
+    }
+}
+
+/// One operation is recorded as part of another with this.
+pub(super) fn io_step(op: Op, target: u32, offset: u64, bytes: u32) -> Step {
+    Step {
+        op: AnyOp::Io(op),
+        target,
+        offset,
+        bytes,
+    }
+}
