@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from loadstone.plan.model import OpPattern, Plan, Sizes, Stream
-    from loadstone.plan.trees import Tree
+    from loadstone.plan.trees import FileOperation, Tree
 
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
@@ -41,7 +41,12 @@ _DIRECTORY_BYTES: Final = 4
 _FILE_BYTES: Final = 16
 _TREE_STREAM_BYTES: Final = 12 << 10
 """Paths of a stream that works in a tree."""
-_ON_THE_WAY: Final = ("read", "write", "create", "open", "close", "delete")
+_ON_THE_WAY: Final = {
+    "transfer": ("open", "close"),
+    "create": ("write", "open", "close"),
+    "open": ("close",),
+    "copy": ("read", "write", "create", "open", "close", "delete"),
+}
 """What a stream may do in a tree to get to what it was asked for."""
 _ROW_BYTES: Final = 1024
 """One row of samples with its histograms, compressed little."""
@@ -178,7 +183,7 @@ def _needs_map(op: OpPattern) -> bool:
 
 def _operations(stream: Stream) -> list[str]:
     if stream.tree is not None:
-        return [*stream.asks_for, *_ON_THE_WAY]
+        return _operations_in_tree(stream, stream.tree.operation)
     pattern, flush = stream.pattern, stream.flush
     used = {
         "read": pattern.read_percent,
@@ -187,6 +192,13 @@ def _operations(stream: Stream) -> list[str]:
         "sync": flush.fsync_every or flush.fdatasync_every or flush.at_end,
     }
     return [op for op, share in used.items() if share]
+
+
+def _operations_in_tree(stream: Stream, operation: FileOperation) -> list[str]:
+    found = [*stream.asks_for, *_ON_THE_WAY.get(operation.type, ())]
+    if operation.type == "transfer" and not operation.random and stream.pattern.write_percent:
+        found += ["create", *(["delete"] if operation.delete_before else [])]
+    return found
 
 
 def memory_limit_bytes(needed_bytes: int) -> int:
