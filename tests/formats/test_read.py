@@ -220,6 +220,15 @@ def test_errors_say_what_and_where(text: str, line: int | None, words: str) -> N
     assert (refusal.where.line if refusal.where else None) == line
 
 
+@pytest.mark.parametrize("given", ["log_offset=1", "write_lat_log=x", "write_lat_log=x\nlog_offset=0"])
+def test_an_issue_time_without_the_log_it_belongs_to_is_refused(given: str) -> None:
+    refusal = error(f"[a]\nlog_issue_time=1\n{given}\n")
+    assert isinstance(refusal, RefusedError)
+    assert "no effect without write_lat_log and log_offset" in str(refusal)
+    assert refusal.where is not None
+    assert refusal.where.line == 2
+
+
 @pytest.mark.parametrize(
     "option",
     [

@@ -69,6 +69,15 @@ def test_latencies_and_bandwidth_of_single_ios(tmp_path: Path) -> None:
     assert found["after_bw.3.log"][0] == "100, 81920, 1, 4096, 0, 0"  # 4096 B in 50 us
 
 
+def test_the_moment_a_single_io_was_issued(tmp_path: Path) -> None:
+    asked = "write_lat_log=after\nwrite_bw_log=after\nlog_issue_time=1"
+    found = written(fio_small_run.JOB.replace("write_iops_log=after", asked), tmp_path)
+    assert found["after_clat.3.log"][1] == "200, 50000, 1, 4096, 4096, 0, 199950000"
+    assert found["after_slat.3.log"][1] == "200, 2000, 1, 4096, 4096, 0, 199950000"
+    assert found["after_lat.3.log"][1] == "200, 52000, 1, 4096, 4096, 0, 0"
+    assert found["after_bw.3.log"][1] == "200, 81920, 1, 4096, 4096, 0, 0"
+
+
 def test_one_file_for_all_clones(tmp_path: Path) -> None:
     found = written(fio_small_run.JOB.replace("log_avg_msec", "per_job_logs=0\nlog_avg_msec"), tmp_path)
     assert len(found["mix_bw.log"]) == 8
@@ -82,6 +91,7 @@ def test_one_file_for_all_clones(tmp_path: Path) -> None:
         ("log_window_value=both", "1000, 505000, 1000000, 0, 0, 0"),
         ("log_offset=1", "1000, 505000, 0, 0, 0, 0"),
         ("log_prio=1", "1000, 505000, 0, 0, 0x0000"),
+        ("log_offset=1\nlog_issue_time=1", "1000, 505000, 0, 0, 0, 0, 0"),
     ],
 )
 def test_columns_as_asked_for(option: str, line: str, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ class LogRequests(_Model):
     per_job: bool | None = None
     offset: bool | None = None
     prio: bool | None = None
+    issue_time: bool | None = None
     entries: int | None = None
     hist_msec: int | None = None
     hist_coarseness: int | None = None

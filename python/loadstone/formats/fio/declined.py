@@ -116,7 +116,6 @@ _REFUSED_REST: Final = (
     refused("uid", _USER),
     refused("gid", _USER),
     refused("flow_watermark", _FLOW),
-    refused("log_issue_time", "Not supported: ios.parquet has every time stamp.", off=ZERO),
     refused("random_sequence_stride", "random_distribution=sequence is not supported."),
     refused("fdp", "Data placement is not supported.", off=ZERO),
     refused("fdp_pli", "Data placement is not supported."),

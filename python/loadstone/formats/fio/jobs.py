@@ -75,6 +75,11 @@ class JobReader:
         for name in [name for name in fields if "." in name]:
             room, _, inner = name.partition(".")
             nested[room][inner] = fields.pop(name)
+        logs = nested["logs"]
+        if logs.get("issue_time") and (logs.get("lat") is None or not logs.get("offset")):
+            raise RefusedError(
+                "has no effect without write_lat_log and log_offset=1", where=set_at["logs.issue_time"]
+            )
         for room, model in _NESTED.items():
             fields[room] = model(**nested[room])
         return Job(

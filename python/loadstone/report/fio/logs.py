@@ -5,8 +5,9 @@ Knows their names, columns and clocks: the time is milliseconds since the job wa
 I/Os come as frames. Averages come from the run's intervals, so a window that had no
 completion still has a bandwidth and an IOPS line, of 0 (fio leaves it out).
 
-Columns: `time, value, direction, size[, offset], priority`; value is KiB/s, IOPS or
-nanoseconds; direction 0 read, 1 write, 2 trim. Windows have size and offset 0.
+Columns: `time, value, direction, size[, offset], priority[, issue time]`; value is KiB/s,
+IOPS or nanoseconds; direction 0 read, 1 write, 2 trim; the issue time is nanoseconds on the
+clock of `time`, in the logs of slat and clat alone. Windows have size, offset and issue time 0.
 """
 
 from __future__ import annotations
@@ -204,14 +205,17 @@ def _lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.
         "iops": pl.lit(1),
     }
     value = values[log.kind] if log.kind in values else pl.col(f"{log.kind}_ns")
-    begun_ms = (pl.col("t_ns").cast(pl.Int64) - start_ns).clip(lower_bound=0) // 1_000_000
-    columns = [begun_ms + epoch_ms, value]
+    ended_ns = pl.col("t_ns").cast(pl.Int64) - start_ns
+    columns = [ended_ns.clip(lower_bound=0) // 1_000_000 + epoch_ms, value]
     if log.asked.max_value == _BOTH:
         columns.append(value)
     columns += [pl.col("op"), pl.col("bytes")]
     if log.asked.offset:
         columns.append(pl.col("offset"))
     columns.append(pl.lit(_priority(log)))
+    if log.asked.issue_time:
+        issued_ns = (ended_ns - pl.col("clat_ns").cast(pl.Int64)).clip(lower_bound=0)
+        columns.append(issued_ns if log.kind in {"slat", "clat"} else pl.lit(0))
     texts = [column.cast(pl.String) for column in columns]
     return ios.select(pl.concat_str(texts, separator=", ").alias("line"))
 
@@ -290,7 +294,8 @@ def _window_line(log: LogFile, end_ms: int, op: int, mean: float, most: float) -
     if style == _BOTH:
         values.append(round(most))
     offset = ["0"] if log.asked.offset else []
-    return ", ".join([str(end_ms), *map(str, values), str(op), "0", *offset, _priority(log)])
+    issued = ["0"] if log.asked.issue_time else []
+    return ", ".join([str(end_ms), *map(str, values), str(op), "0", *offset, _priority(log), *issued])
 
 
 def _histograms(source: Source, log: LogFile, span: Span) -> list[str]:
