@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import json as json_module
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -49,6 +49,8 @@ class RunList:
     settings: dict[str, Any] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Runs that the language's reader understands and will not do, and why."""
+    journal: bool = False
+    """The job file asks for a journal of verified writes."""
     closing: Callable[[], list[Any]] | None = None
     """Notes of the study's end."""
     watch: Callable[[Next], Progress | None] | None = None
@@ -65,7 +67,22 @@ def read(word: str, load: Load) -> RunList | None:
         refuse(load, ("interval", "warmup"), "a fio job file or a named workload")
         return None
     found: RunList = importlib.import_module(module).read(word, load)
+    if load.journal and not any(_verifies(wanted) for wanted in found.controller.known()):
+        raise InputError(
+            "no run writes what it verifies: the journal would be empty",
+            where=Where(COMMAND_LINE, option="--journal"),
+            hint="leave it out",
+        )
     return found
+
+
+def _verifies(wanted: Next) -> bool:
+    return any(job.verify and job.do_verify for job in wanted.workload.jobs)
+
+
+def _load_of(wanted: Next, load: Load, found: RunList) -> Load:
+    """Return the options of one run: only a run that verifies what it writes keeps a journal."""
+    return replace(load, journal=(load.journal or found.journal) and _verifies(wanted))
 
 
 def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet) -> int:
@@ -90,7 +107,7 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
         found.controller,
         asked,
         manner,
-        lambda wanted: resolution(wanted.workload, load),
+        lambda wanted: resolution(wanted.workload, _load_of(wanted, load, found)),
         found.closing,
         watch=found.watch,
     )
@@ -104,7 +121,7 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
     prepared = False
     for wanted in found.controller.known() if not found.refused else []:
         try:
-            resolution(wanted.workload, load)
+            resolution(wanted.workload, _load_of(wanted, load, found))
         except (InputError, RefusedError) as error:
             if not prepared:  # What an earlier run makes is not there yet.
                 talk.say(f"would be refused: {wanted.name}: {error}")

@@ -68,6 +68,7 @@ def read(word: str, load: Load) -> RunList:
         inputs=dict(file.sources),
         notes=list(file.notes),
         refused=refused,
+        journal=file.general.journal,
         watch=watch,
     )
 

@@ -125,9 +125,12 @@ def _check(file: ParameterFile, run: Run) -> None:
     if definition.maxdata:
         where = definition.at[f"maxdata:{definition.maxdata[0].of}"]
         raise RefusedError("maxdata= is not supported for file systems", where=where, hint="use elapsed=")
-    for word in ("validate", "dedupratio"):
-        asked = getattr(general, word)
-        if asked and asked not in (1.0, ("no",)):
+    for word, asked in (
+        ("validate", bool(general.validate)),
+        ("journal", general.journal),
+        ("dedupratio", (general.dedupratio or 1.0) > 1),
+    ):
+        if asked:
             raise RefusedError(f"{word}= is not supported for file systems", where=general.at[word])
     arrivals = definition.arrivals
     if arrivals.variable:

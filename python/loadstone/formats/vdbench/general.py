@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadstone.errors import RefusedError
 from loadstone.formats.vdbench import common
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import (
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.formats.vdbench.grammar import Parameter
 
-VALIDATIONS: Final = ("yes", "no", "read_after_write", "no_preread", "time", "reportdedupsets", "continue")
+_VALIDATIONS: Final = ("no", "yes", "read_after_write", "no_preread", "time")
+_JOURNALS: Final = ("no", "yes", "recover", "noflush", "maponly", "only", "skip_read_all", "ignore_pending")
 MAX_LOOPS: Final = 10_000
 MAX_CLIENTS: Final = 1000
 MAX_BUCKETS: Final = 64
@@ -57,6 +59,14 @@ class General:
     startcmd: str | None = None
     endcmd: str | None = None
     validate: tuple[str, ...] = ()
+    """Empty: data is not verified."""
+    journal: bool = False
+
+    @property
+    def verified_at(self) -> Where | None:
+        """Where it says that data is verified; a journal is one of verified writes. None: it is not."""
+        word = "validate" if self.validate else "journal" if self.journal else None
+        return None if word is None else self.at[word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,36 @@ def command(parameter: Parameter) -> str:
 
 
 def _validate(parameter: Parameter) -> tuple[str, ...]:
-    return tuple(choice(parameter, word, VALIDATIONS) for word in texts(parameter))
+    found = tuple(choice(parameter, word, _VALIDATIONS) for word in texts(parameter))
+    if "no" in found:
+        return ()
+    if "read_after_write" in found:
+        raise RefusedError(
+            "validate=read_after_write is not supported: what was written is read back once, at the end",
+            where=parameter.where,
+            hint="use validate=yes",
+        )
+    return found
+
+
+def _journal(parameter: Parameter) -> bool:
+    found = [choice(parameter, word, _JOURNALS) for word in texts(parameter)]
+    if "no" in found:
+        return False
+    for word in found:
+        if word == "maponly":
+            raise RefusedError(
+                "journal=maponly is not supported: there is no map beside the journal",
+                where=parameter.where,
+                hint="use journal=yes",
+            )
+        if word not in ("yes", "noflush"):
+            raise RefusedError(
+                f"journal={word} is not supported: a run never begins with an earlier one's journal",
+                where=parameter.where,
+                hint="read back what that run wrote with `loadstone verify BUNDLE`; to write on, journal=yes",
+            )
+    return True
 
 
 def _histogram(parameter: Parameter) -> tuple[str, ...]:
@@ -140,7 +179,10 @@ def _off(parameter: Parameter) -> bool:
 
 def _data_errors(parameter: Parameter) -> int:
     if any(not word.isdigit() for word in texts(parameter)):
-        raise parameter.error("a command to run after an error is not supported", "write data_errors=1")
+        raise parameter.error(
+            "running a command after an error, or going on without the SD, is not supported",
+            "write data_errors=1",
+        )
     return whole(parameter, least=1)
 
 
@@ -166,7 +208,7 @@ GENERAL: Final = Table(
         Keyword("dataerrors", _data_errors, "data_errors", harmless=_FIRST_ERROR),
         Keyword("swat", refused="is no longer supported, as in vdbench"),
         Keyword("validate", _validate),
-        Keyword("journal", exact=True, refused="is not supported: validate= checks within a run"),
+        Keyword("journal", _journal, exact=True),
         Keyword("startcmd", command, exact=True),
         Keyword("start_cmd", command, "startcmd", exact=True),
         Keyword("endcmd", command, exact=True),

@@ -323,24 +323,27 @@ def _reduced(ratio: float) -> int:
 
 def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
     """Return how data is verified."""
-    asked = making.file.general.validate
-    if not asked or asked == ("no",):
+    general = making.file.general
+    where = general.verified_at
+    if where is None:
         return {}
-    where = making.file.general.at["validate"]
-    for word in asked:
-        if word not in ("yes", "no_preread"):
-            raise RefusedError(
-                f"validate={word} is not supported", where=where, hint="use validate=yes or no_preread"
-            )
     if work.storage.offset or work.storage.align:
         raise InputError(
             "validate= excludes offset= and align=", where=work.storage.where, hint="remove one of them"
         )
+    early = "" if "no_preread" in general.validate else ", not before each write"
     making.note(
         where,
         "every 512 bytes are stamped and what is read is checked; what was written is read back once at "
-        "the end, not before each write",
+        f"the end{early}",
     )
+    if "time" in general.validate:
+        making.note(where, "validate=time: stamps say which write it was, not when", "harmless")
+    if general.journal:
+        making.note(
+            general.at["journal"],
+            "a run that writes keeps its journal in its bundle: `loadstone verify` reads back by it",
+        )
     return {"verify": "crc32c", "do_verify": reads < 100}
 
 

@@ -81,7 +81,7 @@ SD: Final = Table(
         Keyword(
             "replay", exact=True, refused="is not supported: traces are not replayed from parameter files"
         ),
-        Keyword("journal", harmless="changes nothing: it is where a journal would be, and there is none"),
+        Keyword("journal", harmless="changes nothing: a journal is kept in the bundle of its run"),
         Keyword("resetlun", refused="is not supported: no SCSI resets are sent"),
         Keyword("resetbus", refused="is not supported: no SCSI resets are sent"),
         Keyword("openflags", common.flags),
