@@ -28,9 +28,16 @@ pub fn buffer_stride(stream: &Stream) -> usize {
 /// Memory of one worker.
 fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
     let rows = Rows::new(plan, worker);
-    let mut bytes = 2 * Table::bytes_needed(rows.len()) as u64;
+    let own = |stream: &&Stream| stream.worker == worker;
+    let ramps = |stream: &Stream| stream.limits.ramp_ns > 0 || stream.search.is_some();
+    let table_bytes = if plan.streams.iter().filter(own).any(ramps) {
+        Table::bytes_needed(rows.len())
+    } else {
+        Table::bytes_without_ramp(rows.len())
+    };
+    let mut bytes = 2 * table_bytes as u64;
     let mut depth = 0u64;
-    for stream in plan.streams.iter().filter(|stream| stream.worker == worker) {
+    for stream in plan.streams.iter().filter(own) {
         let own = u64::from(stream.iodepth);
         depth += own;
         bytes += own * (buffer_stride(stream) + size_of::<Slot>() + 8 + 16) as u64;
@@ -43,7 +50,6 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
             bytes += own * size_of::<(u32, Next)>() as u64;
         }
     }
-    let own = |stream: &&Stream| stream.worker == worker;
     if plan.streams.iter().filter(own).any(|stream| stream.log_ios) {
         bytes += (LOG_BLOCK * LOG_BLOCKS * size_of::<IoRecord>()) as u64;
     }

@@ -2,12 +2,13 @@
 //!
 //! Knows rows and how to add runs of equal latencies. Knows no cell, no file and no
 //! clock. A row is what [`crate::rows`] says it is. Everything lies in one mapping, of
-//! which only touched pages are resident: the buckets of all rows for one power of two lie
+//! which only touched pages are resident: the same few buckets of all rows lie
 //! together, because rows differ little and a row alone would touch a page for each few.
+//! The ramp's rows, the odd ones, lie behind all others: most runs never touch them.
 
 use std::io;
 
-use crate::histogram::{bucket_of, BUCKETS, SUB_BITS};
+use crate::histogram::{bucket_of, BUCKETS};
 use crate::memory::Mapping;
 
 /// Latencies kept for each row.
@@ -29,8 +30,8 @@ pub enum Kind {
 pub const KINDS: usize = 4;
 const WAIT: usize = Kind::Wait as usize;
 
-/// Buckets of a row that lie together: those of one power of two.
-const BLOCK: usize = 1 << SUB_BITS;
+/// Buckets of a row that lie together: a cache line of them, a quarter of a power of two.
+const BLOCK: usize = 16;
 
 /// Sums of one kind of latency.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,6 +87,8 @@ pub struct Totals {
 pub struct Table {
     memory: Mapping,
     rows: usize,
+    /// Pairs of an even and an odd row.
+    pairs: usize,
     /// Start of the interval.
     pub start_ns: u64,
     /// End of the interval.
@@ -105,15 +108,30 @@ pub struct Run {
     pub values_ns: [u64; KINDS],
 }
 
-fn totals_bytes(rows: usize) -> usize {
-    (rows * size_of::<Totals>()).next_multiple_of(64)
+/// Blocks of one row.
+const BLOCKS: usize = BUCKETS / BLOCK * KINDS;
+
+fn totals_bytes(pairs: usize) -> usize {
+    (2 * pairs * size_of::<Totals>()).next_multiple_of(64)
+}
+
+/// Buckets of all rows of one parity.
+fn half_bytes(pairs: usize) -> usize {
+    pairs * BLOCKS * BLOCK * size_of::<u32>()
 }
 
 impl Table {
     /// Bytes a table of so many rows needs.
     #[must_use]
     pub fn bytes_needed(rows: usize) -> usize {
-        totals_bytes(rows) + rows * KINDS * BUCKETS * size_of::<u32>()
+        Self::bytes_without_ramp(rows) + half_bytes(rows.div_ceil(2))
+    }
+
+    /// Bytes it touches at most while no ramp's row counts anything.
+    #[must_use]
+    pub fn bytes_without_ramp(rows: usize) -> usize {
+        let pairs = rows.div_ceil(2);
+        totals_bytes(pairs) + half_bytes(pairs)
     }
 
     /// A table of zeros.
@@ -125,6 +143,7 @@ impl Table {
         Ok(Self {
             memory,
             rows,
+            pairs: rows.div_ceil(2),
             start_ns: 0,
             end_ns: 0,
         })
@@ -171,6 +190,7 @@ impl Table {
         Self {
             memory: Mapping::empty(),
             rows: 0,
+            pairs: 0,
             start_ns: 0,
             end_ns: 0,
         }
@@ -202,10 +222,11 @@ impl Table {
     #[inline]
     fn place(&self, row: u32, kind: usize, bucket: usize) -> *mut u32 {
         debug_assert!((row as usize) < self.rows && kind < KINDS && bucket < BUCKETS);
-        let block = (bucket / BLOCK * KINDS + kind) * self.rows + row as usize;
+        let (row, half) = (row as usize / 2, row as usize % 2);
+        let block = (half * BLOCKS + bucket / BLOCK * KINDS + kind) * self.pairs + row;
         self.memory
             .start()
-            .wrapping_add(totals_bytes(self.rows))
+            .wrapping_add(totals_bytes(self.pairs))
             .cast::<u32>()
             .wrapping_add(block * BLOCK + bucket % BLOCK)
     }
@@ -348,7 +369,11 @@ mod tests {
         }
         assert!(places
             .iter()
-            .all(|&place| place >= table.memory.start() as usize + totals_bytes(rows)));
+            .all(|&place| place >= table.memory.start() as usize + totals_bytes(rows.div_ceil(2))));
+        let first_of_ramp = table.memory.start() as usize + Table::bytes_without_ramp(rows);
+        assert!(places.iter().any(|&place| place == first_of_ramp));
+        assert!(table.place(2, KINDS - 1, BUCKETS - 1) < first_of_ramp as *mut u32);
+        assert!(table.place(1, 0, 0) >= first_of_ramp as *mut u32);
     }
 
     #[test]

@@ -29,9 +29,9 @@ _ENTRY_BYTES: Final = 4
 """What a verified block may hold."""
 _SLOT_BYTES: Final = 160
 """One I/O in flight besides its buffer, completions included."""
-_ROWS_BYTES: Final = 2 * 2 * 4 * 2496 * 4 + 4096
-"""Tables of a (worker, cell, operation): two tables, ramp and result, four latencies of
-2,496 counts of 4 bytes, and totals."""
+_ROW_BYTES_IN_TABLES: Final = 2 * 4 * 2496 * 4 + 2048
+"""A (worker, cell, operation), and once more in the ramp where a stream of the worker has
+one: two tables, four latencies of 2,496 counts of 4 bytes, and totals."""
 _WORKER_BYTES: Final = 320 << 10
 _STREAM_BYTES: Final = 4 << 10
 _USE_BYTES: Final = 1 << 10
@@ -87,13 +87,15 @@ def memory_bytes(plan: Plan) -> int:
     """Upper bound of what the engine holds at one time: its largest stage."""
     stages: dict[int, int] = {}
     rows: set[tuple[int, int, str]] = set()
+    ramping = {stream.worker for stream in plan.streams if stream.limits.ramp_ns or stream.search}
     for stream in plan.streams:
         stage = plan.workers[stream.worker].stage
         own = stream.iodepth * (_block_bytes(stream) + _SLOT_BYTES) + _STREAM_BYTES
         own += len(stream.files) * _USE_BYTES + stream.log_ios * _LOG_BYTES + _map_bytes(stream)
+        row_bytes = _ROW_BYTES_IN_TABLES * (1 + (stream.worker in ramping))
         for cell in stream.cells:
             for op in _operations(stream):
-                own += 0 if (stream.worker, cell, op) in rows else _ROWS_BYTES
+                own += 0 if (stream.worker, cell, op) in rows else row_bytes
                 rows.add((stream.worker, cell, op))
         own += _verify_bytes(stream) + (_TREE_STREAM_BYTES if stream.tree else 0)
         stages[stage] = stages.get(stage, 0) + own
