@@ -71,6 +71,7 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
     let plan = Arc::new(check::parse(text)?);
     check::check(&plan)?;
     let memory_bytes = budget::check(&plan)?;
+    target::allow_open_files(plan.targets.len() as u64 + plan.workers.len() as u64 + 64)?;
     let control = Arc::new(Control::new(&plan));
     orders::listen(&control)
         .map_err(|error| Fault::broken(format!("cannot listen for orders: {error}"), ""))?;
@@ -130,9 +131,6 @@ pub fn run(text: &str, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Re
 impl Run {
     /// Opens and prepares every target; false when it was stopped meanwhile.
     fn prepare(&mut self) -> Result<bool, Fault> {
-        target::allow_open_files(
-            self.plan.targets.len() as u64 + self.plan.workers.len() as u64 + 64,
-        )?;
         let (plan, control) = (self.plan.clone(), self.control.clone());
         // Every target is checked before anything is written to any.
         for target in &plan.targets {

@@ -224,7 +224,10 @@ pub fn unlink_all(plan: &Plan) -> Vec<String> {
     notes
 }
 
-/// Raises the limit of open files where the Plan needs it.
+/// Raises the limit of open files where the Plan needs it, and has the kernel make room
+/// for them at once. To be called before there is a second thread: from then on each time
+/// the table of descriptors doubles waits for every processor (`synchronize_rcu`), which
+/// for thousands of files takes longer than to open them.
 ///
 /// # Errors
 /// [`Fault::Target`] when the hard limit is too low and may not be raised.
@@ -236,6 +239,7 @@ pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
     // SAFETY: `limit` is a valid rlimit.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
     if limit.rlim_cur >= needed {
+        make_room(needed);
         return Ok(());
     }
     let wanted = libc::rlimit {
@@ -244,6 +248,7 @@ pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
     };
     // SAFETY: as above.
     if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &wanted) } == 0 {
+        make_room(needed);
         return Ok(());
     }
     Err(Fault::Target {
@@ -254,4 +259,17 @@ pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
         ),
         hint: format!("raise it: ulimit -Hn {needed}, or use fewer files"),
     })
+}
+
+/// The table keeps its size when the highest descriptor is closed again. Failure changes
+/// nothing: it grows later, then.
+fn make_room(needed: u64) {
+    let highest = i32::try_from(needed).unwrap_or(i32::MAX) - 1;
+    // SAFETY: plain numbers; the descriptor that is closed is the one just made.
+    unsafe {
+        let room = libc::fcntl(libc::STDIN_FILENO, libc::F_DUPFD_CLOEXEC, highest);
+        if room >= 0 {
+            libc::close(room);
+        }
+    }
 }
