@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     match Arguments::parse().verb {
         Verb::Run { plan, out } => {
             let outcome =
-                read(&plan).and_then(|text| run::run(&text, &out, started_ns, Speaker::default()));
+                read(&plan).and_then(|text| run::run(text, &out, started_ns, Speaker::default()));
             // Leave at once: a thread stuck in the kernel must not hold the process.
             std::process::exit(outcome.map_or_else(|fault| complain(&fault), |()| 0))
         }
