@@ -108,12 +108,23 @@ def test_rules_for_a_steady_state(value: str, expected: tuple[object, ...]) -> N
     assert (job.steady_duration_ns, job.steady_ramp_ns) == (10 * 10**9, 60 * 10**9)
 
 
+def test_a_pattern_from_a_file_ends_with_the_longest_there_may_be(tmp_path: Path) -> None:
+    content = bytes(range(1, 256)) * 300
+    (tmp_path / "some").write_bytes(content)
+    for length, notes in ((65_536, 0), (65_537, 1)):
+        (tmp_path / "some").write_bytes(content[:length])
+        found = read(f"[a]\nbuffer_pattern='{tmp_path}/some'\n")
+        assert bytes(found.jobs[0].buffer_pattern or ()) == content[:65_536]
+        assert len(found.notes) == notes
+        assert all("only 65,536 bytes of it are used" in note.text for note in found.notes)
+
+
 def test_patterns_are_parts_one_after_the_other(tmp_path: Path) -> None:
-    (tmp_path / "some").write_bytes(b"xyz" * 400)
+    (tmp_path / "some").write_bytes(b"xyz")
     text = f"[a]\nbuffer_pattern=\"abcd\"-120xdeadface'{tmp_path}/some'\n"
     found = bytes(read(text).jobs[0].buffer_pattern or ())
     assert found[:12] == b"abcd" + b"\xf4\xff\xff\xff" + bytes.fromhex("deadface")
-    assert found[12:] == (b"xyz" * 400)[:500]
+    assert found[12:] == b"xyz"
 
 
 def test_includes_are_relative_to_the_file_and_kept(tmp_path: Path) -> None:

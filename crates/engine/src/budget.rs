@@ -5,7 +5,7 @@
 use crate::fault::Fault;
 use crate::memory::PAGE_BYTES;
 use crate::pattern::{map_bytes, Next};
-use crate::plan::{Plan, Stream};
+use crate::plan::{Fill, Plan, Stream};
 use crate::record::Table;
 use crate::rows::Rows;
 use crate::samples::IoRecord;
@@ -23,6 +23,14 @@ const BASE_BYTES: u64 = 8 << 20;
 #[must_use]
 pub fn buffer_stride(stream: &Stream) -> usize {
     (max_block_bytes(stream) as usize).next_multiple_of(PAGE_BYTES)
+}
+
+/// A pattern is kept in the Plan, in the payload and in the verifier.
+fn pattern_bytes(stream: &Stream) -> u64 {
+    match &stream.payload.fill {
+        Fill::Pattern { bytes } => 3 * bytes.len() as u64,
+        Fill::Random {} | Fill::Zero {} => 0,
+    }
 }
 
 /// Memory of one worker.
@@ -46,6 +54,7 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
         bytes += Verifier::memory_bytes(stream);
         bytes += map_bytes(stream);
+        bytes += pattern_bytes(stream);
         if stream.serialize_overlap {
             bytes += own * size_of::<(u32, Next)>() as u64;
         }

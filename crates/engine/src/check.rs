@@ -23,6 +23,9 @@ const MAX_SAMPLES: u32 = 86_400;
 /// Most I/Os a stream may have in flight.
 const MAX_DEPTH: u32 = 1 << 20;
 
+/// Longest pattern of a payload: every stream keeps one.
+const MAX_PATTERN_BYTES: usize = 65_536;
+
 /// Parses a Plan.
 ///
 /// # Errors
@@ -367,9 +370,14 @@ fn check_payload(stream: &Stream, path: &str) -> Checked {
     }
     if let crate::plan::Fill::Pattern { bytes } = &stream.payload.fill {
         need(
-            (1..=512).contains(&bytes.len()),
+            (1..=MAX_PATTERN_BYTES).contains(&bytes.len()),
             || format!("{path}/payload/fill/bytes"),
-            || format!("has {} bytes, must have 1 to 512", bytes.len()),
+            || {
+                format!(
+                    "has {} bytes, must have 1 to {MAX_PATTERN_BYTES}",
+                    bytes.len()
+                )
+            },
         )?;
     }
     Ok(())

@@ -843,7 +843,7 @@ pub enum Fill {
     Random {},
     /// Zeros.
     Zero {},
-    /// A repeated pattern of 1 to 512 bytes.
+    /// A repeated pattern of 1 to 65,536 bytes.
     Pattern {
         /// The bytes.
         bytes: Vec<u8>,

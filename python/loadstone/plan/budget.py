@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from loadstone.plan.model import RandomOrderUniform, SizesFixed, SizesRange, VerifyExpect
+from loadstone.plan.model import FillPattern, RandomOrderUniform, SizesFixed, SizesRange, VerifyExpect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -97,7 +97,8 @@ def memory_bytes(plan: Plan) -> int:
             for op in _operations(stream):
                 own += 0 if (stream.worker, cell, op) in rows else row_bytes
                 rows.add((stream.worker, cell, op))
-        own += _verify_bytes(stream) + (_TREE_STREAM_BYTES if stream.tree else 0)
+        own += _verify_bytes(stream) + _pattern_bytes(stream)
+        own += _TREE_STREAM_BYTES if stream.tree else 0
         stages[stage] = stages.get(stage, 0) + own
     for worker in plan.workers:
         stages[worker.stage] += _WORKER_BYTES
@@ -138,6 +139,12 @@ def _verify_bytes(stream: Stream) -> int:
     if stream.verify is None or not stream.pattern.read_percent:
         return 0
     return stream.iodepth * (_block_bytes(stream) // stream.verify.block_bytes) * _ENTRY_BYTES
+
+
+def _pattern_bytes(stream: Stream) -> int:
+    """Bytes of a pattern: in the Plan, in the payload and in what verifies."""
+    fill = stream.payload.fill
+    return 3 * len(fill.bytes) if isinstance(fill, FillPattern) else 0
 
 
 def _block_bytes(stream: Stream) -> int:

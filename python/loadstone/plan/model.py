@@ -441,7 +441,7 @@ class FillZero(Part):
 
 
 class FillPattern(Part):
-    """A repeated pattern of 1 to 512 bytes."""
+    """A repeated pattern of 1 to 65,536 bytes."""
 
     type: Literal["pattern"] = "pattern"
     bytes: tuple[U8, ...]
