@@ -47,6 +47,7 @@ HARMLESS: Final = (
     harmless("verifysort", "What was written is read back in the order of addresses.", flag=True),
     harmless("verifysort_nr", "What was written is read back in the order of addresses."),
     harmless("verify_write_sequence", "Stamps hold the number of the write."),
+    harmless("verify_offset", "Every 512 bytes have a stamp: there is no header to move."),
     harmless("verify_header_seed", "Stamps do not depend on a seed."),
     harmless("experimental_verify", "What was written is kept in a table of 4 bytes for each block."),
     harmless("hugepage-size", "The engine asks for huge pages by itself.", "hugepage_size"),
@@ -58,7 +59,6 @@ HARMLESS: Final = (
 _REFUSED_VERIFY: Final = tuple(
     refused(name, _VERIFY, off=off)
     for name, off in {
-        "verify_offset": ZERO,
         "verify_pattern_interval": ZERO,
         "trim_percentage": ZERO,
         "trim_verify_zero": ZERO,
