@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,9 @@ def fio(directory: Path, options: str) -> tuple[int, dict[str, Any], str]:
     out = directory / "out.json"
     command = [sys.executable, "-m", "loadstone", "fio", "job.fio", "--output-format=json", f"--output={out}"]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, json.loads(out.read_text())["jobs"][0], done.stderr + done.stdout
+    text = out.read_text()
+    job_said = json.loads(text)["jobs"][0] if text else {}
+    return done.returncode, job_said, done.stderr + done.stdout
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -74,6 +77,36 @@ def test_a_read_job_checks_what_the_job_before_it_wrote(tmp_path: Path) -> None:
     options = f"rw=write\nverify=crc32c\ndo_verify=0\n[r]\nstonewall\nfilename={tmp_path}/data\n"
     options += f"ioengine=psync\nrw=randread\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\nverify=crc32c"
     assert fio(tmp_path, options)[0] == 0
+
+
+def test_a_stage_that_writes_without_verify_spoils_what_is_verified_after_it(tmp_path: Path) -> None:
+    again = f"filename={tmp_path}/data\nioengine=psync\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\n"
+    spoil = f"[spoil]\nstonewall\nrw=randwrite\nnumber_ios=1\n{again}"
+    check = f"[check]\nstonewall\nrw=read\nverify=crc32c\n{again}"
+    before = f"rw=write\nnumber_ios=5\n[layout]\nstonewall\nrw=write\nverify=crc32c\n{again}"
+    assert fio(tmp_path, before)[0] == 0, "what comes before is no matter"
+    code, _, said = fio(tmp_path, f"rw=write\nverify=crc32c\n{spoil}{check}")
+    assert code == 1
+    jobs = json.loads((tmp_path / "out.json").read_text())["jobs"]
+    assert [job["error"] for job in jobs] == [0, 0, 84]
+    assert "foreign" in said
+
+
+def test_who_writes_without_verify_at_the_same_time_is_refused_and_has_no_result(tmp_path: Path) -> None:
+    beside = f"[beside]\nrw=randwrite\nfilename={tmp_path}/data\nioengine=psync\nsize={BLOCK * BLOCKS}"
+    code, _, said = fio(tmp_path, f"rw=write\nverify=crc32c\n{beside}")
+    assert code == 1
+    assert "what one of them writes would look damaged to the other" in said
+    assert (tmp_path / "out.json").read_text() == ""
+
+
+def test_a_pattern_from_a_file_is_as_long_as_the_file(tmp_path: Path) -> None:
+    pattern = random.Random(7).randbytes(40_000)
+    (tmp_path / "pattern").write_bytes(pattern)
+    options = f"rw=write\nbs=16k\nsize=64k\nverify=pattern\nverify_pattern='{tmp_path}/pattern'"
+    assert fio(tmp_path, options)[0] == 0
+    # Every write begins with the beginning of the pattern.
+    assert (tmp_path / "data").read_bytes() == pattern[:16384] * 4
 
 
 def test_a_pattern_is_compared_byte_by_byte(tmp_path: Path) -> None:

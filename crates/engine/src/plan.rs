@@ -437,7 +437,7 @@ pub struct Flow {
     pub sleep_ns: u64,
 }
 
-/// Verification of a stream. All streams that write to a target must agree on it.
+/// Verification of a stream. All streams that write to a target in a stage must agree on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verify {

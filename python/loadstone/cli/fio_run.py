@@ -70,6 +70,9 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             consent=Consent(frozenset(filter(None, os.environ.get(ACCEPT, "").split(":")))),
             guard_files=False,
         )
+        if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
+            say(outcome.error)  # The engine refused the Plan: there is nothing to report.
+            return FAILED
         if outcome.exit_code == exitcodes.INTERRUPTED:
             results.say("\nfio: terminating on signal 2\n")
         if outcome.status == "partial":

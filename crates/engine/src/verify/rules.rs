@@ -155,9 +155,10 @@ fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
     Ok(())
 }
 
-/// Whoever writes to a verified target must do it in the same way. Where there are only
-/// stamps, other ranges of it may have other verify blocks; a pattern asks nothing of the
-/// writer but the pattern.
+/// Whoever writes to a verified target at the same time must do it in the same way; a stage
+/// that writes without verification is what comes before one that verifies, or spoils what
+/// an earlier one wrote, and then that is what is found. Where there are only stamps, other
+/// ranges may have other verify blocks; a pattern asks nothing of the writer but the pattern.
 fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let pattern = &stream.pattern;
     let writes = pattern.write_percent > 0 || pattern.trim_percent > 0;
@@ -192,7 +193,10 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             verify.content == VerifyContent::Pattern && verify.expect == VerifyExpect::Stamps
         })
     };
+    let stage = |of: &Stream| plan.workers[of.worker as usize].stage;
+    let apart = |other: &Stream| stream.verify.is_none() && stage(stream) != stage(other);
     let others = plan.streams.iter().filter(|other| other.verify.is_some());
+    let others = others.filter(|&other| !apart(other));
     for other in others.filter(|&other| !by_pattern(other) && !by_pattern(stream)) {
         let block_bytes = |of: &Stream| of.verify.map(|verify| verify.block_bytes);
         let overlapping = block_bytes(stream) == block_bytes(other) || overlap(plan, stream, other);
