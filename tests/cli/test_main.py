@@ -76,3 +76,21 @@ def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.Cap
     assert "did you mean 'read-4k-random'?" in told
     assert main(["plan", "vostok-4k-rand-read", "--target", "/tmp/x", "--section", "lun"]) == 2
     assert "keeps every job of the workload" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["run", "four-corners", "--size", "1m", "--target", "/tmp"],
+            "command line: --target: /tmp is a directory",
+        ),
+        (["workloads", "four"], "`loadstone workloads` lists them"),
+        (["verify", "/nothing"], "/nothing: not a bundle"),
+    ],
+)
+def test_a_mistake_is_told_where_it_was_made(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(words) == 2
+    assert said in capsys.readouterr().err

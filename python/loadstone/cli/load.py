@@ -47,8 +47,10 @@ def changed(found: Workload, load: Load, *, runtime: bool = True) -> Workload:
         with _of("--map"):
             found = found.map_targets(mapping)
     if load.target:
-        with _of("--target"):
+        with _of("--target") as where:
             found = found.with_targets(load.target)
+            jobs = [job.model_copy(update={"set_at": {**job.set_at, "targets": where}}) for job in found.jobs]
+            found = found.model_copy(update={"jobs": tuple(jobs)})
     found = sized(found, load)
     if runtime and load.runtime is not None:
         with _of("--runtime") as where:

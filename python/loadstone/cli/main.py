@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exitcodes.FAILED
     except KeyboardInterrupt:
+        sys.stderr.write("loadstone: interrupted\n")
         return exitcodes.INTERRUPTED
 
 

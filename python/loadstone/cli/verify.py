@@ -10,9 +10,9 @@ from pathlib import Path
 
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
-from loadstone.cli import finish
+from loadstone.cli import finish, study
 from loadstone.cli.manner import Told
-from loadstone.errors import BundleError
+from loadstone.errors import BundleError, InputError
 from loadstone.plan.journal import read_back
 from loadstone.session import Asked, run_plan
 
@@ -32,7 +32,10 @@ def verify(
     bundle
         Directory of the run that wrote; one that was killed will do.
     """
+    study.refuse(bundle, "verify")
     wrote = Bundle.open(bundle)
+    if wrote.plan.journal is None:
+        raise InputError(f"{bundle}: the run kept no journal", hint="run it with --journal")
     journal = bundle / layout.JOURNAL
     plan = read_back(wrote.plan, journal)
     if not journal.is_file():

@@ -29,7 +29,9 @@ def workloads(name: str | None = None, /, *, json: Annotated[bool, Flag] = False
     known = catalogue.names()
     if name is not None and name not in known:
         raise InputError(
-            f"there is no workload {name!r}", where=Where(COMMAND_LINE), hint=nearest(name, known)
+            f"there is no workload {name!r}",
+            where=Where(COMMAND_LINE),
+            hint=nearest(name, known) or "`loadstone workloads` lists them",
         )
     entries = [catalogue.load(one) for one in ([name] if name else known)]
     if json:

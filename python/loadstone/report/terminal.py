@@ -35,7 +35,7 @@ def summary(made: Summary, console: Console) -> None:
     """Print what a run measured: jobs, total, CPU per I/O, notes and problems."""
     head = Text.assemble(
         (made.status, STYLES.get(made.status, "")),
-        f" after {units.seconds(made.duration_s)}",
+        f" after {units.seconds(made.duration_s)}" if made.duration_s else " before the load began",
         f" · {_many(len(made.measurement.plan.targets), 'target')}",
         f" · {_many(len(made.measurement.plan.streams), 'stream')}",
     )
