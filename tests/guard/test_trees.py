@@ -58,7 +58,7 @@ def test_a_marked_tree_needs_none(tmp_path: Path, mark: str) -> None:
         (anchor / CONTROL_FILE).write_text(CONTROL)
     made = plan(anchor, "delete")
     if mark == "Loadstone":
-        anchors.marked(anchor, anchors.Structure.of_tree(made.trees[0]))
+        anchors.marked(anchor, anchors.Structure.of_tree(made.trees[0]), 1)
     guard.claim(guard.secure(made, guard.Consent()))
     assert anchors.look(anchor).maker == "Loadstone"
     assert not (anchor / CONTROL_FILE).exists()

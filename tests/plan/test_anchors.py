@@ -59,6 +59,11 @@ def test_files_say_which_number_comes_first(tmp_path: Path, first: str, other: s
     assert (found.maker, found.structure) == (None, None)
 
 
+def test_a_first_file_that_is_gone_misleads_nobody(tmp_path: Path) -> None:
+    made(tmp_path, "vdb.1_1.dir/vdb_f0001.file", "vdb.1_2.dir/vdb_f0000.file")
+    assert look(tmp_path).first_file == 0
+
+
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     made(tmp_path / "elsewhere", "vdb.2_1.dir/vdb_f0001.file")
     (tmp_path / "anchor").mkdir()
@@ -89,16 +94,17 @@ def test_sizes_around_a_mean_are_told_from_pairs(tmp_path: Path) -> None:
 
 def test_our_mark_replaces_the_control_file(tmp_path: Path) -> None:
     (tmp_path / CONTROL_FILE).write_text(CONTROL)
-    marked(tmp_path, STRUCTURE)
+    made(tmp_path, "vdb.1_1.dir/vdb_f0003.file")
+    marked(tmp_path, STRUCTURE, 0)
     assert not (tmp_path / CONTROL_FILE).exists()
     found = look(tmp_path)
-    assert (found.maker, found.structure) == ("Loadstone", STRUCTURE)
+    assert (found.maker, found.structure, found.first_file) == ("Loadstone", STRUCTURE, 0)
     assert json.loads((tmp_path / MARK).read_text())["format"] == anchors.FORMAT
 
 
 def test_a_mark_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be written"):
-        marked(tmp_path / "missing", STRUCTURE)
+        marked(tmp_path / "missing", STRUCTURE, 1)
 
 
 def test_differences_are_said_in_words() -> None:

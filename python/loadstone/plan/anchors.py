@@ -11,6 +11,7 @@ the file goes, and the mark takes its place. vdbench looks for itself then.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -34,6 +35,7 @@ FILE: Final = re.compile(r"vdb_f(\d{4,})\.file")
 NEW_FIRST_FILE: Final = 0
 """Number of the first file of a tree that is made anew, as in vdbench 5.04.07."""
 _MAX_HEAD_LINES: Final = 600
+_MAX_DIRECTORIES: Final = 100
 _SYSTEM: Final = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - the name of the place, nothing is put there by it
 
@@ -93,7 +95,7 @@ class Found:
     has_directories: bool = False
     has_files: bool = False
     first_file: int | None = None
-    """Number of the first file in a directory, where there are files."""
+    """Number of the first file of a directory: as the mark says, else as the files look."""
     maker: Literal["Loadstone", "vdbench"] | None = None
     structure: Structure | None = None
     """As the maker wrote it down."""
@@ -107,7 +109,7 @@ class Found:
 def look(anchor: Path) -> Found:
     """Say what is below an anchor. Raises OSError when it cannot be looked at.
 
-    Stops at the first file: how many there are is the engine's business.
+    Stops after a few directories: how many files there are is the engine's business.
     """
     try:
         with os.scandir(anchor) as entries:
@@ -115,14 +117,17 @@ def look(anchor: Path) -> Found:
     except FileNotFoundError:
         return Found()
     maker: Literal["Loadstone", "vdbench"] | None = None
-    structure = None
+    structure, first = None, None
     if MARK in names:
-        maker, structure = "Loadstone", _read_mark(anchor / MARK)
+        maker, (structure, first) = "Loadstone", _read_mark(anchor / MARK)
     elif CONTROL_FILE in names:
         maker, structure = "vdbench", _read_control(anchor / CONTROL_FILE)
     folders = any(DIRECTORY.fullmatch(name) for name in names)
-    first = next(_first_files(anchor), None)
-    return Found(True, folders, first is not None, first, maker, structure)
+    # The first file of a directory may be gone: several are looked at.
+    seen = list(itertools.islice(_first_files(anchor), 1 if first is not None else _MAX_DIRECTORIES))
+    if first is None and seen:
+        first = min(seen)
+    return Found(True, folders, bool(seen), first, maker, structure)
 
 
 def forbidden(anchor: str) -> str | None:
@@ -136,13 +141,14 @@ def forbidden(anchor: str) -> str | None:
     return None if inside is None else f"it is in {inside}, which belongs to the system"
 
 
-def marked(anchor: Path, structure: Structure) -> None:
+def marked(anchor: Path, structure: Structure, first_file: int) -> None:
     """Mark a tree as Loadstone's before it is changed.
 
     The control file of vdbench goes: what stands there will not be true any more. Raises RunError.
     """
     try:
-        text = json.dumps({"format": FORMAT, "structure": asdict(structure)}, indent=2)
+        told = {"format": FORMAT, "first_file": first_file, "structure": asdict(structure)}
+        text = json.dumps(told, indent=2)
         (anchor / MARK).write_text(text + "\n")
         (anchor / CONTROL_FILE).unlink(missing_ok=True)
     except OSError as error:
@@ -164,13 +170,14 @@ def _first_files(directory: Path) -> Iterator[int]:
                 yield from _first_files(Path(entry.path))
 
 
-def _read_mark(path: Path) -> Structure | None:
+def _read_mark(path: Path) -> tuple[Structure | None, int | None]:
     """Read our own mark; what cannot be read says nothing."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        told = json.loads(path.read_text())["structure"]
-        sizes = tuple((int(size), float(part)) for size, part in told.pop("sizes"))
-        return Structure(sizes=sizes, **told)
-    return None
+        told = json.loads(path.read_text())
+        shape = told["structure"]
+        sizes = tuple((int(size), float(part)) for size, part in shape.pop("sizes"))
+        return Structure(sizes=sizes, **shape), int(told["first_file"])
+    return None, None
 
 
 def _read_control(path: Path) -> Structure | None:

@@ -25,6 +25,8 @@ from loadstone.plan.model import Identity, Plan, Target, TargetKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from loadstone.plan.trees import Tree
+
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
 
@@ -138,13 +140,11 @@ def claim(plan: Plan) -> Plan:
     Files of Loadstone's that are about to be laid out are marked as unfinished until
     `prepared` is called. Raises `RunError` when one cannot be created.
     """
-    structures = {tree.target: anchors.Structure.of_tree(tree) for tree in plan.trees}
+    trees = {tree.target: tree for tree in plan.trees}
     return plan.model_copy(
         update={
             "targets": tuple(
-                _claimed_tree(target, structures[index])
-                if target.kind is TargetKind.TREE
-                else _claimed(target)
+                _claimed_tree(target, trees[index]) if target.kind is TargetKind.TREE else _claimed(target)
                 for index, target in enumerate(plan.targets)
             )
         }
@@ -236,7 +236,7 @@ def _claimed(target: Target) -> Target:
     return target
 
 
-def _claimed_tree(target: Target, structure: anchors.Structure) -> Target:
+def _claimed_tree(target: Target, tree: Tree) -> Target:
     """Make an anchor that is missing, and mark the tree that will be changed there."""
     path = Path(target.path)
     if target.create and not path.exists():
@@ -245,7 +245,7 @@ def _claimed_tree(target: Target, structure: anchors.Structure) -> Target:
         except OSError as error:
             raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
     if not target.read_only:
-        anchors.marked(path, structure)
+        anchors.marked(path, anchors.Structure.of_tree(tree), tree.first_file)
     return _identified(target, written=True)
 
 

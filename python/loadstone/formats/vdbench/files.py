@@ -306,14 +306,16 @@ def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
         shared_at = system.at.get("shared", system.where)
         note(shared_at, "shared=yes changes nothing: one host does everything", "harmless")
     made = shape(system, run.turn)
+    on_directories = operation in ("mkdir", "rmdir")
     return TreeWork(
         shape=made,
         operation=operation,  # type: ignore[arg-type] # one of vdbench's, read and write apart
-        select=_select(workload),
+        # Files are selected; directories are taken as they come.
+        select=FileSelection() if on_directories else _select(workload),
         random=random,
         delete_before=delete,
         shared="shared" in more and operation not in ALONE,
-        working_set_bytes=0 if operation in ("mkdir", "rmdir") else _working_set(system, run.turn, made),
+        working_set_bytes=0 if on_directories else _working_set(system, run.turn, made),
         rate_ops=rate,
     ).model_copy(update=_stop(workload))
 
