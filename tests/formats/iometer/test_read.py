@@ -61,6 +61,13 @@ def test_a_newer_file_may_carry_the_oldest_mark() -> None:
     assert [spec.name for spec in read_icf(source, "x").specs] == ["mix"]
 
 
+def test_a_manager_without_a_name_is_called_by_its_number() -> None:
+    source = (DATA / "13-all-in-one.icf").read_bytes()
+    assert b"\t1,HOST" in source
+    (manager,) = read_icf(source.replace(b"\t1,HOST", b"\t1,"), "x").managers
+    assert manager.name == "1"
+
+
 def test_a_worker() -> None:
     (manager,) = read_icf((DATA / "13-all-in-one.icf").read_bytes(), "x").managers
     (worker,) = manager.workers

@@ -104,9 +104,10 @@ def read_managers(lines: Lines) -> list[Manager]:
             raise lines.unknown(pair, "MANAGER LIST", (MANAGER_KEY, END_KEY))
         text, _, name = pair.value.partition(",")
         at = number(text.strip())
-        if at is None or not name.strip():
+        if at is None:
             raise pair.wrong("a number and a name, such as '1,HOST'")
-        manager = Manager(at, name.strip(), "", pair.where)
+        # Programs that write configurations leave the name out; its number is one, too.
+        manager = Manager(at, name.strip() or str(at), "", pair.where)
         managers.append(manager)
         _read_manager(lines, manager)
 
