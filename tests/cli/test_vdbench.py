@@ -149,12 +149,12 @@ def test_options_for_parameter_files_are_refused_elsewhere(tmp_path: Path) -> No
 def test_what_would_be_refused_is_told_with_the_list(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "tree.parm"
-    path.write_text("fsd=f,anchor=/x\nfwd=w,fsd=f,operation=create\nrd=r,fwd=w,fwdrate=max,format=yes\n")
+    path = tmp_path / "hosts.parm"
+    path.write_text("hd=a,system=x\nhd=b,system=y\nsd=s,lun=z\nwd=w,sd=s\nrd=r,wd=w,iorate=max\n")
     out, err = plan(capsys, str(path))
-    assert out == "Simulating RD=r; elapsed=30; fwdrate=max. For loops: None\n"
+    assert out == "Simulating RD=r; I/O rate: Uncontrolled MAX; elapsed=30; For loops: None\n"
     assert "would be refused: r: " in err
-    assert f"{path}:3: rd: file system workloads" in re.sub(r"\n\s*", " ", err)
+    assert f"{path}:1: hd: hd=a is another host" in re.sub(r"\n\s*", " ", err)
 
 
 def test_a_file_runs_as_it_is_and_its_results_agree_everywhere(file: Path) -> None:
