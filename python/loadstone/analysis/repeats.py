@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.point import Measured, Run
 
 LEVEL: Final = 0.95
+REPEAT: Final = "repeat"
+"""In the factors of a run: which time it is, from 1."""
 DIFFERENT: Final = 0.01
 """Runs that lie apart as far as this by chance this seldom are said to differ."""
 
@@ -111,6 +113,22 @@ def lines(runs: Sequence[Run]) -> list[Line]:
     if len(names) > 1 and wholes:
         made.append(_line(wholes))
     return made
+
+
+def again(name: str, number: int) -> str:
+    """Return the name of a run of a list in its n-th pass."""
+    return name if number == 1 else f"{name} {REPEAT} {number}"
+
+
+def by_run(runs: Sequence[Run]) -> dict[str, list[Line]]:
+    """Return the lines of each run of a list that was done several times, by its name; empty for others."""
+    passes: dict[str, list[Run]] = {}
+    for run in runs:
+        number = run.point.factors.get(REPEAT)
+        if number is not None:
+            passes.setdefault(run.point.name.removesuffix(f" {REPEAT} {number}"), []).append(run)
+    found = {name: lines(them) for name, them in passes.items() if len(them) > 1}
+    return {name: its for name, its in found.items() if its}
 
 
 def narrow(runs: Sequence[Run], share: float) -> bool:

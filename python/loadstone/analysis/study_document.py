@@ -104,6 +104,13 @@ class RepeatedLine(_Model):
     )
 
 
+class RepeatedRun(_Model):
+    """One run of a list over all passes."""
+
+    name: str
+    lines: list[RepeatedLine]
+
+
 class Load(_Model):
     """A point of a latency curve: all runs at one rate together."""
 
@@ -195,6 +202,9 @@ class Document(_Model):
     settings: dict[str, Any]
     runs: list[Run]
     repeats: list[RepeatedLine] | None = Field(description="of kind `repeat`")
+    repeated_runs: list[RepeatedRun] | None = Field(
+        description="of kind `list`, done several times: the runs of all passes together"
+    )
     curves: list[Curve] | None = Field(description="of kind `curve`")
     sweep: Sweep | None = Field(description="of kind `sweep`")
 
@@ -212,6 +222,7 @@ def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any
         settings=study.settings,
         runs=[_run(run) for run in runs],
         repeats=[_repeated_line(line) for line in repeats.lines(runs)] if study.kind == "repeat" else None,
+        repeated_runs=_repeated_runs(runs) if study.kind == "list" else None,
         curves=[_curve(one) for one in curve.curves(runs, slo_of(study))] if study.kind == "curve" else None,
         sweep=_sweep(sweep.sweep(runs, study.settings)) if study.kind == "sweep" else None,
     )
@@ -254,6 +265,14 @@ def _line(line: Measured) -> Line:
         asked_iops=line.asked_iops,
         held=line.held,
     )
+
+
+def _repeated_runs(runs: Sequence[Numbers]) -> list[RepeatedRun] | None:
+    found = repeats.by_run(runs)
+    made = [
+        RepeatedRun(name=name, lines=[_repeated_line(line) for line in its]) for name, its in found.items()
+    ]
+    return made or None
 
 
 def _repeated_line(line: repeats.Line) -> RepeatedLine:

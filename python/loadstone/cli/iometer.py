@@ -46,7 +46,7 @@ def read(word: str, load: Load) -> RunList:
     return RunList(
         language=Language.IOMETER,
         name=runs[0].workload.name,
-        controller=ListController(nexts),
+        made=lambda: ListController(nexts),
         listing=[_listed(number, run) for number, run in enumerate(runs, start=1)],
         lines=[_line(number, len(runs), run) for number, run in enumerate(runs, start=1)],
         inputs={name: content},

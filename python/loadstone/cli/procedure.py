@@ -45,17 +45,16 @@ def read(word: str, load: Load) -> RunList:
         )
         for run in runs
     ]
-    controller = _controller(entry, nexts)
     rounds = entry.rounds
 
-    def closing() -> list[dict[str, Any]]:
+    def closing(controller: Controller) -> list[dict[str, Any]]:
         why = controller.ended_because if isinstance(controller, RoundsController) else None
         return [{"kind": "info", "text": why, "where": None}] if why else []
 
     return RunList(
         language="catalogue",
         name=entry.name,
-        controller=controller,
+        made=lambda: _controller(entry, nexts),
         listing=[_listed(number, run, one) for number, (run, one) in enumerate(_pairs(runs, nexts), start=1)],
         lines=[f"{run.name}{'' if run.role == 'measure' else ' (prepares)'}" for run in runs]
         + ([f"again until {rounds.tracks} is steady, at most {rounds.most} times"] if rounds else []),
@@ -66,8 +65,16 @@ def read(word: str, load: Load) -> RunList:
             "rounds": None if rounds is None else _document(entry),
             "loops": entry.loops if len(entry.loops) == 2 else None,
         },
+        once=_once(entry),
         closing=closing,
     )
+
+
+def _once(entry: Entry) -> str:
+    """Return why an entry cannot be repeated; empty where it can."""
+    if entry.rounds is not None:
+        return "its rounds go on until they are steady"
+    return "it is drawn as a surface, with one run in each place" if len(entry.loops) == 2 else ""
 
 
 def _pairs(runs: Sequence[Run], nexts: Sequence[Next]) -> list[tuple[Run, Next]]:

@@ -46,7 +46,10 @@ def run(
     """
     options = {"job": job, **asdict(load)}
     if (found := runlist.read(job, load)) is not None:
-        runlist.refuse_given("several runs", repeat=repeat, until=until)
+        from loadstone.cli.repeat import times
+
+        runlist.refuse_given("several runs", until=until)
+        options["repeat"] = times(repeat)
         return runlist.execute(found, load, options, manner, data_sheet.read(spec))
     asked_for, sheet = workload(job, load), data_sheet.read(spec)
     commands.check(asked_for)

@@ -18,6 +18,7 @@ from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import language_of, resolution
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
+from loadstone.study.listed import Repeated
 from loadstone.study.run import StudyAsked
 from loadstone.workload import catalogue
 
@@ -40,7 +41,8 @@ class RunList:
 
     language: Language | Literal["catalogue"]
     name: str
-    controller: Controller
+    made: Callable[[], Controller]
+    """Makes a controller of all runs, at their start."""
     listing: list[dict[str, Any]]
     lines: list[str]
     """The same for people, a line per run, in the language's own words."""
@@ -49,9 +51,11 @@ class RunList:
     settings: dict[str, Any] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Runs that the language's reader understands and will not do, and why."""
+    once: str = ""
+    """Why it cannot be repeated; empty: it can."""
     journal: bool = False
     """The job file asks for a journal of verified writes."""
-    closing: Callable[[], list[Any]] | None = None
+    closing: Callable[[Controller], list[Any]] | None = None
     """Notes of the study's end."""
     watch: Callable[[Next], Progress | None] | None = None
     """Who shows a run while it runs, when the language has a way of its own."""
@@ -67,7 +71,7 @@ def read(word: str, load: Load) -> RunList | None:
         refuse(load, ("interval", "warmup"), "a fio job file or a named workload")
         return None
     found: RunList = importlib.import_module(module).read(word, load)
-    if load.journal and not any(_verifies(wanted) for wanted in found.controller.known()):
+    if load.journal and not any(_verifies(wanted) for wanted in found.made().known()):
         raise InputError(
             "no run writes what it verifies: the journal would be empty",
             where=Where(COMMAND_LINE, option="--journal"),
@@ -86,8 +90,14 @@ def _load_of(wanted: Next, load: Load, found: RunList) -> Load:
 
 
 def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet) -> int:
-    """Run all of them as a study and return the exit code."""
+    """Run all of them as a study, so often as `repeat` of the options says, and return the exit code."""
     talk.notes(found.notes)
+    repeats = options.get("repeat")
+    if repeats is not None and found.once:
+        where = Where(COMMAND_LINE, option="--repeat")
+        raise InputError(f"{found.name} cannot be repeated: {found.once}", where=where, hint="leave it out")
+    controller = found.made() if repeats is None else Repeated(found.made, repeats)
+    closing = found.closing
     asked = StudyAsked(
         kind="list",
         name=found.name,
@@ -99,16 +109,16 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
             "options": options,
         },
         inputs={**found.inputs, **sheet.inputs},
-        settings=found.settings,
+        settings=found.settings | ({} if repeats is None else {"repeats": repeats}),
         notes=[note.model_dump(mode="json") for note in found.notes],
         spec=sheet.spec,
     )
     return study.execute(
-        found.controller,
+        controller,
         asked,
         manner,
         lambda wanted: resolution(wanted.workload, _load_of(wanted, load, found)),
-        found.closing,
+        None if closing is None else lambda: closing(controller),
         watch=found.watch,
     )
 
@@ -119,7 +129,7 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
     for name, why in found.refused.items():
         talk.say(f"would be refused: {name}: {why}")
     prepared = False
-    for wanted in found.controller.known() if not found.refused else []:
+    for wanted in found.made().known() if not found.refused else []:
         try:
             resolution(wanted.workload, _load_of(wanted, load, found))
         except (InputError, RefusedError) as error:

@@ -59,7 +59,7 @@ def read(word: str, load: Load) -> RunList:
     return RunList(
         language=Language.VDBENCH,
         name=file.name,
-        controller=ParameterFileController(file, runs, allow_exec=load.allow_exec),
+        made=lambda: ParameterFileController(file, runs, allow_exec=load.allow_exec),
         listing=[
             {**_listed(number, run), "refused": refused.get(run.title)}
             for number, run in enumerate(runs, start=1)

@@ -166,6 +166,10 @@ def _parts(whole: Whole) -> list[Section]:
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
         made.append(Section("Runs side by side", [], [], specs))
+        if found_repeats := repeats.by_run(runs):
+            said = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
+            rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
+            made.append(Section("All passes together", said, [Table("", REPEATED, rows, names=2)], []))
     return made
 
 

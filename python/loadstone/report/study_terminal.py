@@ -20,7 +20,7 @@ from loadstone.report.terminal import STYLES
 from loadstone.report.verdict import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -46,7 +46,9 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
     else:
         console.print("nothing was measured")
     if study.kind == "repeat":
-        _repeats(repeats.lines(runs), console)
+        _repeats({"": repeats.lines(runs)}, console)
+    elif study.kind == "list" and (found := repeats.by_run(runs)):
+        _repeats(found, console)
     for name, row in data_sheet.best(runs):
         console.print(Text(f"{name}: {data_sheet.line(row)}"))
     for run in runs:
@@ -71,28 +73,31 @@ def _measured(study: Study, runs: Sequence[Run], console: Console) -> None:
         console.print(_table(runs, console.width), soft_wrap=True)
 
 
-def _repeats(lines: Sequence[repeats.Line], console: Console) -> None:
-    """Print what the repeats say together, per line; the rate that says most first."""
+def _repeats(found: Mapping[str, Sequence[repeats.Line]], console: Console) -> None:
+    """Print what the repeats of each run say together, per line; the rate that says most first."""
     console.print()
-    table = fitted(REPEATED, repeated_rows(lines), console.width, names=2, spare=("highest", "lowest"))
+    rows = [row for run, lines in found.items() for row in repeated_rows(lines, run)]
+    table = fitted(REPEATED, rows, console.width, names=2, spare=("highest", "lowest"))
     console.print(table, soft_wrap=True)
-    for sentence in apart(lines):
-        console.print(Text(sentence, "yellow"))
+    for run, lines in found.items():
+        for sentence in apart(lines, run):
+            console.print(Text(sentence, "yellow"))
 
 
-def repeated_rows(lines: Sequence[repeats.Line]) -> list[list[str]]:
-    """Return rows of `REPEATED`, one per line and quantity."""
+def repeated_rows(lines: Sequence[repeats.Line], run: str = "") -> list[list[str]]:
+    """Return rows of `REPEATED`, one per line and quantity; of one run of a list where it is named."""
     return [
-        ["" if index else f"{line.job} {line.op}", quantity, *_repeated(found, kind)]
+        ["" if index else f"{run} {line.job} {line.op}".lstrip(), quantity, *_repeated(found, kind)]
         for line in lines
         for index, (quantity, kind, found) in enumerate(_quantities(line))
     ]
 
 
-def apart(lines: Sequence[repeats.Line]) -> list[str]:
+def apart(lines: Sequence[repeats.Line], run: str = "") -> list[str]:
     """Say which quantities differ from run to run by more than the runs' own errors."""
+    of = f"{run} " if run else ""
     return [
-        f"the runs differ by more than their own noise: {line.job} {line.op}, {quantity}"
+        f"the runs differ by more than their own noise: {of}{line.job} {line.op}, {quantity}"
         for line in lines
         for quantity, _, found in _quantities(line)
         if found.differ

@@ -1,4 +1,4 @@
-"""A fixed list of runs, some of which may decide for themselves how they go on.
+"""A fixed list of runs, some of which may decide for themselves how they go on, once or several times.
 
 Knows order only. A part is a run, or a controller whose runs come in its place: each of the
 four corners with a curve of its own.
@@ -6,12 +6,15 @@ four corners with a curve of its own.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loadstone.analysis.repeats import REPEAT, again
 from loadstone.study.controller import Controller, Done, Next
+from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class ListController:
@@ -41,6 +44,53 @@ class ListController:
         counts = [part.expected() for part in self._parts]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
+
+
+class Repeated:
+    """Does a list several times over, each time from its start and by what that time measured."""
+
+    def __init__(self, made: Callable[[], Controller], times: int) -> None:
+        self._list = ListController([_Pass(made(), number + 1) for number in range(times)])
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next run of the pass whose turn it is."""
+        return self._list.next(done)
+
+    def known(self) -> Sequence[Next]:
+        """Return what every pass is certain of."""
+        return self._list.known()
+
+    def expected(self) -> int | None:
+        """Return the runs of all passes, None as soon as one does not know."""
+        return self._list.expected()
+
+
+class _Pass:
+    """One of several passes over a list: names and random addresses of its own."""
+
+    def __init__(self, runs: Controller, number: int) -> None:
+        self._runs = runs
+        self._number = number
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        wanted = self._runs.next(done)
+        return None if wanted is None else self._own(wanted)
+
+    def known(self) -> Sequence[Next]:
+        return [self._own(wanted) for wanted in self._runs.known()]
+
+    def expected(self) -> int | None:
+        return self._runs.expected()
+
+    def _own(self, wanted: Next) -> Next:
+        name = again(wanted.name, self._number)
+        workload = own_sequence(wanted.workload, self._number)
+        return replace(
+            wanted,
+            name=name,
+            workload=workload.model_copy(update={"name": name}),
+            factors={**wanted.factors, REPEAT: self._number},
+        )
 
 
 class _Single:
