@@ -10,17 +10,29 @@ LoadstoneError is a finding, and so is a file that takes seconds.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.formats.vdbench import Given, Overrides, TextSource, expand, facts, lower, read, workload_facts
+from loadstone.formats.vdbench import (
+    Given,
+    Overrides,
+    TextSource,
+    expand,
+    facts,
+    lower,
+    read,
+    shape,
+    workload_facts,
+)
 from loadstone.formats.vdbench.filesystem import FSD, FWD
 from loadstone.formats.vdbench.general import GENERAL, HOST
 from loadstone.formats.vdbench.rundef import RD
 from loadstone.formats.vdbench.storage import SD
 from loadstone.formats.vdbench.workload import WD
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.anchors import Found
+from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
 from loadstone.report.vdbench.words import average, run_line
@@ -105,12 +117,23 @@ def parameter(start: str, rng: random.Random) -> str:
     return f"{name}={rng.choice(VALUES)}"
 
 
-def host(rng: random.Random, luns: set[str]) -> HostFacts:
-    """Return a made-up host whose targets are of any size."""
+def host(rng: random.Random, luns: set[str], anchors: set[str]) -> HostFacts:
+    """Return a made-up host whose targets are of any size, and whose trees are there or not."""
     size = rng.choice([0, 511, 512, 4096, 1 << 20, 1 << 30, 1 << 40, (1 << 63) - 512])
     block = TargetFacts(TargetKind.BLOCK, size_bytes=size, logical_block_bytes=rng.choice([512, 4096]))
     file = TargetFacts(TargetKind.FILE, exists=rng.random() < 0.5, size_bytes=size)
-    return HostFacts((0, 1), 64 << 30, 4096, {lun: block if lun.startswith("/dev") else file for lun in luns})
+    has_files = rng.random() < 0.7
+    found = Found(True, has_files or rng.random() < 0.5, has_files, rng.choice([0, 1]) if has_files else None)
+    tree = AnchorFacts(
+        found, free_bytes=rng.choice([None, 1 << 20, 1 << 50]), free_files=rng.choice([None, 100])
+    )
+    return HostFacts(
+        (0, 1),
+        64 << 30,
+        4096,
+        {lun: block if lun.startswith("/dev") else file for lun in luns},
+        known_anchors=dict.fromkeys(anchors, tree),
+    )
 
 
 def one(data: bytes, rng: random.Random) -> str:
@@ -120,18 +143,22 @@ def one(data: bytes, rng: random.Random) -> str:
     runs = expand(file, overrides)
     assert len({run.title for run in runs}) == len(runs)
     luns = {f"/{storage.lun.strip('/')}" for storage in file.storages}
+    anchors = {os.path.normpath(Path.cwd() / system.anchor) for system in file.file_systems}
     ended = "expanded"
     for run in runs[:MAX_PLANNED]:
         run_line(facts(run))
         average(facts(run))
         for work in run.works:
             workload_facts(work, run)
+        for file_work in run.file_works:
+            shape(file_work.system, run.turn)
         observed = tuple(rng.random() for _ in run.works) if rng.random() < 0.3 else None
         workload = lower(file, run, Given(rng.choice([None, 10.0, 1e6]), observed, allow_exec=True))
-        plan = resolve(workload, host=host(rng, luns)).plan
+        plan = resolve(workload, host=host(rng, luns, anchors)).plan
         if Plan.model_validate_json(plan.model_dump_json()) != plan:
             raise AssertionError("the Plan does not survive its JSON")
         assert all(use.length_bytes > 0 for stream in plan.streams for use in stream.files)
+        assert all((stream.tree is None) == bool(stream.files) for stream in plan.streams)
         ended = "planned"
     return ended
 

@@ -299,3 +299,9 @@ def test_options_without_effect_are_refused() -> None:
 def test_the_memory_of_a_tree_is_counted() -> None:
     large = run("operation=getattr", fsd="fsd=f,anchor=/t/a,depth=1,width=100,files=100000\n")
     assert planned(large).memory_bytes - planned(run("operation=getattr")).memory_bytes >= 10**7 * 8
+
+
+def test_a_mix_comes_before_an_operation_as_in_vdbench() -> None:
+    made = planned(run("operation=getattr,rdpct=40,fileio=random"))
+    assert made.plan.streams[0].asks_for == {"read", "write"}
+    assert any("operation=getattr is not done" in note.text for note in made.notes if note.kind == "trap")

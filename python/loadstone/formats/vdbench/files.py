@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import filesystem
+from loadstone.formats.vdbench.filework import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import PROCESSES, SECOND_NS
 from loadstone.formats.vdbench.values import Number, shown
@@ -33,7 +34,6 @@ _LOOPS: Final = (
 )
 _DIRECT: Final = ("o_direct", "directio")
 _SYNC: Final = {"o_sync": "sync", "o_rsync": "sync", "o_dsync": "dsync"}
-_TRANSFERS: Final = ("read", "write")
 EVEN_PERCENT: Final = 50.0
 """Half of the files have half of the choices: nothing is skewed."""
 _MIDPOINT: Final = 3.0
@@ -186,6 +186,13 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
             where=workload.at.get("rdpct", workload.where),
             hint="add fileio=random, or use operation=read or write",
         )
+    if reads is not None and work.operation not in TRANSFERS:
+        note(
+            workload.at.get("rdpct", workload.where),
+            f"rdpct= makes fwd={workload.name} read and write: operation={work.operation} is not done, "
+            "as in vdbench",
+            "trap",
+        )
     made = {
         **_common(file, run, system, workload),
         "name": f"{workload.name}.{system.name}"
@@ -230,7 +237,7 @@ def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
         way = "read" if reads == 100 else "write" if reads == 0 else "rw"
         if way == "rw":
             made["rwmix_read_percent"] = int(reads)
-    if work.workload.fileio[0] == "random" and (reads is not None or work.operation in _TRANSFERS):
+    if work.workload.fileio[0] == "random" and (reads is not None or work.operation in TRANSFERS):
         return {**made, "rw": f"rand{way}", "norandommap": True}
     return {**made, "rw": way}
 
@@ -285,7 +292,7 @@ def _common(file: ParameterFile, run: Run, system: FileSystem, workload: FileWor
 def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
     workload, system = work.workload, work.system
     mixed = _reads(run, work) is not None
-    operation = "transfer" if mixed or work.operation in _TRANSFERS else work.operation
+    operation = "transfer" if mixed or work.operation in TRANSFERS else work.operation
     way, *more = workload.fileio
     random = operation == "transfer" and way == "random"
     where = workload.at.get("fileio", workload.where)

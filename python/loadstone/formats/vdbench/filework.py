@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.rundef import RunDefinition
 
 Entity = TypeVar("Entity")
+TRANSFERS: Final = ("read", "write")
 _FORMAT_WORKLOAD: Final = "format"
 _FORMAT_THREADS: Final = 8
 _FORMAT_SIZES: Final = Sizes(((128 << 10, 100.0),))
@@ -93,7 +94,8 @@ def _on_systems(
     """Return a workload on each of its file systems, its threads divided as vdbench does."""
     looped = turn.values.get("operations")
     operations = definition.operations or ((looped,) if isinstance(looped, str) else (workload.operation,))
-    if workload.rdpct is not None and (len(operations) > 1 or operations[0] not in ("read", "write")):
+    given = definition.operations or (looped if isinstance(looped, str) else None)
+    if workload.rdpct is not None and given and (len(operations) > 1 or operations[0] not in TRANSFERS):
         raise InputError(
             f"rdpct= of fwd={workload.name} is for one operation, read or write",
             where=workload.at.get("rdpct", workload.where),
