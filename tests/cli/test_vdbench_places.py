@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.cli import load
 from loadstone.cli.app import run as command
-from loadstone.errors import InputError
+from loadstone.cli.arguments import Load
+from loadstone.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +57,14 @@ def test_a_refused_run_says_how_it_could_be_done(file: Path, capsys: pytest.Capt
 def test_a_host_that_is_not_there_is_no_lun_either(file: Path) -> None:
     with pytest.raises(InputError, match=r"command line: --map: no SD uses 'three'"):
         command(["plan", str(file), "--map", "three=localhost"])
+
+
+def test_a_run_for_a_sweep_is_mapped_too(file: Path) -> None:
+    chosen = load.workload(str(file), Load(map=["*=localhost", f"sd2={file.parent}/c"]))
+    assert [target.path for job in chosen.jobs for target in job.targets] == [
+        str(file.parent / "a"),
+        str(file.parent / "c"),
+    ]
+    file.write_text("journal=yes\n" + file.read_text())
+    with pytest.raises(RefusedError, match="journal= is for `loadstone run`"):
+        load.workload(str(file), Load(map=["*=localhost"]))

@@ -10,6 +10,7 @@ import difflib
 import functools
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,11 @@ def workload(word: str, load: Load) -> Workload:
 
     Raises `InputError` for what cannot be read, and for an option that would have no effect.
     """
+    if language_of(word, load) is Language.VDBENCH:
+        from loadstone.cli import vdbench
+
+        # Its hosts and luns are mapped before anything is made of them.
+        return changed(vdbench.single(word, load), replace(load, map=[]))
     return changed(_read(word, load), load)
 
 
@@ -185,10 +191,6 @@ def seconds(text: str | None, option: str) -> int | None:
 def _read(word: str, load: Load) -> Workload:
     options = ReadOptions(allow_exec=load.allow_exec)
     language = language_of(word, load)
-    if language is Language.VDBENCH:
-        from loadstone.cli import vdbench
-
-        return vdbench.single(word, load)
     if language not in (None, Language.FIO):
         raise InputError(
             f"{word} is a job file of {language}, which is a list of runs of its own",

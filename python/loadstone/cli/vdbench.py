@@ -38,16 +38,6 @@ def read(word: str, load: Load) -> RunList:
     """Read a parameter file and everything it runs."""
     refuse(load, _WITHOUT_EFFECT, "a parameter file")
     file = _file(word, load)
-    if mapping := load.mapping():
-        try:
-            file, mapping = vdbench.map_hosts(file, mapping)
-            file = file.map_luns(mapping) if mapping else file
-        except InputError as error:
-            if error.where is not None:
-                raise
-            where = Where(COMMAND_LINE, option="--map")
-            raise InputError(error.message, where=where, hint=error.hint) from error
-    file = file.with_sizes(_size_bytes)
     overrides = vdbench.Overrides(
         elapsed=seconds(load.runtime, "--runtime"),
         interval=seconds(load.interval, "--interval"),
@@ -96,6 +86,10 @@ def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> d
 def single(word: str, load: Load) -> Workload:
     """Read a parameter file of one run, for the verbs that make several of one."""
     file = _file(word, load)
+    if file.general.journal:
+        raise RefusedError(
+            "journal= is for `loadstone run`", where=file.general.at["journal"], hint="remove it here"
+        )
     runs = _chosen(vdbench.expand(file), load.section)
     if len(runs) != 1:
         raise InputError(
@@ -107,9 +101,20 @@ def single(word: str, load: Load) -> Workload:
 
 
 def _file(word: str, load: Load) -> ParameterFile:
+    """Read a file, with hosts and luns as `--map` says and sizes as they are here."""
     found = source(word)
     given = vdbench.TextSource(*found) if isinstance(found, tuple) else found
-    return vdbench.read([given], variables=load.parameters())
+    file = vdbench.read([given], variables=load.parameters())
+    if mapping := load.mapping():
+        try:
+            file, mapping = vdbench.map_hosts(file, mapping)
+            file = file.map_luns(mapping) if mapping else file
+        except InputError as error:
+            if error.where is not None:
+                raise
+            where = Where(COMMAND_LINE, option="--map")
+            raise InputError(error.message, where=where, hint=error.hint) from error
+    return file.with_sizes(_size_bytes)
 
 
 def _chosen(runs: list[Run], names: Sequence[str]) -> list[Run]:

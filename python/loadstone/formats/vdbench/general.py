@@ -78,7 +78,6 @@ class Host:
     at: Mapping[str, Where]
     system: str | None = None
     clients: int = 1
-    mount: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -225,12 +224,12 @@ GENERAL: Final = Table(
         Keyword("psrset", refused="is for Solaris: pin the process with taskset"),
         Keyword("auxreport", refused="is not supported: it loads Java classes"),
         Keyword("monitor", refused="is not supported: end a run with Ctrl-C"),
-        Keyword("concatenatesds", _off),
+        Keyword("concatenatesds", _off, harmless="changes nothing: SDs are never joined to one"),
         Keyword("messagescan", harmless="changes nothing: system messages are not scanned"),
         Keyword("abort_failed_skew", refused="is not supported: the report shows the skew that was reached"),
         Keyword("misc", refused="is not supported: its content is vdbench's own"),
         Keyword("pattern_buffer", exact=True, harmless="changes nothing: there is no buffer of patterns"),
-        Keyword("showlba", exact=True, refused="is not supported"),
+        Keyword("showlba", exact=True, refused="is not supported: no list of addresses is written"),
         Keyword("ios_per_jvm", harmless="changes nothing: there are no Java processes"),
         Keyword("fwd_thread_adjust", harmless="changes nothing: threads are never rounded"),
         Keyword("timeout", harmless="changes nothing: I/O that does not come back is always told"),
@@ -247,7 +246,7 @@ HOST: Final = Table(
         Keyword("user", harmless="changes nothing: no remote shell is used"),
         Keyword("jvms", harmless="changes nothing: one process generates all load"),
         Keyword("clients", lambda parameter: whole(parameter, least=1, most=MAX_CLIENTS)),
-        Keyword("mount", name),
+        Keyword("mount", refused="is not supported: mount before the run, or with startcmd="),
         Keyword("master", harmless="changes nothing: one process generates all load"),
     ],
 )

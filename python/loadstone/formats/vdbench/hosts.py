@@ -58,9 +58,6 @@ def check(file: ParameterFile, run: Run, note: Callable[[Where, str], None]) -> 
     """Refuse a run on hosts that are not this machine, and say what becomes of those that are."""
     hosts = file.hosts
     away = [host for host in hosts if not host.is_local]
-    for host in hosts:
-        if host.mount is not None:
-            raise RefusedError("mount= is not supported", where=host.at["mount"], hint="mount before the run")
     if len(hosts) > 1 and away:
         raise RefusedError(
             f"hd={away[0].name} is another host: load is generated on this machine only",

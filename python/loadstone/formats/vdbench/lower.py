@@ -153,6 +153,11 @@ def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
             workload.at.get("seekpct", workload.where),
             "seqnz: the walk begins at the start of its range, not at a random place",
         )
+    if workload.priority is not None:
+        making.note(
+            workload.at["priority"],
+            "priority=: each workload has threads of its own, so that none waits for another's",
+        )
     if not workload.streams:
         return [Job(**fields)]
     return _streams(work, Job(**fields), sizes)
