@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEADING: Final = "of data sheet"
 """Of a column of `share`, which is only there where a run was held against one."""
-HEADINGS: Final = ("run", "job", "op", "measured", "data sheet", "reached", "from")
+HEADINGS: Final = ("run", "job", "op", "from", "measured", "data sheet", "reached")
 
 
 def line(row: Row) -> str:

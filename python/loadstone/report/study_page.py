@@ -232,11 +232,13 @@ def _repeats(runs: Sequence[Run]) -> Section:
 
 def _sheet(runs: Sequence[Run]) -> list[Section]:
     """Return what was reached of each figure of a data sheet; empty without one."""
-    rows = [[name, *data_sheet.cells(row)] for name, row in data_sheet.best(runs)]
+    best = [(run, *data_sheet.cells(row)) for run, row in data_sheet.best(runs)]
+    # Words before numbers, as in every table of the page.
+    rows = [[run, job, op, source, *told] for run, job, op, *told, source in best]
     if not rows:
         return []
     said = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
-    return [Section("Against the data sheet", [said], [Table("", data_sheet.HEADINGS, rows, names=3)], [])]
+    return [Section("Against the data sheet", [said], [Table("", data_sheet.HEADINGS, rows, names=4)], [])]
 
 
 def _overlay(studies: Sequence[Whole]) -> Section:
