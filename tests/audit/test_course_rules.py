@@ -169,7 +169,7 @@ def test_a_paced_load_makes_its_own_plateau_and_a_short_one_has_no_course() -> N
 def test_a_drift_is_not_steady_and_surely_so_with_a_trend() -> None:
     found = one(not_steady.RULE, run([1000.0 + 10 * at for at in range(100)]))
     assert (found.effect, found.confidence) == ("suspect", 0.9)
-    assert found.evidence["slope_percent_of_mean"] == pytest.approx(53.5, abs=0.2)
+    assert found.evidence["slope_of_mean_percent"] == pytest.approx(53.5, abs=0.2)
 
 
 @pytest.mark.parametrize(("last", "clear"), [(1190.0, True), (1260.0, False)])

@@ -139,7 +139,7 @@ def _near_ceiling(case: Case) -> Finding | None:
     return _finding(
         f"The rate is {100 * share:.0f} % of what the load generator does here without any storage.",
         0.85,
-        {"share_of_ceiling": round(share, 3)},
+        {"of_ceiling_share": round(share, 3)},
     )
 
 

@@ -34,7 +34,7 @@ def _judge(case: Case) -> Answer:
     told = f", and its processors ran at {100 * share:.0f} % of their limit" if share is not None else ""
     evidence: dict[str, float | int | str] = {"governor": names}
     if share is not None:
-        evidence["clock_share_of_limit"] = round(share, 3)
+        evidence["clock_of_limit_share"] = round(share, 3)
     return (
         Finding(
             effect="suspect" if slow else "note",

@@ -44,8 +44,8 @@ def _judge(case: Case) -> Answer:
 def _finding(case: Case, rounds: course.Course, found: Steady, trend: float | None) -> Finding:
     ramp = _ramp(rounds)
     evidence: dict[str, float | int | str] = {
-        "range_percent_of_mean": round(100 * found.range_share, 1),
-        "slope_percent_of_mean": round(100 * found.slope_share, 1),
+        "range_of_mean_percent": round(100 * found.range_share, 1),
+        "slope_of_mean_percent": round(100 * found.slope_share, 1),
         "rounds": ROUNDS,
         "round_s": round(rounds.seconds, 2),
     }
