@@ -96,6 +96,18 @@ class Verdict(_Model):
     checked: tuple[RuleName, ...] = Field(description="rules that looked and found nothing")
     advice: tuple[str, ...] = Field(description="what to change to get a valid number, first things first")
 
+    @property
+    def decided_by(self) -> tuple[RuleName | None, str] | None:
+        """The rule that decides it and what it found or misses; None: it measures the storage."""
+        if self.kind == "measures_storage":
+            return None
+        if self.kind in {"not_valid", "limited"} and self.causes:
+            return self.causes[0].rule, self.causes[0].text
+        essential = next((one for one in self.missing if one.essential), None)
+        if essential is not None:
+            return essential.rule, f"Missing: {essential.what}."
+        return None, self.sentences
+
 
 class Phase(_Model):
     """The verdict on one phase: jobs that ran at the same time."""

@@ -184,17 +184,23 @@ def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     assert "repeat-3" in html
 
 
-def test_runs_whose_verdict_is_not_clean_are_counted() -> None:
-    def of(*kinds: Any) -> str | None:
-        point = on_disk.Point(name="r")
-        return study_terminal.verdicts(
-            [dataclasses.replace(run(), point=point.model_copy(update={"verdict": kind})) for kind in kinds]
-        )
+def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:
+    def of(*decided: tuple[Any, Any]) -> list[str]:
+        points = [
+            on_disk.Point(name=f"rd{n}", verdict=kind, decided_by=rule, why=rule and f"{rule} {n}.")
+            for n, (kind, rule) in enumerate(decided)
+        ]
+        return study_terminal.verdicts([dataclasses.replace(run(), point=point) for point in points])
 
-    assert of("measures_storage", "measures_storage", None) is None
-    assert of("not_valid", "measures_storage", "limited", "not_valid") == (
-        "verdicts on 4 runs: 2 not valid, 1 limited; why is in the report of each run"
-    )
+    good, cached = ("measures_storage", None), ("not_valid", "page_cache_read")
+    assert of(good, good, (None, None)) == []
+    assert of(cached, good, ("limited", "generator_cpu"), cached) == [
+        "not valid: rd0, rd3. page_cache_read 0. (rd0)",
+        "limited: rd2. generator_cpu 2.",
+    ]
+    assert of(*[cached] * 9)[0].startswith("not valid: rd0, rd1, rd2, rd3, rd4, rd5 and 3 more. page")
+    # A study of before reasons were kept.
+    assert of(("cannot_tell", None)) == ["cannot tell: rd0."]
 
 
 def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: Whole, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
 from loadstone.verdict import Kind as VerdictKind
+from loadstone.verdict import RuleName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +53,11 @@ class Point(_Model):
     error: str | None = None
     """What went wrong, for a run that has no bundle to say it."""
     verdict: VerdictKind | None = None
-    """The kind of its verdict; why is in its bundle."""
+    """The kind of its verdict; all of it is in its bundle."""
+    decided_by: RuleName | None = None
+    """The rule that decided it, when it does not simply measure the storage."""
+    why: str | None = None
+    """What that rule found, or what is missing."""
 
 
 class Study(_Model):

@@ -127,7 +127,7 @@ def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
         kind=KINDS[first.study.kind] if len(studies) == 1 else "curves laid over each other",
         title=first.study.name if len(studies) == 1 else " · ".join(_label(one) for one in studies),
         facts=_facts(first),
-        judged=[said for one in studies if (said := verdicts(one.runs)) is not None],
+        judged=[said for one in studies for said in verdicts(one.runs)],
         parts=[(part, [_svg(spec) for spec in part.charts]) for part in parts],
         studies=[_study(one) for one in studies],
         headings=HEADINGS,

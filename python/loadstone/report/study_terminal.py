@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.point import Measured, Run
-    from loadstone.bundle.study import Study
+    from loadstone.bundle.study import Point, Study
 
 REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
 SHOWN: Final = (50.0, 99.0, 99.9)
 SPARE: Final = ("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
 """What goes where there is no room, in this order."""
+NAMED: Final = 6
+"""Runs named with a reason; the others are counted."""
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 
 
@@ -54,9 +56,8 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
     for run in runs:
         if run.point.error is not None:
             console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
-    judged = verdicts(runs)
-    if judged is not None:
-        console.print(Text(judged, "yellow"))
+    for said in verdicts(runs):
+        console.print(Text(said, "yellow"))
     for note in study.notes:
         console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
 
@@ -104,14 +105,20 @@ def apart(lines: Sequence[repeats.Line], run: str = "") -> list[str]:
     ]
 
 
-def verdicts(runs: Sequence[Run]) -> str | None:
-    """Say how many runs are not simply a measure of the storage; None when all of them are."""
-    kinds = [run.point.verdict for run in runs if run.point.verdict is not None]
-    others = [kind for kind in dict.fromkeys(kinds) if kind != "measures_storage"]
-    if not others:
-        return None
-    told = ", ".join(f"{kinds.count(kind)} {NAMES[kind]}" for kind in others)
-    return f"verdicts on {_many(len(kinds))}: {told}; why is in the report of each run"
+def verdicts(runs: Sequence[Run]) -> list[str]:
+    """Say which runs are not simply a measure of the storage and why, one sentence for each reason."""
+    judged = [run.point for run in runs if run.point.verdict not in {None, "measures_storage"}]
+    alike: dict[tuple[str, str | None], list[Point]] = {}
+    for point in judged:
+        alike.setdefault((NAMES[point.verdict] if point.verdict else "", point.decided_by), []).append(point)
+    said = []
+    for (kind, _), points in sorted(alike.items(), key=lambda item: -len(item[1])):
+        names = ", ".join(point.name for point in points[:NAMED])
+        more = f" and {len(points) - NAMED} more" if len(points) > NAMED else ""
+        of = f" ({points[0].name})" if len(points) > 1 else ""
+        why = f" {points[0].why}{of}" if points[0].why else ""
+        said.append(f"{kind}: {names}{more}.{why}")
+    return said
 
 
 def _quantities(line: repeats.Line) -> list[tuple[str, str, repeats.Repeated]]:

@@ -325,7 +325,7 @@ class _Runner:
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),
-                "verdict": None if result.audited is None else result.audited.verdict.kind,
+                **_judged(result.audited),
             }
         ), result.made
 
@@ -413,3 +413,11 @@ def _leave() -> None:
 
 def _safe(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_.=%" else "-" for letter in name)[:MAX_NAME]
+
+
+def _judged(audited: Audited | None) -> dict[str, str | None]:
+    """Return what a point keeps of its verdict."""
+    if audited is None:
+        return {}
+    rule, why = audited.verdict.decided_by or (None, None)
+    return {"verdict": audited.verdict.kind, "decided_by": rule, "why": why}
