@@ -174,7 +174,7 @@ def cells(line: Measured) -> list[str]:
     """Return the cells of `HEADINGS`."""
     return [
         units.with_error(line.iops, "count"),
-        units.with_error(line.bandwidth if line.op != "sync" else None, "binary"),
+        units.with_error(line.bandwidth if line.block_bytes else None, "binary"),
         units.with_error(line.mean_ns, "time"),
         *(units.duration(line.percentiles_ns[percent]) for percent in SHOWN),
         units.duration(line.max_ns),
