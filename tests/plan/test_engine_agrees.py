@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.engine.binary import OVERRIDE
+from tests.plan.test_trees import planned, run
 from tests.plan.test_values import CASES
 
 if TYPE_CHECKING:
@@ -54,3 +55,29 @@ def check(plan: Planner, text: str, tmp_path: Path) -> tuple[int, int]:
 def test_memory_is_an_upper_bound_and_not_far_above(plan: Planner, text: str, tmp_path: Path) -> None:
     engine, said = check(plan, text, tmp_path)
     assert engine <= said <= 1.3 * engine
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        ("operation=read", 0),
+        ("operation=read", 1),
+        ("operation=write,fileio=(seq,delete),stopafter=50%", 1),
+        ("rdpct=70,fileio=(random,shared),xfersize=(4k,50,64k,50),threads=64", 1),
+        ("operation=mkdir,fileselect=random", 1),
+        ("operation=create,fileselect=(sequential,once)", 1),
+        ("operation=setattr,fileselect=(poisson,4),threads=200", 1),
+        ("operation=access", 1),
+    ],
+)
+def test_the_engine_accepts_work_in_trees(words: str, number: int, tmp_path: Path) -> None:
+    if not ENGINE.exists():
+        pytest.skip(f"{ENGINE} is not built: run `make build`")
+    fsd = "fsd=f,anchor=/t/a,depth=2,width=30,files=100,sizes=(16k,50,64k,50),openflags=o_direct\n"
+    made = planned(run(words, "format=restart", fsd=fsd), number=number)
+    path = tmp_path / "plan.json"
+    path.write_text(made.plan.model_dump_json())
+    done = subprocess.run([ENGINE, "check", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    needed = json.loads(done.stdout)["memory_bytes"]
+    assert needed <= made.memory_bytes <= 1.3 * needed

@@ -1,0 +1,214 @@
+"""vdbench's file systems on a real directory: what is on the disk afterwards, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TREE = "fsd=fsd1,anchor={anchor},depth=2,width=2,files=6,size=(4k,50,20k,50)\n"
+
+
+def parameter_file(directory: Path, text: str) -> Path:
+    file = directory / "files.parm"
+    file.write_text(TREE.format(anchor=directory / "tree") + text)
+    return file
+
+
+def study(directory: Path, text: str, *words: str, code: int = 0) -> Path:
+    """Run a parameter file and return its study's directory."""
+    out = directory / f"study{sum(1 for _ in directory.glob('study*'))}"
+    done = program.run("run", parameter_file(directory, text), "--out", out, *words, cwd=directory)
+    assert done.code == code, done.err
+    return out
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted((directory / "tree").rglob("vdb_f*.file"))
+
+
+def bundles(out: Path) -> list[Path]:
+    return sorted((out / "runs").iterdir())
+
+
+def document(bundle: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((bundle / "result.json").read_text())
+    return found
+
+
+def plan(bundle: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((bundle / "plan.json").read_text())
+    return found
+
+
+def events(bundle: Path, kind: str) -> list[dict[str, Any]]:
+    every = [json.loads(line) for line in (bundle / "events.jsonl").read_text().splitlines()]
+    return [one for one in every if one["type"] == kind]
+
+
+def reasons(bundle: Path) -> Counter[str]:
+    return Counter(one["reason"] for one in events(bundle, "stream_end"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree, and a study of it: a format and a mix at a rate."""
+    directory = tmp_path_factory.mktemp("files")
+    text = (
+        "fwd=default,fsd=fsd1,xfersize=4k,threads=2,fileselect=random\n"
+        "fwd=look,operation=getattr,skew=60\nfwd=work,rdpct=70,fileio=random,skew=40\n"
+        "rd=rd1,fwd=(look,work),fwdrate=500,format=yes,elapsed=4,interval=1\n"
+    )
+    study(directory, text)
+    return directory
+
+
+def test_a_format_makes_exactly_the_tree(made: Path) -> None:
+    found = files(made)
+    assert len(found) == 4 * 6
+    assert {path.relative_to(made / "tree").as_posix() for path in found} == {
+        f"vdb.1_{one}.dir/vdb.2_{two}.dir/vdb_f{number:04d}.file"
+        for one in (1, 2)
+        for two in (1, 2)
+        for number in range(6)
+    }
+    sizes = Counter(path.stat().st_size for path in found)
+    assert set(sizes) == {4096, 20480}
+    others = [path for path in (made / "tree").rglob("*") if path.is_file() and path not in found]
+    assert [path.name for path in others] == [".loadstone-tree.json"]
+
+
+def test_the_format_is_a_run_that_ends_when_nothing_is_left(made: Path) -> None:
+    first, second = bundles(made / "study0")
+    assert first.name.endswith("format_for_rd1")
+    assert second.name.endswith("rd1")
+    assert set(reasons(first)) == {"exhausted"}
+    assert set(reasons(second)) == {"runtime"}
+    lines = {job["name"]: job for job in document(first)["jobs"]}
+    assert lines["format.fsd1.mkdir"]["mkdir"]["operations"] == 2 + 4
+    assert lines["format.fsd1.create"]["create"]["operations"] == 24
+    written = lines["format.fsd1.create"]["write"]["bytes"]
+    assert written == sum(path.stat().st_size for path in files(made))
+
+
+def test_rates_are_held_and_only_what_was_asked_for_counts(made: Path) -> None:
+    jobs = {job["name"]: job for job in document(bundles(made / "study0")[1])["jobs"]}
+    look, work = jobs["look.fsd1"], jobs["work.fsd1"]
+    asked = {row["op"]: row for job in (look, work) for row in job["pacing"]}
+    assert set(asked) == {"getattr", "read", "write"}
+    assert all(row["held"] for row in asked.values()), asked
+    assert asked["getattr"]["asked_per_s"] == pytest.approx(300, rel=0.01)
+    assert look["operations"] == look["getattr"]["operations"]
+    assert work["operations"] == work["read"]["operations"] + work["write"]["operations"]
+    assert work["open"]["operations"] > 0
+    assert look["getattr"]["latency_ns"]["max"] >= look["getattr"]["latency_ns"]["percentiles"]["50"]
+
+
+def test_the_export_agrees_with_the_result(made: Path) -> None:
+    done = program.run("export", made / "study0", "vdbench", made / "out", cwd=made)
+    assert done.code == 0, done.err
+    text = (made / "out" / "flatfile.html").read_text().splitlines()
+    at, names = next(
+        (at, line.split()) for at, line in enumerate(text) if line.startswith(" ") and "tod" in line
+    )
+    rows = [dict(zip(names, line.split(), strict=False)) for line in text[at + 1 :] if line.strip()]
+    average = next(row for row in rows if row["Run"] == "rd1" and row["Interval"].startswith("avg"))
+    assert float(average["Reqrate"]) == 500
+    assert float(average["Rate"]) == pytest.approx(500, rel=0.15)
+    sum_of = sum(float(average[f"{op}_rate"]) for op in ("Getattr", "Read", "Write"))
+    assert float(average["Rate"]) == pytest.approx(sum_of, rel=1e-3)
+    first = next(row for row in rows if row["Run"] == "format_for_rd1")
+    assert float(first["Write_rate"]) > 0
+    summary = (made / "out" / "summary.html").read_text()
+    assert "Starting RD=format_for_rd1</b>" in summary
+    assert re.search(r"Starting RD=rd1; elapsed=4; fwdrate=500; For loops: None", summary)
+    assert "..getattr..." in summary
+    for name in ("fsd1", "look", "work", "format", "fsd1.histogram", "totals", "skew"):
+        assert (made / "out" / f"{name}.html").exists()
+
+
+def test_the_page_and_the_audit_take_it(made: Path) -> None:
+    for bundle in bundles(made / "study0"):
+        for verb in ("report", "audit"):
+            done = program.run(verb, bundle, cwd=made)
+            assert done.code == 0, done.err
+        page = (bundle / "report.html").read_text()
+        assert "getattr" in page or "mkdir" in page
+    first, second = bundles(made / "study0")
+    done = program.run("compare", first, second, cwd=made)
+    assert "Traceback" not in done.err
+    done = program.run("export", second, "fio-json", cwd=made)
+    assert done.code == 2
+    assert "no place for that" in done.err
+
+
+def test_a_life_of_files_ends_with_an_empty_anchor(tmp_path: Path) -> None:
+    text = (
+        "fwd=default,fsd=fsd1,xfersize=4k,threads=3,fileselect=(sequential,once)\n"
+        "fwd=dirs,operation=mkdir\nfwd=make,operation=create\nfwd=fetch,operation=read\n"
+        "fwd=drop,operation=delete\nfwd=away,operation=rmdir\nrd=default,fwdrate=max,elapsed=60,warmup=0\n"
+        "rd=r1,fwd=dirs\nrd=r2,fwd=make\nrd=r3,fwd=fetch\nrd=r4,fwd=drop\nrd=r5,fwd=away\n"
+    )
+    out = tmp_path / "study0"
+    for section, left in (("r1", 0), ("r2", 24), ("r3", 24), ("r4", 0), ("r5", 0)):
+        out = study(tmp_path, text, "--section", section, "--runtime", "60s")
+        assert set(reasons(bundles(out)[0])) == {"exhausted"}, section
+        assert len(files(tmp_path)) == left, section
+    assert [path.name for path in (tmp_path / "tree").iterdir()] == [".loadstone-tree.json"]
+    ends = events(bundles(tmp_path / "study2")[0], "stream_end")
+    assert sum(end["file_ops"]["open"]["completed"] for end in ends) == 24
+
+
+def test_clean_leaves_what_is_not_of_a_tree(tmp_path: Path) -> None:
+    text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format={}\n"
+    study(tmp_path, text.format("only"))
+    (tmp_path / "tree" / "vdb.1_1.dir.txt").write_text("mine")
+    (tmp_path / "tree" / "notes").mkdir()
+    study(tmp_path, text.format("clean"))
+    names = {path.name for path in (tmp_path / "tree").iterdir()}
+    assert names == {".loadstone-tree.json", "vdb.1_1.dir.txt", "notes"}
+
+
+def test_a_restart_makes_what_is_missing(tmp_path: Path) -> None:
+    text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format={}\n"
+    study(tmp_path, text.format("only"))
+    whole = {path: path.stat().st_size for path in files(tmp_path)}
+    gone, short, *_ = whole
+    gone.unlink()
+    with short.open("r+b") as opened:
+        opened.truncate(512)
+    out = study(tmp_path, text.format("(restart,only)"))
+    assert {path: path.stat().st_size for path in files(tmp_path)} == whole
+    creates = document(bundles(out)[0])["jobs"][1]
+    assert creates["create"]["operations"] <= 2
+
+
+def test_a_tree_that_nobody_marked_is_not_touched(tmp_path: Path) -> None:
+    folder = tmp_path / "tree" / "vdb.1_1.dir"
+    folder.mkdir(parents=True)
+    (folder / "vdb_f0001.file").write_text("precious")
+    file = parameter_file(tmp_path, "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=yes\n")
+    done = program.run("run", file, "--out", "study", cwd=tmp_path)
+    assert done.code == 2
+    assert "neither Loadstone nor vdbench left a mark" in done.err
+    assert f"--i-accept-data-loss {tmp_path / 'tree'}" in done.err
+    assert (folder / "vdb_f0001.file").read_text() == "precious"
+    assert not (tmp_path / "study").exists()
+
+
+def test_another_structure_is_an_error_with_its_place(tmp_path: Path) -> None:
+    study(tmp_path, "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n")
+    file = tmp_path / "files.parm"
+    file.write_text(file.read_text().replace("width=2", "width=3").replace("format=only", "format=no"))
+    done = program.run("run", file, "--out", "other", cwd=tmp_path)
+    assert done.code == 2
+    assert "files.parm:1: anchor" in done.err
+    assert "width was 2, is 3" in done.err
