@@ -131,7 +131,8 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
     prepared = False
     for wanted in found.made().known() if not found.refused else []:
         try:
-            resolution(wanted.workload, _load_of(wanted, load, found))
+            resolved = resolution(wanted.workload, _load_of(wanted, load, found))
+            prepared = prepared or resolved.plan.changes_trees
         except (InputError, RefusedError) as error:
             if not prepared:  # What an earlier run makes is not there yet.
                 talk.say(f"would be refused: {wanted.name}: {error}")

@@ -653,6 +653,11 @@ class Plan(Part):
     trees: tuple[Tree, ...] = ()
     """Directories and files that streams with a `tree` work in."""
 
+    @property
+    def changes_trees(self) -> bool:
+        """Whether files and directories are there afterwards that were not before, or the reverse."""
+        return any(not self.targets[tree.target].read_only for tree in self.trees)
+
     def targets_of(self, stream: Stream) -> tuple[int, ...]:
         """Return the numbers of the targets a stream works on, each once; a tree's is its anchor."""
         if stream.tree is None:

@@ -194,7 +194,7 @@ def _check(
                 where=error.where,
                 hint=error.hint,
             ) from error
-        prepared = prepared or wanted.role == "prepare"
+        prepared = prepared or wanted.role == "prepare" or resolved.plan.changes_trees
         clock.planned(wanted, resolved.duration_ns)
         plans.append(resolved.plan)
         paths = frozenset(resolved.plan.targets[index].path for index in guard.written(resolved.plan))
