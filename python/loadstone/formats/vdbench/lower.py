@@ -296,6 +296,12 @@ def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[
     dedup = work.storage.dedupratio or general.dedupratio or 1.0
     if dedup > 1:
         where = work.storage.at.get("dedupratio") or general.at.get("dedupratio") or work.storage.where
+        if general.verified_at is not None:
+            raise RefusedError(
+                "dedupratio= beside validate= is not supported: no two stamped blocks are equal",
+                where=where,
+                hint="remove one of them",
+            )
         unit = general.dedupunit
         if unit is None:
             raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")

@@ -178,7 +178,13 @@ def _spread(access: Access, length: int, where: Where) -> tuple[Distribution | N
         return None, None
     if len(asked) > 1 or access.seek.percent != 100:
         beside = asked[1] if len(asked) > 1 else f"seekpct={access.seek.percent:g}"
-        raise RefusedError(f"{asked[0]} together with {beside} is not supported", where=where)
+        at = access.workload.at
+        where = at.get("rhpct") or at.get("whpct") or at.get("hotband") or at.get("seekpct") or where
+        raise RefusedError(
+            f"{asked[0]} together with {beside} is not supported",
+            where=where,
+            hint="use seekpct=100, or two workloads with a share of the skew= each",
+        )
     if hot:
         return _hot(length, 0, block_bytes), _hot(length, length // _HOT_SHIFT, block_bytes)
     if hits:
