@@ -136,6 +136,7 @@ def _weight(cause: Cause) -> int:
 def _verdict(
     name: str, causes: list[Cause], missing: list[Missing], checked: tuple[RuleName, ...]
 ) -> Verdict:
+    it = f"the load of {name}" if ", " in name else name
     deciding = next((cause for cause in causes if _weight(cause) < 2), None)
     essential = [one for one in missing if one.essential]
     suspects = [cause for cause in causes if cause.effect == "suspect" and cause.confidence >= CREDIBLE]
@@ -144,12 +145,12 @@ def _verdict(
     if deciding is not None:
         kind = "not_valid" if deciding.effect == "not_valid" else "limited"
         confidence = deciding.confidence
-        first = _FIRST[kind].format(name=name, layer=deciding.layer or "something beside the storage")
+        first = _FIRST[kind].format(it=_capital(it), layer=deciding.layer or "something beside the storage")
         sentences = f"{first} {deciding.text}"
     elif essential:
         kind, confidence = "cannot_tell", 0.9
         what = "; ".join(dict.fromkeys(one.what for one in essential))
-        sentences = f"Nobody can tell whether {name} measures the storage. Missing: {what}."
+        sentences = f"Nobody can tell whether {it} measures the storage. Missing: {what}."
         nothing = "measure again: nothing completed"
         advice += [nothing if one.what == NO_IO else f"supply {one.what}" for one in essential]
     else:
@@ -157,7 +158,7 @@ def _verdict(
         confidence = UNDISTURBED * PER_MISSING ** len({one.rule for one in missing})
         for cause in suspects:
             confidence *= 1 - cause.confidence / 2
-        first = f"{name} measures the storage, as far as {len(checked)} checks can see."
+        first = f"{_capital(it)} measures the storage, as far as {len(checked)} checks can see."
         told = (
             suspects[0].text if suspects else "Nothing was found that would have made or limited the number."
         )
@@ -166,7 +167,7 @@ def _verdict(
         if confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", max(0.6, 1 - confidence)
             told = suspects[0].text if suspects else _too_little(looked, missing)
-            sentences = f"Nobody can tell whether {name} measures the storage. {told}"
+            sentences = f"Nobody can tell whether {it} measures the storage. {told}"
             advice += [f"supply {what}" for what in _wanted(missing)]
     return Verdict(
         kind=kind,
@@ -192,7 +193,12 @@ def _wanted(missing: list[Missing]) -> list[str]:
     return list(dict.fromkeys(one.what for one in missing))[:3]
 
 
+def _capital(it: str) -> str:
+    """Begin a sentence with it; a job's name stays as the user wrote it."""
+    return it.replace("the load of ", "The load of ", 1) if it.startswith("the load of ") else it
+
+
 _FIRST: Final = {
-    "not_valid": "{name} is not valid as a measure of the storage.",
-    "limited": "{name} is limited by {layer}.",
+    "not_valid": "{it} is not valid as a measure of the storage.",
+    "limited": "{it} is limited by {layer}.",
 }
