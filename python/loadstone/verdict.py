@@ -14,6 +14,7 @@ Kind = Literal["measures_storage", "limited", "not_valid", "cannot_tell"]
 
 RuleName = Literal[
     "page_cache_read",
+    "attributes_cached",
     "writeback_absorbed",
     "unwritten_region",
     "first_pass_allocation",

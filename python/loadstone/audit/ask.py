@@ -52,7 +52,9 @@ def virtual(case: Case) -> bool:
 
 def in_memory(case: Case) -> Target | None:
     """Return a target that lies in a file system in memory."""
-    return next((one for one in case.targets if one.kind == "file" and one.file_system in IN_MEMORY), None)
+    return next(
+        (one for one in case.targets if one.kind in ("file", "tree") and one.file_system in IN_MEMORY), None
+    )
 
 
 def paced(case: Case) -> bool:

@@ -80,6 +80,8 @@ class Asked:
     job: str
     clones: int | None = None
     iodepth: int | None = None
+    operation: str | None = None
+    """What it does to files by name (`getattr`); None: it reads and writes."""
     read_percent: float | None = None
     random_percent: float | None = None
     block_bytes: dict[int, float] = field(default_factory=dict)

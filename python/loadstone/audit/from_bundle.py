@@ -184,6 +184,7 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
     return shape.Asked(
         job=line.name,
         clones=len(streams),
+        operation=None if first.tree is None or transfers else first.tree.operation.type,
         iodepth=first.iodepth if len({stream.iodepth for stream in streams}) == 1 else None,
         read_percent=100 * pattern.read_percent / moving if moving and alike and transfers else None,
         random_percent=_random_percent(first) if transfers else None,

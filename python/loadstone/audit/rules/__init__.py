@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.audit.rules import (
     above_ceiling,
+    attributes_cached,
     clock_jump,
     depth_not_reached,
     first_pass_allocation,
@@ -44,6 +45,7 @@ RULES: Final[tuple[Rule, ...]] = (
     too_few_samples.RULE,
     workload_drift.RULE,
     page_cache_read.RULE,
+    attributes_cached.RULE,
     writeback_absorbed.RULE,
     unwritten_region.RULE,
     first_pass_allocation.RULE,
