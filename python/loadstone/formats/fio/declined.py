@@ -14,7 +14,7 @@ ZERO = ("0",)
 _VERIFY = "Blocks are verified by their stamps: remove it, or run this job with fio."
 _ZONES = "Zoned block devices are not supported: use zonemode=strided on ordinary ones."
 _TRACE = "Trace replay is not supported yet."
-_PRIO = "I/O priorities are not supported."
+_PRIO = "I/O priorities are not supported: all I/Os have the default one."
 _CGROUP = "Start loadstone inside the control group instead."
 _FLOW = "Of a later fio it is not known any more: use flow and flow_id."
 _USER = "Start loadstone as that user instead."
@@ -102,6 +102,10 @@ _REFUSED_REST: Final = (
     refused("prio", _PRIO, off=ZERO),
     refused("prioclass", _PRIO, off=ZERO),
     refused("priohint", _PRIO, off=ZERO),
+    refused("cmdprio_percentage", _PRIO, off=ZERO),
+    refused("cmdprio_class", _PRIO),
+    refused("cmdprio", _PRIO, off=ZERO),
+    refused("cmdprio_bssplit", _PRIO),
     refused("write_hint", "Write hints are not supported.", off=("none", "0")),
     refused(
         "exitall_on_error",
@@ -120,12 +124,20 @@ _REFUSED_REST: Final = (
     refused("fdp", "Data placement is not supported.", off=ZERO),
     refused("fdp_pli", "Data placement is not supported."),
     refused("fdp_pli_select", "Data placement is not supported."),
-    refused("dataplacement", "Data placement is not supported.", off=("none",)),
+    refused("dataplacement", "Data placement is not supported.", "data_placement", off=("none",)),
     refused("plid_select", "Data placement is not supported."),
     refused("plids", "Data placement is not supported."),
     refused("dp_scheme", "Data placement is not supported."),
     refused("verify_policy", _VERIFY),
     refused("sprandom", "Not supported.", off=ZERO),
+    refused("spr_num_regions", "sprandom is not supported."),
+    refused("spr_op", "sprandom is not supported."),
+    refused("filetype", "What a path is, is looked at.", off=("none",)),
+    refused("num_range", "Trims of several ranges at once are not supported.", off=("0", "1")),
+    refused("thinkcycles", "Use thinktime_spin.", off=ZERO),
+    refused("job_start_clock_id", "job_start is on the clock of the calendar.", off=ZERO),
+    refused("rwmixcycle", "fio dropped it: the mix is exact anyway."),
+    refused("percentage_sequential", "fio dropped it: use percentage_random."),
 )
 
 _ENGINE_OPTIONS: Final = {
@@ -135,10 +147,6 @@ _ENGINE_OPTIONS: Final = {
         "nowait",
         "force_async",
         "cmd_type",
-        "cmdprio_percentage",
-        "cmdprio_class",
-        "cmdprio",
-        "cmdprio_bssplit",
         "md_per_io_size",
         "pi_act",
         "pi_chk",
@@ -169,6 +177,7 @@ _ENGINE_OPTIONS: Final = {
     "exec": ("program", "arguments", "grace_time", "std_redirect"),
     "e4defrag": ("donorname", "inplace"),
     "gfapi": ("volume", "brick", "single-instance"),
+    "libcufile": ("gpu_dev_id",),
     "mtd": ("skip_bad",),
     "sg": ("sg_write_mode", "stream_id"),
     "nbd": ("uri",),
@@ -177,9 +186,7 @@ _ENGINE_OPTIONS: Final = {
     "rbd": ("rbdname",),
 }
 
-_OFF_WHEN_ZERO: Final = frozenset(
-    ("uncached", "nowait", "force_async", "cmdprio_percentage", "cmdprio", "thp", "hipri_percentage")
-)
+_OFF_WHEN_ZERO: Final = frozenset(("uncached", "nowait", "force_async", "thp", "hipri_percentage"))
 
 
 def _of_engines() -> tuple[Option, ...]:
