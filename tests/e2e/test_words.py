@@ -33,7 +33,7 @@ def call(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         (["run", "jobs.fio", "--map", "/dev/none=/dev/null"], "/dev/none", "data"),
         (["run", "jobs.fio", "--set", "a=b"], "has no parameters", "named workloads"),
         (["run", "jobs.fio", "--section", "reed"], "[reed]", "read"),
-        (["run", "four-corners", "--section", "x", "--target", "data"], "no effect", "leave it out"),
+        (["run", "four-corners", "--section", "x", "--target", "data"], "has no job 'x'", "valid are"),
         (["run", "jobs.fio", "--runtime", "soon"], "--runtime", ""),
         (["workloads", "four-cornres"], "four-cornres", "four-corners"),
         (["report", "nowhere"], "nowhere", ""),
