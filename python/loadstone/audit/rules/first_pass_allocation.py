@@ -32,7 +32,11 @@ def _judge(case: Case) -> Answer:
     share = min(1.0, new / written)
     if share <= SOME:
         return Clear()
-    systems = ask.names(str(target.file_system or "the file system") for target, _ in known)
+    named = [target.file_system for target, _ in known if target.file_system is not None]
+    systems = ask.names(named) if len(named) == len(known) else "the file system"
+    evidence: dict[str, float | int | str] = {"allocated_bytes": new, "written_bytes": written}
+    if named:
+        evidence["file_system"] = ask.names(named)
     ramped = any(job.ramp_s for job in case.jobs)
     return (
         Finding(
@@ -41,7 +45,7 @@ def _judge(case: Case) -> Answer:
             confidence=0.6 if ramped else (0.92 if share > MUCH else 0.75),
             text=f"{units.size(new)} of the {units.size(written)} written went where nothing had been: "
             f"{systems} allocated as the job went.",
-            evidence={"allocated_bytes": new, "written_bytes": written, "file_system": systems},
+            evidence=evidence,
             advice="write the file once before measuring (a preparation pass), and measure overwrites",
             layer=f"{systems} (allocation)",
         ),
