@@ -97,7 +97,10 @@ def test_once_is_no_repeat(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("snia-pts-iops-like", "its rounds go on until they are steady"), ("iozone-matrix-like", "drawn as a surface")],
+    [
+        ("snia-pts-iops-like", "its rounds go on until they are steady"),
+        ("iozone-matrix-like", "drawn as a surface"),
+    ],
 )
 def test_what_is_no_plain_list_is_not_repeated(tmp_path: Path, name: str, why: str) -> None:
     words = ["run", name, "--target", str(tmp_path / "x"), "--size", "64m", "--repeat", "2"]
