@@ -34,6 +34,8 @@ _LOOPS: Final = (
 )
 _DIRECT: Final = ("o_direct", "directio")
 _SYNC: Final = {"o_sync": "sync", "o_rsync": "sync", "o_dsync": "dsync"}
+USE_UP: Final = ("mkdir", "rmdir", "create", "delete", "move")
+"""Operations that end when all of the tree is there, or gone."""
 EVEN_PERCENT: Final = 50.0
 """Half of the files have half of the choices: nothing is skewed."""
 _MIDPOINT: Final = 3.0
@@ -198,8 +200,7 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
         "name": f"{workload.name}.{system.name}"
         + (f".{work.operation}" if run.definition.operations else ""),
         "numjobs": work.threads,
-        "ramp_ns": run.times.ramp * SECOND_NS,
-        "runtime_ns": run.times.measured * SECOND_NS,
+        **_times(run, work),
         "time_based": True,
         "rate_process": PROCESSES[run.definition.arrivals.kind],
         "tree": _work(run, work, rate, note),
@@ -217,6 +218,18 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
         **({"skew": f"{work.skew:g}"} if work.skew is not None else {}),
     }
     return Job(**made)
+
+
+def _times(run: Run, work: FileWork) -> dict[str, int]:
+    """Return ramp and runtime.
+
+    What can be done to each file only once is not thrown away with the first interval, unless there
+    is a warmup: it may be all there is.
+    """
+    times = run.times
+    if work.operation in USE_UP or "once" in work.workload.fileselect:
+        return {"ramp_ns": times.warmup * SECOND_NS, "runtime_ns": times.elapsed * SECOND_NS}
+    return {"ramp_ns": times.ramp * SECOND_NS, "runtime_ns": times.measured * SECOND_NS}
 
 
 def _reads(run: Run, work: FileWork) -> float | None:

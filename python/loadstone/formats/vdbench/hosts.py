@@ -64,19 +64,13 @@ def check(file: ParameterFile, run: Run, note: Callable[[Where, str], None]) -> 
             where=away[0].where,
             hint=f"to run its part here: --map {away[0].name}={HERE}; that of all hosts: --map '*={HERE}'",
         )
-    if len(hosts) > 1 and run.file_works:
-        raise RefusedError(
-            f"{len(hosts)} hosts are not supported for file systems",
-            where=hosts[1].where,
-            hint="keep one hd=",
-        )
     if away:
         note(away[0].where, f"hd={away[0].name} is taken for this machine: nothing runs elsewhere")
     elif len(hosts) > 1:
         note(
             hosts[0].where,
-            f"{_listed([host.name for host in hosts])} run here as one: threads and rate of an SD are "
-            "those of all its hosts together, as in vdbench",
+            f"{_listed([host.name for host in hosts])} run here as one: threads and rate of an "
+            f"{'FWD' if run.file_works else 'SD'} are those of all its hosts together, as in vdbench",
         )
 
 
