@@ -2,6 +2,7 @@
 //! is what the samples say was done.
 
 mod plans;
+mod refusals;
 
 use loadstone_engine::plan::*;
 use plans::*;
