@@ -32,8 +32,10 @@ fn operation(plan: &mut Plan, stream: usize, operation: FileOperation) -> &mut T
     tree
 }
 
-/// Each change of the good Plan, with the place that is told.
-fn refuses<const N: usize>(changes: [(&str, fn(&mut Plan)); N]) {
+/// A change of the good Plan, with the place that is told.
+type Change = (&'static str, fn(&mut Plan));
+
+fn refuses<const N: usize>(changes: [Change; N]) {
     assert_eq!(check(&good()), Ok(()));
     for (place, change) in changes {
         let (path, message) = refused(change);

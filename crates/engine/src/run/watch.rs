@@ -173,13 +173,19 @@ impl Run {
             return;
         };
         seen.told = true;
+        let what = match oldest.file_op {
+            Some(op) => format!("{} in", op.name()),
+            None => format!(
+                "{} of {} bytes at offset {} of",
+                oldest.op.name(),
+                oldest.len,
+                oldest.offset
+            ),
+        };
         let text = format!(
-            "no I/O has completed for {:.1} s; {} in flight, the oldest is a {} of {} bytes at offset {} of {}",
+            "no I/O has completed for {:.1} s; {} in flight, the oldest is a {what} {}",
             silent_ns as f64 / 1e9,
             in_flight(hand).count(),
-            oldest.op_name(),
-            oldest.len,
-            oldest.offset,
             self.plan.targets[oldest.target as usize].path,
         );
         self.speaker.say(&Event::Note {

@@ -104,6 +104,7 @@ fn makes(stream: &Stream, in_tree: &TreeUse) -> Vec<Change> {
         FileOperation::Delete {} => vec![Change::FileGone(tree)],
         FileOperation::Copy { to } => vec![Change::FileMade(to)],
         FileOperation::Move { to } => vec![Change::FileGone(tree), Change::FileMade(to)],
+        // A file without bytes becomes one that can be read.
         FileOperation::Transfer { .. } if stream.pattern.write_percent > 0 => {
             vec![Change::FileMade(tree)]
         }

@@ -98,6 +98,11 @@ impl FileWorker {
             if let Some(taken) = self.seek(index, arrival_ns, now) {
                 self.jobs[index as usize].picked_ns = Some(taken.times.picked_ns);
                 self.open_for_transfers(index, taken);
+                if self.jobs[index as usize].open.is_none() {
+                    // It failed, and with it the transfer.
+                    self.jobs[index as usize].picked_ns = None;
+                    self.state.count_requested(index, 0, 0);
+                }
             }
             return;
         }
