@@ -2,7 +2,8 @@
 
 Starts from Plans that are valid, changes a few places in each (values at their limits, other
 types, missing and unknown fields, damaged bytes) and gives the result to
-`loadstone-engine check`. A Plan it accepts whose I/O is all virtual is also run for a moment.
+`loadstone-engine check`. A Plan it accepts whose I/O is all virtual, or in small trees of a folder
+of the fuzzer's own, is also run for a moment.
 
     python -m tests.fuzz.fuzz_plan --minutes 10 --seed 1 [--engine PATH]
 """
@@ -32,6 +33,12 @@ ACCEPTABLE = {0, 2}
 """Done, or the Plan is not acceptable."""
 RUN_ACCEPTABLE = {0, 2, 3}
 """The same, or a target could not be prepared."""
+
+
+SCRATCH = "SCRATCH"
+"""In a Plan's text: the folder that trees of the fuzzer are in."""
+MOST_FILES = 10_000
+MOST_FILE_BYTES = 1 << 20
 
 
 class FindingError(Exception):
@@ -81,15 +88,26 @@ def change_one(plan: dict[str, Any], rng: random.Random) -> None:
             holder[key] = copy.deepcopy(rng.choice(LIMITS))
 
 
-def is_virtual(data: bytes) -> bool:
-    """Whether running the Plan touches nothing: only then may a damaged one be run."""
+def is_contained(data: bytes, scratch: Path) -> bool:
+    """Whether running the Plan touches nothing but small trees in `scratch`: only then may it be run."""
     try:
         plan = json.loads(data)
         backends = {w["backend"]["type"] for w in plan["workers"]}
+        anchors = {t["path"] for t in plan["targets"] if t["kind"] != "virtual"}
         kinds = {t["kind"] for t in plan["targets"]}
+        small = all(is_small(tree) for tree in plan.get("trees", ()))
     except (ValueError, KeyError, TypeError):
         return False
-    return backends <= {"null", "sim"} and kinds == {"virtual"}
+    own = {str(scratch / "one"), str(scratch / "two")}
+    return backends <= {"null", "sim", "files"} and kinds <= {"virtual", "tree"} and anchors <= own and small
+
+
+def is_small(tree: dict[str, Any]) -> bool:
+    """Whether a tree is one that a moment's run may make."""
+    sizes = tree["sizes"]
+    largest = max((entry["bytes"] for entry in sizes.get("table", ())), default=sizes.get("mean_bytes", 0))
+    holders = sum(tree["width"] ** level for level in range(1, min(tree["depth"], 64) + 1))
+    return bool(holders * tree["files"] <= MOST_FILES and largest <= MOST_FILE_BYTES)
 
 
 def check(engine: str, file: Path) -> int:
@@ -110,7 +128,7 @@ def check(engine: str, file: Path) -> int:
 
 
 def run(engine: str, file: Path, rng: random.Random) -> None:
-    """Run an accepted, wholly virtual Plan for a moment, then stop it."""
+    """Run an accepted, contained Plan for a moment, then stop it."""
     with tempfile.TemporaryDirectory() as out:
         engine_run = subprocess.Popen(
             [engine, "run", str(file), "--out", out],
@@ -145,15 +163,16 @@ def main() -> int:
     counts = {"tried": 0, "accepted": 0, "run": 0}
     end = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "plan.json"
+        file, scratch = Path(folder) / "plan.json", Path(folder) / "trees"
+        scratch.mkdir()
         while time.monotonic() < end:
-            data = mutate(rng.choice(plans), rng)
+            data = mutate(rng.choice(plans), rng).replace(SCRATCH.encode(), bytes(scratch))
             file.write_bytes(data)
             try:
                 counts["tried"] += 1
                 if check(options.engine, file) == 0:
                     counts["accepted"] += 1
-                    if is_virtual(data):
+                    if is_contained(data, scratch):
                         counts["run"] += 1
                         run(options.engine, file, rng)
             except FindingError as finding:
