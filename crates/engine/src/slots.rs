@@ -82,8 +82,9 @@ pub struct Tally {
     pub failed: u64,
 }
 
-/// What a stream counted.
+/// What a stream counted. In this order: what every I/O counts lies together.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 pub struct Counters {
     /// I/Os issued, by operation.
     pub issued: [u64; OPS],
@@ -91,14 +92,14 @@ pub struct Counters {
     pub completed: [u64; OPS],
     /// Completed with an error.
     pub failed: [u64; OPS],
-    /// Operations on files by name.
-    pub file_ops: [Tally; FILE_OPS],
     /// Issued at depth 1, 2, 4, 8, 16, 32, 64 and more.
     pub depth: [u64; 7],
     /// Start, end of the ramp and end since the run's origin; 0 while unknown.
     pub started_ns: u64,
     /// See `started_ns`.
     pub ramp_end_ns: u64,
+    /// Operations on files by name.
+    pub file_ops: [Tally; FILE_OPS],
 }
 
 impl Counters {
