@@ -23,6 +23,7 @@ mod produce;
 pub mod registry;
 pub mod select;
 pub mod sizes;
+mod take;
 mod transfer;
 pub mod walk;
 pub mod worker;

@@ -4,34 +4,45 @@
 
 use super::call::{Access, Anchor, Outcome};
 use super::registry::Known;
+use super::take::{give, Taken, GONE};
 use super::transfer::{Filled, Open};
-use super::worker::{give, FileWorker, Taken, GONE};
+use super::worker::FileWorker;
 use super::Trees;
 use crate::ops::FileOp;
 use crate::plan::FileOperation;
-use crate::state::files::Times;
+use crate::state::files::{Step, Times};
 
 impl FileWorker {
     /// Does the operation of a stream on what it took, and gives that back.
-    pub(super) fn operate(&mut self, index: u32, operation: FileOperation, taken: &Taken) {
+    pub(super) fn operate(
+        &mut self,
+        index: u32,
+        operation: FileOperation,
+        taken: &Taken,
+        times: Times,
+    ) {
         match operation {
-            FileOperation::Mkdir {} => self.mkdir(index, taken),
-            FileOperation::Rmdir {} => self.rmdir(index, taken),
-            FileOperation::Create { fill } => self.create(index, taken, fill),
+            FileOperation::Mkdir {} => self.mkdir(index, taken, times),
+            FileOperation::Rmdir {} => self.rmdir(index, taken, times),
+            FileOperation::Create { fill } => self.create(index, taken, times, fill),
             FileOperation::Delete {} => {
                 self.name_file(index, taken.number);
-                let outcome = self.call(index, FileOp::Delete, Some(taken.times), Anchor::delete);
+                let outcome = self.call(index, FileOp::Delete, Some(times), Anchor::delete);
                 self.give_unless_gone(index, taken, outcome.is_ok(), outcome);
             }
-            FileOperation::Open {} => self.open_and_close(index, taken),
+            FileOperation::Open {} => self.open_and_close(index, taken, times),
             FileOperation::Getattr {} => {
                 let call = |anchor: &Anchor, path: &[u8]| anchor.getattr(path).map(|_| ());
-                self.look(index, taken, FileOp::Getattr, call);
+                self.look(index, (taken, times), FileOp::Getattr, call);
             }
-            FileOperation::Setattr {} => self.look(index, taken, FileOp::Setattr, Anchor::setattr),
-            FileOperation::Access {} => self.look(index, taken, FileOp::Access, Anchor::access),
-            FileOperation::Copy { to } => self.copy(index, taken, to),
-            FileOperation::Move { to } => self.rename(index, taken, to),
+            FileOperation::Setattr {} => {
+                self.look(index, (taken, times), FileOp::Setattr, Anchor::setattr)
+            }
+            FileOperation::Access {} => {
+                self.look(index, (taken, times), FileOp::Access, Anchor::access)
+            }
+            FileOperation::Copy { to } => self.copy(index, taken, times, to),
+            FileOperation::Move { to } => self.rename(index, taken, times, to),
             FileOperation::Transfer { .. } => {}
         }
     }
@@ -83,9 +94,9 @@ impl FileWorker {
         opened
     }
 
-    fn mkdir(&mut self, index: u32, taken: &Taken) {
+    fn mkdir(&mut self, index: u32, taken: &Taken, times: Times) {
         self.name_directory(index, taken.number);
-        let outcome = self.call(index, FileOp::Mkdir, Some(taken.times), Anchor::mkdir);
+        let outcome = self.call(index, FileOp::Mkdir, Some(times), Anchor::mkdir);
         let tree = self.tree(index);
         match outcome {
             Ok(()) => tree.registry.give_directory(taken.number, true),
@@ -100,9 +111,9 @@ impl FileWorker {
         self.trees.changed();
     }
 
-    fn rmdir(&mut self, index: u32, taken: &Taken) {
+    fn rmdir(&mut self, index: u32, taken: &Taken, times: Times) {
         self.name_directory(index, taken.number);
-        let outcome = self.call(index, FileOp::Rmdir, Some(taken.times), Anchor::rmdir);
+        let outcome = self.call(index, FileOp::Rmdir, Some(times), Anchor::rmdir);
         let tree = self.tree(index);
         match outcome {
             Ok(()) | Err(libc::ENOENT) => {
@@ -119,18 +130,18 @@ impl FileWorker {
     fn look(
         &mut self,
         index: u32,
-        taken: &Taken,
+        (taken, times): (&Taken, Times),
         op: FileOp,
         call: impl FnOnce(&Anchor, &[u8]) -> Outcome<()>,
     ) {
         self.name_file(index, taken.number);
-        let outcome = self.call(index, op, Some(taken.times), call);
+        let outcome = self.call(index, op, Some(times), call);
         self.give_unless_gone(index, taken, false, outcome);
     }
 
-    fn open_and_close(&mut self, index: u32, taken: &Taken) {
+    fn open_and_close(&mut self, index: u32, taken: &Taken, times: Times) {
         self.name_file(index, taken.number);
-        let opened = self.open_file(index, Access::Read, Some(taken.times));
+        let opened = self.open_file(index, Access::Read, Some(times));
         if let Ok(fd) = opened {
             let target = self.tree(index).target;
             let _ = self.close(index, target, fd);
@@ -139,13 +150,11 @@ impl FileWorker {
     }
 
     /// Makes a file and fills it; `create` is all of it, up to the close.
-    fn create(&mut self, index: u32, taken: &Taken, fill: bool) {
+    fn create(&mut self, index: u32, taken: &Taken, times: Times, fill: bool) {
         self.name_file(index, taken.number);
         let step = self.step_by_name(index, FileOp::Create);
         let handed_ns = self.clock.now_ns();
-        let outer = self
-            .state
-            .begin_step(index, &step, Some(taken.times), handed_ns);
+        let outer = self.state.begin_step(index, &step, Some(times), handed_ns);
         let opened = if taken.known.exists {
             self.open_file(index, Access::Write, None)
         } else {
@@ -183,13 +192,11 @@ impl FileWorker {
     }
 
     /// Copies a file, whole; what is at the other place goes first.
-    fn copy(&mut self, index: u32, taken: &Taken, to: u32) {
+    fn copy(&mut self, index: u32, taken: &Taken, times: Times, to: u32) {
         self.name_both(index, taken.number, to);
         let step = self.step_by_name(index, FileOp::Copy);
         let handed_ns = self.clock.now_ns();
-        let outer = self
-            .state
-            .begin_step(index, &step, Some(taken.times), handed_ns);
+        let outer = self.state.begin_step(index, &step, Some(times), handed_ns);
         let mut other = taken.other;
         let outcome = self.copy_steps(index, taken, to, &mut other);
         let now = self.clock.now_ns();
@@ -204,7 +211,7 @@ impl FileWorker {
 
     fn copy_steps(&mut self, index: u32, taken: &Taken, to: u32, other: &mut Known) -> Filled {
         let target = self.trees.trees[to as usize].target;
-        let in_other = |op| crate::state::files::Step {
+        let in_other = |op| Step {
             target,
             ..self.step_by_name(index, op)
         };
@@ -251,10 +258,10 @@ impl FileWorker {
     }
 
     /// Moves a file; what is at the other place is replaced.
-    fn rename(&mut self, index: u32, taken: &Taken, to: u32) {
+    fn rename(&mut self, index: u32, taken: &Taken, times: Times, to: u32) {
         self.name_both(index, taken.number, to);
         let step = self.step_by_name(index, FileOp::Move);
-        let outcome = self.step(index, step, Some(taken.times), |trees: &Trees, job| {
+        let outcome = self.step(index, step, Some(times), |trees: &Trees, job| {
             let from = &trees.trees[job.in_tree.tree as usize].anchor;
             let to = &trees.trees[to as usize].anchor;
             from.rename(&job.path, to, &job.other_path).map(|()| 0)
@@ -292,7 +299,7 @@ impl FileWorker {
         if !left.exists {
             tree.registry.leave(tree.shape.directory_of(taken.number));
         }
-        if give(&tree.registry, taken.number, taken.alone, left) {
+        if give(&tree.registry, taken, left) {
             self.trees.changed();
         }
     }

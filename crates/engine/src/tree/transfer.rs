@@ -5,13 +5,14 @@
 
 use super::call::Access;
 use super::registry::Known;
-use super::worker::{io_step, FileWorker, Taken, GONE};
+use super::take::{Taken, GONE};
+use super::worker::FileWorker;
 use super::Tree;
 use crate::backend::{syscall, Io, Op, OpenFile};
-use crate::ops::FileOp;
+use crate::ops::{AnyOp, FileOp};
 use crate::pattern::Rng;
 use crate::plan::{FileOperation, FileStop, TargetKind};
-use crate::state::files::Times;
+use crate::state::files::{Step, Times};
 use crate::stream::Reason;
 
 /// Direct transfers begin and end on these.
@@ -95,8 +96,8 @@ impl FileWorker {
         if job.open.is_none() {
             // The transfer that comes to be is what is asked for: the open before it is
             // timed by itself.
-            if let Some(taken) = self.seek(index, arrival_ns, now) {
-                self.jobs[index as usize].picked_ns = Some(taken.times.picked_ns);
+            if let Some((taken, times)) = self.seek(index, arrival_ns, now) {
+                self.jobs[index as usize].picked_ns = Some(times.picked_ns);
                 self.open_for_transfers(index, taken);
                 if self.jobs[index as usize].open.is_none() {
                     // It failed, and with it the transfer.
@@ -327,7 +328,12 @@ impl FileWorker {
             self.fill_buffer(index, bytes);
         }
         let target = self.tree(index).target;
-        let step = io_step(op, other.unwrap_or(target), offset, bytes);
+        let step = Step {
+            op: AnyOp::Io(op),
+            target: other.unwrap_or(target),
+            offset,
+            bytes,
+        };
         let file = OpenFile {
             fd,
             direct: false,
@@ -370,17 +376,12 @@ mod tests {
     use super::*;
 
     fn open(position: u64) -> Open {
-        let times = Times {
-            intended_ns: 0,
-            picked_ns: 0,
-        };
         let known = GONE;
         let taken = Taken {
             number: 0,
             known,
             alone: true,
             other: GONE,
-            times,
         };
         Open {
             fd: -1,

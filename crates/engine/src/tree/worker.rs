@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use super::call::{self, Outcome};
-use super::registry::{Known, Refused, Registry};
 use super::select::{Choice, Found, Search};
+use super::take::{take, Taken};
 use super::transfer::Open;
 use super::{Tree, Trees};
-use crate::backend::{sleep_until, Op};
+use crate::backend::sleep_until;
 use crate::clock::Clock;
 use crate::control::Message;
 use crate::events::Event;
@@ -82,26 +82,6 @@ struct Waiting {
     busy: bool,
     told: bool,
 }
-
-/// A file or directory that was taken.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
-    /// Number of the file, or of the directory.
-    pub number: u32,
-    /// As it was.
-    pub known: Known,
-    /// For oneself.
-    pub alone: bool,
-    /// The same in the tree that is copied or moved to.
-    pub other: Known,
-    /// When the operation was to start and was taken up.
-    pub times: Times,
-}
-
-pub(super) const GONE: Known = Known {
-    exists: false,
-    size_bytes: 0,
-};
 
 impl FileWorker {
     /// A worker with these books. The calling thread gets a table of descriptors of its
@@ -225,8 +205,8 @@ impl FileWorker {
         match self.jobs[index as usize].in_tree.operation {
             FileOperation::Transfer { .. } => self.transfer(index, arrival_ns, now),
             operation => {
-                if let Some(taken) = self.seek(index, arrival_ns, now) {
-                    self.operate(index, operation, &taken);
+                if let Some((taken, times)) = self.seek(index, arrival_ns, now) {
+                    self.operate(index, operation, &taken, times);
                     self.state.count_requested(index, 0, 0);
                 }
             }
@@ -240,7 +220,12 @@ impl FileWorker {
 
     /// Looks for something to do the operation on, and takes it. None: there is nothing
     /// now, and the stream has its next turn in time or is over.
-    pub(super) fn seek(&mut self, index: u32, arrival_ns: Option<u64>, now: u64) -> Option<Taken> {
+    pub(super) fn seek(
+        &mut self,
+        index: u32,
+        arrival_ns: Option<u64>,
+        now: u64,
+    ) -> Option<(Taken, Times)> {
         let job = &mut self.jobs[index as usize];
         let unchanged = |waiting: &Waiting| !waiting.busy && self.trees.changes() == job.changes;
         if job.waiting.as_ref().is_some_and(unchanged) {
@@ -256,12 +241,12 @@ impl FileWorker {
             job.changes = self.trees.changes();
         }
         let (trees, in_tree) = (&self.trees.trees, &job.in_tree);
-        let wants = Wants::of(in_tree, job.read_percent);
+        let reads = job.read_percent > 0;
         let mut taken = None;
         let found = job
             .search
             .go(&job.choice, &mut job.rng, PATIENCE, |number| {
-                taken = Some(take(trees, in_tree, wants, number)?);
+                taken = Some(take(trees, in_tree, reads, number)?);
                 Ok(())
             });
         let searched = self.clock.now_ns();
@@ -275,17 +260,11 @@ impl FileWorker {
                     self.state.streams[index as usize].last_done_ns
                 };
                 let picked_ns = job.picked_ns.take();
-                let (number, known, alone, other) = taken?;
-                Some(Taken {
-                    number,
-                    known,
-                    alone,
-                    other,
-                    times: Times {
-                        intended_ns: arrival_ns.unwrap_or(closed_ns),
-                        picked_ns: picked_ns.unwrap_or(if waited { searched } else { now }),
-                    },
-                })
+                let times = Times {
+                    intended_ns: arrival_ns.unwrap_or(closed_ns),
+                    picked_ns: picked_ns.unwrap_or(if waited { searched } else { now }),
+                };
+                Some((taken?, times))
             }
             Found::NotYet => {
                 job.searched_ns += searched - now;
@@ -395,125 +374,6 @@ impl FileWorker {
     }
 }
 
-/// What a stream wants of a file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wants {
-    operation: FileOperation,
-    reads: bool,
-    writes: bool,
-    shared: bool,
-}
-
-impl Wants {
-    fn of(in_tree: &TreeUse, read_percent: u32) -> Self {
-        Self {
-            operation: in_tree.operation,
-            reads: read_percent > 0,
-            writes: read_percent < 100,
-            shared: in_tree.shared,
-        }
-    }
-}
-
-type TakenNow = (u32, Known, bool, Known);
-
-/// Takes what an operation needs, all of it or nothing.
-fn take(trees: &[Tree], in_tree: &TreeUse, wants: Wants, number: u32) -> Result<TakenNow, Refused> {
-    let tree = &trees[in_tree.tree as usize];
-    let registry = &tree.registry;
-    let alone = |known| Ok((number, known, true, GONE));
-    match wants.operation {
-        FileOperation::Mkdir {} => {
-            let directory = number + 1;
-            registry.take_missing(directory)?;
-            if let Err(refused) = registry.enter(tree.shape.parent(directory)) {
-                registry.give_directory(directory, false);
-                return Err(refused);
-            }
-            Ok((directory, GONE, true, GONE))
-        }
-        FileOperation::Rmdir {} => {
-            registry.take_empty(number + 1)?;
-            Ok((number + 1, GONE, true, GONE))
-        }
-        FileOperation::Create { fill } => {
-            let full = tree.sizes.of(number);
-            let wanted = |file: Known| !file.exists || (fill && file.size_bytes < full);
-            alone(take_place(tree, number, wanted)?)
-        }
-        FileOperation::Delete {} => alone(registry.take(number, true, |file| file.exists)?),
-        FileOperation::Open {}
-        | FileOperation::Getattr {}
-        | FileOperation::Setattr {}
-        | FileOperation::Access {} => {
-            let known = registry.take(number, !wants.shared, |file| file.exists)?;
-            Ok((number, known, !wants.shared, GONE))
-        }
-        FileOperation::Copy { to } | FileOperation::Move { to } => {
-            let copies = matches!(wants.operation, FileOperation::Copy { .. });
-            let alone = !(copies && wants.shared);
-            let bytes = u64::from(copies);
-            let wanted = |file: Known| file.exists && tree.usable(file.size_bytes) >= bytes;
-            let known = registry.take(number, alone, wanted)?;
-            match take_place(&trees[to as usize], number, |_| true) {
-                Ok(other) => Ok((number, known, alone, other)),
-                Err(refused) => {
-                    give(registry, number, alone, known);
-                    Err(refused)
-                }
-            }
-        }
-        FileOperation::Transfer {
-            random,
-            delete_before,
-            ..
-        } => {
-            let has_bytes = |file: Known| tree.usable(file.size_bytes) > 0;
-            if wants.reads || random {
-                let full = tree.sizes.of(number);
-                let wanted =
-                    |file: Known| file.exists && (has_bytes(file) || (!wants.reads && full > 0));
-                let known = registry.take(number, !wants.shared, wanted)?;
-                return Ok((number, known, !wants.shared, GONE));
-            }
-            debug_assert!(wants.writes);
-            if tree.sizes.of(number) == 0 {
-                return Err(Refused::Unfit);
-            }
-            if wants.shared && !delete_before {
-                match registry.take(number, false, |file| file.exists) {
-                    Ok(known) => return Ok((number, known, false, GONE)),
-                    Err(Refused::Busy) => return Err(Refused::Busy),
-                    Err(Refused::Unfit) => {}
-                }
-                return alone(take_place(tree, number, |file| !file.exists)?);
-            }
-            alone(take_place(tree, number, |_| true)?)
-        }
-    }
-}
-
-/// Takes a file for oneself; where it is not there, also its place in its directory.
-fn take_place(tree: &Tree, number: u32, wanted: impl Fn(Known) -> bool) -> Result<Known, Refused> {
-    let known = tree.registry.take(number, true, wanted)?;
-    if !known.exists {
-        if let Err(refused) = tree.registry.enter(tree.shape.directory_of(number)) {
-            tree.registry.give(number, known);
-            return Err(refused);
-        }
-    }
-    Ok(known)
-}
-
-/// Gives a file back as it is now.
-pub(super) fn give(registry: &Registry, number: u32, alone: bool, left: Known) -> bool {
-    if alone {
-        registry.give(number, left)
-    } else {
-        registry.give_shared(number, left.size_bytes)
-    }
-}
-
 fn verb(operation: FileOperation) -> &'static str {
     match operation {
         FileOperation::Transfer { .. } => "read or write",
@@ -527,15 +387,5 @@ fn verb(operation: FileOperation) -> &'static str {
         }
         FileOperation::Copy { .. } => "copy",
         FileOperation::Move { .. } => "move",
-    }
-}
-
-/// One operation is recorded as part of another with this.
-pub(super) fn io_step(op: Op, target: u32, offset: u64, bytes: u32) -> Step {
-    Step {
-        op: AnyOp::Io(op),
-        target,
-        offset,
-        bytes,
     }
 }
