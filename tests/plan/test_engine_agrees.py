@@ -47,6 +47,7 @@ def check(plan: Planner, text: str, tmp_path: Path) -> tuple[int, int]:
         "[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=128\nrw=randrw\nfsync=1\n",
         "[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=64\nbs=1m\n[b]\nstonewall\nfilename=/t/1g\n",
         "[a]\nfilename=/t/1g\nwrite_lat_log=x\nnumjobs=4\n",
+        "[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=128\nramp_time=1\nruntime=2\n",
         "[a]\nnrfiles=4\nnumjobs=60\nsize=1m\nrw=trimwrite\n",
         "[a]\nioengine=null\nsize=1t\nrw=randrw\nbsrange=512-4k\n",
         "[a]\nioengine=null\nsize=1t\nrw=randrw\nbsrange=512-4k\nnorandommap\n",
