@@ -288,12 +288,26 @@ def test_no_tree_is_made_in_the_systems_places() -> None:
 
 
 def test_options_without_effect_are_refused() -> None:
-    rate = TotalRate(100.0, RateProcess.LINEAR)
-    with pytest.raises(RefusedError, match="no effect on operations in trees"):
-        planned(run("operation=read"), rate=rate)
+    with pytest.raises(RefusedError, match="a journal has no effect on operations in trees"):
+        planned(run("operation=read"), journal=True)
     with pytest.raises(RefusedError, match="only reading is allowed"):
         planned(run("operation=setattr"), read_only=True)
     planned(run("operation=read"), read_only=True)
+
+
+def test_a_total_rate_is_divided_over_all_streams() -> None:
+    total = TotalRate(100.0, RateProcess.LINEAR)
+    made = planned(run("operation=read,threads=4"), rate=total).plan
+    found = [one.tree.rate for one in made.streams if one.tree]
+    assert [(one.amount.per_second, one.phase) for one in found if one] == [
+        (25.0, 0.0),
+        (25.0, 0.25),
+        (25.0, 0.5),
+        (25.0, 0.75),
+    ]
+    own = run("operation=read").replace("fwdrate=max", "fwdrate=50")
+    with pytest.raises(RefusedError, match="has a rate of its own"):
+        planned(own, rate=total)
 
 
 def test_the_memory_of_a_tree_is_counted() -> None:

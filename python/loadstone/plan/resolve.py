@@ -172,9 +172,8 @@ def resolve(
 
 def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base: str) -> Resolution:
     """Resolve a Workload whose jobs work in trees."""
-    for asked, what in ((options.rate, "a total rate"), (options.journal or None, "a journal")):
-        if asked is not None:
-            raise RefusedError(f"{what} has no effect on operations in trees", where=workload.jobs[0].where)
+    if options.journal:
+        raise RefusedError("a journal has no effect on operations in trees", where=workload.jobs[0].where)
     made = TreePlan(host, base, Notes())
     stages: list[list[Job]] = [[]]
     for job in workload.jobs:
@@ -183,6 +182,8 @@ def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base
         stages[-1].append(job)
     for stage, jobs in enumerate(stages):
         made.add_stage(jobs, stage)
+    if options.rate is not None:
+        made.pace(options.rate)
     targets = made.targets()
     if options.read_only and any(not target.read_only for target in targets):
         raise RefusedError("it changes trees, and only reading is allowed", where=workload.jobs[0].where)

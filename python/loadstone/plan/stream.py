@@ -117,7 +117,7 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
         if of.trim_then_write:
             percents = (0, 0, 100)
         share = total.iops * parts[position] / 100
-        rates = [_part(total, share * percent) if percent else None for percent in percents]
+        rates = [part(total, share * percent) if percent else None for percent in percents]
         pace = stream.pace.model_copy(update=dict(zip(("read", "write", "trim"), rates, strict=True)))
         pace = taking_turns(pace, position, len(streams))
         made.append(stream.model_copy(update={"pace": pace, "flow": None}))
@@ -139,7 +139,8 @@ def _parts(streams: Sequence[plan.Stream]) -> list[float]:
     ]
 
 
-def _part(total: TotalRate, per_second: float) -> Rate:
+def part(total: TotalRate, per_second: float) -> Rate:
+    """Return a part of a total rate, as large as told."""
     return Rate(
         amount=RateAmountOps(per_second=per_second),
         process=total.process,

@@ -92,7 +92,7 @@ class TreePlan:
         """
         for job in jobs:
             _check(job)
-            _check_sizes(job)
+            _check_transfers(job)
             for place, anchor in enumerate(self._of(job)):
                 _will_be_there(anchor, job, is_goal=place > 0)
         for job in jobs:
@@ -192,6 +192,24 @@ class TreePlan:
                 )
             )
             self.stages.append(stage)
+
+    def pace(self, total: stream.TotalRate) -> None:
+        """Give the streams of each stage their equal parts of a total rate.
+
+        Raises RefusedError for a stream that has a rate of its own.
+        """
+        for at, one in enumerate(self.streams):
+            use = one.tree
+            assert use is not None  # noqa: S101 - all of them work in trees
+            if use.rate is not None:
+                raise RefusedError(
+                    f"{one.name} has a rate of its own",
+                    where=total.where,
+                    hint="leave the total rate out, or let the runs go as fast as they can (fwdrate=max)",
+                )
+            beside = [index for index, stage in enumerate(self.stages) if stage == self.stages[at]]
+            rate = _taking_turns(stream.part(total, total.iops / len(beside)), beside.index(at), len(beside))
+            self.streams[at] = one.model_copy(update={"tree": use.model_copy(update={"rate": rate})})
 
     def targets(self) -> tuple[plan.Target, ...]:
         """Return the anchors as targets of the Plan."""
@@ -293,10 +311,17 @@ def _check_structure(anchor: _Anchor) -> None:
         )
 
 
-def _check_sizes(job: Job) -> None:
-    """Refuse sizes that a job cannot transfer."""
+def _check_transfers(job: Job) -> None:
+    """Refuse what a job cannot transfer."""
     work = job.tree
     assert work is not None  # noqa: S101 - as above
+    reads, writes, _ = pattern.shares(job)
+    if work.operation == "transfer" and reads and writes and not work.random:
+        raise RefusedError(
+            f"[{job.name}] mixes reads and writes, which in a tree needs random addresses",
+            where=job.at("rw"),
+            hint="use fileio=random, or reads or writes alone",
+        )
     sizes = [size for size, _ in work.shape.sizes]
     if work.operation == "transfer" and not any(sizes):
         raise InputError(
@@ -388,18 +413,17 @@ def _select(asked: FileSelection) -> trees.FileSelect:
 
 
 def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> rates.Rate | None:
-    """Return the part of one clone of the job's rate; evenly spaced arrivals take turns."""
+    """Return the part of one clone of the job's rate."""
     if work.rate_ops is None:
         return None
-    process = rates.RateProcess(job.rate_process or "linear")
-    return rates.Rate(
-        amount=rates.RateAmountOps(per_second=work.rate_ops / clones),
-        process=process,
-        profile=tuple(rates.RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
-        phase=clone / clones if process is rates.RateProcess.LINEAR else 0.0,
-        minimum=0.0,
-        min_window_ns=stream.DEFAULT_CYCLE_NS,
-    )
+    total = stream.TotalRate(work.rate_ops, rates.RateProcess(job.rate_process or "linear"), job.rate_profile)
+    return _taking_turns(stream.part(total, work.rate_ops / clones), clone, clones)
+
+
+def _taking_turns(rate: rates.Rate, place: int, of: int) -> rates.Rate:
+    """Return the rate of one of several: evenly spaced arrivals of all are evenly spaced."""
+    linear = rate.process is rates.RateProcess.LINEAR
+    return rate.model_copy(update={"phase": place / of}) if linear else rate
 
 
 def _tree(index: int, anchor: _Anchor) -> trees.Tree:
