@@ -61,13 +61,26 @@ def engine_of(directory: Path) -> int:
     raise AssertionError("the run did not start within 20 s")
 
 
+def all_differ_from(directory: Path, before: bytes) -> bytes:
+    """Wait until every block holds something else than before; return what they hold."""
+    for _ in range(400):
+        now = (directory / "data").read_bytes()
+        blocks = range(0, BLOCKS * BLOCK, BLOCK)
+        if all(now[at : at + BLOCK] != before[at : at + BLOCK] for at in blocks):
+            return now
+        time.sleep(0.05)
+    raise AssertionError("not every block was written within 20 s")
+
+
 def killed(directory: Path, options: str) -> bytes:
-    """Run, take a copy of the data in the middle, kill the engine later; return the copy."""
+    """Run, copy the data once it is written, kill the engine once it is twice more; return the copy.
+
+    What was written in between is flushed then, where the job flushes at all.
+    """
     process = begin(directory, options)
     pid = engine_of(directory)
-    time.sleep(0.6)
-    copy = (directory / "data").read_bytes()
-    time.sleep(0.8)
+    copy = all_differ_from(directory, bytes(BLOCKS * BLOCK))
+    all_differ_from(directory, all_differ_from(directory, copy))
     os.kill(pid, signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == 1
@@ -96,7 +109,6 @@ def test_a_killed_run_is_sound_and_a_lost_write_is_found(tmp_path: Path) -> None
     copy = killed(tmp_path, "runtime=30\nsync=dsync\n")
     code, end, damage = verified(tmp_path)
     assert (code, damage) == (0, [])
-    # With this many writes a block that never was written has a chance of one in millions.
     assert end["checked"] == BLOCKS
     put_back(tmp_path, copy, [3, 100])
     code, end, damage = verified(tmp_path, "again")
