@@ -96,6 +96,19 @@ def test_the_sizes_of_files_are_the_same_in_every_run() -> None:
     assert planned(run("operation=read")).plan.trees[0].seed == first.seed
 
 
+def test_a_seed_of_its_own_changes_the_choice_and_not_the_sizes() -> None:
+    file = read([TextSource(run("operation=read,fileselect=random").encode(), "t.parm", Path())])
+    workload = lower(file, expand(file)[0])
+    host = HostFacts((0,), GIB, known_anchors={"/t/a": replace(ROOM, found=FULL)})
+    seeded = [job.model_copy(update={"randseed": 5}) for job in workload.jobs]
+    first, second = (
+        resolve(one, host=host).plan
+        for one in (workload, workload.model_copy(update={"jobs": tuple(seeded)}))
+    )
+    assert first.streams[0].seed != second.streams[0].seed
+    assert first.trees == second.trees
+
+
 def test_every_thread_is_a_stream_of_its_own() -> None:
     made = planned(run("threads=5")).plan
     assert [one.iodepth for one in made.streams] == [1] * 5

@@ -153,7 +153,8 @@ class TreePlan:
         other = self._anchors.index(mine[1]) if len(mine) > 1 else None
         asked_pattern = pattern.pattern(job, self.notes, max(int(work.shape.mean_bytes), 1))
         for clone in range(clones):
-            digest = hashlib.blake2b(repr((_SEED, len(self.streams))).encode(), digest_size=8).digest()
+            base = _SEED if job.randseed is None else job.randseed
+            digest = hashlib.blake2b(repr((base, len(self.streams))).encode(), digest_size=8).digest()
             seed = int.from_bytes(digest, "little") >> 1
             use = trees.TreeUse(
                 tree=index,
