@@ -310,6 +310,44 @@ fn streams_of_one_tree_help_each_other_to_the_end() {
 }
 
 #[test]
+fn a_stream_waits_also_for_those_who_help_its_helpers() {
+    let dir = Scratch::new();
+    let mut plan = plan(&[dir.join("anchor")], 1, 2, 2, 4096);
+    // Reads need files, files need directories, and those come late.
+    add(&mut plan, 0, transfer(true, FileStop::Whole {}))
+        .limits
+        .ops = 50;
+    add(&mut plan, 0, FileOperation::Create { fill: true });
+    let late = add(&mut plan, 0, FileOperation::Mkdir {});
+    late.limits.start_delay_ns = SECOND * 5 / 4;
+    let outcome = run(&plan);
+    assert_eq!(
+        (outcome.ops("read"), outcome.reason(0).as_str()),
+        (50, "ops")
+    );
+    assert_eq!(
+        (outcome.ops("create"), outcome.reason(1).as_str()),
+        (4, "exhausted")
+    );
+    let notes: Vec<&str> = outcome
+        .of_type("note")
+        .map(|note| note["text"].as_str().unwrap())
+        .collect();
+    for waits in [
+        "tree.0 waits: there is nothing to read",
+        "tree.1 waits: there is nothing to create",
+    ] {
+        assert!(
+            notes.iter().any(|note| note.starts_with(waits)),
+            "{notes:?}"
+        );
+    }
+    // Waiting for something to do is no latency.
+    let sum = outcome.sum(0, "read");
+    assert!(sum.lat_sum_ns < 1.25e9, "{}", sum.lat_sum_ns);
+}
+
+#[test]
 fn streams_that_wait_for_each_other_in_vain_end() {
     let dir = Scratch::new();
     let mut plan = formatted(&dir.join("anchor"));
