@@ -111,6 +111,8 @@ fn open_anchor(target: &Target) -> io::Result<File> {
 fn open_fault(target: &Target, error: &io::Error) -> Fault {
     let hint = match error.raw_os_error() {
         Some(libc::EINVAL) if target.direct => "its file system has no direct I/O: set direct=0",
+        Some(libc::ENOENT) if target.kind == TargetKind::Tree => "only the anchor itself is made, and where the job may: make the directories above it",
+        Some(libc::ENOTDIR) if target.kind == TargetKind::Tree => "a tree is below a directory: choose another anchor",
         Some(libc::EBUSY) => "the kernel says it is in use (mounted, swap, RAID or LVM member): free it or choose another device",
         Some(errno) => crate::events::hint_for(errno),
         None => "",

@@ -108,12 +108,21 @@ fn check_shape(tree: &Tree, path: &str) -> Checked {
         Ok(_) => return Ok(()),
         Err(TooMuch::Directories) => (
             "width",
-            format!("makes more than {MAX_DIRECTORIES} directories with this depth"),
+            format!(
+                "is {}, which with depth {} makes more than {MAX_DIRECTORIES} directories",
+                tree.width, tree.depth
+            ),
         ),
-        Err(TooMuch::Files) => ("files", format!("makes more than {MAX_FILES} files")),
+        Err(TooMuch::Files) => (
+            "files",
+            format!("is {}, which makes more than {MAX_FILES} files", tree.files),
+        ),
         Err(TooMuch::Path) => (
             "depth",
-            format!("makes paths of more than {MAX_PATH_BYTES} bytes"),
+            format!(
+                "is {}, which makes paths of more than {MAX_PATH_BYTES} bytes",
+                tree.depth
+            ),
         ),
     };
     need(false, || format!("{path}/{field}"), || message)
