@@ -410,3 +410,13 @@ def test_shares_of_file_workloads_are_told(tmp_path: Path) -> None:
     assert "FWD:" in told
     assert "FSD:" in told
     assert re.search(r"look .* 80.00% +(79|80|81)", told)
+
+
+def test_shares_of_one_rate_are_chance(tmp_path: Path) -> None:
+    job = Job("work", {"read": 290.0, "write": 110.0}, tree="transfer", paced=True)
+    run = on_files(tmp_path / "a", job)
+    rows = {row.op: row for row in summarise(run.bundle).pacing}
+    assert rows["read"].asked_per_s == pytest.approx(400 * 0.72, rel=0.01)
+    assert rows["write"].asked_per_s == pytest.approx(400 * 0.28, rel=0.01)
+    assert rows["read"].held
+    assert rows["write"].held

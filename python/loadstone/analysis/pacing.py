@@ -87,7 +87,7 @@ def _row(measurement: Measurement, total: Total, op: OpName) -> Pacing | None:
         process=paced[0][1].process.value,
         asked_per_s=asked / seconds,
         achieved_per_s=achieved / seconds,
-        held=_held(asked, achieved, paced[0][1], stats, len(paced)),
+        held=_held(asked, achieved, paced[0][1], stats, len(paced), share=_share(streams[paced[0][0]], op)),
         wait=stats.latencies.get("wait") if stats else None,
     )
 
@@ -106,18 +106,28 @@ def _rate(stream: Stream, op: str) -> Rate | None:
     rate = stream.tree.rate
     if rate is None or op not in stream.asks_for or not isinstance(rate.amount, RateAmountOps):
         return None
-    if stream.tree.operation.type != "transfer":
-        return rate
-    share = getattr(stream.pattern, f"{op}_percent") / 100
-    amount = RateAmountOps(per_second=rate.amount.per_second * share)
+    amount = RateAmountOps(per_second=rate.amount.per_second * _share(stream, op))
     return rate.model_copy(update={"amount": amount})
 
 
-def _held(asked: float, achieved: float, rate: Rate, stats: Stats | None, streams: int) -> bool:
-    """Return whether the shortfall is within tolerance, chance, and one I/O of each stream."""
+def _share(stream: Stream, op: str) -> float:
+    """Return the part of what arrives at a stream's rate that is this operation."""
+    if stream.tree is None or stream.tree.operation.type != "transfer":
+        return 1.0
+    return float(getattr(stream.pattern, f"{op}_percent")) / 100
+
+
+def _held(
+    asked: float, achieved: float, rate: Rate, stats: Stats | None, streams: int, *, share: float
+) -> bool:
+    """Return whether the shortfall is within tolerance, chance, and one I/O of each stream.
+
+    `share`: of all that arrive at this rate; which of them are these is chance, too.
+    """
     by_bytes = not isinstance(rate.amount, RateAmountOps)
     size = stats.bytes / stats.operations if by_bytes and stats and stats.operations else 1.0
-    chance = DEVIATIONS * math.sqrt(asked / size * _VARIANCES[rate.process]) * size
+    variance = 1 - share + share * _VARIANCES[rate.process]
+    chance = DEVIATIONS * math.sqrt(asked / size * variance) * size
     return asked - achieved <= max(TOLERANCE * asked, streams * size) + chance
 
 
