@@ -46,6 +46,30 @@ class ListController:
         return sum(known) if len(known) == len(counts) else None
 
 
+class OwnSequences:
+    """Gives every run of a list random addresses of its own, in the order they run."""
+
+    def __init__(self, runs: Controller) -> None:
+        self._runs = runs
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next run of the list."""
+        wanted = self._runs.next(done)
+        return None if wanted is None else _apart(wanted, len(done) + 1)
+
+    def known(self) -> Sequence[Next]:
+        """Return what the list is certain of."""
+        return [_apart(wanted, number + 1) for number, wanted in enumerate(self._runs.known())]
+
+    def expected(self) -> int | None:
+        """Return the runs of the list, None when it does not know yet."""
+        return self._runs.expected()
+
+
+def _apart(wanted: Next, number: int) -> Next:
+    return replace(wanted, workload=own_sequence(wanted.workload, number))
+
+
 class Repeated:
     """Does a list several times over, each time from its start and by what that time measured."""
 
@@ -66,7 +90,7 @@ class Repeated:
 
 
 class _Pass:
-    """One of several passes over a list: names and random addresses of its own."""
+    """One of several passes over a list: names of its own."""
 
     def __init__(self, runs: Controller, number: int) -> None:
         self._runs = runs
@@ -84,11 +108,10 @@ class _Pass:
 
     def _own(self, wanted: Next) -> Next:
         name = again(wanted.name, self._number)
-        workload = own_sequence(wanted.workload, self._number)
         return replace(
             wanted,
             name=name,
-            workload=workload.model_copy(update={"name": name}),
+            workload=wanted.workload.model_copy(update={"name": name}),
             factors={**wanted.factors, REPEAT: self._number},
         )
 
