@@ -27,7 +27,11 @@ def test_a_file_as_fio_writes_it(text: str, line: str) -> None:
 
 
 def test_every_file_has_a_line_since_it_waits_for_the_one_before() -> None:
-    given = [TokenSource(("--direct=1",)), TextSource("[a]\nrw=read\n"), TextSource("[b]\nrw=write\n")]
+    given: list[TextSource | TokenSource] = [
+        TokenSource(("--direct=1",)),
+        TextSource("[a]\nrw=read\n"),
+        TextSource("[b]\nrw=write\n"),
+    ]
     assert command_lines(given) == ["fio --direct=1 --name=a --rw=read", "fio --name=b --rw=write"]
 
 
