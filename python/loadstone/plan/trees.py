@@ -109,7 +109,7 @@ class FileOperationCreate(Part):
 
     type: Literal["create"] = "create"
     fill: bool
-    """Write it to its full size, also one that is there but not full; false: leave it empty."""
+    """Write it to its full size with the pattern's writes, also one that is not full; false: leave it empty."""
 
 
 class FileOperationDelete(Part):
@@ -143,14 +143,14 @@ class FileOperationAccess(Part):
 
 
 class FileOperationCopy(Part):
-    """Copy a file, whole, to the same place in another tree."""
+    """Copy a file, whole, in the sizes of the pattern's reads; what is at the other place is deleted first."""
 
     type: Literal["copy"] = "copy"
     to: U32
 
 
 class FileOperationMove(Part):
-    """Move a file to the same place in another tree."""
+    """Move a file (`renameat(2)`) to the same place in another tree; what is there is replaced."""
 
     type: Literal["move"] = "move"
     to: U32

@@ -109,8 +109,8 @@ pub enum FileOperation {
     Rmdir {},
     /// Make a file that is not there.
     Create {
-        /// Write it to its full size (false: leave it empty). Files that are there but not
-        /// full are filled, too.
+        /// Write it to its full size, with the pattern's writes (false: leave it empty).
+        /// Files that are there but not full are filled, too.
         fill: bool,
     },
     /// Remove a file.
@@ -123,12 +123,14 @@ pub enum FileOperation {
     Setattr {},
     /// `access(2)` a file.
     Access {},
-    /// Copy a file, whole, to the same place in another tree.
+    /// Copy a file, whole, in the sizes of the pattern's reads, to the same place in another
+    /// tree; what is there is deleted first.
     Copy {
         /// Index into [`super::Plan::trees`].
         to: u32,
     },
-    /// Move a file to the same place in another tree.
+    /// Move a file (`renameat(2)`) to the same place in another tree; what is there is
+    /// replaced.
     Move {
         /// As for `copy`.
         to: u32,
