@@ -97,9 +97,8 @@ impl Trees {
     ) -> Result<Option<Self>, Fault> {
         let mut trees = Vec::with_capacity(plan.trees.len());
         for (index, tree) in (0..).zip(&plan.trees) {
-            let Some(file) = targets[tree.target as usize].file() else {
-                continue;
-            };
+            let file = targets[tree.target as usize].file();
+            let file = file.ok_or_else(|| Fault::broken("a tree's target is not open", ""))?;
             match prepare_one(plan, index, file, report) {
                 Ok(tree) => trees.push(tree),
                 Err(Halt::Stopped) => return Ok(None),
