@@ -109,7 +109,7 @@ class FileOperationCreate(Part):
 
     type: Literal["create"] = "create"
     fill: bool
-    """Write it to its full size with the pattern's writes, also one that is not full; false: leave it empty."""
+    """Write it full with the pattern's writes, also one that is there but not full; false: leave it empty."""
 
 
 class FileOperationDelete(Part):
@@ -143,7 +143,7 @@ class FileOperationAccess(Part):
 
 
 class FileOperationCopy(Part):
-    """Copy a file, whole, in the sizes of the pattern's reads; what is at the other place is deleted first."""
+    """Copy a file, whole, in the sizes of the pattern's reads; what is at the other place goes first."""
 
     type: Literal["copy"] = "copy"
     to: U32
