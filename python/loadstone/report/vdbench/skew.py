@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 def skew(run: Counted) -> list[str]:
     """Return the lines of a run; with one workload on one SD there is nothing to say."""
     if len(run.workloads) < 2 and len(run.storages) < 2:
+        if run.on_files:
+            return ["Only one File system Workload Definition (FWD) and one File System Definition (FSD)."]
         return ["Only one Workload Definition (WD) and one Storage Definition (SD)."]
     asked: dict[str, float] = {}
     kind, place = ("fwd", "fsd") if run.on_files else ("wd", "sd")
