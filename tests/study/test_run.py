@@ -97,6 +97,16 @@ class Follows:
         return None if not self.seen else len(self.runs)
 
 
+def test_a_preparation_has_no_verdict_and_a_measurement_has(tmp_path: Path) -> None:
+    runs = [Next("fill", simulated.workload(), role="prepare"), Next("rd1", simulated.workload())]
+    hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)))
+    outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    fill, measured = outcome.study.points
+    assert (fill.status, fill.verdict, fill.why) == ("complete", None, None)
+    assert measured.verdict is not None
+    assert (measured.why is None) == (measured.verdict == "measures_storage")
+
+
 def test_a_controller_in_a_list_sees_its_own_runs_only() -> None:
     work = simulated.workload()
     inner = Follows([Next("b1", work), Next("b2", work)])

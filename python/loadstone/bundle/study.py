@@ -53,7 +53,7 @@ class Point(_Model):
     error: str | None = None
     """What went wrong, for a run that has no bundle to say it."""
     verdict: VerdictKind | None = None
-    """The kind of its verdict; all of it is in its bundle."""
+    """The kind of its verdict; all of it is in its bundle. None: a preparation, whose rate says nothing."""
     decided_by: RuleName | None = None
     """The rule that decided it, when it does not simply measure the storage."""
     why: str | None = None

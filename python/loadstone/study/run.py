@@ -325,7 +325,7 @@ class _Runner:
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),
-                **_judged(result.audited),
+                **({} if wanted.role == "prepare" else _judged(result.audited)),
             }
         ), result.made
 
