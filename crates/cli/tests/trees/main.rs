@@ -514,6 +514,48 @@ fn a_full_file_system_is_an_event_and_the_end_of_the_stream() {
 }
 
 #[test]
+fn what_is_not_allowed_is_an_event() {
+    let dir = Scratch::in_directory(&std::env::temp_dir());
+    let (anchor, out) = (dir.join("anchor"), dir.join("out"));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode;
+    for (path, bits) in [(&anchor, 0o555), (&out, 0o777)] {
+        std::fs::create_dir(path).unwrap();
+        std::fs::set_permissions(path, mode(bits)).unwrap();
+    }
+    let engine = std::path::Path::new(env!("CARGO_BIN_EXE_loadstone-engine"));
+    // Root may do everything.
+    let copy = dir.join("engine");
+    std::fs::copy(engine, &copy).unwrap();
+    let mut nobody = std::process::Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--clear-groups"]);
+    let works = nobody.arg("true").status();
+    if !works.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no other user can be taken on here (needs root and setpriv)");
+    }
+    let mut nobody = std::process::Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--clear-groups"]).arg(&copy);
+    let mut plan = plan(&[&anchor], 1, 3, 1, 4096);
+    let stream = add(&mut plan, 0, FileOperation::Mkdir {});
+    stream.errors.continue_write = true;
+    stream.limits.ops = 3;
+    let mut child = start_by(nobody, &plan, &out);
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches("\"errno\":13").count(), 3, "{text}");
+    assert!(
+        text.contains("mkdir of /") && text.contains("anchor/vdb.1_3.dir: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("{\"issued\":3,\"completed\":0,\"failed\":3}"),
+        "{text}"
+    );
+    assert_eq!(found(&anchor).len(), 0);
+}
+
+#[test]
 fn what_somebody_else_removes_is_an_event_and_the_run_goes_on_when_it_may() {
     let dir = Scratch::new();
     let anchor = dir.join("anchor");

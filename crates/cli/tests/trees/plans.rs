@@ -297,9 +297,18 @@ impl Outcome {
 }
 
 pub fn start(plan: &Plan, dir: &Path) -> Child {
+    start_by(
+        Command::new(env!("CARGO_BIN_EXE_loadstone-engine")),
+        plan,
+        dir,
+    )
+}
+
+/// Starts a run by a command that ends with the engine.
+pub fn start_by(mut engine: Command, plan: &Plan, dir: &Path) -> Child {
     let plan_path = dir.join("plan.json");
     std::fs::write(&plan_path, serde_json::to_vec(plan).unwrap()).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_loadstone-engine"))
+    engine
         .arg("run")
         .arg(&plan_path)
         .arg("--out")
