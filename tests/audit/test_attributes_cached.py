@@ -27,10 +27,20 @@ def test_operations_that_read_blocks_are_clear(operation: str) -> None:
     assert attributes_cached.RULE.judge(run(jobs=jobs, targets=TREE, device_ios=0.1)) == Clear()
 
 
-def test_reads_and_changes_are_other_rules_business() -> None:
+def test_reads_are_another_rules_business() -> None:
     assert attributes_cached.RULE.judge(run()) == NotMine()
+
+
+@pytest.mark.parametrize(("writes", "found"), [(0.05, True), (0.2, False)])
+def test_changes_that_are_collected_are_suspected(writes: float, found: bool) -> None:
     jobs = (replace(LOOK[0], operation="create"),)
-    assert attributes_cached.RULE.judge(run(jobs=jobs, targets=TREE, device_ios=0.0)) == NotMine()
+    case = run(op="write", jobs=jobs, targets=TREE, device_ios=writes)
+    if not found:
+        assert attributes_cached.RULE.judge(case) == Clear()
+        return
+    told = one(attributes_cached.RULE, case)
+    assert (told.effect, told.layer) == ("suspect", "journal of the file system")
+    assert told.evidence == {"operations": 10_000, "device_writes": 500}
 
 
 def test_what_nothing_counted_is_said() -> None:
