@@ -85,6 +85,18 @@ def test_the_matrix_has_blocks_down_and_reads_across() -> None:
     assert rows[1][2].startswith("100")
 
 
+def test_the_matrix_is_drawn_as_bars_when_it_has_two_sides() -> None:
+    found = study([100.0] * 5)
+    assert found is not None
+    spec = study_rounds.bars(found)
+    assert spec is not None
+    texts = {label["text"] for layer in spec["layer"][1:] for label in layer["data"]["values"]}
+    assert {"8k", "4k", "100", "0", "block size", "% read"} <= texts
+    one = rounds([run(number, "4k", 0, 100.0) for number in range(1, 7)], SETTINGS)
+    assert one is not None
+    assert study_rounds.bars(one) is None
+
+
 def test_the_limits_are_drawn_around_the_mean() -> None:
     found = study([90.0, 110.0, 90.0, 110.0, 100.0])
     assert found is not None

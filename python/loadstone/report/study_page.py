@@ -214,10 +214,11 @@ def _rounds(whole: Whole) -> list[Section]:
         study_rounds.convergence(found), study_rounds.window(found), study_rounds.over_written(found)
     )
     means = Table("", *study_rounds.matrix(found))
+    drawn = _some(study_rounds.over_blocks(found), study_rounds.bars(found))
     longest = Table("", *study_rounds.longest(found))
     return [
         Section("Steady state", study_rounds.sentences(found), [], specs),
-        Section("Means of the window", [], [means], _some(study_rounds.over_blocks(found))),
+        Section("Means of the window", [], [means], drawn),
         Section("Longest latencies in the window", [], [longest], []),
     ]
 

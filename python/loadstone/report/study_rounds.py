@@ -1,7 +1,7 @@
 """The report of rounds to steady state, in the plots SNIA asks for, and of a matrix of sizes.
 
 Knows which plots there are: convergence, the window with its limits and its slope, the matrix,
-and lines over the block size. Every number comes from `analysis.rounds`. Knows no page.
+lines over the block size, and the matrix as bars. Every number comes from `analysis.rounds`. Knows no page.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
+from loadstone.report import solid
 from loadstone.report.charts import COUNT_LABEL, Spec, base, colour, latency_axis
 
 if TYPE_CHECKING:
@@ -138,6 +139,24 @@ def over_blocks(found: Rounds) -> Spec | None:
     return spec | {"mark": mark, "encoding": {"x": x, "y": y, "color": colour("line", names)}}
 
 
+def bars(found: Rounds) -> Spec | None:
+    """Return the matrix as bars, as SNIA's reports show it."""
+    blocks, shares = _values(found.cells, "block"), _values(found.cells, "read")
+    cells = [[_find(found.cells, block, share) for block in blocks] for share in shares]
+    return solid.drawn(
+        solid.Grid(
+            title=f"{TITLES[found.quantity].partition(',')[0]}, means of the window",
+            across="block size",
+            columns=blocks,
+            down="% read",
+            rows=shares,
+            values=[[None if cell is None else found.mean(cell) for cell in row] for row in cells],
+            write=lambda value: _written(value, found.quantity),
+        ),
+        "bars",
+    )
+
+
 def over_written(found: Rounds) -> Spec | None:
     """Return the tracked cell over what was written, for a test of one cell."""
     if len(found.cells) != 1:
@@ -156,12 +175,12 @@ def over_written(found: Rounds) -> Spec | None:
 
 
 def surfaces(runs: Sequence[Run], loops: Sequence[str]) -> list[Spec]:
-    """Return a map of each job's bandwidth over two loops: a surface, seen from above."""
+    """Return each job's bandwidth over two loops as a surface, and from above with its numbers."""
     across, down = loops[1], loops[0]
     tests = list(
         dict.fromkeys((line.job, line.op) for run in runs for line in run.lines if line.op != "sync")
     )
-    specs = []
+    specs: list[Spec | None] = []
     for test in tests:
         rows = []
         for run in runs:
@@ -171,11 +190,29 @@ def surfaces(runs: Sequence[Run], loops: Sequence[str]) -> list[Spec]:
                 place = {"x": str(run.point.factors[across]), "y": str(run.point.factors[down])}
                 rows.append({**place, "v": value / _MEBIBYTE, "text": units.bandwidth(value)})
         if rows:
-            specs.append(_surface(f"{test[0]}: bandwidth", rows, (across, down), runs))
-    return specs
+            title = f"{test[0]}: bandwidth"
+            specs += [_surface(title, rows, (across, down), runs), _map(title, rows, (across, down), runs)]
+    return [spec for spec in specs if spec is not None]
 
 
-def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Run]) -> Spec:
+def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Run]) -> Spec | None:
+    columns, lines = (list(dict.fromkeys(str(run.point.factors[name]) for run in runs)) for name in loops)
+    found = {(row["y"], row["x"]): row["v"] * _MEBIBYTE for row in rows}
+    return solid.drawn(
+        solid.Grid(
+            title=title,
+            across=f"{loops[0]} size",
+            columns=columns,
+            down=f"{loops[1]} size",
+            rows=lines,
+            values=[[found.get((line, column)) for column in columns] for line in lines],
+            write=units.bandwidth,
+        ),
+        "surface",
+    )
+
+
+def _map(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Run]) -> Spec:
     places: Spec = {}
     for axis, name in zip(("x", "y"), loops, strict=True):
         order = list(dict.fromkeys(str(run.point.factors[name]) for run in runs))
