@@ -103,7 +103,8 @@ class Ledger:
         if self.failed_ios or self._problems:
             count = f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run did not go as asked"
             if self.damaged_blocks:
-                count = f"{self.damaged_blocks} blocks do not hold what was written"
+                blocks = "1 block does" if self.damaged_blocks == 1 else f"{self.damaged_blocks} blocks do"
+                count = f"{blocks} not hold what was written"
             return RunError(self._listing(count))
         if self.ended == "failed":
             return RunError("the engine reports that the run failed")
