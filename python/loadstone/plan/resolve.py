@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import backend, budget, endings, files, journal, pattern, stream, verify
+from loadstone.plan import backend, budget, endings, files, journal, pattern, stream, unverified, verify
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
@@ -167,6 +167,10 @@ def resolve(
         in_group += job.numjobs or 1
         _add_job(build, job, stage, group)
     _check_exits(workload, build)
+    unverified.check(
+        ((clone.job, clone.stage, clone.stream, [part for _, part in clone.uses]) for clone in build.clones),
+        build.notes,
+    )
     return _finish(workload, build)
 
 

@@ -155,9 +155,10 @@ fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
     Ok(())
 }
 
-/// Whoever writes to a verified target at the same time must do it in the same way; a stage
-/// that writes without verification is what comes before one that verifies, or spoils what
-/// an earlier one wrote, and then that is what is found. Where there are only stamps, other
+/// Whoever writes to a verified target at the same time must do it in the same way; who
+/// writes without verification may do it elsewhere in the target, or in another stage: then
+/// it is what comes before one that verifies, or spoils what an earlier one wrote, and that
+/// is what is found. Where there are only stamps, other
 /// ranges may have other verify blocks; a pattern asks nothing of the writer but the pattern.
 fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let pattern = &stream.pattern;
@@ -194,7 +195,10 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         })
     };
     let stage = |of: &Stream| plan.workers[of.worker as usize].stage;
-    let apart = |other: &Stream| stream.verify.is_none() && stage(stream) != stage(other);
+    let apart = |other: &Stream| {
+        let together = stage(stream) == stage(other) && overlap(plan, stream, other);
+        stream.verify.is_none() && !together
+    };
     let others = plan.streams.iter().filter(|other| other.verify.is_some());
     let others = others.filter(|&other| !apart(other));
     for other in others.filter(|&other| !by_pattern(other) && !by_pattern(stream)) {
