@@ -35,9 +35,14 @@ def fio(directory: Path, options: str) -> tuple[int, dict[str, Any], str]:
     out = directory / "out.json"
     command = [sys.executable, "-m", "loadstone", "fio", "job.fio", "--output-format=json", f"--output={out}"]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=False)
-    text = out.read_text()
+    text = out.read_text() if out.exists() else ""
     job_said = json.loads(text)["jobs"][0] if text else {}
     return done.returncode, job_said, done.stderr + done.stdout
+
+
+def errors(directory: Path) -> list[int]:
+    """The error of every job of the last run, as in its JSON."""
+    return [job["error"] for job in json.loads((directory / "out.json").read_text())["jobs"]]
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -87,17 +92,44 @@ def test_a_stage_that_writes_without_verify_spoils_what_is_verified_after_it(tmp
     assert fio(tmp_path, before)[0] == 0, "what comes before is no matter"
     code, _, said = fio(tmp_path, f"rw=write\nverify=crc32c\n{spoil}{check}")
     assert code == 1
-    jobs = json.loads((tmp_path / "out.json").read_text())["jobs"]
-    assert [job["error"] for job in jobs] == [0, 0, 84]
+    assert errors(tmp_path) == [0, 0, 84]
     assert "foreign" in said
+
+
+def test_every_job_that_reads_damage_fails(tmp_path: Path) -> None:
+    again = f"stonewall\nfilename={tmp_path}/data\nioengine=psync\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\n"
+    spoil = f"[spoil]\nrw=randwrite\nnumber_ios=1\n{again}"
+    only = f"[only]\nrw=write\nverify=crc32c\nverify_only\nverify_fatal=1\n{again}"
+    read = f"[read]\nrw=randread\nverify=crc32c\nverify_fatal=1\n{again}"
+    clones = f"[clones]\nrw=read\nverify=crc32c\nnumjobs=2\n{again}"
+    both = f"{only.replace('only]', 'good]')}{spoil}{only}{read}{clones}"
+    code, _, said = fio(tmp_path, f"rw=write\nverify=crc32c\n{both}")
+    assert code == 1
+    assert errors(tmp_path) == [0, 0, 0, 84, 84, 84, 84]
+    assert "1 block does not hold what was written" in said
+    # By stamps alone, without knowing what was written.
+    assert fio(tmp_path, "rw=write\nverify=crc32c")[0] == 0
+    with (tmp_path / "data").open("r+b") as file:
+        file.seek(7 * BLOCK + 1000)
+        file.write(b"????")
+    code, _, said = fio(tmp_path, f"rw=read\nverify=crc32c\n{read}{clones}")
+    assert errors(tmp_path) == [84, 84, 84, 84]
+    assert "1 block does not hold what was written" in said
 
 
 def test_who_writes_without_verify_at_the_same_time_is_refused_and_has_no_result(tmp_path: Path) -> None:
     beside = f"[beside]\nrw=randwrite\nfilename={tmp_path}/data\nioengine=psync\nsize={BLOCK * BLOCKS}"
     code, _, said = fio(tmp_path, f"rw=write\nverify=crc32c\n{beside}")
     assert code == 1
+    assert "job.fio:9: rw: [beside] writes to" in said
     assert "what one of them writes would look damaged to the other" in said
-    assert (tmp_path / "out.json").read_text() == ""
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_who_writes_to_another_part_without_verify_may_do_so_at_the_same_time(tmp_path: Path) -> None:
+    beside = f"[beside]\nrw=write\nbs={BLOCK}\nioengine=psync\nfilename={tmp_path}/data\n"
+    beside += f"offset={BLOCK * BLOCKS}\nsize={BLOCK * BLOCKS}"
+    assert fio(tmp_path, f"rw=randwrite\nverify=crc32c\n{beside}")[0] == 0
 
 
 def test_a_pattern_from_a_file_is_as_long_as_the_file(tmp_path: Path) -> None:

@@ -81,6 +81,15 @@ def test_an_error_makes_the_line_fail_with_its_number() -> None:
     assert "error=No space left on device" in normal.text(collect.report(source))
 
 
+def test_damage_that_was_only_counted_makes_the_line_fail_too() -> None:
+    source = fio_small_run.source()
+    end = {"type": "verify_end", "checked": 10, "unverified": 0}
+    source.events = [*source.events, {**end, "stream": 1, "damaged": 0}, {**end, "stream": 2, "damaged": 3}]
+    lines = collect.report(source).lines
+    assert [line.error for line in lines] == [0, 0, 84]
+    assert "func=verify" in lines[2].error_text
+
+
 def test_sync_engines_have_no_submission_latency() -> None:
     report = collect.report(fio_small_run.source(fio_small_run.JOB.replace("libaio", "psync")))
     assert all(direction.slat.samples == 0 for line in report.lines for direction in line.directions)

@@ -296,6 +296,132 @@ fn a_sound_device_has_no_damage_whatever_overlaps() {
     }
 }
 
+/// What a stream said it found damaged, at its end.
+fn damaged(events: &[Value], stream: u64) -> u64 {
+    let mut ends = of_type(events, "verify_end");
+    let end = ends.find(|event| event["stream"] == stream).unwrap();
+    end["damaged"].as_u64().unwrap()
+}
+
+fn told_by(events: &[Value], stream: u64) -> Vec<u64> {
+    of_type(events, "damage")
+        .filter(|event| event["stream"] == stream)
+        .map(|event| event["offset"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn every_stage_that_reads_damage_tells_it_and_the_run_counts_it_once() {
+    let (blocks, verify) = (2_000, verify("generated"));
+    let mut fatal = verify.clone();
+    fatal["fatal"] = json!(true);
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (
+                sim(1, &[("zero_ppm", 20_000)]),
+                pass(0, 0, false, blocks, &verify),
+            ),
+            (sim(2, &[]), pass(1, 100, true, blocks, &verify)),
+            (sim(3, &[]), pass(2, 100, false, blocks, &verify)),
+            (sim(4, &[]), pass(3, 100, false, blocks, &fatal)),
+        ],
+    ));
+    let injected = offsets(of_type(&events, "injected"), "offset");
+    let count = injected.len() as u64;
+    assert!((10..100).contains(&count), "{count}");
+    assert_eq!((damaged(&events, 1), damaged(&events, 2)), (count, count));
+    for stream in [1, 2] {
+        let told = told_by(&events, stream);
+        assert_eq!(told.len() as u64, count, "stream {stream}");
+        assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), injected);
+    }
+    let last = of_type(&events, "stream_end").find(|event| event["stream"] == 3);
+    assert_eq!(last.unwrap()["reason"], "damage");
+    assert_eq!(
+        (found(&events, "zeroed_block"), total_found(&events)),
+        (count, count)
+    );
+}
+
+#[test]
+fn every_stream_of_a_stage_that_reads_damage_tells_it() {
+    let (blocks, verify) = (2_000, verify("generated"));
+    let mut plan = plan(
+        &simulated(blocks),
+        vec![
+            (
+                sim(1, &[("flip_ppm", 20_000)]),
+                pass(0, 0, false, blocks, &verify),
+            ),
+            (sim(2, &[]), pass(1, 100, true, blocks, &verify)),
+            (sim(3, &[]), pass(2, 100, true, blocks, &verify)),
+        ],
+    );
+    plan["workers"][2]["stage"] = json!(1);
+    let events = run(&plan);
+    let count = of_type(&events, "injected").count() as u64;
+    assert!((10..100).contains(&count), "{count}");
+    assert_eq!((damaged(&events, 1), damaged(&events, 2)), (count, count));
+    let both = (told_by(&events, 1).len(), told_by(&events, 2).len());
+    assert_eq!(both, (count as usize, count as usize));
+    assert_eq!(total_found(&events), count);
+}
+
+#[test]
+fn a_stream_that_reads_damage_again_counts_each_read_and_tells_each_place_once() {
+    let (blocks, verify) = (500, verify("generated"));
+    let mut again = pass(1, 100, true, blocks, &verify);
+    again["pattern"]["read"]["random"]["repeat"] = json!(true);
+    again["limits"]["bytes"] = json!(20 * blocks * BLOCK);
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (
+                sim(1, &[("zero_ppm", 20_000)]),
+                pass(0, 0, false, blocks, &verify),
+            ),
+            (sim(2, &[]), again),
+        ],
+    ));
+    let injected = offsets(of_type(&events, "injected"), "offset");
+    let told = told_by(&events, 1);
+    // Every block is read twenty times in the mean.
+    assert!(damaged(&events, 1) > 5 * injected.len() as u64);
+    assert!(!told.is_empty() && told.len() == injected.len());
+    assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), injected);
+    assert_eq!(total_found(&events), injected.len() as u64);
+}
+
+#[test]
+fn a_later_stage_tells_both_places_of_a_misdirected_write_together() {
+    let (blocks, verify) = (30_000, verify("generated"));
+    let events = run(&plan(
+        &simulated(blocks),
+        vec![
+            (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+            (
+                sim(2, &[("misdirected_ppm", 1_000)]),
+                pass(1, 0, true, blocks, &verify),
+            ),
+            (sim(3, &[]), pass(2, 100, true, blocks, &verify)),
+            (sim(4, &[]), pass(3, 100, false, blocks, &verify)),
+        ],
+    ));
+    let kinds = |stream: u64, kind: &str| {
+        of_type(&events, "damage")
+            .filter(|event| event["stream"] == stream && event["kind"] == kind)
+            .count() as u64
+    };
+    let misdirected = found(&events, "misdirected_write");
+    // When a place was read before the one its write went to, nobody could know yet.
+    assert!(kinds(2, "lost_write") > found(&events, "lost_write"));
+    assert!(kinds(2, "misdirected_write") < misdirected);
+    assert_eq!(kinds(3, "lost_write"), found(&events, "lost_write"));
+    assert_eq!(kinds(3, "misdirected_write"), misdirected);
+    assert_eq!(damaged(&events, 3), total_found(&events));
+}
+
 #[test]
 fn only_what_was_written_is_read() {
     let (blocks, mut verify) = (10_000, verify("generated"));

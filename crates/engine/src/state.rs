@@ -121,7 +121,8 @@ pub struct State {
     run_intended_ns: u64,
     run_handed_ns: u64,
     errors_said: Vec<u32>,
-    damage_said: Vec<u32>,
+    /// By target: stream and offset of what was told, never longer than what may be.
+    damage_said: Vec<Vec<(u32, u64)>>,
     log: Vec<IoRecord>,
     log_blocks: usize,
     log_spare: Receiver<Vec<IoRecord>>,
@@ -187,7 +188,7 @@ impl State {
             spins: paced && has_own_processor(&plan, worker),
             stage: plan.workers[worker as usize].stage,
             errors_said: vec![0; plan.targets.len()],
-            damage_said: vec![0; plan.targets.len()],
+            damage_said: vec![Vec::new(); plan.targets.len()],
             pending: Vec::with_capacity(slots.len()),
             ready: VecDeque::with_capacity(count + 1),
             timers: BinaryHeap::with_capacity(count * 7 + 8),

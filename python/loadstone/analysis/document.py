@@ -127,7 +127,7 @@ class Verified(_Model):
     """Blocks that were read back and compared with what should be there."""
 
     checked: int = Field(description="blocks that could be judged, the damaged among them")
-    damaged: int = Field(description="each block once until it is written again")
+    damaged: int = Field(description="blocks that are not what was written, as often as they were read")
     unverified: int = Field(description="blocks of which nothing could be said")
 
 

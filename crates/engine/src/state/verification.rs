@@ -24,7 +24,6 @@ impl State {
     ) {
         let stream = &mut self.streams[index as usize];
         let io = Transfer::of(number - stream.first_slot, slot);
-        let id = stream.id;
         let Some(verifier) = &mut stream.verifier else {
             return;
         };
@@ -34,16 +33,33 @@ impl State {
         let damages = verifier.complete(&io, moved, failed, buffer);
         let fatal = verifier.is_fatal() && !damages.is_empty();
         for damage in damages {
-            let said = &mut self.damage_said[damage.target as usize];
-            *said += 1;
-            if *said <= MAX_ERRORS_PER_TARGET {
-                self.say(Message::Event(describe(&damage, id, self.run_time(now))));
-            }
+            self.say_damage(index, damage, now);
         }
         if fatal {
             self.stop_issuing(index, Reason::Damage, now);
             self.streams[index as usize].reason = Reason::Damage;
         }
+    }
+
+    /// Tells damage: every stream tells what it meets, and a block once until it is written
+    /// again.
+    #[cold]
+    fn say_damage(&mut self, index: u32, damage: Damage, now: u64) {
+        let id = self.streams[index as usize].id;
+        let said = &mut self.damage_said[damage.target as usize];
+        let place = (id, damage.offset);
+        if said.len() >= MAX_ERRORS_PER_TARGET as usize
+            || (damage.repeated && said.contains(&place))
+        {
+            return;
+        }
+        said.push(place);
+        let verifier = self.streams[index as usize].verifier.as_ref();
+        let damage = match verifier {
+            Some(verifier) if damage.repeated => verifier.understood(damage),
+            _ => damage,
+        };
+        self.say(Message::Event(describe(&damage, id, self.run_time(now))));
     }
 
     /// What a verified stream checked, at its end.

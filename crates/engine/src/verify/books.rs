@@ -277,18 +277,36 @@ impl Books {
         self.identity.unwrap_or(run ^ self.salt)
     }
 
-    /// Takes in a finding; see [`Register::add`].
-    pub fn add(&self, damage: Damage) -> Damage {
-        self.register
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(damage)
+    fn register(&self) -> MutexGuard<'_, Register> {
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in a finding, unless it is repeated; see [`Register::add`].
+    pub fn add(&self, mut damage: Damage) -> Damage {
+        if damage.repeated {
+            return damage;
+        }
+        let mut register = self.register();
+        if self.table(damage.target).is_none() {
+            damage.repeated = !register.mark(self.first(damage.target), damage.offset);
+        }
+        if damage.repeated {
+            damage
+        } else {
+            register.add(damage)
+        }
+    }
+
+    /// See [`Register::understood`].
+    #[must_use]
+    pub fn understood(&self, damage: Damage) -> Damage {
+        self.register().understood(damage)
     }
 
     /// Number of findings by kind, in the order of [`Kind::ALL`].
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
-        let register = self.register.lock().unwrap_or_else(PoisonError::into_inner);
+        let register = self.register();
         Kind::ALL
             .iter()
             .map(|&kind| (kind.name(), register.count(kind)))

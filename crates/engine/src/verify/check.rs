@@ -233,6 +233,7 @@ impl Evidence<'_> {
             flips,
             persistent: None,
             strayed_to: None,
+            repeated: false,
         }
     }
 

@@ -97,6 +97,8 @@ pub struct Damage {
     pub persistent: Option<bool>,
     /// Where the content that is missing here was found: target and offset.
     pub strayed_to: Option<(u32, u64)>,
+    /// An earlier read of this run found the block damaged, and it was not written since.
+    pub repeated: bool,
 }
 
 impl Damage {

@@ -16,7 +16,7 @@
 //! | 1 | one of the group was acknowledged |
 //! | 1 | known: nothing but these generations may be there |
 //! | 1 | seen: a read returned the generation last given out |
-//! | 1 | reported: damage of this block was told |
+//! | 1 | reported: damage of this block was found, and counted for the run |
 //!
 //! All zero is the start: nothing is known. Counts that reach their limit make the block
 //! unknown rather than wrong, until a write that had it for itself is acknowledged.
@@ -88,6 +88,11 @@ impl Entry {
     #[must_use]
     pub fn is_known(self) -> bool {
         self.0 & KNOWN != 0
+    }
+
+    /// Nothing but reads came between this state and `later`.
+    fn is_unwritten_in(self, later: Self) -> bool {
+        (self.0 ^ later.0) & !(SEEN | REPORTED) == 0
     }
 
     fn group(self) -> u32 {
@@ -223,8 +228,7 @@ impl Expectation {
     #[inline]
     #[must_use]
     pub fn between(before: Entry, after: Entry) -> Self {
-        const FLAGS: u32 = SEEN | REPORTED;
-        let quiet = (before.0 ^ after.0) & !FLAGS == 0 && after.0 >> FLIGHT_SHIFT & FLIGHT_MAX == 0;
+        let quiet = before.is_unwritten_in(after) && after.in_flight() == 0;
         let newest = after.generation();
         let since = u32::from(distance(before.generation(), newest));
         Self {
@@ -419,21 +423,30 @@ impl Table {
         }
     }
 
-    /// Notes that damage of the block was told; false when it had been told before.
+    /// Notes that damage of the block was found; false when it had been found before.
     pub fn mark_reported(&self, index: usize, after: Entry) -> bool {
-        let told = after.0 & REPORTED != 0;
-        self.mark(index, after, REPORTED);
-        !told
+        let mut now = after;
+        while now.0 & REPORTED == 0 {
+            match self.replace(index, now, REPORTED) {
+                Ok(_) => return true,
+                // Another read marked it, and of several only one is the first.
+                Err(other) if after.is_unwritten_in(other) => now = other,
+                Err(_) => return true,
+            }
+        }
+        false
     }
 
     fn mark(&self, index: usize, after: Entry, flag: u32) {
         // When it fails the block was written meanwhile, and the mark is of no use.
-        let _ = self.entries[index].compare_exchange(
-            after.0,
-            after.0 | flag,
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
+        let _ = self.replace(index, after, flag);
+    }
+
+    /// Adds a flag to a block whose state still is `known`; otherwise what it is now.
+    fn replace(&self, index: usize, known: Entry, flag: u32) -> Result<u32, Entry> {
+        self.entries[index]
+            .compare_exchange(known.0, known.0 | flag, Ordering::AcqRel, Ordering::Acquire)
+            .map_err(Entry)
     }
 }
 
@@ -444,6 +457,21 @@ mod tests {
 
     fn expectation(entry: Entry) -> Expectation {
         Expectation::between(entry, entry)
+    }
+
+    #[test]
+    fn of_reads_that_find_a_block_damaged_one_is_the_first_until_it_is_written() {
+        let table = Table::new(0, 4096, 4096);
+        for _ in 0..2 {
+            table.begin(0);
+            table.end(0, Outcome::Acknowledged);
+            // Both came back before either of them was judged.
+            let (one, other) = (table.entry(0), table.entry(0));
+            table.mark_seen(0, one);
+            assert!(table.mark_reported(0, one));
+            assert!(!table.mark_reported(0, other));
+            assert!(!table.mark_reported(0, table.entry(0)));
+        }
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn damage<'a>(
         }),
         persistent: None,
         strayed_to: None,
+        repeated: false,
     }
 }
 

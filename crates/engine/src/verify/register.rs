@@ -2,7 +2,9 @@
 //!
 //! Knows which two findings are one event: a write that went elsewhere leaves old content
 //! at one place and wrong content at another. Keeps a bounded number of findings; beyond
-//! that it counts.
+//! that it counts. Does not know which stream found what.
+
+use std::collections::HashSet;
 
 use super::damage::{Damage, Kind, KINDS};
 use super::expect::distance;
@@ -15,38 +17,54 @@ pub const KEPT: usize = 16_384;
 pub struct Register {
     counts: [u64; KINDS],
     kept: Vec<Damage>,
+    /// Of targets without a table: target and offset, at most [`KEPT`].
+    places: HashSet<(u32, u64)>,
 }
 
 impl Register {
     /// Takes in a finding; returns it with what is known from others.
-    pub fn add(&mut self, mut damage: Damage) -> Damage {
-        match damage.kind {
-            Kind::LostWrite | Kind::TornWrite => {
-                let stray = self.kept.iter().find(|other| is_stray_of(other, &damage));
-                if let Some(stray) = stray {
-                    damage.kind = Kind::MisdirectedWrite;
-                    damage.strayed_to = Some((stray.target, stray.offset));
-                }
+    pub fn add(&mut self, damage: Damage) -> Damage {
+        let damage = self.understood(damage);
+        if damage.kind == Kind::MisdirectedWrite {
+            let origin = self.kept.iter_mut().find(|other| {
+                matches!(other.kind, Kind::LostWrite | Kind::TornWrite)
+                    && is_stray_of(&damage, other)
+            });
+            if let Some(origin) = origin {
+                self.counts[origin.kind as usize] -= 1;
+                self.counts[Kind::MisdirectedWrite as usize] += 1;
+                origin.kind = Kind::MisdirectedWrite;
+                origin.strayed_to = Some((damage.target, damage.offset));
             }
-            Kind::MisdirectedWrite => {
-                let origin = self.kept.iter_mut().find(|other| {
-                    matches!(other.kind, Kind::LostWrite | Kind::TornWrite)
-                        && is_stray_of(&damage, other)
-                });
-                if let Some(origin) = origin {
-                    self.counts[origin.kind as usize] -= 1;
-                    self.counts[Kind::MisdirectedWrite as usize] += 1;
-                    origin.kind = Kind::MisdirectedWrite;
-                    origin.strayed_to = Some((damage.target, damage.offset));
-                }
-            }
-            _ => {}
         }
         self.counts[damage.kind as usize] += 1;
         if self.kept.len() < KEPT {
             self.kept.push(damage);
         }
         damage
+    }
+
+    /// A finding with what is known from others, without counting it.
+    #[must_use]
+    pub fn understood(&self, mut damage: Damage) -> Damage {
+        if matches!(damage.kind, Kind::LostWrite | Kind::TornWrite) {
+            let stray = self.kept.iter().find(|other| is_stray_of(other, &damage));
+            if let Some(stray) = stray {
+                damage.kind = Kind::MisdirectedWrite;
+                damage.strayed_to = Some((stray.target, stray.offset));
+            }
+        }
+        damage
+    }
+
+    /// Notes a place of which no table says whether damage was found there; false when it
+    /// was.
+    pub fn mark(&mut self, target: u32, offset: u64) -> bool {
+        let place = (target, offset);
+        if self.places.len() < KEPT {
+            return self.places.insert(place);
+        }
+        !self.places.contains(&place)
     }
 
     /// Number of findings of a kind.

@@ -35,7 +35,7 @@ pub struct Verifier {
     pub checked: u64,
     /// Blocks of which nothing could be said.
     pub unverified: u64,
-    /// Blocks found damaged, each once until it is written again.
+    /// Blocks found damaged, as often as they were read.
     pub damaged: u64,
 }
 
@@ -206,7 +206,7 @@ impl Verifier {
         }
     }
 
-    /// After an I/O came back with `moved` bytes. The damage it shows, not told before.
+    /// After an I/O came back with `moved` bytes. The damage it shows.
     pub fn complete(
         &mut self,
         io: &Transfer,
@@ -255,6 +255,12 @@ impl Verifier {
         }
     }
 
+    /// Repeated damage with what was found since; see [`Books::understood`].
+    #[must_use]
+    pub fn understood(&self, damage: Damage) -> Damage {
+        self.books.understood(damage)
+    }
+
     fn judge(&mut self, io: &Transfer, blocks: usize, buffer: &[u8]) -> Vec<Damage> {
         let stamper = self.stamper(io.target);
         let block_bytes = self.plan.block_bytes as usize;
@@ -300,16 +306,14 @@ impl Verifier {
                 Verdict::Allowed => self.checked += 1,
                 Verdict::Unverified => self.unverified += 1,
                 Verdict::Damaged(damage) => {
-                    let damage = Damage {
-                        target: io.target,
-                        offset,
-                        ..damage
-                    };
                     let first = known
                         .is_none_or(|(table, index, (_, after))| table.mark_reported(index, after));
-                    if first {
-                        damages.push(damage);
-                    }
+                    damages.push(Damage {
+                        target: io.target,
+                        offset,
+                        repeated: !first,
+                        ..damage
+                    });
                 }
             }
         }

@@ -282,6 +282,12 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
     )
     ends = source.stream_ends()
     reasons = {str(ends[stream].get("reason")) for stream in streams if stream in ends}
+    if first is None and any(
+        e.get("type") == "verify_end" and e.get("stream") in streams and e.get("damaged")
+        for e in source.events
+    ):
+        # So much was damaged that only others told where.
+        first = {"type": "damage"}
     failed = bool(reasons & {"error", "hung", "rate_minimum", "damage", "latency"})
     if first is not None:
         damaged = first.get("type") == "damage"
