@@ -49,6 +49,18 @@ def test_errors_name_target_offset_and_reason_once_per_kind() -> None:
     ]
 
 
+def test_damage_is_told_once_for_a_file_that_is_opened_in_two_ways() -> None:
+    damage = {"type": "damage", "offset": 4096, "bytes": 4096, "kind": "bit_flip", "message": "expected a"}
+    one = Ledger(["/t/a", "/t/a"])
+    for event in ({**damage, "target": 0}, {**damage, "target": 1}, {"type": "verified", "found": {"a": 1}}):
+        one.heard(event)
+    one.heard(ended())
+    assert str(one.verdict(0).error).splitlines() == [
+        "1 block does not hold what was written",
+        "  /t/a: bit flip of 4096 bytes at offset 4096: expected a",
+    ]
+
+
 def test_an_ignored_error_is_no_failure() -> None:
     assert ledger(stream_end(failed=0), ended()).verdict(0).exit_code == exitcodes.DONE
 

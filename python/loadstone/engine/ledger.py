@@ -84,7 +84,8 @@ class Ledger:
     @property
     def problems(self) -> list[str]:
         """One line per kind of failure, in the order they were met."""
-        lines = list(self._problems.values())
+        # One file opened in several ways is several targets.
+        lines = list(dict.fromkeys(self._problems.values()))
         if len(lines) > MAX_PROBLEMS:
             lines = [*lines[:MAX_PROBLEMS], f"and {len(lines) - MAX_PROBLEMS} more; see events.jsonl"]
         return lines
