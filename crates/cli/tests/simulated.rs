@@ -307,6 +307,37 @@ fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
     }
 }
 
+/// What the share of a flow holds back is asked for, and no latency.
+#[test]
+fn waiting_for_ones_share_of_a_flow_is_no_latency() {
+    let with = |weight, depth| Stream {
+        flow: Some(Flow {
+            id: 1,
+            weight,
+            sleep_ns: 0,
+        }),
+        ..stream(depth)
+    };
+    // The slow one does one I/O at a time, the fast one could do eight.
+    let servers = 9;
+    let outcome = run(&plan(
+        SimDevice {
+            servers,
+            ..device()
+        },
+        vec![with(3, 1), with(1, 8)],
+    ));
+    let of = |stream| outcome.ios.iter().filter(move |io| io.stream == stream);
+    let (slow, fast) = (of(0).count(), of(1).count());
+    assert!((3 * fast).abs_diff(slow) <= 40, "{slow} and {fast}");
+    for io in &outcome.ios {
+        assert_eq!((io.clat_ns, io.lat_ns - io.wait_ns), (100_000, 100_000));
+    }
+    // Both look for their turn every 10 microseconds at least.
+    let waits = of(1).map(|io| io.wait_ns).max().unwrap();
+    assert!(waits <= 10_000, "{waits}");
+}
+
 #[test]
 fn a_closed_loop_of_constant_service_has_the_analytic_rate_and_latency() {
     for (servers, depth) in [(1u32, 1u32), (1, 8), (4, 4), (4, 16), (8, 2)] {

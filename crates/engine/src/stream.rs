@@ -331,6 +331,20 @@ impl StreamState {
         self.eligible_ns.max(self.not_before_ns)
     }
 
+    /// Of a stream with one operation at a time: since when the next one could start.
+    #[must_use]
+    pub fn free_since_ns(&self) -> u64 {
+        self.last_done_ns.max(self.floor_ns())
+    }
+
+    /// None when its flow lets it issue, else when it looks again: until then none of its
+    /// I/Os should have started.
+    pub fn held_by_flow(&mut self, now: u64) -> Option<u64> {
+        let nap_ns = self.flow.as_ref()?.must_wait_ns()?;
+        self.eligible_ns = now + nap_ns;
+        Some(self.eligible_ns)
+    }
+
     /// I/Os in flight.
     #[inline]
     #[must_use]

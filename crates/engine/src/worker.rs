@@ -9,7 +9,6 @@ use std::io;
 
 use crate::backend::{Backend, Io, Op};
 use crate::control::Message;
-use crate::flow::Share;
 use crate::pace::Next as Due;
 use crate::pattern::Next;
 use crate::state::State;
@@ -251,8 +250,8 @@ impl<B: Backend> Worker<B> {
             self.state.stop_issuing(index, Reason::Ops, now);
             return false;
         }
-        if let Some(nap_ns) = stream.flow.as_ref().and_then(Share::must_wait_ns) {
-            self.state.wake_at(index, now + nap_ns);
+        if let Some(next_look_ns) = stream.held_by_flow(now) {
+            self.state.wake_at(index, next_look_ns);
             return false;
         }
         let held = stream.overlaps.as_mut().and_then(|own| own.held.take());

@@ -228,7 +228,6 @@ fn check_unused(stream: &Stream, path: &str) -> Checked {
         (flushes, "flush"),
         (stream.log_ios, "log_ios"),
         (stream.verify.is_some(), "verify"),
-        (stream.flow.is_some(), "flow"),
         (stream.serialize_overlap, "serialize_overlap"),
         (stream.search.is_some(), "search"),
         (

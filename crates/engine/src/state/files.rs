@@ -131,6 +131,9 @@ impl State {
             schedule.issued(whole, asked_bytes);
             schedule.completed(whole, u64::from(moved_bytes));
         }
+        if let Some(flow) = &mut stream.flow {
+            flow.took();
+        }
     }
 
     /// Within an operation of many steps: hands in the interval when it is over. False when

@@ -116,7 +116,7 @@ impl FileWorker {
         }
         let job = &mut self.jobs[index as usize];
         let picked_ns = job.picked_ns.take();
-        let free_ns = self.state.streams[index as usize].last_done_ns;
+        let free_ns = self.state.streams[index as usize].free_since_ns();
         let times = Times {
             intended_ns: arrival_ns.unwrap_or(free_ns),
             picked_ns: arrival_ns.and(picked_ns).unwrap_or(now),

@@ -177,7 +177,7 @@ impl FileWorker {
 
     /// One operation of a stream, when one is due.
     fn turn(&mut self, index: u32, now: u64) {
-        let stream = &self.state.streams[index as usize];
+        let stream = &mut self.state.streams[index as usize];
         if !stream.can_issue() {
             return;
         }
@@ -189,6 +189,10 @@ impl FileWorker {
         }
         if stream.ops_left == 0 {
             self.state.stop_issuing(index, Reason::Ops, now);
+            return;
+        }
+        if let Some(next_look_ns) = stream.held_by_flow(now) {
+            self.state.wake_at(index, next_look_ns);
             return;
         }
         let arrival_ns = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
@@ -257,7 +261,7 @@ impl FileWorker {
                 let closed_ns = if waited {
                     searched
                 } else {
-                    self.state.streams[index as usize].last_done_ns
+                    self.state.streams[index as usize].free_since_ns()
                 };
                 let picked_ns = job.picked_ns.take();
                 let times = Times {
