@@ -101,7 +101,7 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
     Raises RefusedError for a stream that has a rate of its own.
     """
     made = []
-    parts = _parts(streams)
+    shares = parts(streams)
     for position, stream in enumerate(streams):
         if stream.pace.read or stream.pace.write or stream.pace.trim:
             raise RefusedError(
@@ -116,7 +116,7 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
             percents = (reads, 100 - reads, 0)
         if of.trim_then_write:
             percents = (0, 0, 100)
-        share = total.iops * parts[position] / 100
+        share = total.iops * shares[position] / 100
         rates = [part(total, share * percent) if percent else None for percent in percents]
         pace = stream.pace.model_copy(update=dict(zip(("read", "write", "trim"), rates, strict=True)))
         pace = taking_turns(pace, position, len(streams))
@@ -124,7 +124,7 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
     return made
 
 
-def _parts(streams: Sequence[plan.Stream]) -> list[float]:
+def parts(streams: Sequence[plan.Stream]) -> list[float]:
     """Share a whole out between streams: equally, but by weight within a flow."""
     weights: dict[int, list[int]] = {}
     for stream in streams:

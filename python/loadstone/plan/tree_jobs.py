@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_THREADS: Final = 4_096
 """Each clone has a thread of its own: its operations block."""
 _SEED: Final = 0x7472_6565
-_WITHOUT_EFFECT: Final = ("iodepth", "size", "io_size", "number_ios", "verify", "flow", "steady", "logs")
+_WITHOUT_EFFECT: Final = ("iodepth", "size", "io_size", "number_ios", "verify", "steady", "logs")
 _SIMPLE: Final[dict[str, Callable[[], trees.FileOperation]]] = {
     "mkdir": trees.FileOperationMkdir,
     "rmdir": trees.FileOperationRmdir,
@@ -181,6 +181,7 @@ class TreePlan:
                     limits=stream.limits(job, 0, self.notes, random.Random(seed)),  # noqa: S311 - no secret
                     errors=stream.errors(job),
                     log_ios=False,
+                    flow=stream.flow(job, self.notes),
                     tree=use,
                 )
             )
@@ -195,10 +196,11 @@ class TreePlan:
             self.stages.append(stage)
 
     def pace(self, total: stream.TotalRate) -> None:
-        """Give the streams of each stage their equal parts of a total rate.
+        """Give the streams of each stage their parts of a total rate: equal, or by weight within a flow.
 
         Raises RefusedError for a stream that has a rate of its own.
         """
+        paced: list[plan.Stream] = []
         for at, one in enumerate(self.streams):
             use = one.tree
             assert use is not None  # noqa: S101 - all of them work in trees
@@ -209,8 +211,11 @@ class TreePlan:
                     hint="leave the total rate out, or let the runs go as fast as they can (fwdrate=max)",
                 )
             beside = [index for index, stage in enumerate(self.stages) if stage == self.stages[at]]
-            rate = _taking_turns(stream.part(total, total.iops / len(beside)), beside.index(at), len(beside))
-            self.streams[at] = one.model_copy(update={"tree": use.model_copy(update={"rate": rate})})
+            turn = beside.index(at)
+            share = stream.parts([self.streams[index] for index in beside])[turn]
+            rate = _taking_turns(stream.part(total, total.iops * share), turn, len(beside))
+            paced.append(one.model_copy(update={"tree": use.model_copy(update={"rate": rate}), "flow": None}))
+        self.streams = paced
 
     def targets(self) -> tuple[plan.Target, ...]:
         """Return the anchors as targets of the Plan."""

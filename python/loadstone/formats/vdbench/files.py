@@ -14,12 +14,14 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import filesystem
 from loadstone.formats.vdbench.filework import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
-from loadstone.formats.vdbench.pace import PROCESSES, SECOND_NS
+from loadstone.formats.vdbench.pace import FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import Number, shown
 from loadstone.workload.model import FixedSize, Job, TargetName
 from loadstone.workload.trees import ALONE, FileSelection, TreeShape, TreeWork
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.errors import Where
     from loadstone.formats.vdbench.expand import Run
     from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
@@ -60,7 +62,12 @@ def file_jobs(file: ParameterFile, run: Run, rate_ops: float | None, note: Say) 
         return _format(file, run)
     _say_threads(run, note)
     rates = _rates(run, rate_ops)
-    return [_job(file, run, work, rate, note) for work, rate in zip(run.file_works, rates, strict=True)]
+    jobs = [_job(file, run, work, rate, note) for work, rate in zip(run.file_works, rates, strict=True)]
+    weights = _weights(run, rates)
+    return [
+        job if weight is None else job.model_copy(update={"flow": weight, "flow_id": FLOW})
+        for job, weight in zip(jobs, weights, strict=True)
+    ]
 
 
 def shape(system: FileSystem, turn: Turn) -> TreeShape:
@@ -151,15 +158,9 @@ def _rates(run: Run, rate_ops: float | None) -> list[float | None]:
     """Return the operations per second of each workload on each file system; None: as many as it can."""
     definition = run.definition
     where = definition.at.get("fwdrate", definition.where)
-    skews = [work.skew for work in run.file_works]
+    parts = _parts(run)
     if run.rate.kind in ("max", "curve"):
-        if any(skews):
-            raise RefusedError(
-                "skew= at fwdrate=max is not supported for file systems",
-                where=next(work.workload.at["skew"] for work in run.file_works if work.skew),
-                hint="give a rate, or leave skew= out: each workload goes as fast as its threads can",
-            )
-        return [None] * len(skews)
+        return [None] * len(parts)
     total = run.rate.value if run.rate.kind == "number" else rate_ops
     if total is None:
         raise InputError(
@@ -167,16 +168,32 @@ def _rates(run: Run, rate_ops: float | None) -> list[float | None]:
             where=where,
             hint="put a run with fwdrate=max before it",
         )
+    return [total * part / 100 for part in parts]
+
+
+def _parts(run: Run) -> list[float]:
+    """Return each workload's percent of the operations, as skew= says it."""
+    definition = run.definition
+    skews = [work.skew for work in run.file_works]
     asked = sum(skew or 0.0 for skew in skews)
     free = sum(skew is None for skew in skews)
     if asked > 100.001 or (free and asked >= 100) or (not free and abs(asked - 100) > 0.0001):
         raise InputError(
             f"the skew= of rd={definition.name} adds up to {asked:g}, expected 100",
-            where=where,
+            where=definition.at.get("fwdrate", definition.where),
             hint="workloads without skew= share what is left of 100",
         )
     rest = (100 - asked) / free if free else 0.0
-    return [total * (rest if skew is None else skew) / 100 for skew in skews]
+    return [rest if skew is None else skew for skew in skews]
+
+
+def _weights(run: Run, rates: Sequence[float | None]) -> list[int | None]:
+    """Return each thread's weight where skew= shares out what is done as fast as it can be."""
+    works = run.file_works
+    if any(rate is not None for rate in rates) or not any(work.skew for work in works):
+        return [None] * len(works)
+    each = zip(_parts(run), works, strict=True)
+    return [*in_whole_numbers([part / work.threads for part, work in each])]
 
 
 def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note: Say) -> Job:

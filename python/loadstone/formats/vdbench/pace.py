@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SECOND_NS: Final = 1_000_000_000
 MAX_STEPS: Final = 20_000
 _WEIGHTS: Final = 1000
-_FLOW: Final = 1
+FLOW: Final = 1
 
 Process = Literal["linear", "poisson", "uniform", "spike"]
 PROCESSES: Final[dict[str, Process]] = {
@@ -37,7 +37,7 @@ class Pace:
 
     iops: float | None = None
     weight: int | None = None
-    flow: int = _FLOW
+    flow: int = FLOW
     process: Process = "poisson"
     profile: tuple[tuple[int, float], ...] = ()
 
@@ -116,7 +116,7 @@ def _workloads(run: Run, indexes: Sequence[int]) -> int:
 def _unpaced(run: Run) -> list[Pace]:
     """Return paces of a run as fast as it goes: shares are held where any was asked for."""
     asked = any(work.workload.skew for work in run.works)
-    weights = _whole([work.share or 1.0 for work in run.works])
+    weights = in_whole_numbers([work.share or 1.0 for work in run.works])
     made = []
     for index, work in enumerate(run.works):
         if work.workload.iorate:
@@ -134,10 +134,10 @@ def _beside(run: Run, index: int) -> Pace:
     if sum(work.storage.name == storage for work in run.works) == 1:
         return Pace()
     order = list(dict.fromkeys(work.storage.name for work in run.works))
-    return Pace(weight=1, flow=_FLOW + 1 + order.index(storage))
+    return Pace(weight=1, flow=FLOW + 1 + order.index(storage))
 
 
-def _whole(shares: Sequence[float]) -> list[int]:
+def in_whole_numbers(shares: Sequence[float]) -> list[int]:
     """Return whole numbers in the proportion of shares."""
     numbers = [max(1, round(share * _WEIGHTS)) for share in shares]
     common = math.gcd(*numbers)
