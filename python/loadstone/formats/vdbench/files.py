@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import filesystem
+from loadstone.formats.vdbench import content, filesystem
 from loadstone.formats.vdbench.filework import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import FLOW, PROCESSES, SECOND_NS, in_whole_numbers
@@ -316,6 +316,9 @@ def _common(file: ParameterFile, run: Run, system: FileSystem, workload: FileWor
     ratio = run.turn.number("compratio") or file.general.compratio or 1.0
     if ratio > 1:
         made["compress_percent"] = round(100 * (1 - 1 / ratio))
+    given = content.pattern(file.general, ratio, 1.0)
+    if given is not None:
+        made["buffer_pattern"] = given
     return made
 
 

@@ -51,6 +51,8 @@ class General:
     at: Mapping[str, Where] = field(default_factory=dict)
     compratio: float | None = None
     dedupratio: float | None = None
+    pattern: str | None = None
+    """File whose bytes are written."""
     dedupunit: int | None = None
     formatsds: bool = False
     formatxfersize: int = 128 << 10
@@ -202,7 +204,7 @@ GENERAL: Final = Table(
             "dedup", exact=True, refused="is not supported in this form: write dedupratio= and dedupunit="
         ),
         Keyword("port", harmless="changes nothing: there are no Java processes to talk to"),
-        Keyword("pattern", refused="is not supported: data comes from compratio= and dedupratio="),
+        Keyword("pattern", name),
         Keyword("data_errors", _data_errors, harmless=_FIRST_ERROR),
         Keyword("dataerrors", _data_errors, "data_errors", harmless=_FIRST_ERROR),
         Keyword("swat", refused="is no longer supported, as in vdbench"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import hosts
+from loadstone.formats.vdbench import content, hosts
 from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
@@ -294,6 +294,9 @@ def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[
     if ratio > 1:
         made["compress_percent"] = _reduced(ratio)
     dedup = work.storage.dedupratio or general.dedupratio or 1.0
+    given = content.pattern(general, ratio, dedup)
+    if given is not None:
+        made["buffer_pattern"] = given
     if dedup > 1:
         where = work.storage.at.get("dedupratio") or general.at.get("dedupratio") or work.storage.where
         if general.verified_at is not None:
