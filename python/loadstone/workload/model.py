@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Direction = Literal["read", "write", "trim"]
+MAX_PATTERN_BYTES: Final = 65_536
+"""The longest pattern that writes repeat; the engine keeps no longer one."""
 DIRECTIONS: Final[tuple[Direction, ...]] = ("read", "write", "trim")
 
 ReadWrite = Literal[
@@ -351,7 +353,7 @@ class Job(_Model):
     refill_buffers: bool | None = None
     scramble_buffers: bool | None = None
     buffer_pattern: tuple[int, ...] | None = None
-    """Bytes 0 to 255."""
+    """Bytes 0 to 255, at most `MAX_PATTERN_BYTES` of them."""
     compress_percent: int | None = None
     compress_chunk_bytes: int | None = None
     dedupe_percent: int | None = None

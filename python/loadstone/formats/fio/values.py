@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from loadstone.formats.fio import numbers
 from loadstone.formats.suggest import nearest
 from loadstone.workload.model import (
+    MAX_PATTERN_BYTES,
     Amount,
     BlockSizes,
     Distribution,
@@ -38,7 +39,6 @@ U = TypeVar("U")
 MAX_BLOCK_BYTES: Final = 2**31 - 1
 """The kernel moves less than 2 GiB in one call."""
 MAX_SPLITS: Final = 64
-MAX_PATTERN_BYTES: Final = 65_536
 """What the engine takes; fio 3.33 took 512, later ones more than a Plan should hold."""
 
 

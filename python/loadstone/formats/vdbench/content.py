@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.workload.model import MAX_PATTERN_BYTES
 
 if TYPE_CHECKING:
     from loadstone.formats.vdbench.general import General
 
 WORD_BYTES: Final = 4
-MAX_BYTES: Final = 64 << 10
-"""The longest pattern the engine keeps."""
 
 
 def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | None:
@@ -40,11 +39,11 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
         found = Path(general.pattern).read_bytes()
     except OSError as error:
         raise InputError(f"{general.pattern} cannot be read: {error.strerror}", where=where) from error
-    if len(found) > MAX_BYTES:
+    if len(found) > MAX_PATTERN_BYTES:
         raise RefusedError(
-            f"{general.pattern} has {len(found)} bytes: patterns of more than {MAX_BYTES} are not supported",
+            f"{general.pattern} has {len(found)} bytes: patterns of more than {MAX_PATTERN_BYTES} are not supported",
             where=where,
-            hint=f"cut it: head -c {MAX_BYTES} {general.pattern}",
+            hint=f"cut it: head -c {MAX_PATTERN_BYTES} {general.pattern}",
         )
     whole = found[: len(found) - len(found) % WORD_BYTES]
     if not whole:
