@@ -41,7 +41,8 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
         raise InputError(f"{general.pattern} cannot be read: {error.strerror}", where=where) from error
     if len(found) > MAX_PATTERN_BYTES:
         raise RefusedError(
-            f"{general.pattern} has {len(found)} bytes: patterns of more than {MAX_PATTERN_BYTES} are not supported",
+            f"{general.pattern} has {len(found)} bytes: "
+            f"patterns of more than {MAX_PATTERN_BYTES} are not supported",
             where=where,
             hint=f"cut it: head -c {MAX_PATTERN_BYTES} {general.pattern}",
         )
