@@ -100,11 +100,6 @@ def test_what_is_certain_is_known() -> None:
     assert controller().expected() is None
 
 
-def test_each_round_has_addresses_of_its_own() -> None:
-    seeds = [run.workload.jobs[0].randseed for run in controller().known()[1:]]
-    assert len(set(seeds)) == len(seeds)
-
-
 def test_the_tracked_cell_must_be_there() -> None:
     with pytest.raises(ValueError, match="trim"):
         controller(tracks="trim")

@@ -97,6 +97,17 @@ class Follows:
         return None if not self.seen else len(self.runs)
 
 
+def test_every_run_draws_addresses_of_its_own_unless_its_job_names_the_sequence(tmp_path: Path) -> None:
+    runs = [Next(f"open {n}", simulated.workload()) for n in range(2)]
+    runs += [Next(f"named {n}", simulated.workload(randseed=7)) for n in range(2)]
+    hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)))
+    outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    plans = [done.summary.measurement.plan for done in outcome.done if done.summary is not None]
+    one, other, *named = [plan.streams[0].seed for plan in plans]
+    assert one != other
+    assert named[0] == named[1]
+
+
 def test_a_preparation_has_no_verdict_and_a_measurement_has(tmp_path: Path) -> None:
     runs = [Next("fill", simulated.workload(), role="prepare"), Next("rd1", simulated.workload())]
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)))

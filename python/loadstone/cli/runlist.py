@@ -18,7 +18,7 @@ from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import language_of, resolution
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
-from loadstone.study.listed import OwnSequences, Repeated
+from loadstone.study.listed import Repeated
 from loadstone.study.run import StudyAsked
 from loadstone.workload import catalogue
 
@@ -114,7 +114,7 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
         spec=sheet.spec,
     )
     return study.execute(
-        OwnSequences(controller),
+        controller,
         asked,
         manner,
         lambda wanted: resolution(wanted.workload, _load_of(wanted, load, found)),

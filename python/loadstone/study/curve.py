@@ -16,7 +16,6 @@ from loadstone.analysis.curve import PURPOSE, RATE, REPEAT, Load, loads, percent
 from loadstone.plan.rates import RateProcess
 from loadstone.plan.stream import TotalRate
 from loadstone.study.controller import Next
-from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,9 +119,8 @@ class CurveController:
         ):
             if percent is not None:
                 made = self._named(f"{percent:g}%", purpose, percent, ran.count(percent) + 1)
-                number = len(done) + 1
                 rate = TotalRate(iops=maximum * percent / 100, process=self._options.process)
-                return replace(made, workload=own_sequence(self._workload, number), rate=rate)
+                return replace(made, rate=rate)
         return None
 
     def _ladder(self, ran: Sequence[float]) -> float | None:
@@ -205,7 +203,7 @@ class CurveController:
         again = f"-{number}" if number > 1 else ""
         return Next(
             name=f"{self._prefix}{name}{again}",
-            workload=own_sequence(self._workload, number),
+            workload=self._workload,
             factors={**self._factors, RATE: percent, REPEAT: number, PURPOSE: purpose},
             role="maximum" if percent is None else "measure",
             pause_s=self._options.pause_s,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from loadstone.analysis.repeats import REPEAT, again
 from loadstone.study.controller import Controller, Done, Next
-from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,30 +43,6 @@ class ListController:
         counts = [part.expected() for part in self._parts]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
-
-
-class OwnSequences:
-    """Gives every run of a list random addresses of its own, in the order they run."""
-
-    def __init__(self, runs: Controller) -> None:
-        self._runs = runs
-
-    def next(self, done: Sequence[Done]) -> Next | None:
-        """Return the next run of the list."""
-        wanted = self._runs.next(done)
-        return None if wanted is None else _apart(wanted, len(done) + 1)
-
-    def known(self) -> Sequence[Next]:
-        """Return what the list is certain of."""
-        return [_apart(wanted, number + 1) for number, wanted in enumerate(self._runs.known())]
-
-    def expected(self) -> int | None:
-        """Return the runs of the list, None when it does not know yet."""
-        return self._runs.expected()
-
-
-def _apart(wanted: Next, number: int) -> Next:
-    return replace(wanted, workload=own_sequence(wanted.workload, number))
 
 
 class Repeated:

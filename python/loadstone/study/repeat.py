@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis import repeats
-from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +83,5 @@ class RepeatController:
         return dataclasses.replace(
             self._run,
             name=f"repeat-{number}",
-            workload=own_sequence(self._run.workload, number),
             factors={**self._run.factors, "repeat": number},
         )

@@ -10,7 +10,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis.steady import ROUNDS, steady
-from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,10 +88,8 @@ class RoundsController:
 
     def _cell(self, number: int, at: int) -> Next:
         cell = self._cells[at]
-        position = number * len(self._cells) + at + 1
         return dataclasses.replace(
             cell,
             name=f"round-{number + 1} {cell.name}",
-            workload=own_sequence(cell.workload, position),
             factors={**cell.factors, ROUND: number + 1},
         )

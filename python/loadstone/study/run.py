@@ -29,6 +29,7 @@ from loadstone.plan import guard
 from loadstone.session import Asked, Outcome, run_plan
 from loadstone.study.clock import Clock
 from loadstone.study.controller import Controller, Done, Next
+from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -279,6 +280,7 @@ class _Runner:
     def _one(self, wanted: Next) -> Done | None:
         """Do one run and record it; None when it was not begun because of a signal."""
         number = len(self._done) + 1
+        wanted = dataclasses.replace(wanted, workload=own_sequence(wanted.workload, number))
         if not self._waited(wanted.pause_s):
             return None
         bundle = self._directory / on_disk.RUNS / f"{number:03d}-{_safe(wanted.name)}"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from loadstone.analysis.sweep import REPEAT, STAGE, shown
 from loadstone.study import factors
 from loadstone.study.controller import Done, Next
-from loadstone.study.sequences import own_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +38,7 @@ class SweepController:
             for stage, work in parts:
                 for chosen in itertools.product(*(values for _, values in axes)):
                     names = [name for name, _ in axes]
-                    made = _run(work, dict(zip(names, chosen, strict=True)), again, len(self._runs) + 1)
+                    made = _run(work, dict(zip(names, chosen, strict=True)), again)
                     self._runs.append(replace(_of_stage(made, stage) if len(parts) > 1 else made, rate=rate))
 
     def next(self, done: Sequence[Done]) -> Next | None:
@@ -55,13 +54,13 @@ class SweepController:
         return len(self._runs)
 
 
-def _run(work: Workload, chosen: dict[Name, int], again: int, number: int) -> Next:
+def _run(work: Workload, chosen: dict[Name, int], again: int) -> Next:
     for name, value in chosen.items():
         work = factors.apply(work, name, value)
     said = [f"{name}={shown(name, value)}" for name, value in chosen.items()]
     return Next(
         name=",".join(said) + (f"-{again}" if again > 1 else ""),
-        workload=own_sequence(work, number),
+        workload=work,
         factors={**{str(name): value for name, value in chosen.items()}, REPEAT: again},
     )
 
