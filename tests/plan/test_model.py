@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from loadstone.plan import model, rates, trees
+from loadstone.plan import model, patterns, payloads, rates, sims, trees
 
-PARTS = (model, rates, trees)
+PARTS = (model, patterns, payloads, rates, sims, trees)
 SCHEMA = Path(__file__).parents[2] / "contract" / "plan.schema.json"
 
 

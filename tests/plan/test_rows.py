@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from loadstone.errors import RefusedError, Where
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import PLAN_VERSION, Pattern, SizesFixed, SizesSplit
+from loadstone.plan.model import PLAN_VERSION
+from loadstone.plan.patterns import Pattern, SizesFixed, SizesSplit
 from loadstone.plan.rates import RateProcess
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate

@@ -9,7 +9,7 @@ import pytest
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import FileSource, ReadOptions, read_jobfiles
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import SizesFixed
+from loadstone.plan.patterns import SizesFixed
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.workload.model import Amount, Workload
 from tests.plan.conftest import device

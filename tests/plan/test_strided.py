@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import InputError
-from loadstone.plan import model
+from loadstone.plan.model import Flow
+from loadstone.plan.patterns import Strided
 
 if TYPE_CHECKING:
     from tests.plan.conftest import Planner
@@ -20,15 +21,18 @@ NULL = "[a]\nioengine=null\nsize=1m\n"
     [
         (
             "zonemode=strided\nzonesize=64k\n",
-            model.Strided(zone_bytes=65536, range_bytes=65536, skip_bytes=0),
+            Strided(zone_bytes=65536, range_bytes=65536, skip_bytes=0),
         ),
-        ("zonesize=8k\nzonerange=64k\n", model.Strided(zone_bytes=8192, range_bytes=65536, skip_bytes=0)),
-        ("zonesize=8k\nzoneskip=1m\n", model.Strided(zone_bytes=8192, range_bytes=8192, skip_bytes=1 << 20)),
+        ("zonesize=8k\nzonerange=64k\n", Strided(zone_bytes=8192, range_bytes=65536, skip_bytes=0)),
+        (
+            "zonesize=8k\nzoneskip=1m\n",
+            Strided(zone_bytes=8192, range_bytes=8192, skip_bytes=1 << 20),
+        ),
         ("zonemode=none\nzonesize=8k\n", None),
         ("", None),
     ],
 )
-def test_windows(plan: Planner, options: str, strided: model.Strided | None) -> None:
+def test_windows(plan: Planner, options: str, strided: Strided | None) -> None:
     assert plan(NULL + options).plan.streams[0].pattern.strided == strided
 
 
@@ -45,7 +49,7 @@ def test_windows_go_on_to_the_end_of_what_exists(plan: Planner) -> None:
 
 def test_flows(plan: Planner) -> None:
     streams = plan(NULL + "flow=8\nflow_id=2\nflow_sleep=100\n[b]\nioengine=null\nsize=1m\n").plan.streams
-    assert streams[0].flow == model.Flow(id=2, weight=8, sleep_ns=100_000)
+    assert streams[0].flow == Flow(id=2, weight=8, sleep_ns=100_000)
     assert streams[1].flow is None
 
 

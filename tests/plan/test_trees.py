@@ -12,7 +12,7 @@ import pytest
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import Given, TextSource, expand, lower, read
 from loadstone.plan import model as plan
-from loadstone.plan import trees
+from loadstone.plan import patterns, trees
 from loadstone.plan.anchors import Found, Structure
 from loadstone.plan.host import AnchorFacts, HostFacts
 from loadstone.plan.rates import RateProcess
@@ -68,7 +68,7 @@ def test_a_format_makes_directories_then_files() -> None:
     limits = made.streams[-1].limits
     assert (limits.runtime_ns, limits.bytes, limits.ops, limits.time_based) == (0, 0, 0, False)
     write = made.streams[-1].pattern
-    assert (write.write_percent, write.write.sizes) == (100, plan.SizesFixed(bytes=128 << 10))
+    assert (write.write_percent, write.write.sizes) == (100, patterns.SizesFixed(bytes=128 << 10))
 
 
 def test_the_target_is_the_anchor() -> None:
@@ -177,7 +177,7 @@ def test_files_are_selected_as_asked(words: str, expected: trees.FileSelect) -> 
 
 def test_a_table_of_transfer_sizes_is_kept() -> None:
     sizes = stream(run("xfersize=(4k,75,64k,25)")).pattern.read.sizes
-    assert isinstance(sizes, plan.SizesSplit)
+    assert isinstance(sizes, patterns.SizesSplit)
     assert [(one.bytes, one.weight) for one in sizes.table] == [(4096, 75.0), (65536, 25.0)]
 
 

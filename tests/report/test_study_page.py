@@ -32,7 +32,7 @@ from tests.analysis.test_repeats import measured, run
 from tests.study import simulated
 
 if TYPE_CHECKING:
-    from loadstone.plan.model import SimDevice
+    from loadstone.plan.sims import SimDevice
     from loadstone.report.study_page import Whole
     from loadstone.study.controller import Controller
     from loadstone.study.factors import Name

@@ -11,8 +11,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.plan.model import BackendSim, SimDevice
+from loadstone.plan.model import BackendSim
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.plan.sims import SimDevice
 from tests.e2e.program import needs_engine
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.curve import Curve
-    from loadstone.plan.model import SimDevice
+    from loadstone.plan.sims import SimDevice
 
 ASKED = StudyAsked("curve", "a curve", "fio", {}, {})
 SERVICE_NS = 100_000

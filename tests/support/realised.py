@@ -17,6 +17,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
+from loadstone.plan.sims import ServiceTime, SimDevice
 from loadstone.session import Asked, run_plan
 from loadstone.workload.model import Amount, LogRequests
 
@@ -61,12 +62,12 @@ def realised(
     here = HostFacts.here()
     # One thread: each has a virtual clock of its own.
     resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
-    device = plan.SimDevice(
+    device = SimDevice(
         seed=1,
         servers=64,
         read_ns=SERVICE_NS,
         write_ns=SERVICE_NS,
-        service=plan.ServiceTime.CONSTANT,
+        service=ServiceTime.CONSTANT,
         stall_every_ns=0,
         stall_ns=0,
         error_ppm=0,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis.estimate import Estimate
 from loadstone.path.spec import Spec
-from loadstone.plan.model import SizesFixed, SizesRange
+from loadstone.plan.patterns import SizesFixed, SizesRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import Total
     from loadstone.path.layers import Ceiling
     from loadstone.path.spec import Op
-    from loadstone.plan.model import OpPattern, Plan
+    from loadstone.plan.model import Plan
+    from loadstone.plan.patterns import OpPattern
 
 OPS: Final[tuple[Op, ...]] = ("read", "write")
 

@@ -18,7 +18,9 @@ from loadstone.audit.declare import with_spec
 from loadstone.audit.watched import OPS
 from loadstone.bundle.earlier import sequence
 from loadstone.path.spec import Spec
-from loadstone.plan.model import BackendIoUring, FillPattern, FillZero, OpenSync, SizesFixed, SizesRange
+from loadstone.plan.model import BackendIoUring, OpenSync
+from loadstone.plan.patterns import SizesFixed, SizesRange
+from loadstone.plan.payloads import FillPattern, FillZero
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import Line, Measurement
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Latency, Stats, Total
-    from loadstone.plan.model import OpPattern, Sizes, Stream
+    from loadstone.plan.model import Stream
+    from loadstone.plan.patterns import OpPattern, Sizes
 
 MAX_SIZES: Final = 64
 """A range of sizes with more steps than this is told by this many of them."""

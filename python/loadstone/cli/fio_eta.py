@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-    from loadstone.plan.model import Pattern, Plan, Stream
+    from loadstone.plan.model import Plan, Stream
+    from loadstone.plan.patterns import Pattern
 
 _DIGITS: Final = 4
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError
 from loadstone.plan import model
+from loadstone.plan.rates import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,7 +93,7 @@ def null_plan(plan: Plan) -> Plan:
         ends_stage=False,
     )
     changes = {
-        "pace": model.Pace(read=None, write=None, trim=None, think=None),
+        "pace": Pace(read=None, write=None, trim=None, think=None),
         "flush": model.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=False),
         "limits": limits,
         "log_ios": False,

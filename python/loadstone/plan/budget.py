@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from loadstone.plan.model import FillPattern, RandomOrderUniform, SizesFixed, SizesRange, VerifyExpect
+from loadstone.plan.model import VerifyExpect
+from loadstone.plan.patterns import RandomOrderUniform, SizesFixed, SizesRange
+from loadstone.plan.payloads import FillPattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.plan.model import OpPattern, Plan, Sizes, Stream
+    from loadstone.plan.model import Plan, Stream
+    from loadstone.plan.patterns import OpPattern, Sizes
     from loadstone.plan.trees import FileOperation, Tree
 
 MILLISECOND_NS: Final = 1_000_000

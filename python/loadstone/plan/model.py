@@ -14,8 +14,11 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from loadstone.plan.base import F64, I32, I64, U8, U32, U64, Part
-from loadstone.plan.rates import Rate
+from loadstone.plan.base import F64, I32, U32, U64, Part
+from loadstone.plan.patterns import Pattern
+from loadstone.plan.payloads import Payload
+from loadstone.plan.rates import Pace
+from loadstone.plan.sims import SimDevice
 from loadstone.plan.trees import FileOperationCopy, FileOperationMove, Tree, TreeUse
 
 PLAN_VERSION: Final = 1
@@ -153,43 +156,6 @@ class BackendNull(Part):
     type: Literal["null"] = "null"
 
 
-class ServiceTime(StrEnum):
-    """Distribution of simulated service times."""
-
-    CONSTANT = "constant"
-    EXPONENTIAL = "exponential"
-    UNIFORM = "uniform"
-
-
-class SimFaults(Part):
-    """How a simulated device damages data: shares of its writes or reads in parts per million."""
-
-    lost_ppm: U32
-    torn_ppm: U32
-    misdirected_ppm: U32
-    stale_ppm: U32
-    flip_ppm: U32
-    zero_ppm: U32
-    foreign_ppm: U32
-
-
-class SimDevice(Part):
-    """A seeded model of a device on a virtual clock."""
-
-    seed: U64
-    servers: U32
-    read_ns: U64
-    write_ns: U64
-    service: ServiceTime
-    stall_every_ns: U64
-    stall_ns: U64
-    error_ppm: U32
-    short_ppm: U32
-    hang_ppm: U32
-    faults: SimFaults | None = None
-    """The device keeps what is written, and damages it; `None`: it touches no data."""
-
-
 class BackendSim(Part):
     """Virtual clock and a seeded device model."""
 
@@ -255,170 +221,6 @@ class Batch(Part):
     low: U32
 
 
-class Zone(Part):
-    """One zone of `RandomOrderZoned`."""
-
-    access_percent: F64
-    length_bytes: U64
-
-
-class RandomOrderUniform(Part):
-    """Uniform; with `repeat` false every block once before any comes again."""
-
-    type: Literal["uniform"] = "uniform"
-    repeat: bool
-
-
-class RandomOrderZipf(Part):
-    """Zipf with exponent `theta` over the blocks."""
-
-    type: Literal["zipf"] = "zipf"
-    theta: F64
-    center: F64 | None
-
-
-class RandomOrderPareto(Part):
-    """Pareto with parameter `h`, 0 to 1."""
-
-    type: Literal["pareto"] = "pareto"
-    h: F64
-    center: F64 | None
-
-
-class RandomOrderNormal(Part):
-    """Normal around the middle."""
-
-    type: Literal["normal"] = "normal"
-    deviation_percent: F64
-    center: F64 | None
-
-
-class RandomOrderZoned(Part):
-    """Zones in address order with their own share of the accesses."""
-
-    type: Literal["zoned"] = "zoned"
-    zones: tuple[Zone, ...]
-
-
-class RandomOrderReuse(Part):
-    """A walk over the leaves of a tree that mostly stays near."""
-
-    type: Literal["reuse"] = "reuse"
-    leaf_bytes: U64
-    least_leaves: U64
-    climb_percent: U32
-    step_leaves: U64
-    again_percent: U32
-
-
-RandomOrder = Annotated[
-    RandomOrderUniform
-    | RandomOrderZipf
-    | RandomOrderPareto
-    | RandomOrderNormal
-    | RandomOrderZoned
-    | RandomOrderReuse,
-    Field(discriminator="type"),
-]
-
-
-class SizeWeight(Part):
-    """Entry of a `SizesSplit` table."""
-
-    bytes: U32
-    weight: F64
-
-
-class SizesFixed(Part):
-    """Always the same."""
-
-    type: Literal["fixed"] = "fixed"
-    bytes: U32
-
-
-class SizesRange(Part):
-    """Uniform between two sizes, in multiples of `step_bytes`."""
-
-    type: Literal["range"] = "range"
-    min_bytes: U32
-    max_bytes: U32
-    step_bytes: U32
-
-
-class SizesSplit(Part):
-    """A table of sizes with weights."""
-
-    type: Literal["split"] = "split"
-    table: tuple[SizeWeight, ...]
-
-
-Sizes = Annotated[SizesFixed | SizesRange | SizesSplit, Field(discriminator="type")]
-
-
-class OpPattern(Part):
-    """Addresses and sizes of one operation."""
-
-    random_percent: U32
-    random: RandomOrder
-    stride_bytes: I64
-    run_length: U32
-    run_identical: bool
-    sizes: Sizes
-    align_bytes: U64
-
-
-class Strided(Part):
-    """A window of `range_bytes` that moves over a file after `zone_bytes` of I/O."""
-
-    zone_bytes: U64
-    range_bytes: U64
-    skip_bytes: U64
-
-
-class Row(Part):
-    """One kind of I/O among several, as a row of Iometer's access specifications."""
-
-    weight: F64
-    bytes: U32
-    read_percent: U32
-    random_percent: U32
-    align_bytes: U64
-    burst: U32
-
-
-class Pattern(Part):
-    """What an I/O is and where it goes."""
-
-    read_percent: U32
-    write_percent: U32
-    trim_percent: U32
-    trim_then_write: bool
-    read: OpPattern
-    write: OpPattern
-    trim: OpPattern
-    strided: Strided | None = None
-    rows: tuple[Row, ...] | None = None
-    """I/Os by rows; shares and sizes above say what they come to together."""
-
-
-class Think(Part):
-    """Think time."""
-
-    pause_ns: U64
-    spin_ns: U64
-    every_ios: U32
-    count_issued: bool
-
-
-class Pace(Part):
-    """When I/Os should start."""
-
-    read: Rate | None
-    write: Rate | None
-    trim: Rate | None
-    think: Think | None
-
-
 class Flush(Part):
     """Flushes within and after the stream."""
 
@@ -426,48 +228,6 @@ class Flush(Part):
     fdatasync_every: U32
     at_end: bool
     on_close: bool
-
-
-class FillRandom(Part):
-    """Pseudo-random bytes."""
-
-    type: Literal["random"] = "random"
-
-
-class FillZero(Part):
-    """Zeros."""
-
-    type: Literal["zero"] = "zero"
-
-
-class FillPattern(Part):
-    """A repeated pattern of 1 to 65,536 bytes."""
-
-    type: Literal["pattern"] = "pattern"
-    bytes: tuple[U8, ...]
-
-
-Fill = Annotated[FillRandom | FillZero | FillPattern, Field(discriminator="type")]
-
-
-class DedupeSet(Part):
-    """Contents that writes repeat from; streams with the same seed share them."""
-
-    contents: U64
-    seed: U64
-
-
-class Payload(Part):
-    """Bytes written."""
-
-    fill: Fill
-    refill: bool
-    stamp: bool
-    compress_percent: U32
-    compress_chunk_bytes: U32
-    dedupe_percent: U32
-    dedupe_set: DedupeSet | None = None
-    """What those repeat from; `None`: the last contents of the stream."""
 
 
 class Limits(Part):

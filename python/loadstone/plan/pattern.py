@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import model as plan
-from loadstone.plan import rows
+from loadstone.plan import patterns, rows
 from loadstone.workload.model import (
     BlockSizes,
     Distribution,
@@ -92,7 +91,7 @@ def smallest_block(job: Job) -> int:
     return min(smallest(block) for block, share in zip(sizes(job), shares(job), strict=True) if share)
 
 
-def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> plan.Pattern:
+def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> patterns.Pattern:
     """Resolve a job's I/O pattern; zones are laid out over `range_bytes`.
 
     `unit_bytes` is what the target can do: the alignment of rows that ask for none.
@@ -106,7 +105,7 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> pl
     _check(job, notes)
     blocks = sizes(job)
     ops = [_op(job, i, blocks[i], notes, range_bytes) for i in range(3)]
-    return plan.Pattern(
+    return patterns.Pattern(
         read_percent=reads,
         write_percent=writes,
         trim_percent=trims,
@@ -118,7 +117,7 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> pl
     )
 
 
-def strided(job: Job, notes: Notes) -> plan.Strided | None:
+def strided(job: Job, notes: Notes) -> patterns.Strided | None:
     """Windows that move over each file; None: the whole range."""
     size = job.zone_size_bytes or 0
     if job.zone_mode == "none" or (job.zone_mode is None and not size):
@@ -135,7 +134,7 @@ def strided(job: Job, notes: Notes) -> plan.Strided | None:
             where=job.at("zone_range_bytes" if job.zone_range_bytes else "zone_size_bytes"),
             hint="give a larger zonerange or a smaller bs",
         )
-    return plan.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.zone_skip_bytes or 0)
+    return patterns.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.zone_skip_bytes or 0)
 
 
 def _check(job: Job, notes: Notes) -> None:
@@ -160,12 +159,12 @@ def _check(job: Job, notes: Notes) -> None:
             notes.trap(job, worse, f"{worse} has no effect where {better} is given, as in fio")
 
 
-def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> plan.OpPattern:
+def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> patterns.OpPattern:
     random = is_random(job)
     percent = job.percentage_random[i]
     align = job.blockalign_bytes[i] if random else None
     number = job.rw_number
-    return plan.OpPattern(
+    return patterns.OpPattern(
         random_percent=(100 if percent is None else int(percent)) if random else 0,
         random=_order(job, i, block, notes, range_bytes),
         stride_bytes=0 if random or number is None else number,
@@ -176,28 +175,30 @@ def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> 
     )
 
 
-def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> plan.RandomOrder:
+def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> patterns.RandomOrder:
     distribution = job.random_distribution[i] or Distribution(kind="random")
     parameter = distribution.parameter or 0.0
     if distribution.kind == "zipf":
-        return plan.RandomOrderZipf(theta=parameter, center=distribution.center)
+        return patterns.RandomOrderZipf(theta=parameter, center=distribution.center)
     if distribution.kind == "pareto":
-        return plan.RandomOrderPareto(h=parameter, center=distribution.center)
+        return patterns.RandomOrderPareto(h=parameter, center=distribution.center)
     if distribution.kind == "normal":
-        return plan.RandomOrderNormal(deviation_percent=parameter, center=distribution.center)
+        return patterns.RandomOrderNormal(deviation_percent=parameter, center=distribution.center)
     if distribution.reuse is not None:
-        return plan.RandomOrderReuse(**distribution.reuse.model_dump())
+        return patterns.RandomOrderReuse(**distribution.reuse.model_dump())
     if distribution.kind.startswith("zoned"):
-        return plan.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
+        return patterns.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
     repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map
     aligned = job.blockalign_bytes[i]
     if is_random(job) and not repeat and aligned not in (None, smallest(block)):
         repeat = True
         notes.info(job, "blockalign_bytes", "blockalign turns the random map off, as in fio")
-    return plan.RandomOrderUniform(repeat=repeat)
+    return patterns.RandomOrderUniform(repeat=repeat)
 
 
-def _zones(job: Job, distribution: Distribution, range_bytes: int, block_bytes: int) -> tuple[plan.Zone, ...]:
+def _zones(
+    job: Job, distribution: Distribution, range_bytes: int, block_bytes: int
+) -> tuple[patterns.Zone, ...]:
     """Lay zones out over the range in whole blocks; the last takes the rest."""
     lengths: list[int] = []
     for _, size in distribution.zones:
@@ -212,20 +213,20 @@ def _zones(job: Job, distribution: Distribution, range_bytes: int, block_bytes: 
             hint="give a larger size or fewer zones",
         )
     return tuple(
-        plan.Zone(access_percent=access, length_bytes=length)
+        patterns.Zone(access_percent=access, length_bytes=length)
         for (access, _), length in zip(distribution.zones, lengths, strict=True)
     )
 
 
-def _sizes(job: Job, block: BlockSizes, notes: Notes) -> plan.Sizes:
+def _sizes(job: Job, block: BlockSizes, notes: Notes) -> patterns.Sizes:
     if isinstance(block, FixedSize):
-        return plan.SizesFixed(bytes=block.bytes)
+        return patterns.SizesFixed(bytes=block.bytes)
     if isinstance(block, SizeRange):
         return _range(job, block)
     return _table(job, block, notes)
 
 
-def _range(job: Job, block: SizeRange) -> plan.Sizes:
+def _range(job: Job, block: SizeRange) -> patterns.Sizes:
     """Multiples of the smallest size; a largest one that is none gets its own share.
 
     fio draws from `[min, min + max)`, cuts down to a multiple and caps at the largest, so
@@ -233,18 +234,18 @@ def _range(job: Job, block: SizeRange) -> plan.Sizes:
     """
     low, high = block.min_bytes, block.max_bytes
     if low == high:
-        return plan.SizesFixed(bytes=low)
+        return patterns.SizesFixed(bytes=low)
     step = 1 if job.bs_unaligned else low
     if high % step == 0 or high // low >= _MAX_TABLE:
-        return plan.SizesRange(min_bytes=low, max_bytes=high - high % step, step_bytes=step)
+        return patterns.SizesRange(min_bytes=low, max_bytes=high - high % step, step_bytes=step)
     table = []
     for value in range(low, low + high, low):
         weight = float(min(low + high, value + low) - value)
-        table.append(plan.SizeWeight(bytes=min(value, high), weight=weight))
-    return plan.SizesSplit(table=tuple(table))
+        table.append(patterns.SizeWeight(bytes=min(value, high), weight=weight))
+    return patterns.SizesSplit(table=tuple(table))
 
 
-def _table(job: Job, block: SizeTable, notes: Notes) -> plan.Sizes:
+def _table(job: Job, block: SizeTable, notes: Notes) -> patterns.Sizes:
     given = sum(entry.percent or 0.0 for entry in block.entries)
     missing = sum(entry.percent is None for entry in block.entries)
     entries = [
@@ -260,4 +261,6 @@ def _table(job: Job, block: SizeTable, notes: Notes) -> plan.Sizes:
             f"the shares add up to {given:g}%: {entries[most].bytes} bytes gets the rest, as in fio",
         )
     used = [e for e in entries if e.percent]
-    return plan.SizesSplit(table=tuple(plan.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in used))
+    return patterns.SizesSplit(
+        table=tuple(patterns.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in used)
+    )

@@ -1,6 +1,6 @@
-"""Arrival rates in the Plan, of I/Os and of file operations.
+"""Time in the Plan: when I/Os and file operations should start.
 
-Mirrors its part of `crates/engine/src/plan.rs`, as `model.py` mirrors the rest.
+Mirrors `crates/engine/src/plan/rate.rs`, as `model.py` mirrors the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from loadstone.plan.base import F64, U64, Part
+from loadstone.plan.base import F64, U32, U64, Part
 
 
 class RateAmountOps(Part):
@@ -60,3 +60,21 @@ class Rate(Part):
     minimum: F64
     """Same unit as `amount`; 0: never checked."""
     min_window_ns: U64
+
+
+class Think(Part):
+    """Think time."""
+
+    pause_ns: U64
+    spin_ns: U64
+    every_ios: U32
+    count_issued: bool
+
+
+class Pace(Part):
+    """When I/Os should start."""
+
+    read: Rate | None
+    write: Rate | None
+    trim: Rate | None
+    think: Think | None

@@ -23,6 +23,7 @@ from loadstone.plan.tree_jobs import TreePlan
 from loadstone.workload.forgotten import refuse_forgotten_target
 
 if TYPE_CHECKING:
+    from loadstone.plan.patterns import Pattern
     from loadstone.workload.model import Job, Note, Workload
 
 MILLISECOND_NS: Final = 1_000_000
@@ -114,9 +115,9 @@ class _Shared:
         self.payload = stream.payload(job)
         self.search = endings.search(job, notes)
         self.errors = stream.errors(job)
-        self._patterns: dict[tuple[int, int], plan.Pattern] = {}
+        self._patterns: dict[tuple[int, int], Pattern] = {}
 
-    def pattern(self, range_bytes: int, unit_bytes: int) -> plan.Pattern:
+    def pattern(self, range_bytes: int, unit_bytes: int) -> Pattern:
         """Return the pattern over a range (zones depend on its length)."""
         key = (range_bytes, unit_bytes)
         if key not in self._patterns:

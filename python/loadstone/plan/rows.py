@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.plan import model as plan
+from loadstone.plan import patterns
 from loadstone.workload.model import BlockSizes, FixedSize, SizeShare, SizeTable
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _REPLACED: Final = (
 """Fields of a job that rows leave without effect."""
 
 
-def read_percent(weighted: tuple[plan.Row, ...]) -> float:
+def read_percent(weighted: tuple[patterns.Row, ...]) -> float:
     """Return the share of reads over all rows, exactly."""
     whole = sum(row.weight for row in weighted)
     return sum(row.weight * row.read_percent for row in weighted) / whole
@@ -65,14 +65,14 @@ def _table(weighted: list[tuple[int, float]]) -> BlockSizes | None:
     return SizeTable(entries=entries)
 
 
-def pattern(job: Job, unit_bytes: int) -> plan.Pattern:
+def pattern(job: Job, unit_bytes: int) -> patterns.Pattern:
     """Resolve the pattern; rows that ask for no alignment get `unit_bytes`."""
     _check(job)
     reads, writes, trims = shares(job)
     found = sizes(job)
     made = _rows(job, unit_bytes)
     ops = [_op(made, index, block) for index, block in enumerate(found)]
-    return plan.Pattern(
+    return patterns.Pattern(
         read_percent=reads,
         write_percent=writes,
         trim_percent=trims,
@@ -84,9 +84,9 @@ def pattern(job: Job, unit_bytes: int) -> plan.Pattern:
     )
 
 
-def _rows(job: Job, unit_bytes: int) -> tuple[plan.Row, ...]:
+def _rows(job: Job, unit_bytes: int) -> tuple[patterns.Row, ...]:
     return tuple(
-        plan.Row(
+        patterns.Row(
             weight=float(row.percent),
             bytes=row.bytes,
             read_percent=row.read_percent,
@@ -98,20 +98,20 @@ def _rows(job: Job, unit_bytes: int) -> tuple[plan.Row, ...]:
     )
 
 
-def _op(made: tuple[plan.Row, ...], index: int, block: BlockSizes) -> plan.OpPattern:
+def _op(made: tuple[patterns.Row, ...], index: int, block: BlockSizes) -> patterns.OpPattern:
     """Return what the rows come to for one operation: for reports; the engine goes by the rows."""
     does = [(row.weight * (row.read_percent, 100 - row.read_percent, 0)[index], row) for row in made]
     whole = sum(weight for weight, _ in does)
     random = sum(weight * row.random_percent for weight, row in does) / whole if whole else 0.0
     if isinstance(block, SizeTable):
-        table = tuple(plan.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in block.entries)
-        drawn: plan.Sizes = plan.SizesSplit(table=table)
+        table = tuple(patterns.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in block.entries)
+        drawn: patterns.Sizes = patterns.SizesSplit(table=table)
     else:
         assert isinstance(block, FixedSize)  # noqa: S101 - `sizes` makes no other
-        drawn = plan.SizesFixed(bytes=block.bytes)
-    return plan.OpPattern(
+        drawn = patterns.SizesFixed(bytes=block.bytes)
+    return patterns.OpPattern(
         random_percent=round(random),
-        random=plan.RandomOrderUniform(repeat=True),
+        random=patterns.RandomOrderUniform(repeat=True),
         stride_bytes=0,
         run_length=1,
         run_identical=False,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
 from loadstone.plan.pattern import shares, sizes, smallest
-from loadstone.plan.rates import Rate, RateAmountBytes, RateAmountOps, RatePoint, RateProcess
+from loadstone.plan.payloads import DedupeSet, FillPattern, FillRandom, FillZero, Payload
+from loadstone.plan.rates import Pace, Rate, RateAmountBytes, RateAmountOps, RatePoint, RateProcess, Think
 from loadstone.plan.rows import read_percent
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ DEFAULT_COMPRESS_CHUNK_BYTES: Final = 512
 DEFAULT_DEDUPE_SET_PERCENT: Final = 5
 
 
-def pace(job: Job, notes: Notes) -> plan.Pace:
+def pace(job: Job, notes: Notes) -> Pace:
     """Arrival rates of the directions in use, and think time."""
     paced = shares(job)
     if (job.rw or "").endswith("trimwrite"):
@@ -35,7 +36,7 @@ def pace(job: Job, notes: Notes) -> plan.Pace:
     rates = [_rate(job, i) if share else None for i, share in enumerate(paced)]
     if job.rate_profile and not any(rates):
         raise RefusedError("a profile without a rate has no effect", where=job.at("rate_profile"))
-    return plan.Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
+    return Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
 def _rate(job: Job, i: int) -> Rate | None:
@@ -71,7 +72,7 @@ def _rate(job: Job, i: int) -> Rate | None:
     )
 
 
-def taking_turns(pace: plan.Pace, clone: int, clones: int) -> plan.Pace:
+def taking_turns(pace: Pace, clone: int, clones: int) -> Pace:
     """Return the pace of one clone of several: evenly spaced arrivals of all are evenly spaced."""
     if clones == 1:
         return pace
@@ -151,7 +152,7 @@ def part(total: TotalRate, per_second: float) -> Rate:
     )
 
 
-def _think(job: Job, notes: Notes) -> plan.Think | None:
+def _think(job: Job, notes: Notes) -> Think | None:
     if not job.thinktime_ns:
         if job.thinktime_spin_ns:
             notes.info(job, "thinktime_spin_ns", "thinktime_spin has no effect without thinktime")
@@ -159,7 +160,7 @@ def _think(job: Job, notes: Notes) -> plan.Think | None:
     spin = job.thinktime_spin_ns or 0
     if spin > job.thinktime_ns:
         notes.info(job, "thinktime_spin_ns", "thinktime_spin is longer than thinktime: all of it is spun")
-    return plan.Think(
+    return Think(
         pause_ns=job.thinktime_ns,
         spin_ns=min(spin, job.thinktime_ns),
         every_ios=job.thinktime_blocks or 1,
@@ -188,7 +189,7 @@ def flush(job: Job) -> plan.Flush:
     )
 
 
-def payload(job: Job) -> plan.Payload:
+def payload(job: Job) -> Payload:
     """Bytes written.
 
     As in fio: compressible and repeated content is made anew for each write unless
@@ -196,18 +197,18 @@ def payload(job: Job) -> plan.Payload:
     """
     compress = job.compress_percent or 0
     dedupe = job.dedupe_percent or 0
-    fill: plan.FillZero | plan.FillPattern | plan.FillRandom = plan.FillRandom()
+    fill: FillZero | FillPattern | FillRandom = FillRandom()
     pattern = job.buffer_pattern if job.verify_pattern is None else job.verify_pattern
     if pattern is not None and not compress:
-        fill = plan.FillPattern(bytes=pattern)
+        fill = FillPattern(bytes=pattern)
     elif job.zero_buffers or compress == 100:
-        fill = plan.FillZero()
+        fill = FillZero()
     refill = bool(job.refill_buffers) or (job.refill_buffers is None and (0 < compress < 100 or dedupe > 0))
-    if not isinstance(fill, plan.FillRandom):
-        return plan.Payload(
+    if not isinstance(fill, FillRandom):
+        return Payload(
             fill=fill, refill=False, stamp=False, compress_percent=0, compress_chunk_bytes=0, dedupe_percent=0
         )
-    return plan.Payload(
+    return Payload(
         fill=fill,
         refill=refill,
         stamp=not refill and compress == 0 and dedupe == 0 and job.scramble_buffers is not False,
@@ -217,7 +218,7 @@ def payload(job: Job) -> plan.Payload:
     )
 
 
-def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> plan.DedupeSet | None:
+def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> DedupeSet | None:
     """Return the contents that writes repeat from, None for the last ones of the stream.
 
     As in fio they are a share of what the job writes, 5 % unless told otherwise; with
@@ -234,9 +235,7 @@ def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> plan.
         return None
     blocks = total_bytes // max(smallest(sizes(job)[1]), 1)
     share = job.dedupe_set_percent or DEFAULT_DEDUPE_SET_PERCENT
-    return plan.DedupeSet(
-        contents=max(1, blocks * share // 100), seed=shared_seed if job.dedupe_global else seed
-    )
+    return DedupeSet(contents=max(1, blocks * share // 100), seed=shared_seed if job.dedupe_global else seed)
 
 
 def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -> plan.Limits:

@@ -17,6 +17,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.plan import anchors, pattern, rates, stream, trees
 from loadstone.plan import model as plan
 from loadstone.plan.host import SECTOR_BYTES
+from loadstone.plan.rates import Pace
 from loadstone.plan.targets import TargetUse
 from loadstone.workload.trees import NEEDS_FILES
 
@@ -175,7 +176,7 @@ class TreePlan:
                     iodepth=1,
                     batch=None,
                     pattern=asked_pattern,
-                    pace=plan.Pace(read=None, write=None, trim=None, think=None),
+                    pace=Pace(read=None, write=None, trim=None, think=None),
                     flush=stream.flush(job),
                     payload=stream.payload(job),
                     limits=stream.limits(job, 0, self.notes, random.Random(seed)),  # noqa: S311 - no secret

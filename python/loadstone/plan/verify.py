@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
+from loadstone.plan import patterns
 from loadstone.plan.pattern import shares, sizes, smallest
+from loadstone.plan.rates import Pace
 from loadstone.workload.model import FixedSize, SizeRange
 
 if TYPE_CHECKING:
@@ -161,13 +163,13 @@ def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> pla
 
 def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: Sequence[int]) -> plan.Stream:
     """Return a stream that reads each of its files once, from start to end, in I/Os of `size` bytes."""
-    order = plan.OpPattern(
+    order = patterns.OpPattern(
         random_percent=0,
-        random=plan.RandomOrderUniform(repeat=True),
+        random=patterns.RandomOrderUniform(repeat=True),
         stride_bytes=0,
         run_length=1,
         run_identical=False,
-        sizes=plan.SizesFixed(bytes=size),
+        sizes=patterns.SizesFixed(bytes=size),
         align_bytes=size,
     )
     whole = sum(length - length % size for length in lengths_bytes)
@@ -176,7 +178,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
             "name": f"{stream.name}.verify",
             "file_choice": plan.FileChoiceSequential(),
             "batch": None,
-            "pattern": plan.Pattern(
+            "pattern": patterns.Pattern(
                 read_percent=100,
                 write_percent=0,
                 trim_percent=0,
@@ -185,7 +187,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
                 write=order,
                 trim=order,
             ),
-            "pace": plan.Pace(read=None, write=None, trim=None, think=None),
+            "pace": Pace(read=None, write=None, trim=None, think=None),
             "flush": plan.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=False),
             "limits": plan.Limits(
                 start_delay_ns=0,

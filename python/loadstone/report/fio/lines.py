@@ -16,7 +16,8 @@ from loadstone.report.fio.units import scaled
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadstone.plan.model import OpPattern, Plan
+    from loadstone.plan.model import Plan
+    from loadstone.plan.patterns import OpPattern
     from loadstone.workload.model import Job, Workload
 
 SYNCHRONOUS_ENGINES: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"})
