@@ -65,3 +65,63 @@ impl Windows {
         Some(self.window(file))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::tests::{file, four_or_sixteen, offsets_kib, reads, source, KIB};
+    use crate::pattern::Generator;
+    use crate::plan::{self, FileUse, OpPattern, Stream};
+
+    fn strided(source: OpPattern, plan: [u64; 3], file: FileUse) -> Stream {
+        let [zone_bytes, range_bytes, skip_bytes] = plan.map(|kib| kib * KIB);
+        let mut stream = reads(source, vec![file]);
+        stream.pattern.strided = Some(plan::Strided {
+            zone_bytes,
+            range_bytes,
+            skip_bytes,
+        });
+        stream
+    }
+
+    #[test]
+    fn windows_move_over_the_file_and_start_again() {
+        let sequential = || source(0, 4096);
+        let stream = strided(sequential(), [8, 16, 4], file(0, 4 * KIB, 56 * KIB));
+        // Windows at 4, 24 and 44 KiB, two reads in each.
+        assert_eq!(offsets_kib(&stream, 7), [4, 8, 24, 28, 44, 48, 4]);
+        let stream = strided(sequential(), [16, 8, 0], file(0, 0, 16 * KIB));
+        assert_eq!(
+            offsets_kib(&stream, 9),
+            [0, 4, 0, 4, 8, 12, 8, 12, 0],
+            "more I/O than there are bytes in a window"
+        );
+        // The last window is 4 KiB long, the one after it would have 2.
+        let stream = strided(sequential(), [8, 8, 0], file(0, 0, 14 * KIB));
+        assert_eq!(offsets_kib(&stream, 5), [0, 4, 8, 8, 0]);
+    }
+
+    #[test]
+    fn random_reads_touch_all_of_each_window() {
+        for source in [source(100, 4096), four_or_sixteen()] {
+            let (blocks, windows) = (64, 4);
+            let stream = strided(
+                source,
+                [blocks * 4, blocks * 4, 0],
+                file(0, 0, windows * blocks * 4 * KIB),
+            );
+            let mut generator = Generator::new(&stream);
+            for window in [0, 1, 2, 3, 0] {
+                let (mut counts, mut left) = (vec![0; blocks as usize], blocks);
+                while left > 0 {
+                    let io = generator.next();
+                    let first = io.offset / 4096 - window * blocks;
+                    for block in first..first + u64::from(io.len) / 4096 {
+                        counts[block as usize] += 1;
+                        left -= 1;
+                    }
+                }
+                assert_eq!(counts, vec![1; blocks as usize], "window {window}");
+            }
+        }
+    }
+}

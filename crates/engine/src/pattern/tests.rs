@@ -1,16 +1,16 @@
 //! The generator as a whole, against the rules of its module.
 
 use super::*;
-use crate::plan::{FileUse, OpPattern, Pattern, SizeWeight, Stream, Zone};
+use crate::plan::{FileChoice, FileUse, OpPattern, Pattern, RandomOrder, SizeWeight, Stream, Zone};
 use proptest::prelude::*;
 
-const KIB: u64 = 1024;
+pub(super) const KIB: u64 = 1024;
 
-fn uniform(repeat: bool) -> RandomOrder {
+pub(super) fn uniform(repeat: bool) -> RandomOrder {
     RandomOrder::Uniform { repeat }
 }
 
-fn source(random_percent: u32, bytes: u32) -> OpPattern {
+pub(super) fn source(random_percent: u32, bytes: u32) -> OpPattern {
     OpPattern {
         random_percent,
         random: uniform(false),
@@ -22,7 +22,18 @@ fn source(random_percent: u32, bytes: u32) -> OpPattern {
     }
 }
 
-fn file(target: u32, offset_bytes: u64, length_bytes: u64) -> FileUse {
+/// Sizes of 4 and 16 KiB.
+pub(super) fn four_or_sixteen() -> OpPattern {
+    let entry = |bytes| SizeWeight { bytes, weight: 1.0 };
+    OpPattern {
+        sizes: plan::Sizes::Split {
+            table: vec![entry(4096), entry(16384)],
+        },
+        ..source(100, 4096)
+    }
+}
+
+pub(super) fn file(target: u32, offset_bytes: u64, length_bytes: u64) -> FileUse {
     FileUse {
         target,
         cell: 0,
@@ -32,11 +43,11 @@ fn file(target: u32, offset_bytes: u64, length_bytes: u64) -> FileUse {
 }
 
 /// A stream that only reads.
-fn reads(source: OpPattern, files: Vec<FileUse>) -> Stream {
+pub(super) fn reads(source: OpPattern, files: Vec<FileUse>) -> Stream {
     mixed([100, 0, 0], source, files)
 }
 
-fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
+pub(super) fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
     Stream {
         name: "test.0".into(),
         worker: 0,
@@ -103,158 +114,16 @@ fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
     }
 }
 
-fn take(stream: &Stream, count: usize) -> Vec<Next> {
+pub(super) fn take(stream: &Stream, count: usize) -> Vec<Next> {
     let mut generator = Generator::new(stream);
     (0..count).map(|_| generator.next()).collect()
 }
 
-fn offsets_kib(stream: &Stream, count: usize) -> Vec<u64> {
+pub(super) fn offsets_kib(stream: &Stream, count: usize) -> Vec<u64> {
     take(stream, count)
         .iter()
         .map(|io| io.offset / KIB)
         .collect()
-}
-
-#[test]
-fn sequential_reads_walk_the_range_and_start_again() {
-    let stream = reads(source(0, 4096), vec![file(0, 8 * KIB, 14 * KIB)]);
-    assert_eq!(offsets_kib(&stream, 7), [8, 12, 16, 8, 12, 16, 8]);
-}
-
-#[test]
-fn a_stride_leaves_holes_and_wraps() {
-    let with_stride = |stride_bytes| OpPattern {
-        stride_bytes,
-        ..source(0, 4096)
-    };
-    let stream = reads(with_stride(4096), vec![file(0, 0, 20 * KIB)]);
-    assert_eq!(offsets_kib(&stream, 7), [0, 8, 16, 0, 8, 16, 0]);
-    let stream = reads(with_stride(-8192), vec![file(0, 4 * KIB, 16 * KIB)]);
-    assert_eq!(
-        offsets_kib(&stream, 7),
-        [12, 8, 4, 12, 8, 4, 12],
-        "backwards"
-    );
-}
-
-#[test]
-fn a_stride_follows_each_run() {
-    let source = OpPattern {
-        stride_bytes: 8192,
-        run_length: 2,
-        ..source(0, 4096)
-    };
-    let stream = reads(source, vec![file(0, 0, 64 * KIB)]);
-    assert_eq!(offsets_kib(&stream, 7), [0, 4, 16, 20, 32, 36, 48]);
-}
-
-#[test]
-fn identical_runs_repeat_the_address() {
-    let source = OpPattern {
-        run_length: 3,
-        run_identical: true,
-        ..source(0, 4096)
-    };
-    let stream = reads(source.clone(), vec![file(0, 0, 64 * KIB)]);
-    assert_eq!(offsets_kib(&stream, 7), [0, 0, 0, 4, 4, 4, 8]);
-    let stream = reads(
-        OpPattern {
-            random_percent: 100,
-            ..source
-        },
-        vec![file(0, 0, 64 * KIB)],
-    );
-    let ios = offsets_kib(&stream, 16 * 3);
-    assert!(
-        ios.chunks(3)
-            .all(|run| run[0] == run[1] && run[1] == run[2]),
-        "{ios:?}"
-    );
-    let mut places: Vec<_> = ios.iter().step_by(3).copied().collect();
-    places.sort_unstable();
-    assert_eq!(
-        places,
-        (0..16).map(|i| i * 4).collect::<Vec<_>>(),
-        "and cover the range"
-    );
-}
-
-#[test]
-fn random_runs_are_sequential_inside() {
-    let source = OpPattern {
-        run_length: 8,
-        ..source(100, 4096)
-    };
-    let stream = reads(source, vec![file(0, 0, 4096 * KIB)]);
-    let ios = offsets_kib(&stream, 8 * 200);
-    let mut jumps = 0;
-    for run in ios.chunks(8) {
-        // A run may go round the end once.
-        assert!(run.windows(2).all(|w| w[1] == (w[0] + 4) % 4096), "{run:?}");
-    }
-    for ends in ios[7..].windows(2).step_by(8) {
-        jumps += usize::from(ends[1] != ends[0] + 4);
-    }
-    assert!(jumps > 190, "{jumps} of 199 runs begin elsewhere");
-}
-
-#[test]
-fn a_share_of_random_addresses_lets_sequential_ones_go_on_from_there() {
-    let stream = reads(source(30, 4096), vec![file(0, 0, 1 << 30)]);
-    let ios = take(&stream, 20_000);
-    let follows = |w: &&[Next]| w[1].offset == w[0].offset + 4096;
-    let sequential = ios.windows(2).filter(follows).count();
-    // Binomial, mean 14,000, deviation 65.
-    assert!((13_700..14_300).contains(&sequential), "{sequential}");
-}
-
-#[test]
-fn random_reads_touch_every_block_once_per_pass_for_any_length() {
-    for blocks in [1u64, 2, 3, 7, 64, 1000, 4097] {
-        let length = blocks * 4096 + 100;
-        let stream = reads(source(100, 4096), vec![file(0, 512, length)]);
-        let ios = take(&stream, blocks as usize * 3);
-        for pass in ios.chunks(blocks as usize) {
-            let mut places: Vec<_> = pass.iter().map(|io| io.offset).collect();
-            places.sort_unstable();
-            let expected: Vec<_> = (0..blocks).map(|i| 512 + i * 4096).collect();
-            assert_eq!(places, expected, "{blocks} blocks");
-        }
-    }
-}
-
-#[test]
-fn reads_and_writes_share_one_pass() {
-    let stream = mixed(
-        [50, 50, 0],
-        source(100, 4096),
-        vec![file(0, 0, 1000 * 4096)],
-    );
-    let mut places: Vec<_> = take(&stream, 1000)
-        .iter()
-        .map(|io| io.offset / 4096)
-        .collect();
-    places.sort_unstable();
-    assert_eq!(places, (0..1000).collect::<Vec<_>>());
-}
-
-#[test]
-fn repeats_are_uniform() {
-    let source = OpPattern {
-        random: uniform(true),
-        ..source(100, 4096)
-    };
-    let stream = reads(source, vec![file(0, 0, 100 * 4096)]);
-    let mut counts = [0u32; 100];
-    for io in take(&stream, 100_000) {
-        counts[(io.offset / 4096) as usize] += 1;
-    }
-    let statistic: f64 = counts
-        .iter()
-        .map(|&c| (f64::from(c) - 1e3).powi(2) / 1e3)
-        .sum();
-    // 99 degrees of freedom: mean 99, deviation 14.
-    assert!((50.0..155.0).contains(&statistic), "{statistic}");
 }
 
 #[test]
@@ -303,106 +172,6 @@ fn a_trimmed_block_is_written_next() {
             }
         );
     }
-}
-
-#[test]
-fn files_are_chosen_in_turn() {
-    let files = vec![
-        file(0, 0, 1 << 20),
-        file(1, 0, 1 << 20),
-        file(2, 0, 1 << 20),
-    ];
-    let mut stream = reads(source(0, 4096), files);
-    stream.file_choice = FileChoice::RoundRobin { every: 2 };
-    let ios = take(&stream, 8);
-    assert_eq!(
-        ios.iter().map(|io| io.file).collect::<Vec<_>>(),
-        [0, 0, 1, 1, 2, 2, 0, 0]
-    );
-    assert_eq!(ios[6].offset, 8192, "each file keeps its position");
-}
-
-#[test]
-fn files_are_chosen_at_random_and_kept() {
-    let files = (0..4).map(|i| file(i, 0, 1 << 20)).collect();
-    let mut stream = reads(source(0, 4096), files);
-    stream.file_choice = FileChoice::Random { every: 5 };
-    let ios = take(&stream, 20_000);
-    let mut counts = [0u32; 4];
-    for run in ios.chunks(5) {
-        assert!(run.iter().all(|io| io.file == run[0].file));
-        counts[run[0].file as usize] += 1;
-    }
-    // Binomial, mean 1000, deviation 27.
-    assert!(counts.iter().all(|c| (880..1120).contains(c)), "{counts:?}");
-}
-
-#[test]
-fn files_are_finished_one_after_the_other() {
-    for random_percent in [0, 100] {
-        let files = vec![
-            file(0, 0, 4 * 4096),
-            file(1, 4096, 2 * 4096),
-            file(2, 0, 3 * 4096),
-        ];
-        let mut stream = reads(source(random_percent, 4096), files);
-        stream.file_choice = FileChoice::Sequential {};
-        let mut ios = take(&stream, 18);
-        let order: Vec<_> = ios.iter().map(|io| io.file).collect();
-        assert_eq!(
-            order,
-            [0, 0, 0, 0, 1, 1, 2, 2, 2, 0, 0, 0, 0, 1, 1, 2, 2, 2]
-        );
-        ios[..4].sort_by_key(|io| io.offset);
-        assert_eq!(
-            ios[..4]
-                .iter()
-                .map(|io| io.offset / 4096)
-                .collect::<Vec<_>>(),
-            [0, 1, 2, 3]
-        );
-    }
-}
-
-#[test]
-fn a_file_with_holes_is_finished_at_its_end() {
-    let mut stream = reads(
-        OpPattern {
-            stride_bytes: 4096,
-            ..source(0, 4096)
-        },
-        vec![file(0, 0, 5 * 4096), file(1, 0, 5 * 4096)],
-    );
-    stream.file_choice = FileChoice::Sequential {};
-    let order: Vec<_> = take(&stream, 9).iter().map(|io| io.file).collect();
-    assert_eq!(order, [0, 0, 0, 1, 1, 1, 0, 0, 0]);
-}
-
-#[test]
-fn a_sequential_range_of_sizes_reaches_the_end_before_it_starts_again() {
-    let sizes = plan::Sizes::Range {
-        min_bytes: 512,
-        max_bytes: 16384,
-        step_bytes: 512,
-    };
-    let stream = reads(
-        OpPattern {
-            sizes,
-            ..source(0, 512)
-        },
-        vec![file(0, 0, 100 * KIB)],
-    );
-    let ios = take(&stream, 2000);
-    let mut expected = 0;
-    let mut passes = 0;
-    for io in ios {
-        assert_eq!(io.offset, expected, "no gaps and no overlap");
-        expected = io.offset + u64::from(io.len);
-        if expected == 100 * KIB {
-            (expected, passes) = (0, passes + 1);
-        }
-    }
-    assert!(passes > 100);
 }
 
 #[test]
@@ -566,116 +335,6 @@ fn a_stream_that_is_not_well_formed_still_gives_ios_inside_its_range() {
         );
         for io in take(&stream, 20) {
             assert_eq!((io.offset, io.len), (100, 4096));
-        }
-    }
-}
-
-/// Sizes of 4 and 16 KiB.
-fn four_or_sixteen() -> OpPattern {
-    let entry = |bytes| SizeWeight { bytes, weight: 1.0 };
-    OpPattern {
-        sizes: plan::Sizes::Split {
-            table: vec![entry(4096), entry(16384)],
-        },
-        ..source(100, 4096)
-    }
-}
-
-/// Counts the 4 KiB blocks of each file that the I/Os of one pass touch.
-fn touched(stream: &Stream, blocks: u64) -> Vec<u32> {
-    let mut generator = Generator::new(stream);
-    let (mut counts, mut left) = (vec![0; blocks as usize], blocks);
-    while left > 0 {
-        let io = generator.next();
-        let count = u64::from(io.len) / 4096;
-        assert!((1..=4).contains(&count), "{io:?}");
-        for block in io.offset / 4096..io.offset / 4096 + count {
-            counts[block as usize] += 1;
-        }
-        left = left.saturating_sub(count);
-    }
-    counts
-}
-
-#[test]
-fn mixed_sizes_touch_every_block_once_per_pass() {
-    let blocks = 1000;
-    let stream = reads(four_or_sixteen(), vec![file(0, 0, blocks * 4096)]);
-    assert_eq!(touched(&stream, blocks), vec![1; 1000]);
-    assert_eq!(touched(&stream, 3 * blocks), {
-        let mut counts = vec![3; 1000];
-        counts.resize(3000, 0);
-        counts
-    });
-}
-
-#[test]
-fn an_io_of_one_size_shares_the_map_with_one_whose_sizes_vary() {
-    let mut stream = mixed([50, 50, 0], four_or_sixteen(), vec![file(0, 0, 800 * 4096)]);
-    stream.pattern.read = source(100, 4096);
-    assert_eq!(touched(&stream, 800), vec![1; 800]);
-}
-
-#[test]
-fn maps_are_counted_and_only_where_sizes_vary() {
-    let files = || vec![file(0, 0, 1 << 30), file(1, 0, 4096 * 64)];
-    assert_eq!(map_bytes(&reads(source(100, 4096), files())), 0);
-    let mut varied = reads(four_or_sixteen(), files());
-    // 2^18 blocks in 4,096 words and 64 above them; 64 blocks in 1 and 1.
-    assert_eq!(map_bytes(&varied), 8 * (4096 + 64 + 1 + 1));
-    varied.pattern.read.random = uniform(true);
-    assert_eq!(map_bytes(&varied), 0);
-}
-
-fn strided(source: OpPattern, plan: [u64; 3], file: FileUse) -> Stream {
-    let [zone_bytes, range_bytes, skip_bytes] = plan.map(|kib| kib * KIB);
-    let mut stream = reads(source, vec![file]);
-    stream.pattern.strided = Some(plan::Strided {
-        zone_bytes,
-        range_bytes,
-        skip_bytes,
-    });
-    stream
-}
-
-#[test]
-fn windows_move_over_the_file_and_start_again() {
-    let sequential = || source(0, 4096);
-    let stream = strided(sequential(), [8, 16, 4], file(0, 4 * KIB, 56 * KIB));
-    // Windows at 4, 24 and 44 KiB, two reads in each.
-    assert_eq!(offsets_kib(&stream, 7), [4, 8, 24, 28, 44, 48, 4]);
-    let stream = strided(sequential(), [16, 8, 0], file(0, 0, 16 * KIB));
-    assert_eq!(
-        offsets_kib(&stream, 9),
-        [0, 4, 0, 4, 8, 12, 8, 12, 0],
-        "more I/O than there are bytes in a window"
-    );
-    // The last window is 4 KiB long, the one after it would have 2.
-    let stream = strided(sequential(), [8, 8, 0], file(0, 0, 14 * KIB));
-    assert_eq!(offsets_kib(&stream, 5), [0, 4, 8, 8, 0]);
-}
-
-#[test]
-fn random_reads_touch_all_of_each_window() {
-    for source in [source(100, 4096), four_or_sixteen()] {
-        let (blocks, windows) = (64, 4);
-        let stream = strided(
-            source,
-            [blocks * 4, blocks * 4, 0],
-            file(0, 0, windows * blocks * 4 * KIB),
-        );
-        let mut generator = Generator::new(&stream);
-        for window in [0, 1, 2, 3, 0] {
-            let (mut counts, mut left) = (vec![0; blocks as usize], blocks);
-            while left > 0 {
-                let io = generator.next();
-                let first = io.offset / 4096 - window * blocks;
-                for block in first..first + u64::from(io.len) / 4096 {
-                    counts[block as usize] += 1;
-                    left -= 1;
-                }
-            }
-            assert_eq!(counts, vec![1; blocks as usize], "window {window}");
         }
     }
 }
