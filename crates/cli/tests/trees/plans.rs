@@ -247,6 +247,27 @@ pub fn add_format(plan: &mut Plan, tree: u32, streams: u32) {
     }
 }
 
+/// A formatted tree of 6 directories and 8 files of 10,000 bytes.
+pub fn formatted(anchor: &Path) -> Plan {
+    let mut made = plan(&[anchor], 2, 2, 2, 10_000);
+    add_format(&mut made, 0, 2);
+    let outcome = run(&made);
+    assert_eq!(outcome.code, 0, "{:?}", outcome.events);
+    plan(&[anchor], 2, 2, 2, 10_000)
+}
+
+/// Evenly spaced arrivals.
+pub fn per_second(per_second: f64) -> Rate {
+    Rate {
+        amount: RateAmount::Ops { per_second },
+        process: RateProcess::Linear,
+        profile: vec![],
+        phase: 0.0,
+        minimum: 0.0,
+        min_window_ns: 0,
+    }
+}
+
 /// Sums of samples over all intervals.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sum {
