@@ -132,6 +132,24 @@ def test_a_controller_in_a_list_sees_its_own_runs_only() -> None:
     assert controller.expected() == 4
 
 
+def test_a_long_list_is_made_once_and_not_again_after_every_run(tmp_path: Path) -> None:
+    """Making all runs of a list costs what the list is long; asked for after each, it is squared."""
+
+    class Counted(ListController):
+        asked = 0
+
+        def known(self) -> Sequence[Next]:
+            self.asked += 1
+            return super().known()
+
+    controller = Counted([Next(f"run {n}", simulated.workload()) for n in range(3)])
+    told = Told()
+    hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)), progress=told)
+    run_study(controller, asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    assert controller.asked == 1
+    assert [left_s is not None and left_s > 0 for _, _, left_s in told.ended] == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("after_failure", "names", "status"),
     [("stop", ["bad"], "failed"), ("go_on", ["bad", "good"], "complete")],

@@ -131,7 +131,9 @@ def run_study(
     BundleWriter.check(out_dir)
     consent = _remembered(consent or guard.Consent())
     clock = Clock()
-    _check(controller.known(), hooks.resolve, consent, clock)
+    # Asked once: to make every run of a long list anew after each of them takes its square.
+    known = controller.known()
+    _check(known, hooks.resolve, consent, clock)
     study = on_disk.begin(
         out_dir,
         Study(
@@ -148,6 +150,7 @@ def run_study(
     )
     runner = _Runner(
         controller,
+        known=known,
         asked=asked,
         directory=out_dir,
         hooks=hooks,
@@ -213,6 +216,7 @@ class _Runner:
         self,
         controller: Controller,
         *,
+        known: Sequence[Next],
         asked: StudyAsked,
         directory: Path,
         hooks: Hooks,
@@ -222,6 +226,7 @@ class _Runner:
         calibration: bool,
     ) -> None:
         self._controller = controller
+        self._known = known
         self._asked = asked
         self._directory = directory
         self._hooks = hooks
@@ -294,7 +299,7 @@ class _Runner:
         self._done.append(done)
         if self._hooks.progress is not None:
             expected = self._controller.expected()
-            left_s = self._clock.left_s(self._controller.known(), expected)
+            left_s = self._clock.left_s(self._known, expected)
             self._hooks.progress.end(done, number, expected, left_s)
         return done
 
