@@ -11,11 +11,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, UInt32Type, UInt64Type, UInt8Type};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
+use loadstone_engine::plan::plain::{self, device, SECOND_NS};
 use loadstone_engine::plan::*;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest, ProptestConfig};
 use serde_json::Value;
-
-const SECOND: u64 = 1_000_000_000;
 
 /// One I/O of `ios.arrows`.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,46 +155,8 @@ fn run(plan: &Plan) -> Outcome {
     }
 }
 
-fn device() -> SimDevice {
-    SimDevice {
-        seed: 1,
-        servers: 1,
-        read_ns: 100_000,
-        write_ns: 100_000,
-        service: ServiceTime::Constant,
-        stall_every_ns: 0,
-        stall_ns: 0,
-        error_ppm: 0,
-        short_ppm: 0,
-        hang_ppm: 0,
-        faults: None,
-    }
-}
-
-fn source(random_percent: u32) -> OpPattern {
-    OpPattern {
-        random_percent,
-        random: RandomOrder::Uniform { repeat: false },
-        stride_bytes: 0,
-        run_length: 1,
-        run_identical: false,
-        sizes: Sizes::Fixed { bytes: 4096 },
-        align_bytes: 4096,
-    }
-}
-
 fn stream(iodepth: u32) -> Stream {
     Stream {
-        name: "sim.0".into(),
-        worker: 0,
-        files: vec![FileUse {
-            target: 0,
-            cell: 0,
-            offset_bytes: 0,
-            length_bytes: 1 << 30,
-        }],
-        file_choice: FileChoice::RoundRobin { every: 1 },
-        seed: 1,
         iodepth,
         // One at a time, so that no completion waits for another.
         batch: Some(Batch {
@@ -204,107 +165,20 @@ fn stream(iodepth: u32) -> Stream {
             complete_max: 1,
             low: iodepth,
         }),
-        pattern: Pattern {
-            read_percent: 100,
-            write_percent: 0,
-            trim_percent: 0,
-            trim_then_write: false,
-            read: source(100),
-            write: source(100),
-            trim: source(100),
-            strided: None,
-            rows: None,
-        },
-        pace: Pace {
-            read: None,
-            write: None,
-            trim: None,
-            think: None,
-        },
-        flush: Flush {
-            fsync_every: 0,
-            fdatasync_every: 0,
-            at_end: false,
-            on_close: false,
-        },
-        payload: Payload {
-            fill: Fill::Random {},
-            refill: false,
-            stamp: true,
-            compress_percent: 0,
-            compress_chunk_bytes: 0,
-            dedupe_percent: 0,
-            dedupe_set: None,
-        },
-        limits: Limits {
-            start_delay_ns: 0,
-            ramp_ns: 0,
-            runtime_ns: SECOND,
-            time_based: true,
-            bytes: 0,
-            ops: 0,
-            ends_stage: false,
-            max_latency_ns: [0; 3],
-        },
         errors: ErrorPolicy {
             continue_read: true,
             continue_write: true,
-            ignore_read: vec![],
-            ignore_write: vec![],
+            ..plain::stream().errors
         },
         log_ios: true,
-        verify: None,
-        flow: None,
-        serialize_overlap: false,
-        wait_for: Vec::new(),
-        search: None,
-        tree: None,
+        ..plain::stream()
     }
 }
 
 fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
-    let target = Target {
-        path: "simulated".into(),
-        kind: TargetKind::Virtual,
-        size_bytes: 1 << 40,
-        direct: false,
-        read_only: false,
-        create: false,
-        sync: OpenSync::None,
-        exclusive: false,
-        identity: None,
-        layout: None,
-        invalidate: false,
-        advice: None,
-        unlink: false,
-    };
-    Plan {
-        version: PLAN_VERSION,
-        interval_ns: SECOND / 10,
-        grace_ns: SECOND,
-        memory_limit_bytes: 1 << 30,
-        targets: vec![target],
-        units: vec![Unit {
-            name: "sim".into(),
-            group: 0,
-            clone: None,
-        }],
-        cells: vec![Cell {
-            unit: 0,
-            target: Some(0),
-        }],
-        workers: vec![Worker {
-            stage: 0,
-            backend: Backend::Sim { device },
-            cpus: vec![],
-            nice: 0,
-        }],
-        streams,
-        journal: None,
-        recover: None,
-        steady: Vec::new(),
-        trees: Vec::new(),
-    }
+    let mut plan = plain::plan(Backend::Sim { device }, streams);
+    plan.targets[0].size_bytes = 1 << 40;
+    plan
 }
 
 /// What the share of a flow holds back is asked for, and no latency.
@@ -410,7 +284,7 @@ fn expected_latencies(gap: u64, service: u64, stall: (u64, u64), end: u64) -> Ve
 #[test]
 fn a_stall_is_seen_by_every_io_that_should_have_started_in_it() {
     // 1,000 reads a second, each served in 0.1 ms; one second of standstill in six.
-    let stall = (4 * SECOND, SECOND);
+    let stall = (4 * SECOND_NS, SECOND_NS);
     let model = SimDevice {
         stall_every_ns: stall.0,
         stall_ns: stall.1,
@@ -418,18 +292,11 @@ fn a_stall_is_seen_by_every_io_that_should_have_started_in_it() {
     };
     for depth in [1, 16] {
         let mut paced = stream(depth);
-        paced.limits.runtime_ns = 6 * SECOND;
-        paced.pace.read = Some(Rate {
-            amount: RateAmount::Ops { per_second: 1000.0 },
-            process: RateProcess::Linear,
-            profile: vec![],
-            phase: 0.0,
-            minimum: 0.0,
-            min_window_ns: SECOND,
-        });
+        paced.limits.runtime_ns = 6 * SECOND_NS;
+        paced.pace.read = Some(plain::rate(1000.0));
         let outcome = run(&plan(model.clone(), vec![paced]));
         let mut got: Vec<u64> = outcome.ios.iter().map(|io| io.lat_ns).collect();
-        let mut expected = expected_latencies(SECOND / 1000, 100_000, stall, 6 * SECOND);
+        let mut expected = expected_latencies(SECOND_NS / 1000, 100_000, stall, 6 * SECOND_NS);
         assert!(
             got.len().abs_diff(expected.len()) <= 1,
             "{} {}",
@@ -511,12 +378,12 @@ proptest! {
             stream.pattern.read_percent = read;
             stream.pattern.write_percent = write;
             stream.pattern.trim_percent = 100 - read - write;
-            stream.pattern.read = source(random_percent);
+            stream.pattern.read = plain::order(random_percent, 4096);
             stream.pattern.write.sizes =
                 Sizes::Range { min_bytes: 512, max_bytes: 65536, step_bytes: 512 };
             stream.files[0].offset_bytes = range.0;
             stream.files[0].length_bytes = range.1;
-            stream.limits.runtime_ns = SECOND / 20;
+            stream.limits.runtime_ns = SECOND_NS / 20;
             stream.seed = seed ^ u64::from(depth);
             if engine_chooses {
                 stream.batch = None;

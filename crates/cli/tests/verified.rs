@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use loadstone_engine::plan::*;
 use serde_json::{json, Value};
 
-const SECOND: u64 = 1_000_000_000;
 const BLOCK: u64 = 4096;
 
 fn scratch() -> PathBuf {
@@ -42,8 +42,8 @@ fn engine(plan: &Value) -> Output {
     output
 }
 
-fn run(plan: &Value) -> Vec<Value> {
-    let output = engine(plan);
+fn run(plan: &Plan) -> Vec<Value> {
+    let output = engine(&json!(plan));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     text.lines()
@@ -55,87 +55,87 @@ fn of_type<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a V
     events.iter().filter(move |event| event["type"] == kind)
 }
 
-fn sim(seed: u64, faults: &[(&str, u32)]) -> Value {
-    let mut shares = json!({
-        "lost_ppm": 0, "torn_ppm": 0, "misdirected_ppm": 0, "stale_ppm": 0,
-        "flip_ppm": 0, "zero_ppm": 0, "foreign_ppm": 0
-    });
-    for (kind, ppm) in faults {
-        shares[*kind] = json!(ppm);
+fn device(seed: u64) -> SimDevice {
+    SimDevice {
+        seed,
+        servers: 4,
+        read_ns: 50_000,
+        write_ns: 80_000,
+        service: ServiceTime::Exponential,
+        faults: Some(SimFaults::default()),
+        ..plain::device()
     }
-    json!({"type": "sim", "device": {
-        "seed": seed, "servers": 4, "read_ns": 50_000, "write_ns": 80_000,
-        "service": "exponential", "stall_every_ns": 0, "stall_ns": 0,
-        "error_ppm": 0, "short_ppm": 0, "hang_ppm": 0, "faults": shares
-    }})
 }
 
-fn verify(content: &str) -> Value {
-    json!({
-        "block_bytes": BLOCK, "run": 0xabcd_1234_u64, "content": content, "expect": "table",
-        "only_written": false, "fatal": false
-    })
+/// A device that does no harm but this.
+fn sim(seed: u64, but: impl FnMut(&mut SimFaults)) -> Backend {
+    let mut device = device(seed);
+    device.faults.iter_mut().for_each(but);
+    Backend::Sim { device }
+}
+
+/// Which share of a device's faults.
+type Share = fn(&mut SimFaults) -> &mut u32;
+
+fn sound(seed: u64) -> Backend {
+    sim(seed, |_| ())
+}
+
+fn verify(content: VerifyContent) -> Verify {
+    Verify {
+        block_bytes: BLOCK as u32,
+        run: 0xabcd_1234,
+        content,
+        expect: VerifyExpect::Table,
+        only_written: false,
+        fatal: false,
+    }
 }
 
 /// A stream of one pass over the range; `worker` is its number.
-fn pass(worker: u32, read_percent: u32, random: bool, blocks: u64, verify: &Value) -> Value {
-    let order = json!({
-        "random_percent": if random { 100 } else { 0 },
-        "random": {"type": "uniform", "repeat": false},
-        "stride_bytes": 0, "run_length": 1, "run_identical": false,
-        "sizes": {"type": "fixed", "bytes": BLOCK}, "align_bytes": BLOCK
-    });
-    json!({
-        "name": format!("pass.{worker}"), "worker": worker,
-        "files": [{"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": blocks * BLOCK}],
-        "file_choice": {"type": "round_robin", "every": 1},
-        "seed": 7 + worker, "iodepth": 16, "batch": null,
-        "pattern": {
-            "read_percent": read_percent, "write_percent": 100 - read_percent,
-            "trim_percent": 0, "trim_then_write": false,
-            "read": order, "write": order, "trim": order
+fn pass(worker: u32, read_percent: u32, random: bool, blocks: u64, verify: Verify) -> Stream {
+    let order = plain::order(if random { 100 } else { 0 }, BLOCK as u32);
+    Stream {
+        name: format!("pass.{worker}"),
+        worker,
+        files: vec![FileUse {
+            length_bytes: blocks * BLOCK,
+            ..plain::stream().files[0]
+        }],
+        seed: u64::from(7 + worker),
+        iodepth: 16,
+        pattern: plain::pattern([read_percent, 100 - read_percent, 0], &order),
+        limits: Limits {
+            runtime_ns: 0,
+            time_based: false,
+            bytes: blocks * BLOCK,
+            ..plain::stream().limits
         },
-        "pace": {"read": null, "write": null, "trim": null, "think": null},
-        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": false, "on_close": false},
-        "payload": {
-            "fill": {"type": "random"}, "refill": false, "stamp": true,
-            "compress_percent": 0, "compress_chunk_bytes": 0, "dedupe_percent": 0
+        errors: ErrorPolicy {
+            continue_read: true,
+            continue_write: true,
+            ..plain::stream().errors
         },
-        "limits": {
-            "start_delay_ns": 0, "ramp_ns": 0, "runtime_ns": 0, "time_based": false,
-            "bytes": blocks * BLOCK, "ops": 0, "ends_stage": false
-        },
-        "errors": {"continue_read": true, "continue_write": true, "ignore_read": [], "ignore_write": []},
-        "log_ios": false, "verify": verify
-    })
+        verify: Some(verify),
+        ..plain::stream()
+    }
 }
 
 /// Stages of one stream each: the backend and the stream of every one.
-fn plan(target: &Value, stages: Vec<(Value, Value)>) -> Value {
-    let (backends, streams): (Vec<Value>, Vec<Value>) = stages.into_iter().unzip();
-    let workers: Vec<Value> = (0..)
-        .zip(backends)
-        .map(|(stage, backend)| json!({"stage": stage, "backend": backend, "cpus": [], "nice": 0}))
-        .collect();
-    json!({
-        "version": 1, "interval_ns": SECOND / 10, "grace_ns": SECOND,
-        "memory_limit_bytes": 1u64 << 30, "targets": [target],
-        "units": [{"name": "v", "group": 0, "clone": null}],
-        "cells": [{"unit": 0, "target": 0}],
-        "workers": workers, "streams": streams
-    })
+fn plan(target: Target, stages: Vec<(Backend, Stream)>) -> Plan {
+    let (backends, streams): (Vec<Backend>, Vec<Stream>) = stages.into_iter().unzip();
+    let workers = (0..).zip(backends);
+    Plan {
+        targets: vec![target],
+        workers: workers
+            .map(|(stage, backend)| plain::worker(stage, backend))
+            .collect(),
+        ..plain::plan(Backend::Null {}, streams)
+    }
 }
 
-fn target(path: &str, kind: &str, blocks: u64) -> Value {
-    json!({
-        "path": path, "kind": kind, "size_bytes": blocks * BLOCK, "direct": false,
-        "read_only": false, "create": kind == "file", "sync": "none", "exclusive": false,
-        "identity": null, "layout": null, "invalidate": false, "advice": null, "unlink": false
-    })
-}
-
-fn simulated(blocks: u64) -> Value {
-    target("simulated", "virtual", blocks)
+fn simulated(blocks: u64) -> Target {
+    plain::target("simulated", TargetKind::Virtual, blocks * BLOCK)
 }
 
 fn offsets<'a>(events: impl Iterator<Item = &'a Value>, field: &str) -> BTreeSet<u64> {
@@ -161,24 +161,25 @@ fn total_found(events: &[Value]) -> u64 {
 #[test]
 fn what_a_simulated_device_does_to_writes_is_found_and_named() {
     let blocks = 30_000;
-    for content in ["generated", "payload"] {
-        for (fault, kind) in [
-            ("lost_ppm", "lost_write"),
-            ("torn_ppm", "torn_write"),
-            ("flip_ppm", "bit_flip"),
-            ("zero_ppm", "zeroed_block"),
-            ("foreign_ppm", "foreign"),
-        ] {
+    for content in [VerifyContent::Generated, VerifyContent::Payload] {
+        let each: [(Share, &str); 5] = [
+            (|faults| &mut faults.lost_ppm, "lost_write"),
+            (|faults| &mut faults.torn_ppm, "torn_write"),
+            (|faults| &mut faults.flip_ppm, "bit_flip"),
+            (|faults| &mut faults.zero_ppm, "zeroed_block"),
+            (|faults| &mut faults.foreign_ppm, "foreign"),
+        ];
+        for (share_ppm, kind) in each {
             let verify = verify(content);
             let events = run(&plan(
-                &simulated(blocks),
+                simulated(blocks),
                 vec![
-                    (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+                    (sound(1), pass(0, 0, false, blocks, verify)),
                     (
-                        sim(2, &[(fault, 40_000)]),
-                        pass(1, 0, true, blocks, &verify),
+                        sim(2, |faults| *share_ppm(faults) = 40_000),
+                        pass(1, 0, true, blocks, verify),
                     ),
-                    (sim(3, &[]), pass(2, 100, true, blocks, &verify)),
+                    (sound(3), pass(2, 100, true, blocks, verify)),
                 ],
             ));
             let injected = offsets(of_type(&events, "injected"), "offset");
@@ -187,12 +188,12 @@ fn what_a_simulated_device_does_to_writes_is_found_and_named() {
             assert_eq!(
                 found(&events, kind),
                 injected.len() as u64,
-                "{content} {kind}"
+                "{content:?} {kind}"
             );
             assert_eq!(
                 total_found(&events),
                 injected.len() as u64,
-                "{content} {kind}"
+                "{content:?} {kind}"
             );
             // The first hundred are told one by one, each where one was injected.
             let told = offsets(of_type(&events, "damage"), "offset");
@@ -211,16 +212,16 @@ fn what_a_simulated_device_does_to_writes_is_found_and_named() {
 
 #[test]
 fn both_ends_of_a_misdirected_write_are_found() {
-    let (blocks, verify) = (30_000, verify("generated"));
+    let (blocks, verify) = (30_000, verify(VerifyContent::Generated));
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
-            (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+            (sound(1), pass(0, 0, false, blocks, verify)),
             (
-                sim(2, &[("misdirected_ppm", 1_000)]),
-                pass(1, 0, true, blocks, &verify),
+                sim(2, |faults| faults.misdirected_ppm = 1_000),
+                pass(1, 0, true, blocks, verify),
             ),
-            (sim(3, &[]), pass(2, 100, false, blocks, &verify)),
+            (sound(3), pass(2, 100, false, blocks, verify)),
         ],
     ));
     let from = offsets(of_type(&events, "injected"), "offset");
@@ -246,15 +247,15 @@ fn both_ends_of_a_misdirected_write_are_found() {
 
 #[test]
 fn a_stale_read_is_told_from_a_lost_write_by_an_earlier_read() {
-    let (blocks, verify) = (20_000, verify("generated"));
-    let stale = [("stale_ppm", 60_000)];
+    let (blocks, verify) = (20_000, verify(VerifyContent::Generated));
+    let stale = |faults: &mut SimFaults| faults.stale_ppm = 60_000;
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
-            (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
-            (sim(2, &[]), pass(1, 0, true, blocks, &verify)),
-            (sim(3, &[]), pass(2, 100, false, blocks, &verify)),
-            (sim(4, &stale), pass(3, 100, true, blocks, &verify)),
+            (sound(1), pass(0, 0, false, blocks, verify)),
+            (sound(2), pass(1, 0, true, blocks, verify)),
+            (sound(3), pass(2, 100, false, blocks, verify)),
+            (sim(4, stale), pass(3, 100, true, blocks, verify)),
         ],
     ));
     let injected = of_type(&events, "injected").count() as u64;
@@ -271,20 +272,24 @@ fn a_sound_device_has_no_damage_whatever_overlaps() {
     // fail, some come back short and some never.
     for seed in 0..20 {
         let blocks = 64;
-        let mut backend = sim(seed, &[]);
-        backend["device"]["error_ppm"] = json!(5_000);
-        backend["device"]["short_ppm"] = json!(5_000);
         let verify = verify(if seed % 2 == 0 {
-            "generated"
+            VerifyContent::Generated
         } else {
-            "payload"
+            VerifyContent::Payload
         });
-        let mut mixed = pass(0, 50, true, blocks, &verify);
-        mixed["limits"]["bytes"] = json!(5_000 * BLOCK);
-        mixed["pattern"]["write"]["random"]["repeat"] = json!(true);
-        mixed["pattern"]["read"]["random"]["repeat"] = json!(true);
-        mixed["iodepth"] = json!(32);
-        let events = run(&plan(&simulated(blocks), vec![(backend, mixed)]));
+        let unreliable = Backend::Sim {
+            device: SimDevice {
+                error_ppm: 5_000,
+                short_ppm: 5_000,
+                ..device(seed)
+            },
+        };
+        let mut mixed = pass(0, 50, true, blocks, verify);
+        mixed.limits.bytes = 5_000 * BLOCK;
+        mixed.pattern.write.random = RandomOrder::Uniform { repeat: true };
+        mixed.pattern.read.random = RandomOrder::Uniform { repeat: true };
+        mixed.iodepth = 32;
+        let events = run(&plan(simulated(blocks), vec![(unreliable, mixed)]));
         assert_eq!(
             total_found(&events),
             0,
@@ -312,19 +317,19 @@ fn told_by(events: &[Value], stream: u64) -> Vec<u64> {
 
 #[test]
 fn every_stage_that_reads_damage_tells_it_and_the_run_counts_it_once() {
-    let (blocks, verify) = (2_000, verify("generated"));
-    let mut fatal = verify.clone();
-    fatal["fatal"] = json!(true);
+    let (blocks, verify) = (2_000, verify(VerifyContent::Generated));
+    let mut fatal = verify;
+    fatal.fatal = true;
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
             (
-                sim(1, &[("zero_ppm", 20_000)]),
-                pass(0, 0, false, blocks, &verify),
+                sim(1, |faults| faults.zero_ppm = 20_000),
+                pass(0, 0, false, blocks, verify),
             ),
-            (sim(2, &[]), pass(1, 100, true, blocks, &verify)),
-            (sim(3, &[]), pass(2, 100, false, blocks, &verify)),
-            (sim(4, &[]), pass(3, 100, false, blocks, &fatal)),
+            (sound(2), pass(1, 100, true, blocks, verify)),
+            (sound(3), pass(2, 100, false, blocks, verify)),
+            (sound(4), pass(3, 100, false, blocks, fatal)),
         ],
     ));
     let injected = offsets(of_type(&events, "injected"), "offset");
@@ -346,19 +351,19 @@ fn every_stage_that_reads_damage_tells_it_and_the_run_counts_it_once() {
 
 #[test]
 fn every_stream_of_a_stage_that_reads_damage_tells_it() {
-    let (blocks, verify) = (2_000, verify("generated"));
+    let (blocks, verify) = (2_000, verify(VerifyContent::Generated));
     let mut plan = plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
             (
-                sim(1, &[("flip_ppm", 20_000)]),
-                pass(0, 0, false, blocks, &verify),
+                sim(1, |faults| faults.flip_ppm = 20_000),
+                pass(0, 0, false, blocks, verify),
             ),
-            (sim(2, &[]), pass(1, 100, true, blocks, &verify)),
-            (sim(3, &[]), pass(2, 100, true, blocks, &verify)),
+            (sound(2), pass(1, 100, true, blocks, verify)),
+            (sound(3), pass(2, 100, true, blocks, verify)),
         ],
     );
-    plan["workers"][2]["stage"] = json!(1);
+    plan.workers[2].stage = 1;
     let events = run(&plan);
     let count = of_type(&events, "injected").count() as u64;
     assert!((10..100).contains(&count), "{count}");
@@ -370,18 +375,18 @@ fn every_stream_of_a_stage_that_reads_damage_tells_it() {
 
 #[test]
 fn a_stream_that_reads_damage_again_counts_each_read_and_tells_each_place_once() {
-    let (blocks, verify) = (500, verify("generated"));
-    let mut again = pass(1, 100, true, blocks, &verify);
-    again["pattern"]["read"]["random"]["repeat"] = json!(true);
-    again["limits"]["bytes"] = json!(20 * blocks * BLOCK);
+    let (blocks, verify) = (500, verify(VerifyContent::Generated));
+    let mut again = pass(1, 100, true, blocks, verify);
+    again.pattern.read.random = RandomOrder::Uniform { repeat: true };
+    again.limits.bytes = 20 * blocks * BLOCK;
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
             (
-                sim(1, &[("zero_ppm", 20_000)]),
-                pass(0, 0, false, blocks, &verify),
+                sim(1, |faults| faults.zero_ppm = 20_000),
+                pass(0, 0, false, blocks, verify),
             ),
-            (sim(2, &[]), again),
+            (sound(2), again),
         ],
     ));
     let injected = offsets(of_type(&events, "injected"), "offset");
@@ -395,17 +400,17 @@ fn a_stream_that_reads_damage_again_counts_each_read_and_tells_each_place_once()
 
 #[test]
 fn a_later_stage_tells_both_places_of_a_misdirected_write_together() {
-    let (blocks, verify) = (30_000, verify("generated"));
+    let (blocks, verify) = (30_000, verify(VerifyContent::Generated));
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
-            (sim(1, &[]), pass(0, 0, false, blocks, &verify)),
+            (sound(1), pass(0, 0, false, blocks, verify)),
             (
-                sim(2, &[("misdirected_ppm", 1_000)]),
-                pass(1, 0, true, blocks, &verify),
+                sim(2, |faults| faults.misdirected_ppm = 1_000),
+                pass(1, 0, true, blocks, verify),
             ),
-            (sim(3, &[]), pass(2, 100, true, blocks, &verify)),
-            (sim(4, &[]), pass(3, 100, false, blocks, &verify)),
+            (sound(3), pass(2, 100, true, blocks, verify)),
+            (sound(4), pass(3, 100, false, blocks, verify)),
         ],
     ));
     let kinds = |stream: u64, kind: &str| {
@@ -424,15 +429,15 @@ fn a_later_stage_tells_both_places_of_a_misdirected_write_together() {
 
 #[test]
 fn only_what_was_written_is_read() {
-    let (blocks, mut verify) = (10_000, verify("generated"));
-    let mut some = pass(0, 0, true, blocks, &verify);
-    some["limits"]["bytes"] = json!(700 * BLOCK);
-    verify["only_written"] = json!(true);
+    let (blocks, mut verify) = (10_000, verify(VerifyContent::Generated));
+    let mut some = pass(0, 0, true, blocks, verify);
+    some.limits.bytes = 700 * BLOCK;
+    verify.only_written = true;
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
-            (sim(1, &[]), some),
-            (sim(2, &[]), pass(1, 100, false, blocks, &verify)),
+            (sound(1), some),
+            (sound(2), pass(1, 100, false, blocks, verify)),
         ],
     ));
     let end = of_type(&events, "stream_end")
@@ -453,16 +458,16 @@ fn only_what_was_written_is_read() {
 
 #[test]
 fn fatal_damage_ends_the_stream() {
-    let (blocks, mut verify) = (1_000, verify("generated"));
-    verify["fatal"] = json!(true);
+    let (blocks, mut verify) = (1_000, verify(VerifyContent::Generated));
+    verify.fatal = true;
     let events = run(&plan(
-        &simulated(blocks),
+        simulated(blocks),
         vec![
             (
-                sim(1, &[("zero_ppm", 1_000_000)]),
-                pass(0, 0, false, blocks, &verify),
+                sim(1, |faults| faults.zero_ppm = 1_000_000),
+                pass(0, 0, false, blocks, verify),
             ),
-            (sim(2, &[]), pass(1, 100, false, blocks, &verify)),
+            (sound(2), pass(1, 100, false, blocks, verify)),
         ],
     ));
     let end = of_type(&events, "stream_end")
@@ -473,33 +478,37 @@ fn fatal_damage_ends_the_stream() {
 }
 
 /// Writes a file, lets `harm` change it, and checks it by what its stamps say.
-fn on_a_file(backend: &Value, harm: impl FnOnce(&Path)) -> Vec<Value> {
+fn on_a_file(backend: &Backend, harm: impl FnOnce(&Path)) -> Vec<Value> {
     let dir = scratch();
     let path = dir.join("data");
     let blocks = 2_000;
-    let mut verify = verify("generated");
-    verify["expect"] = json!("stamps");
-    let file = target(path.to_str().unwrap(), "file", blocks);
-    // Plain system calls do one I/O at a time.
-    let deep = |mut stream: Value| {
-        stream["iodepth"] = json!(if backend["type"] == "io_uring" { 16 } else { 1 });
-        stream
+    let mut verify = verify(VerifyContent::Generated);
+    verify.expect = VerifyExpect::Stamps;
+    let file = Target {
+        create: true,
+        ..plain::target(path.to_str().unwrap(), TargetKind::File, blocks * BLOCK)
     };
-    let mut layout = file.clone();
-    layout["layout"] = json!({
-        "size_bytes": blocks * BLOCK, "truncate": false, "fallocate": "none",
-        "write": true, "fsync": false, "seed": 1
+    let one_pass = |read_percent| {
+        let mut stream = pass(0, read_percent, true, blocks, verify);
+        // Plain system calls do one I/O at a time.
+        if !matches!(backend, Backend::IoUring { .. }) {
+            stream.iodepth = 1;
+        }
+        vec![(backend.clone(), stream)]
+    };
+    let mut laid_out = file.clone();
+    laid_out.layout = Some(Layout {
+        size_bytes: blocks * BLOCK,
+        truncate: false,
+        fallocate: Fallocate::None,
+        write: true,
+        fsync: false,
+        seed: 1,
     });
-    let events = run(&plan(
-        &layout,
-        vec![(backend.clone(), deep(pass(0, 0, true, blocks, &verify)))],
-    ));
+    let events = run(&plan(laid_out, one_pass(0)));
     assert_eq!(total_found(&events), 0);
     harm(&path);
-    let events = run(&plan(
-        &file,
-        vec![(backend.clone(), deep(pass(0, 100, true, blocks, &verify)))],
-    ));
+    let events = run(&plan(file, one_pass(100)));
     std::fs::remove_dir_all(&dir).unwrap();
     events
 }
@@ -507,15 +516,20 @@ fn on_a_file(backend: &Value, harm: impl FnOnce(&Path)) -> Vec<Value> {
 #[test]
 fn a_later_run_checks_a_real_file() {
     use std::os::unix::fs::FileExt;
-    let uring = json!({"type": "io_uring", "registered_files": true, "fixed_buffers": true, "iopoll": false, "sqpoll": false});
-    for backend in [json!({"type": "psync"}), json!({"type": "mmap"}), uring] {
+    let uring = Backend::IoUring {
+        registered_files: true,
+        fixed_buffers: true,
+        iopoll: false,
+        sqpoll: false,
+    };
+    for backend in [Backend::Psync {}, Backend::Mmap {}, uring] {
         let clean = on_a_file(&backend, |_| ());
-        assert_eq!(total_found(&clean), 0, "{backend}");
+        assert_eq!(total_found(&clean), 0, "{backend:?}");
         let end = of_type(&clean, "verify_end").next().unwrap();
         assert_eq!(
             (&end["checked"], &end["unverified"]),
             (&json!(2000), &json!(0)),
-            "{backend}"
+            "{backend:?}"
         );
         let harmed = on_a_file(&backend, |path| {
             let file = std::fs::OpenOptions::new()
@@ -567,8 +581,11 @@ fn a_later_run_checks_a_real_file() {
 fn plans_that_cannot_be_verified_are_refused() {
     let blocks = 100;
     let good = plan(
-        &simulated(blocks),
-        vec![(sim(1, &[]), pass(0, 50, true, blocks, &verify("payload")))],
+        simulated(blocks),
+        vec![(
+            sound(1),
+            pass(0, 50, true, blocks, verify(VerifyContent::Payload)),
+        )],
     );
     for (path, value, expected) in [
         (
@@ -593,7 +610,7 @@ fn plans_that_cannot_be_verified_are_refused() {
             "keeps no data",
         ),
     ] {
-        let mut bad = good.clone();
+        let mut bad = json!(good);
         *bad.pointer_mut(path).unwrap() = value;
         let output = engine(&bad);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -601,8 +618,8 @@ fn plans_that_cannot_be_verified_are_refused() {
         assert!(text.contains(expected), "{path}: {text}");
     }
     let mut two = good;
-    let mut other = pass(0, 0, true, blocks, &verify("payload"));
-    other["verify"] = json!(null);
-    two["streams"].as_array_mut().unwrap().push(other);
-    assert!(String::from_utf8_lossy(&engine(&two).stdout).contains("same target"));
+    let mut other = pass(0, 0, true, blocks, verify(VerifyContent::Payload));
+    other.verify = None;
+    two.streams.push(other);
+    assert!(String::from_utf8_lossy(&engine(&json!(two)).stdout).contains("same target"));
 }

@@ -213,11 +213,12 @@ pub enum Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::tests::plan;
+    use crate::plan::plain;
+    use crate::plan::Backend;
 
     #[test]
     fn only_ends_that_somebody_waits_for_are_kept_and_told() {
-        let mut plan = plan(3, 1, &serde_json::json!({}));
+        let mut plan = plain::plan(Backend::Null {}, vec![plain::stream(); 3]);
         plan.streams[2].wait_for = vec![1];
         let control = Control::new(&plan);
         control.has_ended(0);

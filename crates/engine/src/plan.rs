@@ -7,6 +7,8 @@
 
 mod pattern;
 mod payload;
+#[cfg(any(test, feature = "plain"))]
+pub mod plain;
 mod rate;
 mod sim;
 mod tree;

@@ -426,4 +426,4 @@ fn stream_has_batch(submit: u32) -> bool {
 
 mod streak;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

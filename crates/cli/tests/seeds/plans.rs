@@ -3,10 +3,10 @@
 //! Knows what a Plan may ask for. Knows nothing of what comes of it.
 
 use loadstone_engine::pattern::{mix, Rng};
+use loadstone_engine::plan::plain::{self, SECOND_NS};
 use loadstone_engine::plan::*;
 
 const MS: u64 = 1_000_000;
-const SECOND: u64 = 1_000_000_000;
 
 struct Dice(Rng);
 
@@ -51,34 +51,18 @@ pub fn of(seed: u64) -> Plan {
         .max()
         .unwrap_or(0)
         + 1;
+    let target = plain::target("simulated", TargetKind::Virtual, 1 << 40);
     Plan {
-        version: PLAN_VERSION,
         interval_ns: dice.between(1, 8) * MS,
         grace_ns: dice.between(1, 100) * MS,
-        memory_limit_bytes: 1 << 30,
-        targets: (0..used).map(|_| target()).collect(),
-        units: vec![Unit {
-            name: "seed".into(),
-            group: 0,
-            clone: None,
-        }],
+        targets: vec![target; used as usize],
         cells: (0..used)
             .map(|target| Cell {
                 unit: 0,
                 target: Some(target),
             })
             .collect(),
-        workers: vec![Worker {
-            stage: 0,
-            backend: Backend::Sim { device },
-            cpus: vec![],
-            nice: 0,
-        }],
-        streams,
-        journal: None,
-        recover: None,
-        steady: Vec::new(),
-        trees: Vec::new(),
+        ..plain::plan(Backend::Sim { device }, streams)
     }
 }
 
@@ -127,34 +111,11 @@ fn calm(dice: &mut Dice, device: &mut SimDevice, streams: &mut Vec<Stream>) {
             amount: RateAmount::Ops {
                 per_second: (0.1 + 0.35 * dice.part()) * 1e9 / device.read_ns as f64,
             },
-            process: RateProcess::Linear,
-            profile: vec![],
             phase: dice.part(),
-            minimum: 0.0,
-            min_window_ns: SECOND,
+            ..plain::rate(0.0)
         }),
-        write: None,
-        trim: None,
-        think: None,
+        ..plain::stream().pace
     };
-}
-
-fn target() -> Target {
-    Target {
-        path: "simulated".into(),
-        kind: TargetKind::Virtual,
-        size_bytes: 1 << 40,
-        direct: false,
-        read_only: false,
-        create: false,
-        sync: OpenSync::None,
-        exclusive: false,
-        identity: None,
-        layout: None,
-        invalidate: false,
-        advice: None,
-        unlink: false,
-    }
 }
 
 fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream {
@@ -202,12 +163,8 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
             } else {
                 Fill::Random {}
             },
-            refill: false,
             stamp: false,
-            compress_percent: 0,
-            compress_chunk_bytes: 0,
-            dedupe_percent: 0,
-            dedupe_set: None,
+            ..plain::stream().payload
         },
         limits: limits(dice),
         errors: ErrorPolicy {
@@ -221,12 +178,7 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
             ignore_write: vec![],
         },
         log_ios: dice.chance(30),
-        verify: None,
-        flow: None,
-        serialize_overlap: false,
-        wait_for: Vec::new(),
-        search: None,
-        tree: None,
+        ..plain::stream()
     }
 }
 
@@ -408,7 +360,7 @@ fn pace(dice: &mut Dice, pattern: &Pattern, device: &SimDevice) -> Pace {
                 0.0
             },
             minimum: 0.0,
-            min_window_ns: SECOND,
+            min_window_ns: SECOND_NS,
         })
     };
     Pace {

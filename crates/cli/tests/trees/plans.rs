@@ -10,10 +10,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type, UInt8Type};
 use arrow_ipc::reader::StreamReader;
 use loadstone_engine::ops::AnyOp;
+pub use loadstone_engine::plan::plain::{self, SECOND_NS};
 use loadstone_engine::plan::*;
 use serde_json::Value;
 
-pub const SECOND: u64 = 1_000_000_000;
 pub const SEQUENTIAL: FileSelect = FileSelect::Sequential {
     random_start: false,
     once: false,
@@ -54,19 +54,8 @@ impl Drop for Scratch {
 /// A Plan without streams whose trees all have this shape, one for each anchor.
 pub fn plan(anchors: &[impl AsRef<Path>], depth: u32, width: u32, files: u32, bytes: u64) -> Plan {
     let target = |anchor: &Path| Target {
-        path: anchor.to_str().unwrap().into(),
-        kind: TargetKind::Tree,
-        size_bytes: 0,
-        direct: false,
-        read_only: false,
         create: true,
-        sync: OpenSync::None,
-        exclusive: false,
-        identity: None,
-        layout: None,
-        invalidate: false,
-        advice: None,
-        unlink: false,
+        ..plain::target(anchor.to_str().unwrap(), TargetKind::Tree, 0)
     };
     let tree = |target: usize| Tree {
         target: target as u32,
@@ -83,50 +72,22 @@ pub fn plan(anchors: &[impl AsRef<Path>], depth: u32, width: u32, files: u32, by
         clear: false,
     };
     Plan {
-        version: PLAN_VERSION,
-        interval_ns: SECOND / 10,
-        grace_ns: 5 * SECOND,
-        memory_limit_bytes: 1 << 30,
+        grace_ns: 5 * SECOND_NS,
         targets: anchors
             .iter()
             .map(|anchor| target(anchor.as_ref()))
             .collect(),
-        units: vec![Unit {
-            name: "tree".into(),
-            group: 0,
-            clone: None,
-        }],
-        cells: Vec::new(),
-        workers: Vec::new(),
-        streams: Vec::new(),
-        journal: None,
-        recover: None,
-        steady: Vec::new(),
+        cells: vec![],
+        workers: vec![],
         trees: (0..anchors.len()).map(tree).collect(),
-    }
-}
-
-fn source(bytes: u32) -> OpPattern {
-    OpPattern {
-        random_percent: 0,
-        random: RandomOrder::Uniform { repeat: false },
-        stride_bytes: 0,
-        run_length: 1,
-        run_identical: false,
-        sizes: Sizes::Fixed { bytes },
-        align_bytes: 512,
+        ..plain::plan(Backend::Files {}, vec![])
     }
 }
 
 /// Adds a stream with a worker and a cell of its own; it ends when nothing is left to do.
 pub fn add(plan: &mut Plan, stage: u32, operation: FileOperation) -> &mut Stream {
     let number = plan.streams.len() as u32;
-    plan.workers.push(Worker {
-        stage,
-        backend: Backend::Files {},
-        cpus: vec![],
-        nice: 0,
-    });
+    plan.workers.push(plain::worker(stage, Backend::Files {}));
     plan.cells.push(Cell {
         unit: 0,
         target: Some(0),
@@ -136,68 +97,21 @@ pub fn add(plan: &mut Plan, stage: u32, operation: FileOperation) -> &mut Stream
     } else {
         100
     };
+    let in_order = OpPattern {
+        align_bytes: 512,
+        ..plain::order(0, 4096)
+    };
     plan.streams.push(Stream {
         name: format!("tree.{number}"),
         worker: number,
         files: vec![],
-        file_choice: FileChoice::RoundRobin { every: 1 },
         seed: u64::from(number) + 1,
-        iodepth: 1,
-        batch: None,
-        pattern: Pattern {
-            read_percent: reads,
-            write_percent: 100 - reads,
-            trim_percent: 0,
-            trim_then_write: false,
-            read: source(4096),
-            write: source(4096),
-            trim: source(4096),
-            strided: None,
-            rows: None,
-        },
-        pace: Pace {
-            read: None,
-            write: None,
-            trim: None,
-            think: None,
-        },
-        flush: Flush {
-            fsync_every: 0,
-            fdatasync_every: 0,
-            at_end: false,
-            on_close: false,
-        },
-        payload: Payload {
-            fill: Fill::Random {},
-            refill: false,
-            stamp: true,
-            compress_percent: 0,
-            compress_chunk_bytes: 0,
-            dedupe_percent: 0,
-            dedupe_set: None,
-        },
+        pattern: plain::pattern([reads, 100 - reads, 0], &in_order),
         limits: Limits {
-            start_delay_ns: 0,
-            ramp_ns: 0,
             runtime_ns: 0,
             time_based: false,
-            bytes: 0,
-            ops: 0,
-            ends_stage: false,
-            max_latency_ns: [0; 3],
+            ..plain::stream().limits
         },
-        errors: ErrorPolicy {
-            continue_read: false,
-            continue_write: false,
-            ignore_read: vec![],
-            ignore_write: vec![],
-        },
-        log_ios: false,
-        verify: None,
-        flow: None,
-        serialize_overlap: false,
-        wait_for: Vec::new(),
-        search: None,
         tree: Some(TreeUse {
             tree: 0,
             cell: number,
@@ -207,6 +121,7 @@ pub fn add(plan: &mut Plan, stage: u32, operation: FileOperation) -> &mut Stream
             shared: false,
             rate: None,
         }),
+        ..plain::stream()
     });
     plan.streams.last_mut().unwrap()
 }
@@ -254,18 +169,6 @@ pub fn formatted(anchor: &Path) -> Plan {
     let outcome = run(&made);
     assert_eq!(outcome.code, 0, "{:?}", outcome.events);
     plan(&[anchor], 2, 2, 2, 10_000)
-}
-
-/// Evenly spaced arrivals.
-pub fn per_second(per_second: f64) -> Rate {
-    Rate {
-        amount: RateAmount::Ops { per_second },
-        process: RateProcess::Linear,
-        profile: vec![],
-        phase: 0.0,
-        minimum: 0.0,
-        min_window_ns: 0,
-    }
 }
 
 /// Sums of samples over all intervals.

@@ -10,7 +10,7 @@ use crate::plans::*;
 fn good() -> Plan {
     let mut plan = plan(&["/one", "/two"], 2, 2, 2, 8192);
     let whole = transfer(true, FileStop::Whole {});
-    add(&mut plan, 0, whole).limits.runtime_ns = SECOND;
+    add(&mut plan, 0, whole).limits.runtime_ns = SECOND_NS;
     add(&mut plan, 1, FileOperation::Create { fill: true });
     choosing(add(&mut plan, 2, FileOperation::Copy { to: 1 }), ONCE);
     plan

@@ -41,7 +41,7 @@ fn a_stream_waits_also_for_those_who_help_its_helpers() {
         .ops = 50;
     add(&mut plan, 0, FileOperation::Create { fill: true });
     let late = add(&mut plan, 0, FileOperation::Mkdir {});
-    late.limits.start_delay_ns = SECOND * 5 / 4;
+    late.limits.start_delay_ns = SECOND_NS * 5 / 4;
     let outcome = run(&plan);
     assert_eq!(
         (outcome.ops("read"), outcome.reason(0).as_str()),
@@ -79,7 +79,7 @@ fn streams_that_wait_for_each_other_in_vain_end() {
         FileOperation::Rmdir {},
         FileOperation::Create { fill: false },
     ] {
-        add(&mut plan, 0, operation).limits.runtime_ns = 60 * SECOND;
+        add(&mut plan, 0, operation).limits.runtime_ns = 60 * SECOND_NS;
     }
     let outcome = run(&plan);
     assert_eq!([0, 1, 2].map(|s| outcome.reason(s)), ["exhausted"; 3]);
@@ -101,7 +101,7 @@ fn several_streams_share_a_file_only_when_they_say_so() {
         for writer in [false, true] {
             let stop = FileStop::Transfers { count: 1_000_000 };
             let stream = add(&mut plan, 0, transfer(true, stop));
-            stream.limits.runtime_ns = SECOND / 4;
+            stream.limits.runtime_ns = SECOND_NS / 4;
             stream.tree.as_mut().unwrap().shared = shared;
             if writer {
                 writes(stream);
@@ -122,8 +122,8 @@ fn every_arrival_is_served_and_none_before_its_time() {
     let mut plan = formatted(&dir.join("anchor"));
     let stream = choosing(add(&mut plan, 0, FileOperation::Getattr {}), RANDOM);
     stream.limits.ops = 200;
-    stream.limits.ramp_ns = SECOND / 4;
-    stream.tree.as_mut().unwrap().rate = Some(per_second(400.0));
+    stream.limits.ramp_ns = SECOND_NS / 4;
+    stream.tree.as_mut().unwrap().rate = Some(plain::rate(400.0));
     // Two on one worker, and one of them paced in bytes.
     let stream = add(&mut plan, 0, transfer(true, FileStop::Whole {}));
     stream.worker = 0;
@@ -131,7 +131,7 @@ fn every_arrival_is_served_and_none_before_its_time() {
     let per_second = 400.0 * 4096.0;
     stream.tree.as_mut().unwrap().rate = Some(Rate {
         amount: RateAmount::Bytes { per_second },
-        ..crate::plans::per_second(1.0)
+        ..plain::rate(1.0)
     });
     plan.workers.truncate(1);
     let outcome = run(&plan);

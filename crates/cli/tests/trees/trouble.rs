@@ -43,7 +43,7 @@ fn a_link_that_appears_during_a_run_is_not_followed() {
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("vdb_f0001.file"), "not the tree's").unwrap();
     let stream = add(&mut plan, 0, transfer(false, FileStop::Whole {}));
-    writes(choosing(stream, ONCE)).limits.start_delay_ns = SECOND;
+    writes(choosing(stream, ONCE)).limits.start_delay_ns = SECOND_NS;
     let text = after_hello(&plan, || {
         let directory = anchor.join("vdb.1_1.dir/vdb.2_1.dir");
         std::fs::rename(&directory, dir.join("elsewhere")).unwrap();
@@ -140,7 +140,7 @@ fn what_somebody_else_removes_is_an_event_and_the_run_goes_on_when_it_may() {
     let mut plan = formatted(&anchor);
     let stream = choosing(add(&mut plan, 0, FileOperation::Getattr {}), ONCE);
     stream.errors.continue_read = true;
-    stream.limits.start_delay_ns = SECOND;
+    stream.limits.start_delay_ns = SECOND_NS;
     let text = after_hello(&plan, || {
         std::fs::remove_file(anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0001.file")).unwrap();
     });
@@ -163,11 +163,11 @@ fn an_operation_that_does_not_come_back_is_told_by_its_name() {
         return eprintln!("skipped: no loop device can be mounted here (needs root)");
     };
     let mut plan = plan(&[mount.0.join("anchor")], 1, 1, 10_000, 4096);
-    plan.grace_ns = SECOND / 4;
+    plan.grace_ns = SECOND_NS / 4;
     add(&mut plan, 0, FileOperation::Mkdir {});
     let stream = add(&mut plan, 1, FileOperation::Create { fill: false });
-    stream.limits.runtime_ns = 3 * SECOND;
-    stream.tree.as_mut().unwrap().rate = Some(per_second(1000.0));
+    stream.limits.runtime_ns = 3 * SECOND_NS;
+    stream.tree.as_mut().unwrap().rate = Some(plain::rate(1000.0));
     let out = Scratch::new();
     let mut child = start(&plan, &out.0);
     let stdin = child.stdin.take();

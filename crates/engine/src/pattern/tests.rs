@@ -1,25 +1,15 @@
 //! The generator as a whole, against the rules of its module.
 
 use super::*;
-use crate::plan::{FileChoice, FileUse, OpPattern, Pattern, RandomOrder, SizeWeight, Stream, Zone};
+use crate::plan::plain;
+pub(super) use crate::plan::plain::order as source;
+use crate::plan::{FileChoice, FileUse, OpPattern, RandomOrder, SizeWeight, Stream, Zone};
 use proptest::prelude::*;
 
 pub(super) const KIB: u64 = 1024;
 
 pub(super) fn uniform(repeat: bool) -> RandomOrder {
     RandomOrder::Uniform { repeat }
-}
-
-pub(super) fn source(random_percent: u32, bytes: u32) -> OpPattern {
-    OpPattern {
-        random_percent,
-        random: uniform(false),
-        stride_bytes: 0,
-        run_length: 1,
-        run_identical: false,
-        sizes: plan::Sizes::Fixed { bytes },
-        align_bytes: u64::from(bytes),
-    }
 }
 
 /// Sizes of 4 and 16 KiB.
@@ -49,68 +39,10 @@ pub(super) fn reads(source: OpPattern, files: Vec<FileUse>) -> Stream {
 
 pub(super) fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) -> Stream {
     Stream {
-        name: "test.0".into(),
-        worker: 0,
         files,
-        file_choice: FileChoice::RoundRobin { every: 1 },
         seed: 42,
-        iodepth: 1,
-        batch: None,
-        pattern: Pattern {
-            read_percent: shares[0],
-            write_percent: shares[1],
-            trim_percent: shares[2],
-            trim_then_write: false,
-            read: source.clone(),
-            write: source.clone(),
-            trim: source,
-            strided: None,
-            rows: None,
-        },
-        pace: plan::Pace {
-            read: None,
-            write: None,
-            trim: None,
-            think: None,
-        },
-        flush: plan::Flush {
-            fsync_every: 0,
-            fdatasync_every: 0,
-            at_end: false,
-            on_close: false,
-        },
-        payload: plan::Payload {
-            fill: plan::Fill::Random {},
-            refill: false,
-            stamp: true,
-            compress_percent: 0,
-            compress_chunk_bytes: 0,
-            dedupe_percent: 0,
-            dedupe_set: None,
-        },
-        limits: plan::Limits {
-            start_delay_ns: 0,
-            ramp_ns: 0,
-            runtime_ns: 0,
-            time_based: false,
-            bytes: 0,
-            ops: 0,
-            ends_stage: false,
-            max_latency_ns: [0; 3],
-        },
-        errors: plan::ErrorPolicy {
-            continue_read: false,
-            continue_write: false,
-            ignore_read: vec![],
-            ignore_write: vec![],
-        },
-        log_ios: false,
-        verify: None,
-        flow: None,
-        serialize_overlap: false,
-        wait_for: Vec::new(),
-        search: None,
-        tree: None,
+        pattern: plain::pattern(shares, &source),
+        ..plain::stream()
     }
 }
 

@@ -284,19 +284,24 @@ fn backend_name(backend: &Backend) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::tests::plan;
-    use serde_json::json;
+    use crate::plan::{plain, Limits, Stream};
 
     #[test]
     fn a_stream_ends_after_all_it_waits_for_also_in_long_chains() {
-        let seconds = |from: u64, runtime: u64| {
-            json!({"limits": {
-                "start_delay_ns": from, "ramp_ns": 5, "runtime_ns": runtime, "time_based": true,
-                "bytes": 0, "ops": 0, "ends_stage": false, "max_latency_ns": [0, 0, 0],
-            }})
+        let plan = |count: usize, start_delay_ns, runtime_ns| {
+            let stream = Stream {
+                limits: Limits {
+                    start_delay_ns,
+                    ramp_ns: 5,
+                    runtime_ns,
+                    ..plain::stream().limits
+                },
+                ..plain::stream()
+            };
+            plain::plan(Backend::Null {}, vec![stream; count])
         };
         // Each waits for every one before it: too many ways to follow one by one.
-        let mut chain = plan(64, 1, &seconds(1, 10));
+        let mut chain = plan(64, 1, 10);
         chain.grace_ns = 100;
         for (index, stream) in (0..).zip(&mut chain.streams) {
             stream.wait_for = (0..index).collect();
@@ -305,7 +310,7 @@ mod tests {
         let expected: Vec<u64> = (0..64).map(|index| 1_016 + index * 116).collect();
         assert_eq!(ends_ns, expected);
 
-        let mut endless = plan(2, 1, &seconds(0, 0));
+        let mut endless = plan(2, 0, 0);
         endless.streams[1].limits.runtime_ns = 10;
         endless.streams[1].wait_for = vec![0];
         assert_eq!(stream_ends(&endless, 1_000), [u64::MAX, u64::MAX]);

@@ -7,13 +7,12 @@ use std::io;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::Worker;
 use crate::backend::{Backend, Done, Io, Op};
 use crate::control::{Control, Message};
 use crate::ops::AnyOp;
-use crate::plan::Plan;
+use crate::plan::plain::{self, SECOND_NS};
+use crate::plan::{self, Batch, Limits, Pace, Plan, Stream, Think};
 use crate::record::{Kind, Table, Totals};
 use crate::rows::Rows;
 use crate::slots::{Counters, Slot};
@@ -21,7 +20,6 @@ use crate::state::{Opening, State};
 use crate::stream::StreamState;
 
 const START_NS: u64 = 1_000_000;
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// A few servers of constant service, and a worker that needs time of its own: for each
 /// hand-over and for each I/O in it.
@@ -97,56 +95,12 @@ impl Backend for Costly {
     }
 }
 
-/// A Plan of `streams` equal streams of 4 KiB reads for a second in one cell; `changes`
-/// replace fields of each stream.
-pub(crate) fn plan(streams: usize, iodepth: u32, changes: &serde_json::Value) -> Plan {
-    let order = json!({
-        "random_percent": 100, "random": {"type": "uniform", "repeat": true}, "stride_bytes": 0,
-        "run_length": 1, "run_identical": false, "sizes": {"type": "fixed", "bytes": 4096},
-        "align_bytes": 4096,
-    });
-    let mut stream = json!({
-        "name": "job", "worker": 0,
-        "files": [{"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": 1 << 30}],
-        "file_choice": {"type": "round_robin", "every": 1}, "seed": 1, "iodepth": iodepth,
-        "batch": null,
-        "pattern": {
-            "read_percent": 100, "write_percent": 0, "trim_percent": 0, "trim_then_write": false,
-            "read": order, "write": order, "trim": order,
-        },
-        "pace": {"read": null, "write": null, "trim": null, "think": null},
-        "flush": {"fsync_every": 0, "fdatasync_every": 0, "at_end": false, "on_close": false},
-        "payload": {
-            "fill": {"type": "random"}, "refill": false, "stamp": true, "compress_percent": 0,
-            "compress_chunk_bytes": 0, "dedupe_percent": 0,
-        },
-        "limits": {
-            "start_delay_ns": 0, "ramp_ns": 0, "runtime_ns": SECOND_NS, "time_based": true,
-            "bytes": 0, "ops": 0, "ends_stage": false,
-        },
-        "errors": {
-            "continue_read": false, "continue_write": false, "ignore_read": [], "ignore_write": [],
-        },
-        "log_ios": false,
-    });
-    if let (Some(stream), Some(changes)) = (stream.as_object_mut(), changes.as_object()) {
-        stream.extend(changes.clone());
+/// A Plan of equal streams in one cell, and all they did in one interval.
+fn plan(streams: usize, stream: &Stream) -> Plan {
+    Plan {
+        interval_ns: 1000 * SECOND_NS,
+        ..plain::plan(plan::Backend::Null {}, vec![stream.clone(); streams])
     }
-    let plan = json!({
-        "version": 1, "interval_ns": 1000 * SECOND_NS, "grace_ns": SECOND_NS,
-        "memory_limit_bytes": 1 << 30,
-        "targets": [{
-            "path": "", "kind": "virtual", "size_bytes": 1 << 30, "direct": false,
-            "read_only": false, "create": false, "sync": "none", "exclusive": false,
-            "identity": null, "layout": null, "invalidate": false, "advice": null,
-            "unlink": false,
-        }],
-        "units": [{"name": "job", "group": 0, "clone": null}],
-        "cells": [{"unit": 0, "target": 0}],
-        "workers": [{"stage": 0, "backend": {"type": "null"}, "cpus": [], "nice": 0}],
-        "streams": vec![stream; streams],
-    });
-    serde_json::from_value(plan).unwrap()
 }
 
 /// A device that does one I/O at a time inside the call; every so manieth comes back short.
@@ -242,21 +196,35 @@ fn sum_ns(totals: &Totals, kind: Kind) -> f64 {
 
 #[test]
 fn outstanding_is_rate_times_latency_also_when_the_worker_is_the_bottleneck() {
-    let batch = |submit, min, max| json!({"batch": {"submit": submit, "complete_min": min, "complete_max": max, "low": 16}});
+    let batch = |submit, complete_min, complete_max| {
+        Some(Batch {
+            submit,
+            complete_min,
+            complete_max,
+            low: 16,
+        })
+    };
     let cases = [
-        (32, 16, json!({})),
+        (32, 16, None),
         (32, 16, batch(1, 1, 1)),
         (32, 16, batch(4, 1, 8)),
         (16, 16, batch(16, 4, 16)),
     ];
-    for (streams, depth, changes) in cases {
+    for (streams, iodepth, batch) in cases {
+        let stream = Stream {
+            iodepth,
+            batch,
+            ..plain::stream()
+        };
         for (servers, enter_ns, push_ns) in [(4, 2_000, 300), (64, 10_000, 1_000), (64, 100, 0)] {
-            let plan = plan(streams, depth, &changes);
-            let totals = run(plan, Costly::new(servers, 50_000, enter_ns, push_ns));
+            let totals = run(
+                plan(streams, &stream),
+                Costly::new(servers, 50_000, enter_ns, push_ns),
+            );
             let outstanding = sum_ns(&totals, Kind::Lat) / SECOND_NS as f64;
-            let slots = streams as f64 * f64::from(depth);
+            let slots = streams as f64 * f64::from(iodepth);
             let gap = outstanding / slots - 1.0;
-            let label = format!("{streams} x {depth} {changes} on {servers}, {enter_ns}");
+            let label = format!("{streams} x {iodepth} {batch:?} on {servers}, {enter_ns}");
             assert!(gap.abs() < 0.01, "{label}: {outstanding}, asked {slots}");
             let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
                 .into_iter()
@@ -270,10 +238,20 @@ fn outstanding_is_rate_times_latency_also_when_the_worker_is_the_bottleneck() {
 #[test]
 fn a_pause_is_no_latency() {
     for count_issued in [false, true] {
-        let think = json!({"pace": {"read": null, "write": null, "trim": null, "think": {
-            "pause_ns": 10_000_000, "spin_ns": 0, "every_ios": 1, "count_issued": count_issued,
-        }}});
-        let totals = run(plan(1, 1, &think), Costly::new(1, 50_000, 1_000, 100));
+        let think = Think {
+            pause_ns: 10_000_000,
+            spin_ns: 0,
+            every_ios: 1,
+            count_issued,
+        };
+        let stream = Stream {
+            pace: Pace {
+                think: Some(think),
+                ..plain::stream().pace
+            },
+            ..plain::stream()
+        };
+        let totals = run(plan(1, &stream), Costly::new(1, 50_000, 1_000, 100));
         let most = totals.sums[Kind::Lat as usize].max_ns;
         assert!((99..=101).contains(&totals.ops), "{}", totals.ops);
         // Service, and the worker's own microseconds around it.
@@ -283,8 +261,17 @@ fn a_pause_is_no_latency() {
 
 #[test]
 fn a_refill_after_iodepth_low_starts_when_the_depth_fell_to_it() {
-    let batch = json!({"batch": {"submit": 8, "complete_min": 1, "complete_max": 1, "low": 2}});
-    let totals = run(plan(1, 8, &batch), Costly::new(1, 100_000, 100, 0));
+    let stream = Stream {
+        iodepth: 8,
+        batch: Some(Batch {
+            submit: 8,
+            complete_min: 1,
+            complete_max: 1,
+            low: 2,
+        }),
+        ..plain::stream()
+    };
+    let totals = run(plan(1, &stream), Costly::new(1, 100_000, 100, 0));
     // Eight go out together; six come back one by one before the next six follow two
     // that are still there: none is older than eight services.
     let most = totals.sums[Kind::Lat as usize].max_ns;
@@ -298,10 +285,14 @@ fn one_io_after_the_other_is_told_whole() {
     for (streams, short_every, bytes) in
         [(1, u64::MAX, 0), (1, 7, 0), (1, 7, 4096 * 1000), (3, 7, 0)]
     {
-        let limits = json!({"limits": {
-            "start_delay_ns": 0, "ramp_ns": 0, "runtime_ns": SECOND_NS, "time_based": bytes == 0,
-            "bytes": bytes, "ops": 0, "ends_stage": false,
-        }});
+        let stream = Stream {
+            limits: Limits {
+                time_based: bytes == 0,
+                bytes,
+                ..plain::stream().limits
+            },
+            ..plain::stream()
+        };
         let device = Caller {
             now_ns: START_NS,
             service_ns: 50_000,
@@ -309,7 +300,7 @@ fn one_io_after_the_other_is_told_whole() {
             done: None,
             count: 0,
         };
-        let totals = run(plan(streams, 1, &limits), device);
+        let totals = run(plan(streams, &stream), device);
         let asked = if bytes > 0 {
             bytes / 4096
         } else {
