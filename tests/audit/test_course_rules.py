@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from loadstone.audit import course
@@ -13,9 +14,11 @@ from loadstone.audit.case import Figure, LatencyFigures
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import not_steady, throttled, too_few_samples
 from loadstone.path.layers import Ceiling, DataPath, Layer
-from tests.audit.cases import disk, job, one, run
+from tests.audit.cases import WINDOW_NS, disk, job, one, run
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from loadstone.audit.case import Case
 
 RNG = np.random.default_rng(7)
@@ -103,11 +106,11 @@ def test_members_at_their_limits_hold_an_array_whose_sum_is_far_from_it() -> Non
     assert found.layer is not None
     assert found.layer.split(" + ") == [f"cgroup / on loop{at}" for at in range(4)]
     assert found.text.startswith("4 of 4 members of the array may do 500 IOPS of writes each")
-    assert throttled.RULE.judge(mirrored(700.0)) == Clear()
+    assert not isinstance(throttled.RULE.judge(mirrored(700.0)), tuple)
 
 
 def test_what_a_cache_took_was_not_held_by_the_limit_below_it() -> None:
-    assert throttled.RULE.judge(mirrored(500.0, asked=9000.0)) == Clear()
+    assert not isinstance(throttled.RULE.judge(mirrored(500.0, asked=9000.0)), tuple)
 
 
 def test_a_limit_that_only_the_monitors_saw_is_one_too() -> None:
@@ -133,7 +136,7 @@ def test_a_step_down_that_stays_is_an_allowance_used_up() -> None:
     ids=["noise", "up", "drift", "small", "at the start"],
 )
 def test_what_is_no_step_down_is_none(rates: list[float]) -> None:
-    assert throttled.RULE.judge(run(rates, min_ns=9e5)) == Clear()
+    assert not isinstance(throttled.RULE.judge(run(rates)), tuple)
 
 
 def test_a_step_on_a_host_without_cpu_is_only_suspected() -> None:
@@ -144,11 +147,79 @@ def test_a_step_on_a_host_without_cpu_is_only_suspected() -> None:
     assert one(throttled.RULE, run(before + even, host_cpu_percent=95.0)).effect == "limited"
 
 
-def test_a_plateau_at_a_round_number_of_a_device_that_could_do_more_is_a_limiter() -> None:
-    even = [1000.0 + at % 2 for at in range(100)]
-    assert one(throttled.RULE, run(even, min_ns=50_000.0)).confidence == 0.75
-    assert throttled.RULE.judge(run(even, min_ns=900_000.0)) == Clear()
-    assert throttled.RULE.judge(run([1130.0 + at % 2 for at in range(100)], min_ns=50_000.0)) == Clear()
+def loop(latencies_ns: NDArray[np.float64], **changed: Any) -> Case:
+    """A closed loop of one outstanding I/O, each of which took so long."""
+    ends = np.cumsum(latencies_ns)
+    windows = (ends // WINDOW_NS).astype(int)
+    count = int(windows[-1])
+    ops = np.bincount(windows, minlength=count)[:count]
+    sums = np.bincount(windows, latencies_ns, minlength=count)[:count]
+    case = run([float(one) * 10 for one in ops], **changed)
+    assert case.series is not None
+    assert case.total.latency is not None
+    latency = replace(case.total.latency, stddev_ns=float(latencies_ns.std()))
+    return replace(
+        case,
+        series=case.series.with_columns(pl.Series("mean_ns", sums / np.maximum(ops, 1))),
+        total=replace(case.total, latency=latency),
+    )
+
+
+def on_time(period_ns: float, late_ns: float, count: int = 5000) -> NDArray[np.float64]:
+    """A token bucket: each I/O ends a little after its time, and the time of the next is what it was."""
+    ends = period_ns * np.arange(1, count + 1) + late_ns * RNG.exponential(size=count)
+    return np.diff(ends, prepend=0.0)
+
+
+def on_their_own(mean_ns: float, scatter: float, count: int = 5000) -> NDArray[np.float64]:
+    """A disk: each I/O takes its own time, whatever those before it took."""
+    return mean_ns * np.clip(1 + scatter * RNG.standard_normal(count), 0.1, None)
+
+
+@pytest.mark.parametrize("late_ns", [20e3, 200e3, 1e6])
+def test_a_limiter_makes_up_for_what_was_late_and_its_rate_stands_still(late_ns: float) -> None:
+    found = one(throttled.RULE, loop(on_time(2e6, late_ns)))
+    assert (found.effect, found.confidence, found.layer) == ("limited", 0.85, "a limiter")
+    assert "stands still at 500" in found.text
+    assert "round number" in found.text
+    assert found.evidence["iops"] == pytest.approx(500, rel=0.005)
+
+
+@pytest.mark.parametrize("scatter", [0.003, 0.03, 0.3])
+def test_a_disk_at_a_round_number_is_as_uneven_as_its_latencies(scatter: float) -> None:
+    """Also one that is very even: as even as the deviation of one I/O lets expect."""
+    for _ in range(20):
+        assert throttled.RULE.judge(loop(on_their_own(2e6, scatter))) == Clear()
+
+
+def test_a_disk_with_a_cache_is_no_limiter_though_its_fastest_io_would_fill_little_of_the_time() -> None:
+    hits = RNG.random(20_000) < 0.9
+    assert throttled.RULE.judge(loop(np.where(hits, 50e3, 4.55e6))) == Clear()
+
+
+def test_a_limit_that_is_no_round_number_is_found_and_told_with_less() -> None:
+    found = one(throttled.RULE, loop(on_time(1e9 / 565, 100e3)))
+    assert (found.effect, found.confidence) == ("limited", 0.65)
+    assert "round" not in found.text
+
+
+def test_in_order_a_cache_that_reads_ahead_is_as_even_as_a_limiter_and_so_it_is_only_suspected() -> None:
+    ahead = np.tile([3.2e6, *[53_333.3] * 15], 2000)
+    in_order = (job(random_percent=0.0),)
+    found = one(throttled.RULE, loop(ahead, jobs=in_order))
+    assert (found.effect, found.confidence) == ("suspect", 0.6)
+    assert "reads ahead" in found.text
+    assert throttled.RULE.judge(loop(ahead * 1.13, jobs=in_order)) == Clear()
+
+
+def test_among_several_outstanding_only_a_round_number_speaks_for_a_limiter() -> None:
+    several = (job(iodepth=4),)
+    assert one(throttled.RULE, loop(on_time(2e6, 200e3), jobs=several)).confidence == 0.85
+    assert throttled.RULE.judge(loop(on_time(1e9 / 565, 200e3), jobs=several)) == Clear()
+
+
+def test_without_latencies_over_time_nobody_can_tell_a_limiter() -> None:
+    assert isinstance(throttled.RULE.judge(run()), CannotTell)
 
 
 @pytest.mark.parametrize(

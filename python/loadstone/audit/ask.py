@@ -5,7 +5,7 @@ Knows Cases only. An answer that cannot be given is None, as in the Case.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.audit.targets import IN_MEMORY
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loadstone.audit.case import Asked, Case, Op, Target
+
+FILES: Final = "files"
+"""The backend of work in trees."""
 
 
 def does(case: Case, op: Op) -> bool:
@@ -43,6 +46,18 @@ def random(case: Case) -> bool | None:
     known = [job.random_percent for job in case.jobs]
     told = [percent for percent in known if percent is not None]
     return None if not known or len(told) < len(known) else min(told) >= 50
+
+
+def outstanding(case: Case) -> int | None:
+    """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
+    whole = 0
+    for job in case.jobs:
+        if job.backend == FILES:
+            return None  # What it opens and closes on the way is outstanding, too.
+        if job.iodepth is None or job.paced or job.rate_iops or job.rate_bytes_per_s:
+            return None
+        whole += job.iodepth * (job.clones or 1)
+    return whole or None
 
 
 def virtual(case: Case) -> bool:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import units
 from loadstone.audit import ask
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
-from loadstone.audit.rules.littles_law import FILES, outstanding
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -34,8 +33,8 @@ KEEP: Final = {
 
 
 def _judge(case: Case) -> Answer:
-    asked = outstanding(case)
-    if ask.virtual(case) or any(job.backend == FILES for job in case.jobs):
+    asked = ask.outstanding(case)
+    if ask.virtual(case) or any(job.backend == ask.FILES for job in case.jobs):
         return NotMine()
     if asked is None or case.total.iops is None:
         return NotMine() if case.jobs and ask.paced(case) else CannotTell("the number of outstanding I/Os")

@@ -11,35 +11,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.audit import ask
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
-FILES: Final = "files"
-"""The backend of work in trees."""
 TOLERANCE: Final = 0.10
 WRONG: Final = 0.5
 """More than this far off, the numbers are not of one place and time."""
-
-
-def outstanding(case: Case) -> int | None:
-    """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
-    whole = 0
-    for job in case.jobs:
-        if job.backend == FILES:
-            return None  # What it opens and closes on the way is outstanding, too.
-        if job.iodepth is None or job.paced or job.rate_iops or job.rate_bytes_per_s:
-            return None
-        whole += job.iodepth * (job.clones or 1)
-    return whole or None
 
 
 def _judge(case: Case) -> Answer:
     latency = case.total.latency
     if case.total.iops is None or not case.total.iops.value or latency is None or latency.mean_ns is None:
         return CannotTell("IOPS and mean latency of the same load")
-    asked = case.queue_depth or outstanding(case)
+    asked = case.queue_depth or ask.outstanding(case)
     if asked is None:
         mine = case.source != "bundle" and not any(job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
         return CannotTell("the number of outstanding I/Os") if mine or not case.jobs else NotMine()

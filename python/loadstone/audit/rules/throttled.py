@@ -1,20 +1,21 @@
 """Rule `throttled`: something on the way lets only so much through.
 
 Three signs. A limit that is known (a control group's) and was reached. A step down to a lower
-level that is then kept: a burst allowance or a cache was used up. A plateau so even, at so round a
-number, that no medium makes it, while single I/Os were much faster than the rate has need of.
+level that is then kept: a burst allowance or a cache was used up. A rate more even than the
+latencies it is made of: a token bucket makes up for each I/O that was late, and a medium does not.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from loadstone import units
-from loadstone.audit import ask, course, watched
+from loadstone.audit import ask, course, evenness, watched
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
 
 if TYPE_CHECKING:
@@ -35,12 +36,20 @@ FALL: Final = 0.75
 EXPLAINS: Final = 0.85
 BETTER: Final = 0.10
 """By this much two levels must explain more than a straight line does."""
-EVEN: Final = 0.01
 LEVEL: Final = 0.03
+ALONE: Final = 0.05
+"""Of one outstanding I/O: a smaller dispersion (`evenness`) is a timetable's. `lab/plateaus.py`:
+limiters up to 0.02, disks above 0.4."""
+QUEUED: Final = 0.03
+"""Of several: a disk that takes the nearest first keeps an even rate by uneven latencies, and comes
+down to 0.04; limiters to 0.03."""
 ROUND: Final = 0.007
 MANTISSAS: Final = (1.0, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0)
-IDLE: Final = 0.5
-"""The fastest I/O one after the other would fill only this part of the time: nothing was busy."""
+SURE: Final = 0.85
+LESS_SURE: Final = 0.65
+"""A limit that is no round number: links with their headers have such ones."""
+IN_ORDER: Final = 0.6
+"""A medium that streams through a cache has a timetable, too: one slow I/O, and then so many fast ones."""
 ADVICE: Final = "take the limit away, or report the number as that of the limit"
 
 
@@ -55,11 +64,11 @@ def _judge(case: Case) -> Answer:
     fine = course.course(case, WINDOWS, least_s=LEAST_WINDOW_S)
     if fine is None or len(fine.values) < WINDOWS // 2:
         return CannotTell(f"the course of the load over at least {WINDOWS // 2 * LEAST_WINDOW_S:.0f} s")
-    fell = _fell(case, fine)
-    if fell is not None:
-        return (fell,)
-    plateau = _plateau(case)
-    return (plateau,) if plateau is not None else Clear()
+    fell, even = _fell(case, fine), evenness.evenness(case)
+    if fell is None and even is None:
+        return CannotTell(f"latencies over time, in {evenness.STRETCHES} stretches or more")
+    found = fell or (even and _plateau(case, even))
+    return (found,) if found else Clear()
 
 
 def _at_known_limits(case: Case) -> Iterator[Finding]:
@@ -196,37 +205,59 @@ def _level(fine: course.Course, step: course.Step) -> bool:
     return len(means) >= 2 and float(means.std(ddof=1)) <= LEVEL * float(means.mean())
 
 
-def _plateau(case: Case) -> Finding | None:
-    latency = case.total.latency
-    even = course.course(case, 10, least_s=1.0)
-    if latency is None or latency.min_ns is None or even is None or len(even.values) < 3:
+def _plateau(case: Case, found: evenness.Evenness) -> Finding | None:
+    """Look for a timetable: something makes up for what was late, so that the rate stands still."""
+    alone, random = ask.outstanding(case) == 1, bool(ask.random(case))
+    total = case.total.iops
+    if total is None or found.dispersion > (ALONE if alone else QUEUED):
         return None
-    mean = float(even.values.mean())
-    if mean <= 0 or float(even.values.std(ddof=1)) / mean > EVEN or latency.min_ns * mean / 1e9 > IDLE:
+    at = next((one for one in _rates(case) if one.round_number is not None), None)
+    if at is None and not (alone and random):
         return None
-    for quantity, value, told in _round_rates(case):
-        near = nearest_round(value) if value > 0 else 0.0
-        if near and abs(value / near - 1) <= ROUND:
-            return Finding(
-                effect="limited",
-                confidence=0.75,
-                text=f"The rate stands still at {told}, while the fastest I/O took "
-                f"{units.duration(latency.min_ns)}: a limiter is set to that number.",
-                evidence={quantity: value, "round_number": near, "fastest_ns": latency.min_ns},
-                advice=ADVICE,
-                layer="a limiter",
-                chart=course.chart(case, "IOPS over time", level=mean, level_name="mean"),
-            )
-    return None
+    told = at or _Rate("iops", total.value, f"{units.count(total.value)} IOPS")
+    who = "A limiter makes up for what was late" if random else "It is a limiter, or a cache that reads ahead"
+    return Finding(
+        effect="limited" if random else "suspect",
+        confidence=(SURE if at else LESS_SURE) if random else IN_ORDER,
+        text=f"The rate stands still at {told.text}: stretches of {units.count(round(found.ios))} I/Os "
+        f"differ by {units.digits(100 * found.deviation)} % in their mean latency, and would by "
+        f"{units.digits(100 * found.independent)} % if each I/O took its own time. {who}"
+        + (", and the rate is a round number." if at else "."),
+        evidence={
+            told.name: told.value,
+            "stretches_deviation_share": float(f"{found.deviation:.3g}"),
+            "if_independent_share": float(f"{found.independent:.3g}"),
+        },
+        advice=ADVICE,
+        layer="a limiter",
+        chart=course.chart(case, "IOPS over time", level=total.value, level_name="mean"),
+    )
 
 
-def _round_rates(case: Case) -> Iterator[tuple[str, float, str]]:
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """The rate as evidence and in words, and the round number that it is, if it is one."""
+
+    name: str
+    value: float
+    text: str
+    round_number: float | None = None
+
+
+def _rates(case: Case) -> Iterator[_Rate]:
     if case.total.iops is not None:
-        yield "iops", case.total.iops.value, f"{units.count(case.total.iops.value)} IOPS"
+        iops = case.total.iops.value
+        yield _Rate("iops", iops, f"{units.count(iops)} IOPS", _round(iops))
     if case.total.bandwidth is not None:
         rate = case.total.bandwidth.value
-        yield "bandwidth_mb_per_s", rate / 1e6, units.bandwidth_decimal(rate)
-        yield "bandwidth_mib_per_s", rate / 2**20, units.bandwidth(rate)
+        for unit, text in ((1e6, units.bandwidth_decimal(rate)), (2**20, units.bandwidth(rate))):
+            yield _Rate("reached_bytes_per_s", rate, text, _round(rate / unit))
+
+
+def _round(value: float) -> float | None:
+    """Return the round number that a rate is, None when it is none."""
+    near = nearest_round(value) if value > 0 else 0.0
+    return near if near and abs(value / near - 1) <= ROUND else None
 
 
 def nearest_round(value: float) -> float:
@@ -239,7 +270,8 @@ def nearest_round(value: float) -> float:
 RULE: Final = Rule(
     name="throttled",
     asks="Does a limit hold the rate?",
-    basis="limits of control groups; the best single step (Hawkins 1977); evenness at a round number",
+    basis="limits of control groups; the best single step (Hawkins 1977); "
+    "a rate more even than its latencies make it",
     judge=_judge,
     explained_by=("page_cache_read", "writeback_absorbed", "foreign_load", "io_errors"),
 )
