@@ -25,7 +25,9 @@ RNG = np.random.default_rng(7)
 
 
 def noisy(mean: float, count: int, share: float) -> list[float]:
-    return [float(value) for value in mean * (1 + share * RNG.standard_normal(count))]
+    """Values whose mean is what it is said to be, whatever was drawn."""
+    drawn = RNG.standard_normal(count)
+    return [float(value) for value in mean * (1 + share * (drawn - drawn.mean()))]
 
 
 # course
@@ -237,23 +239,75 @@ def test_a_paced_load_makes_its_own_plateau_and_a_short_one_has_no_course() -> N
 # not_steady
 
 
-def test_a_drift_is_not_steady_and_surely_so_with_a_trend() -> None:
+def rounds(*means: float, noise: float = 0.0) -> list[float]:
+    """Ten seconds in parts of equal length."""
+    return [value for mean in means for value in noisy(mean, 100 // len(means), noise)]
+
+
+def with_error(case: Case, share: float) -> Case:
+    assert case.total.iops is not None
+    iops = Figure(case.total.iops.value, share * case.total.iops.value)
+    return replace(case, total=replace(case.total, iops=iops))
+
+
+def test_a_drift_is_not_steady_and_surely_so_when_it_goes_far() -> None:
     found = one(not_steady.RULE, run([1000.0 + 10 * at for at in range(100)]))
     assert (found.effect, found.confidence) == ("suspect", 0.9)
     assert found.evidence["slope_of_mean_percent"] == pytest.approx(53.5, abs=0.2)
+    little = one(not_steady.RULE, run([1000.0 + 1.5 * at for at in range(100)]))
+    assert (little.effect, little.confidence) == ("suspect", 0.75)
+    assert "one way" in little.text
 
 
 @pytest.mark.parametrize(("last", "clear"), [(1190.0, True), (1260.0, False)])
 def test_rounds_may_lie_a_fifth_apart(last: float, clear: bool) -> None:
     # The third round is the odd one: the line through all five stays level.
-    rates = [1000.0] * 40 + [last] * 20 + [1000.0] * 40
-    assert (not_steady.RULE.judge(run(rates)) == Clear()) is clear
+    assert (not_steady.RULE.judge(run(rounds(1000, 1000, last, 1000, 1000))) == Clear()) is clear
 
 
-def test_a_ramp_at_the_start_is_said_in_words() -> None:
-    found = one(not_steady.RULE, run([300.0] * 20 + [1000.0] * 80))
-    assert "at the start" in found.text
+@pytest.mark.parametrize(
+    ("error", "effect", "confidence"),
+    [
+        (0.02, "note", 0.6),
+        (0.099, "note", 0.6),
+        (0.12, "suspect", 0.6),
+        (0.3, "suspect", 0.9),
+        (None, "suspect", 0.6),
+    ],
+)
+def test_rounds_that_lie_apart_by_noise_cost_what_the_error_of_the_mean_says(
+    error: float | None, effect: str, confidence: float
+) -> None:
+    """As a fast disk on a host with two processors: a quarter apart, and neither a drift nor a level."""
+    case = run(rounds(1000, 850, 1100, 870, 1010, noise=0.05))
+    assert case.total.iops is not None
+    bare = replace(case, total=replace(case.total, iops=Figure(case.total.iops.value)))
+    found = one(not_steady.RULE, bare if error is None else with_error(case, error))
+    assert (found.effect, found.confidence) == (effect, confidence)
+    assert "noise" in found.text
+    assert found.evidence.get("error_of_mean_percent") == (None if error is None else 100 * error)
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        (rounds(300, 1000, 1000, 1000, 1000, noise=0.02), "at the start"),
+        (rounds(1000, 1000, 1000, 1000, 600, noise=0.02), "at the end"),
+        ([1000.0] * 40 + [1400.0] * 60, "to 1.40k IOPS"),
+        (rounds(*range(1500, 500, -20), noise=0.05), "one way"),
+    ],
+    ids=["start", "end", "levels", "drift"],
+)
+def test_a_change_is_no_noise_however_well_the_mean_is_known(rates: list[float], said: str) -> None:
+    found = one(not_steady.RULE, with_error(run(rates), 0.01))
+    assert (found.effect, found.confidence) == ("suspect", 0.9)
+    assert said in found.text
     assert found.chart is not None
+
+
+def test_a_first_round_no_further_out_than_the_others_from_each_other_is_no_ramp() -> None:
+    case = with_error(run(rounds(1240, 900, 1080, 950, 1060, noise=0.05)), 0.05)
+    assert one(not_steady.RULE, case).effect == "note"
 
 
 def test_noise_is_steady_a_paced_load_is_not_asked_and_a_short_one_cannot_be() -> None:
