@@ -13,12 +13,14 @@ from loadstone import units
 from loadstone.report.charts import COLOURS, FONT, SCHEMA, config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
     from loadstone.report.charts import Spec
     from loadstone.verdict import Audited, Cause, Chart, Verdict
+
+    _Suffix = tuple[str, Callable[[float], str]]
 
 NAMES: Final = {
     "measures_storage": "measures the storage",
@@ -38,8 +40,7 @@ MAX_CAUSES: Final = 4
 CHART_WIDTH: Final = 330
 CHART_HEIGHT: Final = 130
 
-_BY_SUFFIX: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
-    ("_bytes_per_s", units.bandwidth_decimal),
+_BY_SUFFIX: Final[tuple[_Suffix, ...]] = (
     ("_bytes_per_io", units.size),
     ("_bytes", units.size),
     ("_ns", units.duration),
@@ -63,11 +64,20 @@ def confidence(value: float) -> str:
     return f"{value * 100:.0f}{units.THIN}%"
 
 
-def evidence(name: str, value: float | str) -> tuple[str, str]:
-    """Return a piece of evidence as a name without its unit and a value with it."""
+def evidence(cause: Cause) -> list[tuple[str, str]]:
+    """Return each piece of evidence as a name without its unit and a value with it.
+
+    Bandwidths are in the unit of the sentence above them: links and data sheets are told in MB/s.
+    """
+    bandwidth = units.bandwidth if "iB/s" in cause.text else units.bandwidth_decimal
+    every = (("_bytes_per_s", bandwidth), *_BY_SUFFIX)
+    return [_piece(name, value, every) for name, value in cause.evidence.items()]
+
+
+def _piece(name: str, value: float | str, every: Sequence[_Suffix]) -> tuple[str, str]:
     if isinstance(value, str):
         return name.replace("_", " "), value
-    for suffix, write in _BY_SUFFIX:
+    for suffix, write in every:
         if name.endswith(suffix) and name != suffix.lstrip("_"):
             return name.removesuffix(suffix).replace("_", " "), write(float(value))
     return name.replace("_", " "), units.count(float(value))
@@ -75,7 +85,7 @@ def evidence(name: str, value: float | str) -> tuple[str, str]:
 
 def evidence_line(cause: Cause) -> str:
     """Return all evidence of a cause in a line."""
-    return ", ".join(" ".join(evidence(name, value)) for name, value in cause.evidence.items())
+    return ", ".join(" ".join(piece) for piece in evidence(cause))
 
 
 def terminal(audited: Audited, console: Console) -> None:
@@ -131,7 +141,7 @@ def _cause(cause: Cause, draw: Callable[[Spec], str], *, several: bool) -> dict[
         "about": cause.about if several else None,
         "text": cause.text,
         "advice": cause.advice,
-        "evidence": [evidence(name, value) for name, value in cause.evidence.items()],
+        "evidence": evidence(cause),
         "svg": draw(chart(cause.chart)) if cause.chart is not None else None,
     }
 

@@ -1,0 +1,46 @@
+"""How a piece of evidence is written beside its sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadstone.report.verdict import evidence
+from loadstone.verdict import Cause
+
+
+def cause(text: str, **told: float | str) -> Cause:
+    return Cause(
+        rule="foreign_load",
+        confidence=0.9,
+        effect="limited",
+        layer=None,
+        text=text,
+        evidence=told,
+        advice="",
+        chart=None,
+        about=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("loop0 moved 30.0 MiB/s while the job asked for 10.0 MiB/s.", "20.0\N{NO-BREAK SPACE}MiB/s"),
+        ("200 MB/s are 95 % of what the link carries.", "21.0\N{NO-BREAK SPACE}MB/s"),
+    ],
+)
+def test_a_bandwidth_has_the_unit_of_the_sentence_beside_it(text: str, written: str) -> None:
+    assert evidence(cause(text, foreign_bytes_per_s=20 * 2**20)) == [("foreign", written)]
+
+
+def test_every_other_piece_has_the_unit_of_its_name_and_no_raw_number() -> None:
+    told = evidence(
+        cause("", step_at_s=2.5, fastest_ns=12_345.6, scatter_share=0.00123, device="loop0", ios=1e6 / 3)
+    )
+    assert [value.replace("\N{NO-BREAK SPACE}", " ") for _, value in told] == [
+        "2.50 s",
+        "12.3 µs",
+        "0.123 %",
+        "loop0",
+        "333k",
+    ]
