@@ -145,7 +145,8 @@ pub struct Target {
     pub identity: Option<Identity>,
     /// What must be written there before the run starts.
     pub layout: Option<Layout>,
-    /// Drop its cached pages before the run (`POSIX_FADV_DONTNEED`).
+    /// Drop its cached pages before the run (`POSIX_FADV_DONTNEED`); of a tree those of each
+    /// file when it is opened, as a part of the open.
     pub invalidate: bool,
     /// Advice given to the kernel before the run.
     pub advice: Option<Advice>,
@@ -483,7 +484,7 @@ pub struct Flush {
     pub fdatasync_every: u32,
     /// `fsync(2)` when the stream's I/O is done, inside its time.
     pub at_end: bool,
-    /// `fsync(2)` when its files are closed.
+    /// `fsync(2)` when its files are closed; in a tree it is a part of each close.
     pub on_close: bool,
 }
 

@@ -50,6 +50,12 @@ pub fn ops_of(stream: &Stream) -> Vec<AnyOp> {
 
 /// What is asked for in a tree, and what has to be done for it.
 fn ops_in_tree(stream: &Stream, in_tree: &TreeUse) -> Vec<AnyOp> {
+    let mut ops = ops_of_operation(stream, in_tree);
+    ops.extend(stream.flush.on_close.then_some(AnyOp::Io(Op::Sync)));
+    ops
+}
+
+fn ops_of_operation(stream: &Stream, in_tree: &TreeUse) -> Vec<AnyOp> {
     let (reads, writes) = (AnyOp::Io(Op::Read), AnyOp::Io(Op::Write));
     let files: &[FileOp] = match in_tree.operation {
         FileOperation::Transfer {
@@ -88,7 +94,7 @@ fn ops_in_tree(stream: &Stream, in_tree: &TreeUse) -> Vec<AnyOp> {
         }
         FileOperation::Mkdir {} => &[FileOp::Mkdir],
         FileOperation::Rmdir {} => &[FileOp::Rmdir],
-        FileOperation::Create { fill: false } => &[FileOp::Create, FileOp::Close],
+        FileOperation::Create { fill: false } => &[FileOp::Create, FileOp::Open, FileOp::Close],
         FileOperation::Delete {} => &[FileOp::Delete],
         FileOperation::Open {} => &[FileOp::Open, FileOp::Close],
         FileOperation::Getattr {} => &[FileOp::Getattr],

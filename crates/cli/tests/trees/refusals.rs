@@ -59,9 +59,6 @@ fn trees_are_checked_with_their_targets() {
         ("/targets/0/exclusive", |plan| {
             plan.targets[0].exclusive = true
         }),
-        ("/targets/0/invalidate", |plan| {
-            plan.targets[0].invalidate = true
-        }),
         ("/targets/0/advice", |plan| {
             plan.targets[0].advice = Some(Advice::Random)
         }),
@@ -133,6 +130,10 @@ fn what_has_no_effect_in_a_tree_is_refused() {
         }),
         ("/streams/0/flush", |plan| {
             plan.streams[0].flush.at_end = true
+        }),
+        ("/streams/2/flush/on_close", |plan| {
+            plan.streams[2].flush.on_close = true;
+            operation(plan, 2, FileOperation::Move { to: 1 });
         }),
         ("/streams/0/limits/max_latency_ns", |plan| {
             plan.streams[0].limits.max_latency_ns[1] = 1;

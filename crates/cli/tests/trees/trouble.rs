@@ -188,12 +188,13 @@ fn an_operation_that_does_not_come_back_is_told_by_its_name() {
     drop(stdin);
     child.wait().unwrap();
     assert!(text.contains("\"reason\":\"failed\""), "{text}");
-    let hung = "\"op\":\"create\",\"offset\":0,\"bytes\":0,\"age_ns\"";
+    // It stands in the open that makes the file.
+    let hung = "\"op\":\"open\",\"offset\":0,\"bytes\":0,\"age_ns\"";
     assert!(
         text.contains(hung) && text.contains("\"reason\":\"hung\""),
         "{text}"
     );
-    assert!(text.contains("the oldest is a create in /"), "{text}");
+    assert!(text.contains("the oldest: open in /"), "{text}");
 }
 
 /// Runs a Plan whose streams begin after a second, and does something to its tree when the

@@ -71,7 +71,6 @@ fn check_target(target: &Target, tree: Option<&Tree>, path: &str) -> Checked {
     )?;
     for (set, field) in [
         (target.exclusive, "exclusive"),
-        (target.invalidate, "invalidate"),
         (target.advice.is_some(), "advice"),
     ] {
         need(
@@ -219,8 +218,7 @@ pub(super) fn check_use(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &
 fn check_unused(stream: &Stream, path: &str) -> Checked {
     let (pace, flush, pattern) = (&stream.pace, &stream.flush, &stream.pattern);
     let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
-    let flushes =
-        flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end || flush.on_close;
+    let flushes = flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end;
     for (used, field) in [
         (!stream.files.is_empty(), "files"),
         (stream.batch.is_some(), "batch"),
@@ -313,6 +311,11 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
         )?;
     }
     check_sharing(stream, in_tree, path)?;
+    need(
+        !stream.flush.on_close || in_tree.operation.opens(),
+        || format!("{path}/flush/on_close"),
+        || "has no effect: the operation closes no file".into(),
+    )?;
     if in_tree.operation.transfers() && plan.targets[tree.target as usize].direct {
         check_direct(stream, path)?;
     }

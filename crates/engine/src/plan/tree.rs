@@ -13,8 +13,9 @@ use super::Rate;
 #[serde(deny_unknown_fields)]
 pub struct Tree {
     /// Index into [`super::Plan::targets`]: its anchor, a target of kind `tree` that no other
-    /// tree has. How files are opened (`direct`, `sync`), whether a missing anchor is made
-    /// (`create`) and what they come to (`size_bytes`) stands there.
+    /// tree has. How files are opened (`direct`, `sync`), whether their cached pages are
+    /// dropped then (`invalidate`), whether a missing anchor is made (`create`) and what
+    /// they come to (`size_bytes`) stands there.
     pub target: u32,
     /// Levels of directories below the anchor, at least 1.
     pub depth: u32,
@@ -67,7 +68,7 @@ pub struct FileSize {
 /// `files`, and it has no `files` of its own.
 ///
 /// Transfers have the sizes of the stream's pattern, and their rows; so has everything else
-/// that was done for the operation: opens, closes, creates. It ends with reason `exhausted`
+/// that was done for the operation: opens, closes, creates (in each an open). It ends with reason `exhausted`
 /// when nothing is left to do the operation on and no other stream of the stage can change
 /// that.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -145,6 +146,12 @@ impl FileOperation {
             self,
             Self::Transfer { .. } | Self::Create { fill: true } | Self::Copy { .. }
         )
+    }
+
+    /// True when files are opened for it, and closed.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.transfers() || matches!(self, Self::Create { .. } | Self::Open {})
     }
 }
 

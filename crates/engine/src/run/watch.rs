@@ -183,7 +183,7 @@ impl Run {
             ),
         };
         let text = format!(
-            "no I/O has completed for {:.1} s; {} in flight, the oldest is a {what} {}",
+            "no I/O has completed for {:.1} s; {} in flight, the oldest: {what} {}",
             silent_ns as f64 / 1e9,
             in_flight(hand).count(),
             self.plan.targets[oldest.target as usize].path,

@@ -30,6 +30,8 @@ pub struct Anchor {
     fd: RawFd,
     flags: i32,
     openat2: bool,
+    /// What is cached of a file is dropped when it is opened.
+    clears_cache: bool,
 }
 
 /// What a file is opened for.
@@ -57,6 +59,7 @@ impl Anchor {
             fd,
             flags: direct | sync | libc::O_CLOEXEC | libc::O_NOFOLLOW,
             openat2: true,
+            clears_cache: target.invalidate,
         };
         let probed = this.open2(
             c".".to_bytes_with_nul(),
@@ -76,11 +79,23 @@ impl Anchor {
         self.fd
     }
 
-    /// Opens a file.
+    /// Opens a file, and drops what is cached of it where that is asked for.
     ///
     /// # Errors
-    /// The error number of `openat(2)` or `openat2(2)`.
+    /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took; the
+    /// file is not open then.
     pub fn open(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
+        let fd = self.open_as_it_is(path, access)?;
+        if self.clears_cache && access != Access::Create {
+            if let Err(errno) = drop_cache(fd) {
+                let _ = close(fd);
+                return Err(errno);
+            }
+        }
+        Ok(fd)
+    }
+
+    fn open_as_it_is(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
         let (flags, mode) = match access {
             Access::Read => (libc::O_RDONLY, 0),
             Access::Write => (libc::O_RDWR, 0),
@@ -203,6 +218,26 @@ impl Anchor {
 pub fn close(fd: RawFd) -> Outcome<()> {
     // SAFETY: the caller owns the descriptor and uses it no more.
     done(result(unsafe { libc::close(fd) }))
+}
+
+/// `fsync(2)`.
+///
+/// # Errors
+/// As above.
+pub fn flush(fd: RawFd) -> Outcome<()> {
+    // SAFETY: the caller owns the descriptor.
+    done(retried(|| unsafe { libc::fsync(fd) }))
+}
+
+/// Drops the cached pages of a file. Dirty ones are not dropped, so they are written first.
+fn drop_cache(fd: RawFd) -> Outcome<()> {
+    // SAFETY: the caller owns the descriptor, here and below.
+    done(retried(|| unsafe { libc::fdatasync(fd) }))?;
+    // SAFETY: as above; it returns its error.
+    match unsafe { libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        errno => Err(errno),
+    }
 }
 
 fn text(path: &[u8]) -> *const libc::c_char {

@@ -11,7 +11,7 @@
 //!   transfer's size; where that is larger than the file they are 0.
 //! * Reads stay within a file as it is, writes within its full size. A file without bytes
 //!   is never transferred to or from.
-//! * An open that makes the file is a create and has its row.
+//! * An open that makes the file is a create, too, and has the rows of both.
 //! * A copy deletes the target first; a move replaces it.
 //! * What has a file for itself: creates, deletes, moves, the target of a copy, a transfer
 //!   that makes the file; everything else unless the stream is `shared`.

@@ -75,23 +75,54 @@ impl FileWorker {
         outcome.map(|_| ())
     }
 
-    /// A step that opens or makes the file of that path.
+    /// A step that opens the file of that path.
     pub(super) fn open_file(
         &mut self,
         index: u32,
         access: Access,
         times: Option<Times>,
     ) -> Outcome<i32> {
-        let op = match access {
-            Access::Create => FileOp::Create,
-            Access::Read | Access::Write => FileOp::Open,
-        };
         let mut opened = Err(libc::EIO);
-        self.call(index, op, times, |anchor, path| {
+        self.call(index, FileOp::Open, times, |anchor, path| {
             opened = anchor.open(path, access);
             opened.map(|_| ())
         })?;
         opened
+    }
+
+    /// A create that is only the open that makes the file: two steps, one within the other.
+    pub(super) fn create_file(&mut self, index: u32) -> Outcome<i32> {
+        let step = self.step_by_name(index, FileOp::Create);
+        let handed_ns = self.clock.now_ns();
+        let outer = self.state.begin_step(index, &step, None, handed_ns);
+        let made = self.make_file(index, None);
+        let now = self.clock.now_ns();
+        let outcome = made.map(|_| 0);
+        self.state.end_step(index, outer, outcome, now);
+        if made.is_err() {
+            self.say_failure(index, &step, outcome, now);
+        }
+        made
+    }
+
+    /// The open within a create, in the stream's tree or in another one. What fails there
+    /// is told as the create's.
+    fn make_file(&mut self, index: u32, other: Option<u32>) -> Outcome<i32> {
+        let trees = self.trees.clone();
+        let tree = other.map_or_else(|| self.tree(index), |other| &trees.trees[other as usize]);
+        let step = Step {
+            target: tree.target,
+            ..self.step_by_name(index, FileOp::Open)
+        };
+        let anchor = tree.anchor;
+        let handed_ns = self.clock.now_ns();
+        let outer = self.state.begin_step(index, &step, None, handed_ns);
+        let job = &self.jobs[index as usize];
+        let path = other.map_or(&job.path, |_| &job.other_path);
+        let made = anchor.open(path, Access::Create);
+        let now = self.clock.now_ns();
+        self.state.end_step(index, outer, made.map(|_| 0), now);
+        made
     }
 
     fn mkdir(&mut self, index: u32, taken: &Taken, times: Times) {
@@ -158,8 +189,7 @@ impl FileWorker {
         let opened = if taken.known.exists {
             self.open_file(index, Access::Write, None)
         } else {
-            let job = &self.jobs[index as usize];
-            self.tree(index).anchor.open(&job.path, Access::Create)
+            self.make_file(index, None)
         };
         let mut left = taken.known;
         let filled = match opened {
@@ -232,13 +262,14 @@ impl FileWorker {
             Ok(fd) => fd,
             Err(errno) => return Filled::Failed(errno),
         };
-        let mut made = Err(libc::EIO);
-        let _ = self.step(index, create, None, |trees, job| {
-            made = trees.trees[to as usize]
-                .anchor
-                .open(&job.other_path, Access::Create);
-            made.map(|_| 0)
-        });
+        let handed_ns = self.clock.now_ns();
+        let outer = self.state.begin_step(index, &create, None, handed_ns);
+        let made = self.make_file(index, Some(to));
+        let now = self.clock.now_ns();
+        self.state.end_step(index, outer, made.map(|_| 0), now);
+        if made.is_err() {
+            self.say_failure(index, &create, made.map(|_| 0), now);
+        }
         let mut outcome = match made {
             Ok(fd) => {
                 other.exists = true;

@@ -197,7 +197,11 @@ impl FileWorker {
             (false, true) => Access::Write,
             (false, false) => Access::Create,
         };
-        let fd = match self.open_file(index, access, None) {
+        let opened = match access {
+            Access::Create => self.create_file(index),
+            Access::Read | Access::Write => self.open_file(index, access, None),
+        };
+        let fd = match opened {
             Ok(fd) => fd,
             Err(errno) => {
                 let gone = errno == libc::ENOENT && taken.alone;

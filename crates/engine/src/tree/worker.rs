@@ -11,7 +11,7 @@ use super::select::{Choice, Found, Search};
 use super::take::{take, Taken};
 use super::transfer::Open;
 use super::{Tree, Trees};
-use crate::backend::sleep_until;
+use crate::backend::{sleep_until, Op};
 use crate::clock::Clock;
 use crate::control::Message;
 use crate::events::Event;
@@ -363,13 +363,32 @@ impl FileWorker {
         }
     }
 
-    /// Closes a descriptor as a step of its own.
+    /// Closes a descriptor as a step of its own. The flush before it, where the stream
+    /// has one, is a step within.
     pub(super) fn close(&mut self, index: u32, target: u32, fd: i32) -> Outcome<u32> {
         let step = Step {
             target,
             ..self.step_by_name(index, FileOp::Close)
         };
-        self.step(index, step, None, |_, _| call::close(fd).map(|()| 0))
+        let id = self.jobs[index as usize].id as usize;
+        if !self.state.plan.streams[id].flush.on_close {
+            return self.step(index, step, None, |_, _| call::close(fd).map(|()| 0));
+        }
+        let handed_ns = self.clock.now_ns();
+        let outer = self.state.begin_step(index, &step, None, handed_ns);
+        let flush = Step {
+            op: AnyOp::Io(Op::Sync),
+            ..step
+        };
+        let flushed = self.step(index, flush, None, |_, _| call::flush(fd).map(|()| 0));
+        let closed = call::close(fd).map(|()| 0);
+        let outcome = flushed.and(closed);
+        let now = self.clock.now_ns();
+        self.state.end_step(index, outer, outcome, now);
+        if closed.is_err() {
+            self.say_failure(index, &step, closed, now);
+        }
+        outcome
     }
 
     /// The tree of a stream.
