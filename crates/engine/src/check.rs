@@ -361,6 +361,11 @@ fn check_payload(stream: &Stream, path: &str) -> Checked {
         || format!("{path}/payload/dedupe_percent"),
         || "is above 100".into(),
     )?;
+    need(
+        stream.payload.dedupe_unit_bytes == 0 || stream.payload.dedupe_percent > 0,
+        || format!("{path}/payload/dedupe_unit_bytes"),
+        || "has no effect without a dedupe_percent above 0".into(),
+    )?;
     if let Some(set) = stream.payload.dedupe_set {
         need(
             set.contents > 0 && stream.payload.dedupe_percent > 0,

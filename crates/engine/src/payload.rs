@@ -90,8 +90,11 @@ impl Filler {
             Renewal::Nothing => {}
             Renewal::All => self.layout.fill(buffer, &mut self.noise),
             Renewal::Dedupe(dedupe) => {
-                let mut noise = Noise::new(dedupe.next_seed());
-                self.layout.fill(buffer, &mut noise);
+                let unit_bytes = dedupe.unit_bytes.unwrap_or(buffer.len().max(1));
+                for unit in buffer.chunks_mut(unit_bytes) {
+                    let mut noise = Noise::new(dedupe.next_seed());
+                    self.layout.fill(unit, &mut noise);
+                }
             }
         }
     }
@@ -203,10 +206,12 @@ fn each_stamp_of(part: &mut [u8], visit: &mut impl FnMut(&mut [u8; 8])) {
     }
 }
 
-/// Which content a write repeats.
+/// Which content a write, or a unit of it, repeats.
 #[derive(Debug)]
 struct Dedupe {
     percent: u64,
+    /// None: the whole write.
+    unit_bytes: Option<usize>,
     rng: Rng,
     /// The contents to repeat from; none: earlier ones.
     set: Option<DedupeSet>,
@@ -221,6 +226,8 @@ impl Dedupe {
         let earlier = if set.is_some() { 0 } else { WORKING_SET };
         Self {
             percent: u64::from(payload.dedupe_percent),
+            unit_bytes: (payload.dedupe_unit_bytes > 0)
+                .then_some(payload.dedupe_unit_bytes as usize),
             rng: Rng::new(seed),
             set,
             seeds: Vec::with_capacity(earlier),
@@ -341,6 +348,7 @@ mod tests {
             compress_chunk_bytes: 0,
             dedupe_percent: 0,
             dedupe_set: None,
+            dedupe_unit_bytes: 0,
         }
     }
 
@@ -566,6 +574,28 @@ mod tests {
             let expected = 1.0 - f64::from(percent) / 100.0;
             let deviation = (expected * (1.0 - expected) / count as f64).sqrt();
             let share = unique as f64 / count as f64;
+            prop_assert!((share - expected).abs() <= 5.0 * deviation + 0.001, "{}", share);
+        }
+
+        #[test]
+        fn repeats_are_drawn_for_each_unit_of_writes_of_any_length(percent in 0u32..=100, seed: u64) {
+            let unit_bytes = 512;
+            let payload = Payload {
+                dedupe_percent: percent,
+                dedupe_unit_bytes: unit_bytes as u32,
+                ..payload(Fill::Random {})
+            };
+            let mut filler = Filler::new(&payload, seed);
+            let mut units = Vec::new();
+            for write in 0..600 {
+                let mut buffer = vec![0; unit_bytes * (1 + write % 7)];
+                filler.next(&mut buffer);
+                units.extend(buffer.chunks(unit_bytes).map(<[u8]>::to_vec));
+            }
+            let unique = units.iter().collect::<HashSet<_>>().len();
+            let expected = 1.0 - f64::from(percent) / 100.0;
+            let deviation = (expected * (1.0 - expected) / units.len() as f64).sqrt();
+            let share = unique as f64 / units.len() as f64;
             prop_assert!((share - expected).abs() <= 5.0 * deviation + 0.001, "{}", share);
         }
 

@@ -52,3 +52,5 @@ class Payload(Part):
     dedupe_percent: U32
     dedupe_set: DedupeSet | None = None
     """What those repeat from; `None`: the last contents of the stream."""
+    dedupe_unit_bytes: U32 = 0
+    """Bytes of a write that are drawn together, new or repeated; 0: the whole write."""

@@ -215,6 +215,7 @@ def payload(job: Job) -> Payload:
         compress_percent=compress,
         compress_chunk_bytes=(job.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES) if compress else 0,
         dedupe_percent=dedupe,
+        dedupe_unit_bytes=(job.dedupe_unit_bytes or 0) if dedupe else 0,
     )
 
 

@@ -357,6 +357,8 @@ class Job(_Model):
     compress_percent: int | None = None
     compress_chunk_bytes: int | None = None
     dedupe_percent: int | None = None
+    dedupe_unit_bytes: int | None = None
+    """What is drawn together, new or repeated; `None`: a whole write."""
     dedupe_mode: Literal["repeat", "working_set"] | None = None
     dedupe_set_percent: int | None = None
     """Of the size: how much content there is to repeat from."""

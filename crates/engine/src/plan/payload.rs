@@ -19,11 +19,14 @@ pub struct Payload {
     pub compress_percent: u32,
     /// Chunk of `compress_percent`; 0: the block.
     pub compress_chunk_bytes: u32,
-    /// Percent of writes that repeat earlier content.
+    /// Percent of writes, or of their units, that repeat earlier content.
     pub dedupe_percent: u32,
     /// What those repeat from; none: the last contents of the stream.
     #[serde(default)]
     pub dedupe_set: Option<DedupeSet>,
+    /// Bytes of a write that are drawn together, new or repeated; 0: the whole write.
+    #[serde(default)]
+    pub dedupe_unit_bytes: u32,
 }
 
 /// Contents that writes repeat from, as fio's `dedupe_mode=working_set`.

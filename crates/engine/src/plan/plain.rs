@@ -121,6 +121,7 @@ pub fn stream() -> Stream {
             compress_chunk_bytes: 0,
             dedupe_percent: 0,
             dedupe_set: None,
+            dedupe_unit_bytes: 0,
         },
         limits: Limits {
             start_delay_ns: 0,
