@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -153,18 +154,20 @@ def test_the_page_and_the_audit_take_it(made: Path) -> None:
 def test_a_life_of_files_ends_with_an_empty_anchor(tmp_path: Path) -> None:
     text = (
         "fwd=default,fsd=fsd1,xfersize=4k,threads=3,fileselect=(sequential,once)\n"
-        "fwd=dirs,operation=mkdir\nfwd=make,operation=create\nfwd=fetch,operation=read\n"
+        "fwd=dirs,operation=mkdir\nfwd=make,operation=create\nfwd=fill,operation=write\nfwd=fetch,operation=read\n"
         "fwd=drop,operation=delete\nfwd=away,operation=rmdir\nrd=default,fwdrate=max,elapsed=60,warmup=0\n"
-        "rd=r1,fwd=dirs\nrd=r2,fwd=make\nrd=r3,fwd=fetch\nrd=r4,fwd=drop\nrd=r5,fwd=away\n"
+        "rd=r1,fwd=dirs\nrd=r2,fwd=make\nrd=r3,fwd=fill\nrd=r4,fwd=fetch\nrd=r5,fwd=drop\nrd=r6,fwd=away\n"
     )
     found = bundles(study(tmp_path, text))
-    assert [bundle.name[4:] for bundle in found] == ["r1", "r2", "r3", "r4", "r5"]
-    assert [set(reasons(bundle)) for bundle in found] == [{"exhausted"}] * 5
+    assert [bundle.name[4:] for bundle in found] == ["r1", "r2", "r3", "r4", "r5", "r6"]
+    assert [set(reasons(bundle)) for bundle in found] == [{"exhausted"}] * 6
     done = {
         name: sum(end["file_ops"][name]["completed"] for end in events(bundle, "stream_end"))
-        for bundle, name in zip(found, ("mkdir", "create", "open", "delete", "rmdir"), strict=True)
+        for bundle, name in zip(found, ("mkdir", "create", "close", "open", "delete", "rmdir"), strict=True)
     }
-    assert done == {"mkdir": 6, "create": 24, "open": 24, "delete": 24, "rmdir": 6}
+    assert done == {"mkdir": 6, "create": 24, "close": 24, "open": 24, "delete": 24, "rmdir": 6}
+    # A create leaves an empty file, as in vdbench: it is the write that fills it.
+    assert "write" not in document(found[1])["jobs"][0]
     assert [path.name for path in (tmp_path / "tree").iterdir()] == [".loadstone-tree.json"]
 
 
@@ -213,3 +216,43 @@ def test_another_structure_is_an_error_with_its_place(tmp_path: Path) -> None:
     assert done.code == 2
     assert "files.parm:1: anchor" in done.err
     assert "width was 2, is 3" in done.err
+
+
+def test_files_hold_as_many_different_blocks_as_dedupratio_says(tmp_path: Path) -> None:
+    file = tmp_path / "files.parm"
+    file.write_text(
+        "dedupratio=2\ndedupunit=4k\ncompratio=2\n"
+        f"fsd=fsd1,anchor={tmp_path / 'tree'},depth=1,width=2,files=20,sizes=(8k,50,256k,50)\n"
+        "fwd=format,threads=2,openflags=fsync\nfwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n"
+    )
+    done = program.run("run", file, "--out", tmp_path / "study", cwd=tmp_path)
+    assert done.code == 0, done.err
+    (made,) = bundles(tmp_path / "study")
+    assert "wherever it goes; vdbench repeats by address" in (made / "notes.json").read_text()
+    whole = b"".join(path.read_bytes() for path in files(tmp_path))
+    blocks = [whole[at : at + 4096] for at in range(0, len(whole), 4096)]
+    assert len(blocks) > 1000
+    assert len(set(blocks)) / len(blocks) == pytest.approx(0.5, abs=0.06)
+    assert len(whole) / len(b"".join(zlib.compress(block, 1) for block in blocks)) == pytest.approx(
+        2, abs=0.2
+    )
+    creates = document(made)["jobs"][1]
+    counts = {op: creates[op]["operations"] for op in ("create", "open", "close", "sync")}
+    assert counts == dict.fromkeys(counts, 40)
+    assert creates["sync"]["latency_ns"]["mean"] < creates["close"]["latency_ns"]["mean"]
+
+
+def test_a_run_ends_by_its_data(tmp_path: Path) -> None:
+    text = (
+        "fwd=default,fsd=fsd1,xfersize=4k,threads=2,openflags=clear_cache\n"
+        "fwd=put,operation=write,skew=75\nfwd=get,operation=read,skew=25\n"
+        "rd=r,fwd=(put,get),fwdrate=max,format=yes,elapsed=60,maxdata=4m\n"
+    )
+    out = study(tmp_path, text)
+    last = bundles(out)[-1]
+    assert reasons(last) == {"bytes": 4}
+    done = [end["completed"] for end in sorted(events(last, "stream_end"), key=lambda end: end["stream"])]
+    # A last transfer that is shorter, at the end of a file, may leave less than one undone.
+    assert [write for _, write, _, _ in done[:2]] == pytest.approx([384, 384], abs=1)
+    assert [read for read, _, _, _ in done[2:]] == pytest.approx([128, 128], abs=1)
+    assert plan(last)["targets"][0]["invalidate"]

@@ -122,7 +122,7 @@ def test_every_thread_is_a_stream_of_its_own() -> None:
     [
         ("mkdir", trees.FileOperationMkdir()),
         ("rmdir", trees.FileOperationRmdir()),
-        ("create", trees.FileOperationCreate(fill=True)),
+        ("create", trees.FileOperationCreate(fill=False)),
         ("open", trees.FileOperationOpen()),
         ("delete", trees.FileOperationDelete()),
         ("getattr", trees.FileOperationGetattr()),
@@ -332,3 +332,22 @@ def test_a_mix_comes_before_an_operation_as_in_vdbench() -> None:
     made = planned(run("operation=getattr,rdpct=40,fileio=random"))
     assert made.plan.streams[0].asks_for == {"read", "write"}
     assert any("operation=getattr is not done" in note.text for note in made.notes if note.kind == "trap")
+
+
+def test_flushes_and_dropped_caches_are_those_of_what_opens_files() -> None:
+    flags = "openflags=(fsync,clear_cache)"
+    made = planned(run(f"operation=write,{flags}")).plan
+    assert made.targets[0].invalidate
+    assert made.streams[0].flush == plan.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=True)
+    assert not planned(run("operation=write")).plan.targets[0].invalidate
+    for word, closes in (("create", True), ("open", True), ("read", True), ("getattr", False)):
+        assert stream(run(f"operation={word},{flags}")).flush.on_close is closes, word
+
+
+def test_clones_end_by_their_parts_of_the_data() -> None:
+    made = planned(run("operation=write,threads=4,xfersize=8k", "maxdata=64k")).plan
+    limits = [(one.limits.bytes, one.limits.time_based, one.limits.runtime_ns) for one in made.streams]
+    assert limits == [(16 << 10, False, 3 * 10**9)] * 4
+    with pytest.raises(InputError, match="less than one transfer") as caught:
+        planned(run("operation=write,threads=16,xfersize=8k", "maxdata=64k"))
+    assert str(caught.value.where).startswith("t.parm:3")

@@ -10,7 +10,7 @@ import hashlib
 import os
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone import units
 from loadstone.errors import InputError, RefusedError
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 MAX_THREADS: Final = 4_096
 """Each clone has a thread of its own: its operations block."""
 _SEED: Final = 0x7472_6565
-_WITHOUT_EFFECT: Final = ("iodepth", "size", "io_size", "number_ios", "verify", "steady", "logs")
+_WITHOUT_EFFECT: Final = ("iodepth", "size", "number_ios", "verify", "steady", "logs")
+_OPENS: Final = ("transfer", "create", "open", "copy")
+"""What opens files, and closes them."""
 _SIMPLE: Final[dict[str, Callable[[], trees.FileOperation]]] = {
     "mkdir": trees.FileOperationMkdir,
     "rmdir": trees.FileOperationRmdir,
@@ -44,6 +46,14 @@ _SIMPLE: Final[dict[str, Callable[[], trees.FileOperation]]] = {
 }
 
 
+class _Opening(NamedTuple):
+    """How files are opened."""
+
+    direct: bool
+    sync: plan.OpenSync
+    invalidate: bool
+
+
 @dataclass(slots=True)
 class _Anchor:
     """A tree while jobs still add to it."""
@@ -53,8 +63,7 @@ class _Anchor:
     """The first that works there."""
     shape: TreeShape
     facts: AnchorFacts
-    direct: bool
-    sync: plan.OpenSync
+    opening: _Opening
     clear: bool = False
     written: bool = False
     made_files: bool = False
@@ -109,7 +118,7 @@ class TreePlan:
             known = next((one for one in self._anchors if one.path == path), None)
             if known is None:
                 known = self._new(path, job)
-            if known.shape != job.tree.shape or (known.direct, known.sync) != _opening(job):
+            if known.shape != job.tree.shape or known.opening != _opening(job):
                 raise RefusedError(
                     f"{known.job.name} works in {path} with another structure or other open flags",
                     where=job.at("targets"),
@@ -129,8 +138,7 @@ class TreePlan:
                 hint="choose a directory of your own; --map OLD=NEW redirects an anchor",
             )
         facts = self.host.anchor(path, where)
-        direct, sync = _opening(job)
-        made = _Anchor(path, job, job.tree.shape, facts, direct, sync, clear=job.tree.clear)
+        made = _Anchor(path, job, job.tree.shape, facts, _opening(job), clear=job.tree.clear)
         if not made.clear:
             _check_structure(made)
         self._anchors.append(made)
@@ -153,6 +161,7 @@ class TreePlan:
         self.units.append(plan.Unit(name=job.name, group=0, clone=None))
         other = self._anchors.index(mine[1]) if len(mine) > 1 else None
         asked_pattern = pattern.pattern(job, self.notes, max(int(work.shape.mean_bytes), 1))
+        part_bytes = _part_bytes(job, clones)
         for clone in range(clones):
             base = _SEED if job.randseed is None else job.randseed
             digest = hashlib.blake2b(repr((base, len(self.streams))).encode(), digest_size=8).digest()
@@ -177,9 +186,14 @@ class TreePlan:
                     batch=None,
                     pattern=asked_pattern,
                     pace=Pace(read=None, write=None, trim=None, think=None),
-                    flush=stream.flush(job),
+                    flush=plan.Flush(
+                        fsync_every=0,
+                        fdatasync_every=0,
+                        at_end=False,
+                        on_close=bool(job.fsync_on_close) and work.operation in _OPENS,
+                    ),
                     payload=stream.payload(job),
-                    limits=stream.limits(job, 0, self.notes, random.Random(seed)),  # noqa: S311 - no secret
+                    limits=stream.limits(job, part_bytes, self.notes, random.Random(seed)),  # noqa: S311 - no secret
                     errors=stream.errors(job),
                     log_ios=False,
                     flow=stream.flow(job, self.notes),
@@ -225,14 +239,14 @@ class TreePlan:
                 path=one.path,
                 kind=plan.TargetKind.TREE,
                 size_bytes=one.shape.expected_bytes,
-                direct=one.direct,
+                direct=one.opening.direct,
                 read_only=not one.written,
                 create=not one.facts.found.exists,
-                sync=one.sync,
+                sync=one.opening.sync,
                 exclusive=False,
                 identity=one.facts.identity,
                 layout=None,
-                invalidate=False,
+                invalidate=one.opening.invalidate,
                 advice=None,
                 unlink=False,
             )
@@ -281,10 +295,16 @@ def _check(job: Job) -> None:
                 where=job.at(name),
                 hint="each clone does one operation at a time: numjobs is how many at once",
             )
+    if job.io_size is not None and job.tree.operation != "transfer":
+        raise RefusedError(
+            f"io_size has no effect on [{job.name}]: only transfers count bytes",
+            where=job.at("io_size"),
+            hint="leave it out",
+        )
 
 
-def _opening(job: Job) -> tuple[bool, plan.OpenSync]:
-    return bool(job.direct), plan.OpenSync(job.sync or "none")
+def _opening(job: Job) -> _Opening:
+    return _Opening(bool(job.direct), plan.OpenSync(job.sync or "none"), bool(job.invalidate))
 
 
 def _will_be_there(anchor: _Anchor, job: Job, *, is_goal: bool) -> None:
@@ -417,6 +437,22 @@ def _select(asked: FileSelection) -> trees.FileSelect:
         assert asked.midpoint_percent is not None  # noqa: S101 - given with its kind
         return trees.FileSelectSkewed(midpoint_percent=asked.midpoint_percent)
     return trees.FileSelectSequential(random_start=asked.random_start, once=asked.once)
+
+
+def _part_bytes(job: Job, clones: int) -> int:
+    """Return the bytes after which each clone ends; 0: it does not end by them."""
+    if job.io_size is None or job.io_size.bytes is None:
+        return 0
+    part = job.io_size.bytes // clones
+    least = pattern.smallest_block(job)
+    if part < least:
+        raise InputError(
+            f"{units.size(job.io_size.bytes)} are {units.size(part)} for each of {clones} clones of "
+            f"[{job.name}], less than one transfer of {units.size(least)}",
+            where=job.at("io_size"),
+            hint="ask for more, or use fewer clones",
+        )
+    return part
 
 
 def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> rates.Rate | None:

@@ -1,20 +1,88 @@
-"""What writes hold when a file says it: `pattern=FILE`.
+"""What writes hold: `compratio=`, `dedupratio=`, `pattern=FILE`.
 
-Knows vdbench's rules for such a file (Vdb/Patterns.java: whole words of four bytes, over and over).
+Knows vdbench's rules for them (Vdb/Patterns.java: whole words of four bytes, over and over). Does not
+know which SD or file system is written.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench.mix import shown_sizes
+from loadstone.formats.vdbench.values import shown
 from loadstone.workload.model import MAX_PATTERN_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.common import Sizes
+    from loadstone.formats.vdbench.files import Say
     from loadstone.formats.vdbench.general import General
 
 WORD_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How far data can be reduced, as ratios of n:1."""
+
+    compression: float
+    dedup: float
+    dedup_at: Where
+
+
+def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -> dict[str, Any]:
+    """Return the fields of a job that say what it writes.
+
+    Raises InputError and RefusedError for what does not go together.
+    """
+    made: dict[str, Any] = {}
+    if reduction.compression > 1:
+        made["compress_percent"] = _reduced(reduction.compression)
+    given = pattern(general, reduction.compression, reduction.dedup)
+    if given is not None:
+        made["buffer_pattern"] = given
+    if reduction.dedup <= 1:
+        return made
+    where = reduction.dedup_at
+    if general.verified_at is not None:
+        raise RefusedError(
+            "dedupratio= beside validate= is not supported: no two stamped blocks are equal",
+            where=where,
+            hint="remove one of them",
+        )
+    if general.dedupunit is None:
+        raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
+    every = [*(size for size, _ in transfers.pairs), transfers.step_bytes]
+    whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
+    made["dedupe_percent"] = _reduced(reduction.dedup)
+    made["dedupe_unit_bytes"] = general.dedupunit
+    say(
+        where,
+        f"{made['dedupe_percent']}% of what is written repeats something earlier, a dedupunit= at a time and "
+        "wherever it goes; vdbench repeats by address",
+    )
+    return made
+
+
+def whole_units(general: General, sizes: Sequence[int], what: str, keyword: str) -> None:
+    """Raise InputError for sizes that are no multiples of `dedupunit=`, as vdbench wants them."""
+    unit = general.dedupunit
+    if unit and any(size % unit for size in sizes):
+        raise InputError(
+            f"{what} is no multiple of dedupunit={shown(unit)}",
+            where=general.at["dedupunit"],
+            hint=f"change dedupunit= or {keyword}",
+        )
+
+
+def _reduced(ratio: float) -> int:
+    """Return the percentage that a ratio of n:1 takes away."""
+    return round(100 * (1 - 1 / ratio))
 
 
 def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | None:

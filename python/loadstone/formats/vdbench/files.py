@@ -7,16 +7,16 @@ refused. Touches no directory.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, filesystem
+from loadstone.formats.vdbench import content, treeshape
+from loadstone.formats.vdbench.common import Sizes
 from loadstone.formats.vdbench.filework import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import FLOW, PROCESSES, SECOND_NS, in_whole_numbers
-from loadstone.formats.vdbench.values import Number, shown
-from loadstone.workload.model import FixedSize, Job, TargetName
+from loadstone.formats.vdbench.values import shown
+from loadstone.workload.model import Amount, FixedSize, Job, TargetName
 from loadstone.workload.trees import ALONE, FileSelection, TreeShape, TreeWork
 
 if TYPE_CHECKING:
@@ -59,70 +59,16 @@ def file_jobs(file: ParameterFile, run: Run, rate_ops: float | None, note: Say) 
     """
     _check(file, run)
     if run.formats is not None:
-        return _format(file, run)
+        return _format(file, run, note)
     _say_threads(run, note)
     rates = _rates(run, rate_ops)
     jobs = [_job(file, run, work, rate, note) for work, rate in zip(run.file_works, rates, strict=True)]
+    jobs = _bounded(run, jobs, note)
     weights = _weights(run, rates)
     return [
         job if weight is None else job.model_copy(update={"flow": weight, "flow_id": FLOW})
         for job, weight in zip(jobs, weights, strict=True)
     ]
-
-
-def shape(system: FileSystem, turn: Turn) -> TreeShape:
-    """Return the tree of a file system once the loops have had their say."""
-    depth, width, files = (
-        getattr(system, word) if (looped := turn.number(word)) is None else int(looped)
-        for word in ("depth", "width", "files")
-    )
-    size = turn.number("sizes")
-    sizes, around = (((int(size), 100.0),), False) if size is not None else (system.sizes, system.average)
-    if around:
-        sizes = ((sizes[0][0], 100.0),)
-    most = filesystem.MAX_LEVELS
-    for word, value in (("depth", depth), ("width", width), ("files", files)):
-        if value < 1 or (word == "depth" and value > most):
-            raise InputError(f"{word}={value} makes no tree of at most {most} levels", where=system.where)
-    made = replace(system, depth=depth, width=width, files=files)
-    if made.directories > filesystem.MAX_DIRECTORIES or made.total_files > filesystem.MAX_TOTAL_FILES:
-        raise RefusedError(
-            f"fsd={system.name} has {made.directories} directories and {made.total_files} files, "
-            f"at most {filesystem.MAX_DIRECTORIES} and {filesystem.MAX_TOTAL_FILES} are supported",
-            where=system.where,
-            hint="lower depth=, width= or files=",
-        )
-    found = TreeShape(
-        depth=depth,
-        width=width,
-        files=files,
-        everywhere=system.distribution == "all",
-        sizes=sizes,
-        around=around,
-    )
-    total = _total(system, turn)
-    if total and total > found.expected_bytes and not around and len(sizes) == 1:
-        raise InputError(
-            f"totalsize={shown(total)} is more than the {shown(found.expected_bytes)} of fsd={system.name}",
-            where=system.at.get("totalsize", system.where),
-        )
-    return found.model_copy(update={"total_bytes": total})
-
-
-def _total(system: FileSystem, turn: Turn) -> int:
-    """Return `totalsize=`, of which a loop may say a percentage; 0: all."""
-    looped = turn.values.get("totalsize")
-    if not isinstance(looped, Number) or not looped.value:
-        return system.totalsize or 0
-    if not looped.percent:
-        return int(looped.value)
-    if system.totalsize is None:
-        raise InputError(
-            f"totalsize={looped.value:g}% of what fsd={system.name} does not say",
-            where=system.where,
-            hint="add totalsize= to the FSD",
-        )
-    return int(system.totalsize * looped.value / 100)
 
 
 def _check(file: ParameterFile, run: Run) -> None:
@@ -131,14 +77,7 @@ def _check(file: ParameterFile, run: Run) -> None:
     for loop, value in definition.loops.items():
         if loop not in _LOOPS:
             raise InputError(f"{loop}= has no effect on file systems", where=value.where)
-    if definition.maxdata:
-        where = definition.at[f"maxdata:{definition.maxdata[0].of}"]
-        raise RefusedError("maxdata= is not supported for file systems", where=where, hint="use elapsed=")
-    for word, asked in (
-        ("validate", bool(general.validate)),
-        ("journal", general.journal),
-        ("dedupratio", (general.dedupratio or 1.0) > 1),
-    ):
+    for word, asked in (("validate", bool(general.validate)), ("journal", general.journal)):
         if asked:
             raise RefusedError(f"{word}= is not supported for file systems", where=general.at[word])
     arrivals = definition.arrivals
@@ -213,7 +152,8 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
             "trap",
         )
     made = {
-        **_common(file, run, system, workload),
+        **_common(run, system, workload),
+        **_written(file, run, work, reads, note),
         "name": f"{workload.name}.{system.name}"
         + (f".{work.operation}" if run.definition.operations else ""),
         "numjobs": work.threads,
@@ -235,6 +175,45 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
         **({"skew": f"{work.skew:g}"} if work.skew is not None else {}),
     }
     return Job(**made)
+
+
+def _bounded(run: Run, jobs: list[Job], note: Say) -> list[Job]:
+    """Let each job end after its part of `maxdata=`, in the shares of `skew=`."""
+    for limit in run.definition.maxdata:
+        where = run.definition.at[f"maxdata:{limit.of}"]
+        if limit.is_multiple:
+            raise RefusedError(
+                f"maxdata={limit.amount:g} is a multiple of SDs: file systems need bytes",
+                where=where,
+                hint="write maxdata=10g",
+            )
+        ways = {"read": ("read", "randread"), "write": ("write", "randwrite")}.get(limit.of)
+        for job in jobs:
+            if job.tree is not None and job.tree.operation != "transfer":
+                raise RefusedError(
+                    f"maxdata= counts what is read and written: {job.name} is operation={job.tree.operation}",
+                    where=where,
+                    hint="use elapsed=, or put it into a run of its own",
+                )
+            if ways is not None and job.rw not in ways:
+                raise RefusedError(
+                    f"a limit on one direction is not supported where {job.name} goes the other way, too",
+                    where=where,
+                    hint="use maxdata= or elapsed=",
+                )
+        jobs = [
+            job.model_copy(
+                update={
+                    "time_based": False,
+                    "io_size": Amount(bytes=int(limit.amount * part / 100)),
+                    "set_at": {**job.set_at, "io_size": where},
+                }
+            )
+            for job, part in zip(jobs, _parts(run), strict=True)
+        ]
+        several = "; every workload ends with its own part of it" if len(jobs) > 1 else ""
+        note(where, f"maxdata= counts from the start of the run, warmup included{several}")
+    return jobs
 
 
 def _times(run: Run, work: FileWork) -> dict[str, int]:
@@ -280,16 +259,13 @@ def sized_transfers(run: Run, workload: FileWorkload) -> dict[str, Any]:
     return sized(workload.xfersize)
 
 
-def _common(file: ParameterFile, run: Run, system: FileSystem, workload: FileWorkload) -> dict[str, Any]:
+def _common(run: Run, system: FileSystem, workload: FileWorkload) -> dict[str, Any]:
     """Return what every job in a tree has."""
     definition = run.definition
     flags, where = system.openflags, system.at.get("openflags", system.where)
     for entity in (workload, definition):
         if entity.openflags is not None:
             flags, where = entity.openflags, entity.at["openflags"]
-    for flag in flags:
-        if flag in ("fsync", "clear_cache", "clearcache"):
-            raise RefusedError(f"openflags={flag} is not supported for file systems", where=where)
     size = run.turn.number("xfersize")
     sizes = shown(size) if size is not None else shown_sizes(workload.xfersize)
     made: dict[str, Any] = {
@@ -309,16 +285,45 @@ def _common(file: ParameterFile, run: Run, system: FileSystem, workload: FileWor
             "xfersizes": sizes,
         },
         "direct": any(flag in _DIRECT for flag in flags),
+        "fsync_on_close": "fsync" in flags,
+        "invalidate": bool({"clear_cache", "clearcache"} & set(flags)),
     }
     sync = next((_SYNC[flag] for flag in flags if flag in _SYNC), None)
     if sync is not None:
         made["sync"] = sync
-    ratio = run.turn.number("compratio") or file.general.compratio or 1.0
-    if ratio > 1:
-        made["compress_percent"] = round(100 * (1 - 1 / ratio))
-    given = content.pattern(file.general, ratio, 1.0)
-    if given is not None:
-        made["buffer_pattern"] = given
+    return made
+
+
+def _written(file: ParameterFile, run: Run, work: FileWork, reads: float | None, note: Say) -> dict[str, Any]:
+    """Return what is written, where something is."""
+    if reads == 100 or (reads is None and work.operation != "write"):
+        return {}
+    size = run.turn.number("xfersize")
+    sizes = work.workload.xfersize if size is None else Sizes(((int(size), 100.0),))
+    return _content(file, run, work.system, sizes, note)
+
+
+def _content(
+    file: ParameterFile, run: Run, system: FileSystem, transfers: Sizes, note: Say
+) -> dict[str, Any]:
+    general = file.general
+    reduction = content.Reduction(
+        compression=run.turn.number("compratio") or general.compratio or 1.0,
+        dedup=general.dedupratio or 1.0,
+        dedup_at=general.at.get("dedupratio", system.where),
+    )
+    made = content.fields(general, reduction, transfers, note)
+    if "dedupe_percent" in made:
+        tree = treeshape.shape(system, run.turn)
+        if tree.around:
+            raise RefusedError(
+                f"dedupratio= beside files around a mean (fsd={system.name}) is not supported: "
+                "not all are whole units of dedupunit=",
+                where=system.at.get("sizes", system.where),
+                hint="use sizes= with shares",
+            )
+        every = [size for size, _ in tree.sizes]
+        content.whole_units(general, every, f"the size of a file of fsd={system.name}", "sizes=")
     return made
 
 
@@ -345,7 +350,7 @@ def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
     if system.shared:
         shared_at = system.at.get("shared", system.where)
         note(shared_at, "shared=yes changes nothing: one host does everything", "harmless")
-    made = shape(system, run.turn)
+    made = treeshape.shape(system, run.turn)
     on_directories = operation in ("mkdir", "rmdir")
     return TreeWork(
         shape=made,
@@ -354,6 +359,7 @@ def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
         select=FileSelection() if on_directories else _select(workload),
         random=random,
         delete_before=delete,
+        fill=False,  # Only a format fills what it creates.
         shared="shared" in more and operation not in ALONE,
         working_set_bytes=0 if on_directories else _working_set(system, run.turn, made),
         rate_ops=rate,
@@ -403,7 +409,7 @@ def _select(workload: FileWorkload) -> FileSelection:
     return FileSelection(random_start=ways[0] in ("seqnz", "sequentialnz"), once=once)
 
 
-def _format(file: ParameterFile, run: Run) -> list[Job]:
+def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
     """Return the jobs that make the trees of a run: directories, and when these are there, files."""
     flags = run.formats or ()
     restart = "restart" in flags
@@ -420,7 +426,8 @@ def _format(file: ParameterFile, run: Run) -> list[Job]:
                 hint="format=(clean,only) in one run definition, format=(restart,only) in the next",
             )
         common = {
-            **_common(file, run, system, workload),
+            **_common(run, system, workload),
+            **_content(file, run, system, workload.xfersize, note),
             **sized(workload.xfersize),
             "numjobs": workload.threads,
             "rw": "write",
@@ -429,7 +436,7 @@ def _format(file: ParameterFile, run: Run) -> list[Job]:
         }
         if "limited" in flags:
             common |= {"runtime_ns": run.times.elapsed * SECOND_NS}
-        made = shape(system, run.turn)
+        made = treeshape.shape(system, run.turn)
         for operation, found in zip(stages, jobs, strict=True):
             own = {**common["own_options"], "operation": operation, "threads": str(workload.threads)}
             found.append(

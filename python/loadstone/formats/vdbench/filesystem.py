@@ -252,7 +252,11 @@ FSD: Final = Table(
         Keyword("openflags", common.flags),
         Keyword("log", exact=True, refused="is not supported"),
         Keyword("count", common.start_and_count),
-        Keyword("dedupratio", exact=True, refused="is not supported for one file system"),
+        Keyword(
+            "dedupratio",
+            exact=True,
+            refused="is for all file systems: it stands in the general section, as vdbench has it",
+        ),
     ],
 )
 

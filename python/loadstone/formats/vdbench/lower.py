@@ -16,7 +16,6 @@ from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
 from loadstone.formats.vdbench.place import Access, Hits, place
-from loadstone.formats.vdbench.values import shown
 from loadstone.workload.model import (
     Amount,
     Job,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.rundef import MaxData
 
 _DIRECT: Final = ("o_direct", "directio")
-MULTIPLES: Final = 100
-"""Below this `maxdata=` is a multiple of the SDs' size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,53 +283,15 @@ def _open(making: _Lowering, work: Work) -> dict[str, Any]:
 
 def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[str, Any]:
     """Return what is written."""
-    general = making.file.general
-    made: dict[str, Any] = {}
     if reads == 100:
-        return made
-    ratio = making.run.turn.number("compratio") or general.compratio or 1.0
-    if ratio > 1:
-        made["compress_percent"] = _reduced(ratio)
-    dedup = work.storage.dedupratio or general.dedupratio or 1.0
-    given = content.pattern(general, ratio, dedup)
-    if given is not None:
-        made["buffer_pattern"] = given
-    if dedup > 1:
-        where = work.storage.at.get("dedupratio") or general.at.get("dedupratio") or work.storage.where
-        if general.verified_at is not None:
-            raise RefusedError(
-                "dedupratio= beside validate= is not supported: no two stamped blocks are equal",
-                where=where,
-                hint="remove one of them",
-            )
-        unit = general.dedupunit
-        if unit is None:
-            raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
-        if len(sizes.pairs) > 1:
-            # A repeat that is longer than what it repeats would be new data in its second part.
-            raise RefusedError(
-                f"dedupratio= beside transfers of {shown_sizes(sizes)} is not supported",
-                where=where,
-                hint="use one transfer size, a multiple of dedupunit=",
-            )
-        if sizes.largest_bytes % unit:
-            raise InputError(
-                f"a transfer of {shown_sizes(sizes)} is no multiple of dedupunit={shown(unit)}",
-                where=general.at["dedupunit"],
-                hint="change dedupunit= or xfersize=",
-            )
-        made["dedupe_percent"] = _reduced(dedup)
-        making.note(
-            where,
-            f"{made['dedupe_percent']}% of the writes repeat an earlier one, whole and wherever they go; "
-            "vdbench repeats by address, a dedupunit= at a time",
-        )
-    return made
-
-
-def _reduced(ratio: float) -> int:
-    """Return the percentage that a ratio of n:1 takes away."""
-    return round(100 * (1 - 1 / ratio))
+        return {}
+    general, storage = making.file.general, work.storage
+    reduction = content.Reduction(
+        compression=making.run.turn.number("compratio") or general.compratio or 1.0,
+        dedup=storage.dedupratio or general.dedupratio or 1.0,
+        dedup_at=storage.at.get("dedupratio") or general.at.get("dedupratio") or storage.where,
+    )
+    return content.fields(general, reduction, sizes, making.note)
 
 
 def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
@@ -428,15 +387,13 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
                 hint="use maxdata= or elapsed=",
             )
         size = sizes[lun]
-        if limit.amount < MULTIPLES and size is None:
+        if limit.is_multiple and size is None:
             raise RefusedError(
                 "a multiple of the SDs needs their size",
                 where=where,
                 hint=f"add size= to sd={job.own_options['sd']}",
             )
-        whole = (
-            limit.amount * (size or 0) / many[lun] if limit.amount < MULTIPLES else limit.amount / len(jobs)
-        )
+        whole = limit.amount * (size or 0) / many[lun] if limit.is_multiple else limit.amount / len(jobs)
         made.append(job.model_copy(update={"time_based": False, "io_size": Amount(bytes=int(whole))}))
     several = "; every workload on an SD ends with its own part of it" if len(jobs) > 1 else ""
     making.note(where, f"maxdata= counts from the start of the run, warmup included{several}")

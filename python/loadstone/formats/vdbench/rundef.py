@@ -45,6 +45,8 @@ class IoRate(NamedTuple):
 
 
 LoopValue = Number | IoRate | str
+MULTIPLES: Final = 100
+"""Below this `maxdata=` is a multiple of the SDs' size."""
 
 
 class Loop(NamedTuple):
@@ -66,10 +68,15 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class MaxData:
-    """End after so many bytes, or below 100 after so many times the SDs' size."""
+    """End after so many bytes, or after so many times the SDs' size."""
 
     amount: float
     of: Literal["all", "read", "write"]
+
+    @property
+    def is_multiple(self) -> bool:
+        """Whether it counts the SDs' size, not bytes."""
+        return self.amount < MULTIPLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""The shape of an FSD's tree once the loops of a run have had their say.
+
+Knows how large a tree may be. Does not know what is done in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.formats.vdbench import filesystem
+from loadstone.formats.vdbench.values import Number, shown
+from loadstone.workload.trees import TreeShape
+
+if TYPE_CHECKING:
+    from loadstone.formats.vdbench.filesystem import FileSystem
+    from loadstone.formats.vdbench.loops import Turn
+
+
+def shape(system: FileSystem, turn: Turn) -> TreeShape:
+    """Return the tree of a file system once the loops have had their say."""
+    depth, width, files = (
+        getattr(system, word) if (looped := turn.number(word)) is None else int(looped)
+        for word in ("depth", "width", "files")
+    )
+    size = turn.number("sizes")
+    sizes, around = (((int(size), 100.0),), False) if size is not None else (system.sizes, system.average)
+    if around:
+        sizes = ((sizes[0][0], 100.0),)
+    most = filesystem.MAX_LEVELS
+    for word, value in (("depth", depth), ("width", width), ("files", files)):
+        if value < 1 or (word == "depth" and value > most):
+            raise InputError(f"{word}={value} makes no tree of at most {most} levels", where=system.where)
+    made = replace(system, depth=depth, width=width, files=files)
+    if made.directories > filesystem.MAX_DIRECTORIES or made.total_files > filesystem.MAX_TOTAL_FILES:
+        raise RefusedError(
+            f"fsd={system.name} has {made.directories} directories and {made.total_files} files, "
+            f"at most {filesystem.MAX_DIRECTORIES} and {filesystem.MAX_TOTAL_FILES} are supported",
+            where=system.where,
+            hint="lower depth=, width= or files=",
+        )
+    found = TreeShape(
+        depth=depth,
+        width=width,
+        files=files,
+        everywhere=system.distribution == "all",
+        sizes=sizes,
+        around=around,
+    )
+    total = _total(system, turn)
+    if total and total > found.expected_bytes and not around and len(sizes) == 1:
+        raise InputError(
+            f"totalsize={shown(total)} is more than the {shown(found.expected_bytes)} of fsd={system.name}",
+            where=system.at.get("totalsize", system.where),
+        )
+    return found.model_copy(update={"total_bytes": total})
+
+
+def _total(system: FileSystem, turn: Turn) -> int:
+    """Return `totalsize=`, of which a loop may say a percentage; 0: all."""
+    looped = turn.values.get("totalsize")
+    if not isinstance(looped, Number) or not looped.value:
+        return system.totalsize or 0
+    if not looped.percent:
+        return int(looped.value)
+    if system.totalsize is None:
+        raise InputError(
+            f"totalsize={looped.value:g}% of what fsd={system.name} does not say",
+            where=system.where,
+            hint="add totalsize= to the FSD",
+        )
+    return int(system.totalsize * looped.value / 100)
