@@ -18,7 +18,8 @@ that against labelled runs). Its effect is one of
 
 - *not valid*: the number is not the storage's at work;
 - *limited*: it is, and something else than the medium set it;
-- *suspect*: it may be either; the verdict is less sure for it;
+- *suspect*: it may be either; the verdict is less sure for it, and one that is 85 % sure leaves
+  nobody able to tell;
 - *note*: worth knowing, decides nothing.
 
 A finding decides nothing either when a rule of its last column found the reason for it.

@@ -469,6 +469,25 @@ def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
     assert judge_case(run(), unsure).kind == "not_valid"
 
 
+@pytest.mark.parametrize(
+    ("sure", "kind"), [(0.9, "cannot_tell"), (0.85, "cannot_tell"), (0.75, "measures_storage")]
+)
+@pytest.mark.parametrize("missing", [0, 2])
+def test_a_grave_suspicion_leaves_nobody_able_to_tell_however_many_rules_could_look(
+    sure: float, kind: str, missing: int
+) -> None:
+    doubt = Finding("suspect", sure, "doubtful", {}, "look")
+    rules = [
+        Rule("not_steady", "?", "test", lambda _: (doubt,)),
+        Rule("foreign_load", "?", "test", lambda _: Clear()),
+        Rule("io_errors", "?", "test", lambda _: Clear()),
+        Rule("governor", "?", "test", lambda _: CannotTell("its clock") if missing > 0 else Clear()),
+        Rule("clock_jump", "?", "test", lambda _: CannotTell("its clocks") if missing > 1 else Clear()),
+        Rule("network_loss", "?", "test", lambda _: Clear()),
+    ]
+    assert judge_case(run(), rules).kind == kind
+
+
 def test_an_honest_run_measures_the_storage() -> None:
     case = run(
         [1000.0 + 20 * (at % 3) for at in range(100)],

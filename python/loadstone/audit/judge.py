@@ -32,6 +32,8 @@ ENOUGH: Final = 3
 """Fewer rules than this that had anything to look at are no ground to believe a number."""
 MUCH_LESS: Final = 0.201
 """A reason this much less sure than a suspicion does not take it away."""
+GRAVE: Final = 0.85
+"""One suspicion this sure leaves nobody able to tell, however many rules found nothing."""
 NO_IO: Final = "any I/O that completed"
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
 
@@ -164,7 +166,8 @@ def _verdict(
         )
         sentences = f"{first} {told}"
         looked = {*checked, *(cause.rule for cause in causes if cause.effect == "note")}
-        if confidence < CREDIBLE or len(looked) < ENOUGH:
+        grave = any(cause.confidence >= GRAVE for cause in suspects)
+        if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", max(0.6, 1 - confidence)
             told = suspects[0].text if suspects else _too_little(looked, missing)
             sentences = f"Nobody can tell whether {it} measures the storage. {told}"
