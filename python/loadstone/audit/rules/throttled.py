@@ -215,14 +215,12 @@ def _plateau(case: Case, found: evenness.Evenness) -> Finding | None:
     if at is None and not (alone and random):
         return None
     told = at or _Rate("iops", total.value, f"{units.count(total.value)} IOPS")
-    who = "A limiter makes up for what was late" if random else "It is a limiter, or a cache that reads ahead"
     return Finding(
         effect="limited" if random else "suspect",
         confidence=(SURE if at else LESS_SURE) if random else IN_ORDER,
         text=f"The rate stands still at {told.text}: stretches of {units.count(round(found.ios))} I/Os "
         f"differ by {units.digits(100 * found.deviation)} % in their mean latency, and would by "
-        f"{units.digits(100 * found.independent)} % if each I/O took its own time. {who}"
-        + (", and the rate is a round number." if at else "."),
+        f"{units.digits(100 * found.independent)} % if each I/O took its own time. {_who(random, at)}",
         evidence={
             told.name: told.value,
             "stretches_deviation_share": float(f"{found.deviation:.3g}"),
@@ -232,6 +230,14 @@ def _plateau(case: Case, found: evenness.Evenness) -> Finding | None:
         layer="a limiter",
         chart=course.chart(case, "IOPS over time", level=total.value, level_name="mean"),
     )
+
+
+def _who(random: bool, at: _Rate | None) -> str:
+    if not random:
+        return "It is a limiter, or a cache that reads ahead, and the rate is a round number."
+    if at is None:
+        return "Something with a timetable makes up for what was late: most likely a limiter."
+    return "A limiter makes up for what was late, and the rate is a round number."
 
 
 @dataclass(frozen=True, slots=True)
