@@ -141,10 +141,9 @@ fn run(plan: &Plan) -> Outcome {
             *sum += column(&batch, name).iter().sum::<u64>();
         }
     }
-    let ios = batches(dir.join("ios.arrows"))
-        .iter()
-        .flat_map(logged)
-        .collect();
+    let logs = plan.streams.iter().any(|stream| stream.log_ios);
+    let ios = logs.then(|| batches(dir.join("ios.arrows")));
+    let ios = ios.iter().flatten().flat_map(logged).collect();
     let samples = std::fs::read(dir.join("samples.arrows")).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     Outcome {
@@ -333,6 +332,36 @@ fn the_same_plan_gives_the_same_bytes() {
     assert!(one.ios.len() > 5_000);
     assert_eq!(one.ios, two.ios);
     assert!(one.samples == two.samples, "samples.arrows differ");
+}
+
+/// What the engine held at most, with so many workers that have nothing in common.
+fn rss_peak_bytes(workers: u32) -> f64 {
+    let apart = |worker| {
+        let mut stream = stream(1);
+        stream.worker = worker;
+        (stream.files[0].target, stream.files[0].cell) = (worker, worker);
+        (stream.limits.runtime_ns, stream.log_ios) = (SECOND_NS / 100, false);
+        stream
+    };
+    let mut plan = plan(device(), (0..workers).map(apart).collect());
+    plan.targets = vec![plan.targets[0].clone(); workers as usize];
+    plan.workers = vec![plan.workers[0].clone(); workers as usize];
+    let cell = |target| Cell {
+        unit: 0,
+        target: Some(target),
+    };
+    plan.cells = (0..workers).map(cell).collect();
+    let outcome = run(&plan);
+    assert_eq!(outcome.sums[0], u64::from(workers) * 100);
+    let end = outcome.of_type("end").next().unwrap();
+    end["rss_peak_bytes"].as_f64().unwrap()
+}
+
+#[test]
+fn twice_the_workers_take_twice_the_memory_and_no_more() {
+    let (some, twice) = (rss_peak_bytes(512), rss_peak_bytes(1024));
+    // Something for every worker and every other would be four times as much.
+    assert!(twice < 2.2 * some, "{some} bytes, then {twice}");
 }
 
 /// The most I/Os of one stream between hand-over and reaping at any time.

@@ -2,6 +2,8 @@
 //!
 //! Knows the sizes of what a run allocates. Allocates nothing.
 
+use std::collections::BTreeMap;
+
 use crate::fault::Fault;
 use crate::memory::PAGE_BYTES;
 use crate::pattern::{map_bytes, Next};
@@ -33,22 +35,22 @@ fn pattern_bytes(stream: &Stream) -> u64 {
     }
 }
 
-/// Memory of one worker.
-fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
-    let rows = Rows::new(plan, worker);
-    let own = |stream: &&Stream| stream.worker == worker;
+/// Memory of a worker with these streams.
+fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
+    let rows = Rows::new(plan, streams);
+    let own = || streams.iter().map(|&id| &plan.streams[id as usize]);
     let ramps = |stream: &Stream| stream.limits.ramp_ns > 0 || stream.search.is_some();
-    let table_bytes = if plan.streams.iter().filter(own).any(ramps) {
+    let table_bytes = if own().any(ramps) {
         Table::bytes_needed(rows.len())
     } else {
         Table::bytes_without_ramp(rows.len())
     };
     let mut bytes = 2 * table_bytes as u64;
     let mut depth = 0u64;
-    for stream in plan.streams.iter().filter(own) {
-        let own = u64::from(stream.iodepth);
-        depth += own;
-        bytes += own * (buffer_stride(stream) + size_of::<Slot>() + 8 + 16) as u64;
+    for stream in own() {
+        let iodepth = u64::from(stream.iodepth);
+        depth += iodepth;
+        bytes += iodepth * (buffer_stride(stream) + size_of::<Slot>() + 8 + 16) as u64;
         bytes += (size_of::<Counters>() + 1024) as u64;
         // A use, and the generator's cursors for each operation.
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
@@ -56,10 +58,10 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
         bytes += map_bytes(stream);
         bytes += pattern_bytes(stream);
         if stream.serialize_overlap {
-            bytes += own * size_of::<(u32, Next)>() as u64;
+            bytes += iodepth * size_of::<(u32, Next)>() as u64;
         }
     }
-    if plan.streams.iter().filter(own).any(|stream| stream.log_ios) {
+    if own().any(|stream| stream.log_ios) {
         bytes += (LOG_BLOCK * LOG_BLOCKS * size_of::<IoRecord>()) as u64;
     }
     // Completion queue entries of 16 bytes, and as much again in completions copied.
@@ -69,25 +71,11 @@ fn worker_bytes(plan: &Plan, worker: u32) -> u64 {
 /// Memory the Plan needs at most at one time, in bytes: its largest stage.
 #[must_use]
 pub fn memory_bytes(plan: &Plan) -> u64 {
-    let stages = plan
-        .workers
-        .iter()
-        .map(|worker| worker.stage)
-        .max()
-        .unwrap_or(0);
-    let mut largest = 0;
-    for stage in 0..=stages {
-        let workers = plan
-            .workers
-            .iter()
-            .enumerate()
-            .filter(|(_, worker)| worker.stage == stage);
-        largest = largest.max(
-            workers
-                .map(|(index, _)| worker_bytes(plan, index as u32))
-                .sum(),
-        );
+    let mut stages = BTreeMap::<u32, u64>::new();
+    for (worker, streams) in plan.workers.iter().zip(plan.streams_by_worker()) {
+        *stages.entry(worker.stage).or_default() += worker_bytes(plan, &streams);
     }
+    let largest = stages.into_values().max().unwrap_or(0);
     largest
         + books::memory_bytes(plan)
         + tree::memory_bytes(plan)

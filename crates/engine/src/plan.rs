@@ -63,6 +63,18 @@ pub struct Plan {
     pub trees: Vec<Tree>,
 }
 
+impl Plan {
+    /// The streams of each worker, as indices, in the Plan's order.
+    #[must_use]
+    pub fn streams_by_worker(&self) -> Vec<Vec<u32>> {
+        let mut all = vec![Vec::new(); self.workers.len()];
+        for (index, stream) in (0..).zip(&self.streams) {
+            all[stream.worker as usize].push(index);
+        }
+        all
+    }
+}
+
 /// How a journal is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,8 +3,10 @@
 //! Knows numbering. Each (cell, operation) pair has two rows: the even one counts for
 //! the result, the odd one after it is the ramp's.
 
+use std::collections::BTreeMap;
+
 use crate::backend::Op;
-use crate::ops::{AnyOp, FileOp, CODES};
+use crate::ops::{AnyOp, FileOp};
 use crate::plan::{FileOperation, Plan, Stream, TreeUse};
 
 /// Meaning of one pair of rows.
@@ -20,8 +22,9 @@ pub struct Pair {
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     pairs: Vec<Pair>,
-    /// Per (cell, op): its pair; `u32::MAX` where there is none.
-    index: Vec<[u32; CODES]>,
+    /// The pair of a cell and the code of an operation. Only those of these streams: of
+    /// thousands of workers none may need memory for the cells of all.
+    index: BTreeMap<(u32, u8), u32>,
 }
 
 /// Operations a stream may do.
@@ -112,21 +115,17 @@ pub fn cells_of(stream: &Stream) -> impl Iterator<Item = u32> + '_ {
 }
 
 impl Rows {
-    /// The rows the streams of `worker` need.
+    /// The rows that these streams of the Plan need.
     #[must_use]
-    pub fn new(plan: &Plan, worker: u32) -> Self {
-        let mut rows = Self {
-            pairs: Vec::new(),
-            index: vec![[u32::MAX; CODES]; plan.cells.len()],
-        };
-        for stream in plan.streams.iter().filter(|stream| stream.worker == worker) {
+    pub fn new(plan: &Plan, streams: &[u32]) -> Self {
+        let mut rows = Self::default();
+        for stream in streams.iter().map(|&id| &plan.streams[id as usize]) {
             for op in ops_of(stream) {
                 for cell in cells_of(stream) {
-                    let entry = &mut rows.index[cell as usize][usize::from(op.code())];
-                    if *entry == u32::MAX {
-                        *entry = rows.pairs.len() as u32;
+                    rows.index.entry((cell, op.code())).or_insert_with(|| {
                         rows.pairs.push(Pair { cell, op });
-                    }
+                        rows.pairs.len() as u32 - 1
+                    });
                 }
             }
         }
@@ -148,17 +147,99 @@ impl Rows {
     /// The even row of a cell and operation; `u32::MAX` when no stream uses it.
     #[must_use]
     pub fn row(&self, cell: u32, op: AnyOp) -> u32 {
-        let pair = self.index[cell as usize][usize::from(op.code())];
-        if pair == u32::MAX {
-            u32::MAX
-        } else {
-            pair * 2
-        }
+        let pair = self.index.get(&(cell, op.code()));
+        pair.map_or(u32::MAX, |pair| pair * 2)
     }
 
     /// What a row stands for, and whether it is the ramp's.
     #[must_use]
     pub fn meaning(&self, row: u32) -> (Pair, bool) {
         (self.pairs[row as usize / 2], row % 2 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{plain, Backend, Cell, FileUse, Worker};
+
+    /// So many workers, each with a stream and a cell of its own.
+    fn apart(workers: u32) -> Plan {
+        let stream = |worker| Stream {
+            worker,
+            files: vec![FileUse {
+                cell: worker,
+                ..plain::stream().files[0]
+            }],
+            ..plain::stream()
+        };
+        let plan = plain::plan(Backend::Psync {}, (0..workers).map(stream).collect());
+        let cell = |_| plan.cells[0];
+        let worker = |_| plan.workers[0].clone();
+        Plan {
+            cells: (0..workers).map(cell).collect::<Vec<Cell>>(),
+            workers: (0..workers).map(worker).collect::<Vec<Worker>>(),
+            ..plan
+        }
+    }
+
+    #[test]
+    fn thousands_of_workers_have_the_rows_of_their_own_streams_and_no_others() {
+        let plan = apart(4096);
+        let all = plan.streams_by_worker();
+        let rows: Vec<Rows> = all.iter().map(|own| Rows::new(&plan, own)).collect();
+        assert_eq!(
+            rows.iter().map(|rows| rows.index.len()).sum::<usize>(),
+            4096
+        );
+        let read = AnyOp::Io(Op::Read);
+        for (worker, rows) in (0..).zip(&rows) {
+            assert_eq!(all[worker as usize], [worker]);
+            assert_eq!((rows.len(), rows.row(worker, read)), (2, 0));
+            assert_eq!(
+                rows.meaning(1),
+                (
+                    Pair {
+                        cell: worker,
+                        op: read
+                    },
+                    true
+                )
+            );
+            assert_eq!(rows.row(worker ^ 1, read), u32::MAX);
+        }
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_streams_and_operations() {
+        let stream = |shares, cells: [u32; 2]| Stream {
+            files: cells
+                .map(|cell| FileUse {
+                    cell,
+                    ..plain::stream().files[0]
+                })
+                .into(),
+            pattern: plain::pattern(shares, &plain::order(100, 4096)),
+            ..plain::stream()
+        };
+        let streams = vec![stream([50, 50, 0], [7, 3]), stream([0, 90, 10], [3, 5])];
+        let plan = plain::plan(Backend::Null {}, streams);
+        let rows = Rows::new(&plan, &[0, 1]);
+        let meanings: Vec<(u32, &str)> = (0..rows.len() as u32)
+            .step_by(2)
+            .map(|row| (rows.meaning(row).0.cell, rows.meaning(row).0.op.name()))
+            .collect();
+        let expected = [
+            (7, "read"),
+            (3, "read"),
+            (7, "write"),
+            (3, "write"),
+            (5, "write"),
+            (3, "trim"),
+            (5, "trim"),
+        ];
+        assert_eq!(meanings, expected);
+        assert_eq!(rows.row(5, AnyOp::Io(Op::Write)), 8);
+        assert_eq!(rows.row(7, AnyOp::Io(Op::Trim)), u32::MAX);
     }
 }

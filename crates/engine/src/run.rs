@@ -60,6 +60,8 @@ struct Run {
     /// An I/O never came back, in any stage: the journal has no clean end.
     abandoned: bool,
     journal_synced_ns: u64,
+    /// By worker, until it starts.
+    streams_by_worker: Vec<Vec<u32>>,
 }
 
 /// Runs a Plan; `engine_start_ns` is the time the process began.
@@ -90,7 +92,6 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
         books,
         media: Arc::new(plan.targets.iter().map(|_| Arc::default()).collect()),
         clock: Clock::monotonic(),
-        plan,
         control,
         speaker,
         reporter,
@@ -107,6 +108,8 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
         hung: Vec::new(),
         abandoned: false,
         journal_synced_ns: 0,
+        streams_by_worker: plan.streams_by_worker(),
+        plan,
     };
     let ready = run.prepare()?;
     run.clock = calibration.finish();
@@ -207,7 +210,8 @@ impl Run {
             .collect();
         let mut hands = Vec::with_capacity(members.len());
         for &worker in &members {
-            let hand = setup::start(&shared, worker);
+            let streams = std::mem::take(&mut self.streams_by_worker[worker as usize]);
+            let hand = setup::start(&shared, worker, streams);
             hands.push(hand.map_err(|error| {
                 Fault::broken(format!("worker {worker} cannot be started: {error}"), "")
             })?);
@@ -286,6 +290,13 @@ impl Run {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            // One look at all workers for what all of them say, not one for each message.
+            for _ in 1..hands.len() {
+                let Ok(message) = self.inbox.try_recv() else {
+                    break;
+                };
+                self.receive(message, stage, hands, &mut seen)?;
+            }
             self.look_up(stage, hands, &mut seen)?;
         }
         if !self.lost {
@@ -329,8 +340,8 @@ impl Run {
             } => {
                 self.write(|reporter, _| reporter.write_ios(&records))?;
                 records.clear();
-                if let Some(hand) = hands.iter().find(|hand| hand.worker == worker) {
-                    let _ = hand.log_blocks.send(records);
+                if let Some(at) = place_of(worker, hands) {
+                    let _ = hands[at].log_blocks.send(records);
                 }
             }
             Message::Cut {
@@ -338,7 +349,7 @@ impl Run {
                 mut table,
                 last,
             } => {
-                let Some(at) = hands.iter().position(|hand| hand.worker == worker) else {
+                let Some(at) = place_of(worker, hands) else {
                     return Ok(());
                 };
                 if seen[at].has_ended() {
@@ -348,7 +359,6 @@ impl Run {
                 seen[at].progress_ns = if last { u64::MAX } else { table.end_ns };
                 table.clear();
                 let _ = hands[at].tables.send(table);
-                self.write_complete(hands, seen)?;
             }
         }
         Ok(())
@@ -481,4 +491,9 @@ impl Run {
         });
         Ok(())
     }
+}
+
+/// Where a worker is among those of a stage, which are in the Plan's order.
+fn place_of(worker: u32, hands: &[Hand]) -> Option<usize> {
+    hands.binary_search_by_key(&worker, |hand| hand.worker).ok()
 }

@@ -3,6 +3,7 @@
 //! Knows which backend a Plan names and what each needs. Knows nothing of the other
 //! workers.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -103,16 +104,14 @@ struct Kit {
     table_in_use: Arc<AtomicUsize>,
 }
 
-/// Allocates a worker's memory and starts its thread, which then waits at the gate.
+/// Allocates the memory of a worker and its streams and starts its thread, which then waits
+/// at the gate.
 ///
 /// # Errors
 /// Of the allocation or of the thread.
-pub fn start(stage: &Stage, worker: u32) -> io::Result<Hand> {
+pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> {
     let plan = &stage.plan;
-    let streams: Vec<u32> = (0..plan.streams.len() as u32)
-        .filter(|&id| plan.streams[id as usize].worker == worker)
-        .collect();
-    let rows = Arc::new(Rows::new(plan, worker));
+    let rows = Arc::new(Rows::new(plan, &streams));
     let bytes = streams.iter().map(|&id| {
         let stream = &plan.streams[id as usize];
         buffer_stride(stream) * stream.iodepth as usize
@@ -189,7 +188,8 @@ fn lay_out_slots(plan: &Plan, streams: &[u32], buffers: &Mapping) -> Vec<Slot> {
 fn body(kit: Kit) {
     let (out, worker, plan) = (kit.stage.out.clone(), kit.worker, kit.stage.plan.clone());
     place(&plan.workers[worker as usize], worker, &out);
-    let (local, files) = local_files(&kit);
+    let local = Local::new(&kit);
+    let files = local.of(&kit.stage.files);
     let depth: u32 = kit
         .streams
         .iter()
@@ -255,20 +255,13 @@ fn body(kit: Kit) {
         }
         plan::Backend::Mmap {} => {
             let backend = Mmap::new(clock, &files, depth).map_err(|(file, error)| {
-                let target = local.iter().position(|&number| number as usize == file);
-                let path = target.map_or("?", |target| plan.targets[target].path.as_str());
+                let path = &plan.targets[local.targets[file] as usize].path;
                 io::Error::new(error.kind(), format!("{path}: {error}"))
             });
             drive(kit, backend, "mmap", &local);
         }
         plan::Backend::Sim { device } => {
-            // By the worker's own numbers.
-            let mut media = vec![Arc::<Medium>::default(); files.len()];
-            for (target, &number) in local.iter().enumerate() {
-                if let Some(medium) = media.get_mut(number as usize) {
-                    medium.clone_from(&kit.stage.media[target]);
-                }
-            }
+            let media = local.of(&kit.stage.media);
             let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
             drive(kit, Ok(backend), "sim", &local);
         }
@@ -287,24 +280,40 @@ fn discards_itself(kit: &Kit, files: &[OpenFile]) -> bool {
     }
 }
 
-/// The targets this worker's streams use: by Plan index its own number, and the table.
-fn local_files(kit: &Kit) -> (Vec<u32>, Vec<OpenFile>) {
-    let mut local = vec![u32::MAX; kit.stage.files.len()];
-    let mut files = Vec::new();
-    for &id in &kit.streams {
-        for file in &kit.stage.plan.streams[id as usize].files {
-            let entry = &mut local[file.target as usize];
-            if *entry == u32::MAX {
-                *entry = files.len() as u32;
-                files.push(kit.stage.files[file.target as usize]);
-            }
+/// The targets this worker's streams use, numbered as the worker does.
+#[derive(Default)]
+struct Local {
+    /// By their own numbers: index into the Plan's targets.
+    targets: Vec<u32>,
+    /// The reverse.
+    numbers: BTreeMap<u32, u32>,
+}
+
+impl Local {
+    fn new(kit: &Kit) -> Self {
+        let mut local = Self::default();
+        let streams = kit.streams.iter();
+        let uses = streams.flat_map(|&id| &kit.stage.plan.streams[id as usize].files);
+        for target in uses.map(|file| file.target) {
+            local.numbers.entry(target).or_insert_with(|| {
+                local.targets.push(target);
+                local.targets.len() as u32 - 1
+            });
         }
+        local
     }
-    (local, files)
+
+    /// What all workers have, of these targets alone.
+    fn of<T: Clone>(&self, all: &[T]) -> Vec<T> {
+        let targets = self.targets.iter();
+        targets
+            .map(|&target| all[target as usize].clone())
+            .collect()
+    }
 }
 
 /// Runs the loop of a backend.
-fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static str, local: &[u32]) {
+fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static str, local: &Local) {
     let backend = match backend {
         Ok(backend) => backend,
         Err(error) => return fail(&kit.stage.out, kit.worker, backend_name, &error),
@@ -321,7 +330,7 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
 fn conduct<W>(
     kit: Kit,
     backend_name: &'static str,
-    local: &[u32],
+    local: &Local,
     run: impl FnOnce(State) -> (io::Result<()>, bool, W),
 ) {
     let Kit {
@@ -346,7 +355,7 @@ fn conduct<W>(
             first_slot,
             &rows,
             &stage.books,
-            &|target| local[target as usize],
+            &|target| local.numbers[&target],
         );
         state.flow = (stage.plan.streams[id as usize].flow.as_ref()).map(|flow| {
             stage

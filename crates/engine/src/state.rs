@@ -12,7 +12,7 @@ mod timers;
 mod verification;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
@@ -121,8 +121,9 @@ pub struct State {
     run_intended_ns: u64,
     run_handed_ns: u64,
     errors_said: Vec<u32>,
-    /// By target: stream and offset of what was told, never longer than what may be.
-    damage_said: Vec<Vec<(u32, u64)>>,
+    /// By target, once there is any: stream and offset of what was told, never longer than
+    /// what may be.
+    damage_said: BTreeMap<u32, Vec<(u32, u64)>>,
     log: Vec<IoRecord>,
     log_blocks: usize,
     log_spare: Receiver<Vec<IoRecord>>,
@@ -188,7 +189,7 @@ impl State {
             spins: paced && has_own_processor(&plan, worker),
             stage: plan.workers[worker as usize].stage,
             errors_said: vec![0; plan.targets.len()],
-            damage_said: vec![Vec::new(); plan.targets.len()],
+            damage_said: BTreeMap::new(),
             pending: Vec::with_capacity(slots.len()),
             ready: VecDeque::with_capacity(count + 1),
             timers: BinaryHeap::with_capacity(count * 7 + 8),
@@ -302,7 +303,9 @@ fn has_own_processor(plan: &Plan, worker: u32) -> bool {
                 || other.cpus.is_empty()
                 || other.cpus.iter().any(|cpu| mine.cpus.contains(cpu)))
     };
-    let beside = plan.workers.iter().filter(meets).count();
     // Counts only the processors this thread was put on.
-    std::thread::available_parallelism().is_ok_and(|processors| beside <= processors.get())
+    std::thread::available_parallelism().is_ok_and(|processors| {
+        let beside = plan.workers.iter().filter(meets);
+        beside.take(processors.get() + 1).count() <= processors.get()
+    })
 }

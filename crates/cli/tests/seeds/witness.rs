@@ -157,7 +157,7 @@ pub fn run(plan: &Plan) -> Outcome {
     let plan::Backend::Sim { device } = &plan.workers[0].backend else {
         panic!("not a simulation")
     };
-    let rows = Arc::new(Rows::new(&plan, 0));
+    let rows = Arc::new(Rows::new(&plan, &plan.streams_by_worker()[0]));
     let stride = |stream: &plan::Stream| buffer_stride(stream) * stream.iodepth as usize;
     let buffers = Mapping::new(plan.streams.iter().map(stride).sum(), false).unwrap();
     let mut slots = lay_out(&plan, &buffers);

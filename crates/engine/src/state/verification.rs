@@ -46,7 +46,7 @@ impl State {
     #[cold]
     fn say_damage(&mut self, index: u32, damage: Damage, now: u64) {
         let id = self.streams[index as usize].id;
-        let said = &mut self.damage_said[damage.target as usize];
+        let said = self.damage_said.entry(damage.target).or_default();
         let place = (id, damage.offset);
         if said.len() >= MAX_ERRORS_PER_TARGET as usize
             || (damage.repeated && said.contains(&place))

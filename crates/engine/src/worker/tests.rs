@@ -148,7 +148,7 @@ impl Backend for Caller {
 /// Runs worker 0 of a Plan to its end; gives the totals of its reads.
 fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
     let plan = Arc::new(plan);
-    let rows = Arc::new(Rows::new(&plan, 0));
+    let rows = Arc::new(Rows::new(&plan, &plan.streams_by_worker()[0]));
     let (out, messages) = channel();
     let (tables, spare) = channel();
     let mut slots = Vec::new();
