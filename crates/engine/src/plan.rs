@@ -321,6 +321,22 @@ pub enum Backend {
     },
 }
 
+impl Backend {
+    /// As in the `stream_end` event.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::IoUring { .. } => "io_uring",
+            Self::Libaio {} => "libaio",
+            Self::Psync {} => "psync",
+            Self::Mmap {} => "mmap",
+            Self::Files {} => "files",
+            Self::Null {} => "null",
+            Self::Sim { .. } => "sim",
+        }
+    }
+}
+
 /// One source of I/O: a clone of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

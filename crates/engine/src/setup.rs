@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -29,7 +29,7 @@ use crate::record::Table;
 use crate::rows::Rows;
 use crate::samples::IoRecord;
 use crate::slots::{Counters, Shared, Slot};
-use crate::state::{Opening, State};
+use crate::state::{Lines, Memory, State};
 use crate::stream::StreamState;
 use crate::tree::worker::FileWorker;
 use crate::tree::Trees;
@@ -99,9 +99,7 @@ struct Kit {
     counters: Arc<Shared<Counters>>,
     buffers: Mapping,
     table: Box<Table>,
-    spare: Receiver<Box<Table>>,
-    log_spare: Receiver<Vec<IoRecord>>,
-    table_in_use: Arc<AtomicUsize>,
+    lines: Lines,
 }
 
 /// Allocates the memory of a worker and its streams and starts its thread, which then waits
@@ -133,9 +131,13 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
         counters: counters.clone(),
         buffers,
         table,
-        spare,
-        log_spare,
-        table_in_use: table_in_use.clone(),
+        lines: Lines {
+            control: stage.control.clone(),
+            out: stage.out.clone(),
+            spare,
+            log_spare,
+            table_in_use: table_in_use.clone(),
+        },
     };
     let thread = std::thread::Builder::new()
         .name(format!("worker-{worker}"))
@@ -232,18 +234,18 @@ fn body(kit: Kit) {
                     target: None,
                 }));
                 let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
-                return drive(kit, backend, "io_uring", &local);
+                return drive(kit, backend, &local);
             }
-            drive(kit, backend, "io_uring", &local);
+            drive(kit, backend, &local);
         }
-        plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), "null", &local),
+        plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), &local),
         plan::Backend::Psync {} => {
             let backend = Psync::new(clock, &files, depth);
-            drive(kit, Ok(backend), "psync", &local);
+            drive(kit, Ok(backend), &local);
         }
         plan::Backend::Files {} => {
             let trees = kit.stage.trees.clone();
-            conduct(kit, "files", &local, |state| {
+            conduct(kit, &local, |state| {
                 let mut worker = FileWorker::new(clock, state, trees);
                 worker.run();
                 (Ok(()), worker.state.lost, worker)
@@ -251,19 +253,19 @@ fn body(kit: Kit) {
         }
         plan::Backend::Libaio {} => {
             let backend = Libaio::new(clock, &files, depth);
-            drive(kit, backend, "libaio", &local);
+            drive(kit, backend, &local);
         }
         plan::Backend::Mmap {} => {
             let backend = Mmap::new(clock, &files, depth).map_err(|(file, error)| {
                 let path = &plan.targets[local.targets[file] as usize].path;
                 io::Error::new(error.kind(), format!("{path}: {error}"))
             });
-            drive(kit, backend, "mmap", &local);
+            drive(kit, backend, &local);
         }
         plan::Backend::Sim { device } => {
             let media = local.of(&kit.stage.media);
             let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
-            drive(kit, Ok(backend), "sim", &local);
+            drive(kit, Ok(backend), &local);
         }
     }
 }
@@ -313,12 +315,12 @@ impl Local {
 }
 
 /// Runs the loop of a backend.
-fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static str, local: &Local) {
+fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, local: &Local) {
     let backend = match backend {
         Ok(backend) => backend,
-        Err(error) => return fail(&kit.stage.out, kit.worker, backend_name, &error),
+        Err(error) => return fail(&kit.stage, kit.worker, &error),
     };
-    conduct(kit, backend_name, local, |state| {
+    conduct(kit, local, |state| {
         let mut worker = Worker { backend, state };
         let outcome = worker.run();
         (outcome, worker.state.lost, worker)
@@ -327,12 +329,7 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, backend_name: &'static st
 
 /// Opens the books, waits for the start and lets `run` do the rest: it says how it ended,
 /// whether the kernel may still write into the buffers, and what belongs to them.
-fn conduct<W>(
-    kit: Kit,
-    backend_name: &'static str,
-    local: &Local,
-    run: impl FnOnce(State) -> (io::Result<()>, bool, W),
-) {
+fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()>, bool, W)) {
     let Kit {
         stage,
         worker,
@@ -342,9 +339,7 @@ fn conduct<W>(
         counters,
         buffers,
         table,
-        spare,
-        log_spare,
-        table_in_use,
+        lines,
     } = kit;
     let out = stage.out.clone();
     let mut first_slot = 0;
@@ -375,21 +370,13 @@ fn conduct<W>(
             &mut *std::ptr::from_mut(counters.slice_mut()),
         )
     };
-    let mut state = State::new(Opening {
-        control: stage.control.clone(),
-        plan: stage.plan.clone(),
-        worker,
-        backend_name,
-        streams: states,
+    let memory = Memory {
         slots: slot_slice,
         counters: counter_slice,
         rows,
         table,
-        spare,
-        log_spare,
-        table_in_use,
-        out: out.clone(),
-    });
+    };
+    let mut state = State::new(stage.plan.clone(), worker, states, memory, lines);
     let _ = out.send(Message::Ready { worker });
     let Some(start) = stage.gate.wait() else {
         return;
@@ -398,7 +385,7 @@ fn conduct<W>(
     state.stage_offset_ns = start.offset_ns;
     let (outcome, lost, owner) = run(state);
     if let Err(error) = outcome {
-        fail(&out, worker, backend_name, &error);
+        fail(&stage, worker, &error);
     }
     if lost {
         // The kernel may still write into these.
@@ -406,7 +393,8 @@ fn conduct<W>(
     }
 }
 
-fn fail(out: &Sender<Message>, worker: u32, backend: &str, error: &io::Error) {
+fn fail(stage: &Stage, worker: u32, error: &io::Error) {
+    let backend = stage.plan.workers[worker as usize].backend.name();
     let hint = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring: use the libaio or psync engine",
         Some(libc::EPERM) if backend == "io_uring" => {
@@ -416,7 +404,7 @@ fn fail(out: &Sender<Message>, worker: u32, backend: &str, error: &io::Error) {
         None => "",
     };
     let message = format!("worker {worker}: {backend} failed: {error}");
-    let _ = out.send(Message::Failed {
+    let _ = stage.out.send(Message::Failed {
         worker,
         message,
         hint: hint.into(),

@@ -8,16 +8,16 @@ mod ending;
 pub mod files;
 mod intervals;
 mod latency;
+mod lines;
 mod timers;
 mod verification;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use crate::control::{Control, Message, Stop};
+use crate::control::{Message, Stop};
 use crate::plan::Plan;
 use crate::record::{Run, Table};
 use crate::rows::Rows;
@@ -25,6 +25,7 @@ use crate::samples::IoRecord;
 use crate::slots::{batch_column, count_depths, Counters, Slot, NOT_HANDED};
 use crate::stream::StreamState;
 use crate::worker::BATCH;
+pub use lines::Lines;
 
 /// Records of single I/Os sent at a time.
 pub const LOG_BLOCK: usize = 8192;
@@ -60,14 +61,10 @@ enum Timer {
 /// The books of one worker.
 #[derive(Debug)]
 pub struct State {
-    /// Orders.
-    pub control: Arc<Control>,
     /// The Plan.
     pub plan: Arc<Plan>,
-    /// Index of the worker and its stage.
+    /// Index of the worker.
     pub worker: u32,
-    /// Name of the backend that really runs.
-    pub backend_name: &'static str,
     /// Its streams.
     pub streams: Vec<StreamState>,
     /// All slots, those of a stream together.
@@ -109,10 +106,8 @@ pub struct State {
     stop_seen: Stop,
     orders_seen: u32,
     timers: BinaryHeap<Reverse<(u64, Timer, u32)>>,
+    lines: Lines,
     table: Box<Table>,
-    spare: Receiver<Box<Table>>,
-    table_in_use: Arc<AtomicUsize>,
-    out: Sender<Message>,
     rows: Arc<Rows>,
     next_cut_ns: u64,
     /// Ends of ramps within the stage, latest first.
@@ -126,62 +121,41 @@ pub struct State {
     damage_said: BTreeMap<u32, Vec<(u32, u64)>>,
     log: Vec<IoRecord>,
     log_blocks: usize,
-    log_spare: Receiver<Vec<IoRecord>>,
     submit_batches: [u64; 7],
     complete_batches: [u64; 7],
 }
 
-/// What a worker's books are opened with.
+/// Where a worker's books are kept, allocated before it starts.
 #[derive(Debug)]
-pub struct Opening {
-    /// Orders.
-    pub control: Arc<Control>,
-    /// The Plan.
-    pub plan: Arc<Plan>,
-    /// Index of the worker.
-    pub worker: u32,
-    /// Name of its backend.
-    pub backend_name: &'static str,
-    /// Its streams.
-    pub streams: Vec<StreamState>,
-    /// Slots of all of them.
+pub struct Memory {
+    /// Slots of all its streams.
     pub slots: &'static mut [Slot],
     /// Counters, by stream.
     pub counters: &'static mut [Counters],
-    /// Rows.
+    /// Rows of its tables.
     pub rows: Arc<Rows>,
     /// First table.
     pub table: Box<Table>,
-    /// Where tables come back.
-    pub spare: Receiver<Box<Table>>,
-    /// Where blocks of records come back.
-    pub log_spare: Receiver<Vec<IoRecord>>,
-    /// Address of the table in use, for the main thread.
-    pub table_in_use: Arc<AtomicUsize>,
-    /// Where messages go.
-    pub out: Sender<Message>,
 }
 
 impl State {
     /// Opens the books; nothing is allocated after this but for errors.
     #[must_use]
-    pub fn new(opening: Opening) -> Self {
-        let Opening {
-            control,
-            plan,
-            worker,
-            backend_name,
-            streams,
+    pub fn new(
+        plan: Arc<Plan>,
+        worker: u32,
+        streams: Vec<StreamState>,
+        memory: Memory,
+        lines: Lines,
+    ) -> Self {
+        let Memory {
             slots,
             counters,
             rows,
             table,
-            spare,
-            log_spare,
-            table_in_use,
-            out,
-        } = opening;
-        table_in_use.store(table.address(), Ordering::Release);
+        } = memory;
+        let address = table.address();
+        lines.table_in_use.store(address, Ordering::Release);
         let count = streams.len();
         let logged = streams.iter().any(|stream| stream.logged);
         let paced = streams.iter().any(|stream| stream.schedule.is_some());
@@ -196,7 +170,6 @@ impl State {
             alive: count,
             log: Vec::with_capacity(if logged { LOG_BLOCK } else { 0 }),
             log_blocks: 1,
-            log_spare,
             in_flight: 0,
             wait_target: 1,
             reap_max: u32::MAX,
@@ -223,24 +196,20 @@ impl State {
             run_handed_ns: 0,
             submit_batches: [0; 7],
             complete_batches: [0; 7],
-            control,
             plan,
             worker,
-            backend_name,
             streams,
             slots,
             counters,
+            lines,
             table,
-            spare,
-            table_in_use,
-            out,
             rows,
         }
     }
 
     /// Sends a message; a main thread that is gone needs none.
     pub fn say(&self, message: Message) {
-        let _ = self.out.send(message);
+        self.lines.say(message);
     }
 
     /// Worker's clock to time since the run's origin.

@@ -20,7 +20,7 @@ use loadstone_engine::record::{Sums, Table, KINDS};
 use loadstone_engine::rows::Rows;
 use loadstone_engine::samples::{self, IoRecord};
 use loadstone_engine::slots::{Counters, Slot};
-use loadstone_engine::state::{Opening, State};
+use loadstone_engine::state::{Lines, Memory, State};
 use loadstone_engine::stream::StreamState;
 use loadstone_engine::verify::books::Books;
 use loadstone_engine::worker::Worker;
@@ -182,22 +182,21 @@ pub fn run(plan: &Plan) -> Outcome {
         first_slot += state.depth;
         state
     });
-    let state = State::new(Opening {
-        control: Arc::new(Control::default()),
-        plan: plan.clone(),
-        worker: 0,
-        backend_name: "sim",
-        streams: streams.collect(),
+    let memory = Memory {
         slots: slot_slice,
         counters: counter_slice,
         rows: rows.clone(),
         table: table(),
+    };
+    let lines = Lines {
+        control: Arc::new(Control::default()),
+        out,
         spare,
         // Nobody gives blocks of records back: each one is new.
         log_spare: channel().1,
         table_in_use: Arc::default(),
-        out,
-    });
+    };
+    let state = State::new(plan.clone(), 0, streams.collect(), memory, lines);
     let depth = plan.streams.iter().map(|stream| stream.iodepth).sum();
     let backend = Witness {
         sim: Sim::new(device, plan.targets.len(), depth),

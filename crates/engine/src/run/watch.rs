@@ -237,7 +237,7 @@ impl Run {
                 depth: counters.depth,
                 submit_batches: [0; 7],
                 complete_batches: [0; 7],
-                backend: backend_name(&self.plan.workers[hand.worker as usize].backend),
+                backend: self.plan.workers[hand.worker as usize].backend.name(),
             })));
         }
         Ok(())
@@ -267,18 +267,6 @@ fn in_flight(hand: &Hand) -> impl Iterator<Item = Slot> + '_ {
     (0..hand.slots.len())
         .map(|index| hand.slots.copy(index))
         .filter(|slot| slot.handed_ns != NOT_HANDED)
-}
-
-fn backend_name(backend: &Backend) -> &'static str {
-    match backend {
-        Backend::IoUring { .. } => "io_uring",
-        Backend::Libaio {} => "libaio",
-        Backend::Psync {} => "psync",
-        Backend::Mmap {} => "mmap",
-        Backend::Files {} => "files",
-        Backend::Null {} => "null",
-        Backend::Sim { .. } => "sim",
-    }
 }
 
 #[cfg(test)]

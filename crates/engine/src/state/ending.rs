@@ -85,12 +85,12 @@ impl State {
             depth: counters.depth,
             submit_batches: self.submit_batches,
             complete_batches: self.complete_batches,
-            backend: self.backend_name,
+            backend: self.plan.workers[self.worker as usize].backend.name(),
         }))));
         self.say_verified(index, now);
-        self.control.has_ended(id);
+        self.lines.control.has_ended(id);
         if self.plan.streams[id as usize].limits.ends_stage {
-            self.control.end_stage(self.stage);
+            self.lines.control.end_stage(self.stage);
         }
         self.patience_is_stale = true;
     }

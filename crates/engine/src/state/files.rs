@@ -147,9 +147,9 @@ impl State {
         }
         let stream = &self.streams[index as usize];
         let ordered = self.has_orders()
-            && (self.control.stopping() != crate::control::Stop::No
-                || self.control.stage_is_over(self.stage)
-                || self.control.stream_is_over(stream.id));
+            && (self.lines.control.stopping() != crate::control::Stop::No
+                || self.lines.control.stage_is_over(self.stage)
+                || self.lines.control.stream_is_over(stream.id));
         stream.phase == Phase::Running && now < stream.end_ns && !ordered
     }
 

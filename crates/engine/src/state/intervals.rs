@@ -49,9 +49,9 @@ impl State {
     /// still has the other one, the interval goes on to the next cut instead.
     pub(super) fn cut(&mut self, time_ns: u64, is_virtual: bool) {
         let fresh = if is_virtual {
-            self.spare.recv().ok()
+            self.lines.spare.recv().ok()
         } else {
-            self.spare.try_recv().ok()
+            self.lines.spare.try_recv().ok()
         };
         let Some(fresh) = fresh else { return };
         self.hand_in(time_ns, Some(fresh));
@@ -79,7 +79,9 @@ impl State {
             None => Box::new(Table::empty()),
         };
         next.start_ns = self.table.end_ns;
-        self.table_in_use.store(next.address(), Ordering::Release);
+        self.lines
+            .table_in_use
+            .store(next.address(), Ordering::Release);
         let table = std::mem::replace(&mut self.table, next);
         self.say(Message::Cut {
             worker: self.worker,
@@ -114,13 +116,14 @@ impl State {
     /// their way to the file the worker waits for one: nothing is lost, and the load is
     /// held back visibly (`wait_*`) instead of memory growing without bound.
     fn log_block(&mut self) -> Vec<IoRecord> {
-        match self.log_spare.try_recv() {
+        match self.lines.log_spare.try_recv() {
             Ok(block) => block,
             Err(_) if self.log_blocks < LOG_BLOCKS => {
                 self.log_blocks += 1;
                 Vec::with_capacity(LOG_BLOCK)
             }
             Err(_) => self
+                .lines
                 .log_spare
                 .recv()
                 .unwrap_or_else(|_| Vec::with_capacity(LOG_BLOCK)),

@@ -53,7 +53,7 @@ impl State {
     #[inline]
     #[must_use]
     pub fn has_orders(&self) -> bool {
-        self.control.orders() != self.orders_seen
+        self.lines.control.orders() != self.orders_seen
     }
 
     /// Does everything due by `now`, in the order of time.
@@ -81,18 +81,22 @@ impl State {
     }
 
     pub(super) fn obey(&mut self, now: u64) {
-        let orders = self.control.orders();
+        let orders = self.lines.control.orders();
         if orders == self.orders_seen {
             return;
         }
         self.orders_seen = orders;
-        let stop = self.control.stopping();
-        let all_over = stop != Stop::No || self.control.stage_is_over(self.stage);
+        let stop = self.lines.control.stopping();
+        let all_over = stop != Stop::No || self.lines.control.stage_is_over(self.stage);
         let leaving = stop == Stop::Now && self.stop_seen != Stop::Now;
         self.stop_seen = stop;
         self.start_those_who_waited(now);
         for index in 0..self.streams.len() as u32 {
-            let over = all_over || self.control.stream_is_over(self.streams[index as usize].id);
+            let over = all_over
+                || self
+                    .lines
+                    .control
+                    .stream_is_over(self.streams[index as usize].id);
             match self.streams[index as usize].phase {
                 Phase::Waiting | Phase::Running if over => {
                     self.stop_issuing(index, Reason::Stopped, now);
@@ -120,7 +124,7 @@ impl State {
             let stream = &self.streams[index];
             let plan = &self.plan.streams[stream.id as usize];
             let waits = stream.phase == Phase::Waiting && stream.wake_ns == u64::MAX;
-            if waits && !plan.wait_for.is_empty() && self.control.have_ended(&plan.wait_for) {
+            if waits && !plan.wait_for.is_empty() && self.lines.control.have_ended(&plan.wait_for) {
                 let begins = now + plan.limits.start_delay_ns;
                 // It waits no more, but for its time.
                 self.streams[index].wake_ns = begins;

@@ -16,7 +16,7 @@ use crate::plan::{self, Batch, Limits, Pace, Plan, Stream, Think};
 use crate::record::{Kind, Table, Totals};
 use crate::rows::Rows;
 use crate::slots::{Counters, Slot};
-use crate::state::{Opening, State};
+use crate::state::{Lines, Memory, State};
 use crate::stream::StreamState;
 
 const START_NS: u64 = 1_000_000;
@@ -166,21 +166,20 @@ fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
         ));
     }
     let counters = vec![Counters::default(); streams.len()];
-    let state = State::new(Opening {
-        control: Arc::new(Control::default()),
-        plan: plan.clone(),
-        worker: 0,
-        backend_name: "costly",
-        streams,
+    let memory = Memory {
         slots: slots.leak(),
         counters: counters.leak(),
         rows: rows.clone(),
         table: Box::new(Table::new(rows.len()).unwrap()),
+    };
+    let lines = Lines {
+        control: Arc::new(Control::default()),
+        out,
         spare,
         log_spare: channel().1,
         table_in_use: Arc::default(),
-        out,
-    });
+    };
+    let state = State::new(plan.clone(), 0, streams, memory, lines);
     Worker { backend, state }.run().unwrap();
     drop(tables);
     let table = messages.iter().find_map(|message| match message {
