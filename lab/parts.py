@@ -71,6 +71,14 @@ def call(*words: str | Path) -> str:
     return done.stdout.strip()
 
 
+def write(path: Path, mib: int) -> Path:
+    """Make a file of what does not compress and return its path."""
+    with path.open("wb") as out:
+        for _ in range(mib):
+            out.write(os.urandom(MIB))
+    return path
+
+
 class Stage:
     """Parts of one scenario in a folder of its own; `close` takes all of it down."""
 
@@ -99,10 +107,8 @@ class Stage:
     def backing(self, mib: int, *, written: bool = True) -> Path:
         """A file in memory, filled with what does not compress, or with a hole."""
         path = self.folder / f"disk{len(list(self.folder.glob('disk*[0-9]')))}"
-        with path.open("wb") as out:
-            for _ in range(mib if written else 0):
-                out.write(os.urandom(MIB))
-            out.truncate(mib * MIB)
+        write(path, mib if written else 0)
+        os.truncate(path, mib * MIB)
         return path
 
     def loop(self, mib: int = 128, *, written: bool = True) -> str:

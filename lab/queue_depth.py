@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.parts import MIB, Stage, call, missing
+from lab.parts import Stage, call, missing, write
 
 from loadstone import units
 
@@ -36,10 +35,8 @@ RUNS = 2
 def array(stage: Stage) -> Path:
     """Build the array and return a written file on it."""
     disks = [stage.single_server(DISK_MIB, read="2ms", write="4ms") for _ in range(DISKS)]
-    file = stage.btrfs(*disks, options="nodatacow,noatime", data="raid0") / "data"
-    with file.open("wb") as out:
-        for _ in range(DATA_MIB):
-            out.write(os.urandom(MIB))
+    folder = stage.btrfs(*disks, options="nodatacow,noatime", data="raid0")
+    file = write(folder / "data", DATA_MIB)
     call("sync")
     return file
 
@@ -48,8 +45,9 @@ def table(document: dict[str, Any]) -> Iterator[str]:
     """Return the rate of both runs of every pattern and depth, as Markdown."""
     rates: dict[tuple[str, int], list[str]] = {}
     for run in document["runs"]:
-        at = run["factors"]
-        rates.setdefault((at["stage"], at["iodepth"]), []).append(units.count(run["total"]["iops"]["value"]))
+        at, total = run["factors"], run["total"]
+        found = total and total["iops"]
+        rates.setdefault((at["stage"], at["iodepth"]), []).append(units.count(found and found["value"]))
     patterns = list(dict.fromkeys(stage for stage, _ in rates))
     yield f"| depth | {' | '.join(patterns)} |"
     yield f"|--:{'|--:' * len(patterns)}|"

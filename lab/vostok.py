@@ -4,7 +4,9 @@ The job files name /dev/sdc to /dev/sdj; `--map` sends each to a loop device. Ru
 by `--runtime`. The sixth file, as published, ends with a section that has no file name: it
 must be refused as it is, and is run from a copy with the missing line added.
 
-    python lab/vostok.py --out /tmp/vostok [--seconds 10] [--size-mib 256]
+    python -m lab.vostok --out /tmp/vostok [--seconds 10] [--size-mib 256]
+
+Needs root. Leaves a bundle for each job file, and prints a table.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+from typing import Any
 
-from loops import loop_devices, unavailable
+from lab.parts import Stage, missing
+
+from loadstone import exitcodes, units
 
 JOBS = Path(__file__).resolve().parent.parent / "examples" / "vostok"
 DISKS = [f"/dev/sd{letter}" for letter in "cdefghij"]
@@ -25,26 +29,25 @@ MISSING = "/dev/sdi"
 LOADSTONE = [sys.executable, "-m", "loadstone"]
 
 
-def run(job: Path, devices: list[str], seconds: int, out: Path) -> tuple[int, str, str]:
-    """Run one job file with every disk mapped to a loop device; exit code, stdout, stderr."""
+def run(job: Path, devices: list[str], seconds: int, out: Path) -> subprocess.CompletedProcess[str]:
+    """Run one job file with every disk mapped to a loop device."""
     command = [*LOADSTONE, "run", str(job), "--runtime", f"{seconds}s", "--out", str(out), "--json"]
     for disk, device in zip(DISKS, devices, strict=True):
         if disk in job.read_text():
             command += ["--map", f"{disk}={device}", "--i-accept-data-loss", device]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def row(name: str, document: dict[str, object]) -> str:
-    """One line of the table, from the `--json` document of a run."""
-    total = document["total"]
-    assert isinstance(total, dict)
+def row(name: str, total: dict[str, Any]) -> str:
+    """One line of the table, from the total of the document that `run --json` prints."""
     latency = total["latency_ns"]
-    p99 = latency["percentiles"]["99"]
-    return (
-        f"| {name} | {total['iops'] / 1e3:.1f} k | {total['bandwidth_bytes_per_s'] / 1e6:.0f} MB/s "
-        f"| {latency['mean'] / 1e6:.2f} ms | {'no data' if p99 is None else f'{p99 / 1e6:.2f} ms'} |"
+    shown = (
+        units.count(total["iops"]),
+        units.bandwidth_decimal(total["bandwidth_bytes_per_s"]),
+        units.duration(latency["mean"]),
+        units.duration(latency["percentiles"]["99"]),
     )
+    return f"| {name} | {' | '.join(shown)} |"
 
 
 def main() -> int:
@@ -54,27 +57,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--size-mib", type=int, default=256)
     options = parser.parse_args()
-    if reason := unavailable():
+    if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
-    rows = ["| job file | IOPS | bandwidth | mean latency | p99 |", "|---|---|---|---|---|"]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        loop_devices(Path(folder), len(DISKS), options.size_mib << 20) as devices,
-    ):
+    rows = ["| job file | IOPS | bandwidth | mean latency | p99 |", "|---|--:|--:|--:|--:|"]
+    with Stage() as stage:
+        devices = [stage.loop(options.size_mib) for _ in DISKS]
         for job in sorted(JOBS.glob("*.fio")):
             bundle = options.out / job.stem
-            code, stdout, stderr = run(job, devices, options.seconds, bundle)
-            if code == 2 and "job-8" in stderr:
-                print(f"{job.name}, as published, is refused:\n{stderr}", file=sys.stderr)
-                mended = Path(folder) / job.name
-                mended.write_text(job.read_text().rstrip() + f"\nfilename={MISSING}\n")
-                code, stdout, stderr = run(mended, devices, options.seconds, bundle)
-            if code != 0:
-                print(f"{job.name}: exit {code}\n{stderr}", file=sys.stderr)
+            done = run(job, devices, options.seconds, bundle)
+            if done.returncode == exitcodes.USAGE and "job-8" in done.stderr:
+                print(f"{job.name}, as published, is refused:\n{done.stderr}", file=sys.stderr)
+                mended = stage.folder / job.name
+                mended.write_text(f"{job.read_text().rstrip()}\nfilename={MISSING}\n")
+                done = run(mended, devices, options.seconds, bundle)
+            if done.returncode:
+                print(f"{job.name}: exit {done.returncode}\n{done.stderr}", file=sys.stderr)
                 return 1
-            rows.append(row(job.stem, json.loads(stdout)))
+            rows.append(row(job.stem, json.loads(done.stdout)["total"]))
     print("\n".join(rows))
     return 0
 

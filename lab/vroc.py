@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.parts import MIB, Stage, call, missing
+from lab.parts import Stage, call, missing, write
 
 from loadstone import units
 from loadstone.analysis.estimate import Estimate
@@ -73,11 +72,7 @@ def volumes(stage: Stage, layout: Layout) -> list[Path]:
         group = devices[first : first + layout.group]
         # In place, as a controller writes: copy-on-write makes large sequential writes of random ones.
         folder = stage.btrfs(*group, options="nodatacow,noatime", data=layout.profile)
-        file = folder / "data"
-        with file.open("wb") as out:
-            for _ in range(DATA_MIB * layout.group // DEVICES):
-                out.write(os.urandom(MIB))
-        files.append(file)
+        files.append(write(folder / "data", DATA_MIB * layout.group // DEVICES))
     call("sync")
     return files
 
