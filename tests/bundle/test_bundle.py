@@ -216,3 +216,23 @@ def test_a_file_in_place_of_a_bundle_is_named_as_one(tmp_path: Path) -> None:
     job.write_text("[j]\n")
     with pytest.raises(BundleError, match=r"job\.fio: not a bundle: it is a file"):
         Bundle.open(job)
+
+
+@pytest.mark.parametrize("seal", ["complete", None])
+def test_tables_from_before_there_were_priorities_are_read(tmp_path: Path, seal: str | None) -> None:
+    path = runs.make(tmp_path / "b", seconds=1.0, seal=None).path
+    stream = path / "samples.arrows"
+    with pa.ipc.open_stream(stream.read_bytes()) as reader:
+        older = reader.read_all().drop_columns(["priority"])
+    stream.unlink()
+    if seal:
+        pl.DataFrame(older).write_parquet(path / layout.STREAMS[stream.name])
+    else:
+        with stream.open("wb") as file, pa.ipc.new_stream(file, older.schema) as out:
+            out.write_table(older)
+    bundle = Bundle.open(path)
+    samples = bundle.samples()
+    assert samples.schema == layout.SAMPLES
+    assert samples["priority"].unique().to_list() == [0]
+    assert pl.concat(bundle.sample_pieces()).equals(samples)
+    assert pl.concat(bundle.sample_pieces(["cell", "ops"])).equals(samples.select("cell", "ops"))

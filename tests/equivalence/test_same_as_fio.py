@@ -90,7 +90,7 @@ def run(command: list[str], job: Path, directory: Path) -> dict[str, Log]:
 
 def in_order(logs: dict[str, Log]) -> list[Log]:
     """Logs by what they hold, not by their number."""
-    return sorted(logs.values(), key=lambda log: (min(log.offset), min(log.size)))
+    return sorted(logs.values(), key=lambda log: (sorted(set(log.priority)), min(log.offset), min(log.size)))
 
 
 def assert_shares_agree(what: str, theirs: Counter[int], ours: Counter[int]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from loadstone.plan import model, patterns, payloads, rates, sims, trees
+from loadstone.plan import model, patterns, payloads, priorities, rates, sims, trees
 
-PARTS = (model, patterns, payloads, rates, sims, trees)
+PARTS = (model, patterns, payloads, priorities, rates, sims, trees)
 SCHEMA = Path(__file__).parents[2] / "contract" / "plan.schema.json"
 
 
@@ -73,6 +73,7 @@ def test_unions_are_tagged_as_serde_tags_them() -> None:
         "backend": {"type": "psync"},
         "cpus": [1],
         "nice": 0,
+        "io_priority": 0,
     }
     assert model.Worker.model_validate_json(worker.model_dump_json()) == worker
     assert json.loads(rates.RateAmountOps(per_second=5.0).model_dump_json()) == {

@@ -60,7 +60,13 @@ def latency_columns(kind: str, values_ns: list[int]) -> dict[str, Any]:
 
 
 def row(
-    interval: int, cell: int, op: int, stage: int, slat_ns: list[int], clat_ns: list[int]
+    interval: int,
+    cell: int,
+    op: int,
+    stage: int,
+    slat_ns: list[int],
+    clat_ns: list[int],
+    priority: int = 0,
 ) -> dict[str, Any]:
     """One row of samples: I/Os of 4 KiB with these latencies, in a one-second interval."""
     return {
@@ -70,6 +76,7 @@ def row(
         "stage": stage,
         "cell": cell,
         "op": op,
+        "priority": priority,
         "ramp": False,
         "ops": len(clat_ns),
         "bytes": 4096 * len(clat_ns),
@@ -105,6 +112,7 @@ def ios() -> pl.LazyFrame:
             "stream": 2,
             "target": 1,
             "op": 1,
+            "priority": 0,
             "offset": 4096 * i,
             "bytes": 4096,
             "wait_ns": 0,

@@ -271,6 +271,7 @@ def _row(
     return {
         "cell": cell,
         "op": layout.OPS.index(op),
+        "priority": 0,
         "ramp": ramp,
         "ops": count,
         "bytes": count * job.block_bytes if op in ("read", "write", "trim") else 0,

@@ -131,6 +131,7 @@ fn batch<B: Backend>(
             offset: *at,
             len: BLOCK_BYTES,
             buffer: buffers.start().wrapping_add((slot * BLOCK_BYTES) as usize),
+            priority: 0,
         });
         *at = (*at + u64::from(BLOCK_BYTES)) % SPAN_BYTES;
     }

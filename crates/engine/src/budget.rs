@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::memory::PAGE_BYTES;
 use crate::pattern::{map_bytes, Next};
 use crate::plan::{Fill, Plan, Stream};
+use crate::priority::Priorities;
 use crate::record::Table;
 use crate::rows::Rows;
 use crate::samples::IoRecord;
@@ -57,6 +58,7 @@ fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
         bytes += Verifier::memory_bytes(stream);
         bytes += map_bytes(stream);
         bytes += pattern_bytes(stream);
+        bytes += Priorities::memory_bytes(stream);
         if stream.serialize_overlap {
             bytes += iodepth * size_of::<(u32, Next)>() as u64;
         }

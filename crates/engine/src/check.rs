@@ -5,10 +5,12 @@
 
 mod files;
 mod pattern;
+mod priorities;
 mod trees;
 
 use files::check_files;
 use pattern::check_pattern;
+use priorities::check_priorities;
 use trees::{check_endings, check_trees, check_use};
 
 use crate::fault::Fault;
@@ -339,6 +341,7 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     if let Some(search) = &stream.search {
         check_search(stream, search, path)?;
     }
+    check_priorities(stream, backend, path)?;
     let limits = &stream.limits;
     let ends =
         limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));

@@ -22,6 +22,7 @@ pub mod pace;
 pub mod pattern;
 pub mod payload;
 pub mod plan;
+pub mod priority;
 pub mod probe;
 pub mod profile;
 pub mod record;

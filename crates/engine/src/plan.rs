@@ -9,6 +9,7 @@ mod pattern;
 mod payload;
 #[cfg(any(test, feature = "plain"))]
 pub mod plain;
+mod priority;
 mod rate;
 mod sim;
 mod tree;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use pattern::{OpPattern, Pattern, RandomOrder, Row, SizeWeight, Sizes, Strided, Zone};
 pub use payload::{DedupeSet, Fill, Payload};
+pub use priority::{PriorityOp, PriorityShare};
 pub use rate::{Pace, Rate, RateAmount, RatePoint, RateProcess, Think};
 pub use sim::{ServiceTime, SimDevice, SimFaults};
 pub use tree::{FileOperation, FileSelect, FileSize, FileSizes, FileStop, Tree, TreeUse};
@@ -287,6 +289,9 @@ pub struct Worker {
     pub cpus: Vec<u32>,
     /// Nice value, −20 to 19.
     pub nice: i32,
+    /// Priority of its I/Os, as in [`PriorityShare`]; 0: the one the engine was started with.
+    #[serde(default)]
+    pub io_priority: u16,
 }
 
 /// How a worker does I/O.
@@ -382,6 +387,9 @@ pub struct Stream {
     /// Find the largest depth that meets a latency; none: always `iodepth`.
     #[serde(default)]
     pub search: Option<DepthSearch>,
+    /// I/Os with another priority than that of the worker.
+    #[serde(default)]
+    pub priorities: Vec<PriorityShare>,
     /// Operations on files of a tree; none: I/O to `files`.
     #[serde(default)]
     pub tree: Option<TreeUse>,

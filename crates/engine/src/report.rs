@@ -91,6 +91,7 @@ impl Reporter {
                 stage,
                 cell: pair.cell,
                 op: pair.op.code(),
+                priority: pair.priority,
                 ramp,
             };
             let Some(taken) = Row::take(table, row, key) else {
@@ -131,7 +132,7 @@ impl Reporter {
                 cpu_user_ns: usage.cpu_user_ns,
                 cpu_system_ns: usage.cpu_system_ns,
                 rss_bytes: resident_bytes(),
-                rows: rows.iter().map(tick_row).collect(),
+                rows: tick_rows(&rows),
             });
             let end_ns = (u64::from(interval) + 1).saturating_mul(self.interval_ns);
             for watch in &mut self.steady {
@@ -167,6 +168,28 @@ impl Reporter {
         self.samples.finish()?;
         self.ios.as_mut().map_or(Ok(()), BatchFile::finish)
     }
+}
+
+/// One row for each cell and operation, whatever the priorities of the I/Os.
+fn tick_rows(rows: &[Row]) -> Vec<TickRow> {
+    let kind = |row: &Row| (row.key.cell, row.key.op, row.key.ramp);
+    let together = rows.chunk_by(|one, next| kind(one) == kind(next));
+    together
+        .map(|rows| match rows {
+            [row] => tick_row(row),
+            rows => tick_row(&merged(rows)),
+        })
+        .collect()
+}
+
+fn merged(rows: &[Row]) -> Row {
+    let mut all = rows[0].clone();
+    for row in &rows[1..] {
+        let mut row = row.clone();
+        row.key = all.key;
+        all.merge(&row);
+    }
+    all
 }
 
 fn tick_row(row: &Row) -> TickRow {

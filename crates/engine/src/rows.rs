@@ -1,7 +1,7 @@
 //! Which row of a worker's tables belongs to which cell, operation and ramp state.
 //!
-//! Knows numbering. Each (cell, operation) pair has two rows: the even one counts for
-//! the result, the odd one after it is the ramp's.
+//! Knows numbering. Each kind of I/O (cell, operation, priority) has two rows: the even one
+//! counts for the result, the odd one after it is the ramp's.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,19 @@ pub struct Pair {
     pub cell: u32,
     /// Operation.
     pub op: AnyOp,
+    /// Priority of the I/Os; 0: the one the engine was started with.
+    pub priority: u16,
 }
 
 /// The pairs of one worker, in the order of its rows.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     pairs: Vec<Pair>,
-    /// The pair of a cell and the code of an operation. Only those of these streams: of
-    /// thousands of workers none may need memory for the cells of all.
-    index: BTreeMap<(u32, u8), u32>,
+    /// The pair of a cell, the code of an operation and a priority. Only those of these
+    /// streams: of thousands of workers none may need memory for the cells of all.
+    index: BTreeMap<(u32, u8, u16), u32>,
+    /// The worker's priority.
+    usual: u16,
 }
 
 /// Operations a stream may do.
@@ -120,16 +124,27 @@ impl Rows {
     pub fn new(plan: &Plan, streams: &[u32]) -> Self {
         let mut rows = Self::default();
         for stream in streams.iter().map(|&id| &plan.streams[id as usize]) {
+            rows.usual = plan.workers[stream.worker as usize].io_priority;
             for op in ops_of(stream) {
                 for cell in cells_of(stream) {
-                    rows.index.entry((cell, op.code())).or_insert_with(|| {
-                        rows.pairs.push(Pair { cell, op });
-                        rows.pairs.len() as u32 - 1
-                    });
+                    rows.add(cell, op, rows.usual);
+                }
+            }
+            for share in &stream.priorities {
+                for cell in cells_of(stream) {
+                    rows.add(cell, AnyOp::Io(share.op.op()), share.priority);
                 }
             }
         }
         rows
+    }
+
+    fn add(&mut self, cell: u32, op: AnyOp, priority: u16) {
+        let kind = (cell, op.code(), priority);
+        self.index.entry(kind).or_insert_with(|| {
+            self.pairs.push(Pair { cell, op, priority });
+            self.pairs.len() as u32 - 1
+        });
     }
 
     /// Number of rows: two for each pair.
@@ -144,10 +159,17 @@ impl Rows {
         self.pairs.is_empty()
     }
 
-    /// The even row of a cell and operation; `u32::MAX` when no stream uses it.
+    /// The even row of a cell and operation with the worker's priority; `u32::MAX` when no
+    /// stream uses it.
     #[must_use]
     pub fn row(&self, cell: u32, op: AnyOp) -> u32 {
-        let pair = self.index.get(&(cell, op.code()));
+        self.row_at(cell, op, self.usual)
+    }
+
+    /// The even row of a cell, an operation and a priority; `u32::MAX` when no stream uses it.
+    #[must_use]
+    pub fn row_at(&self, cell: u32, op: AnyOp, priority: u16) -> u32 {
+        let pair = self.index.get(&(cell, op.code(), priority));
         pair.map_or(u32::MAX, |pair| pair * 2)
     }
 
@@ -201,7 +223,8 @@ mod tests {
                 (
                     Pair {
                         cell: worker,
-                        op: read
+                        op: read,
+                        priority: 0
                     },
                     true
                 )

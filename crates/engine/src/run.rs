@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::layout;
 use crate::orders;
 use crate::plan::{Backend, Plan};
+use crate::priority;
 use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
 use crate::target::{self, OpenTarget};
@@ -75,6 +76,7 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
     drop(text);
     check::check(&plan)?;
     let memory_bytes = budget::check(&plan)?;
+    priority::check_allowed(&plan)?;
     target::allow_open_files(plan.targets.len() as u64 + plan.workers.len() as u64 + 64)?;
     let control = Arc::new(Control::new(&plan));
     orders::listen(&control)

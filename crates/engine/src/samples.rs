@@ -36,6 +36,8 @@ pub struct Key {
     pub op: u8,
     /// Ramp.
     pub ramp: bool,
+    /// Priority.
+    pub priority: u16,
 }
 
 /// One row of `samples.arrows`, with sparse histograms.
@@ -205,6 +207,7 @@ pub fn samples_schema() -> Schema {
         plain("stage", DataType::UInt32),
         plain("cell", DataType::UInt32),
         plain("op", DataType::UInt8),
+        plain("priority", DataType::UInt16),
         plain("ramp", DataType::Boolean),
         plain("ops", DataType::UInt64),
         plain("bytes", DataType::UInt64),
@@ -232,6 +235,7 @@ pub fn ios_schema() -> Schema {
         plain("stream", DataType::UInt32),
         plain("target", DataType::UInt32),
         plain("op", DataType::UInt8),
+        plain("priority", DataType::UInt16),
         plain("offset", DataType::UInt64),
         plain("bytes", DataType::UInt32),
         plain("wait_ns", DataType::UInt64),
@@ -251,6 +255,7 @@ pub struct IoRecord {
     pub stream: u32,
     pub target: u32,
     pub op: Op,
+    pub priority: u16,
     pub offset: u64,
     pub bytes: u32,
     pub wait_ns: u64,
@@ -339,9 +344,11 @@ pub fn samples_batch(rows: &[Row]) -> io::Result<RecordBatch> {
         Arc::new(builder.finish())
     };
     let mut ops = UInt8Builder::with_capacity(rows.len());
+    let mut priorities = UInt16Builder::with_capacity(rows.len());
     let mut ramps = BooleanBuilder::with_capacity(rows.len());
     for row in rows {
         ops.append_value(row.key.op);
+        priorities.append_value(row.key.priority);
         ramps.append_value(row.key.ramp);
     }
     let mut columns: Vec<ArrayRef> = vec![
@@ -351,6 +358,7 @@ pub fn samples_batch(rows: &[Row]) -> io::Result<RecordBatch> {
         u32s(&|row| row.key.stage),
         u32s(&|row| row.key.cell),
         Arc::new(ops.finish()),
+        Arc::new(priorities.finish()),
         Arc::new(ramps.finish()),
         u64s(&|row| row.ops),
         u64s(&|row| row.bytes),
@@ -395,10 +403,12 @@ pub fn ios_batch(ios: &[IoRecord]) -> io::Result<RecordBatch> {
         Arc::new(builder.finish())
     };
     let mut ops = UInt8Builder::with_capacity(ios.len());
+    let mut priorities = UInt16Builder::with_capacity(ios.len());
     let mut errors = Int32Builder::with_capacity(ios.len());
     let mut ramps = BooleanBuilder::with_capacity(ios.len());
     for io in ios {
         ops.append_value(io.op as u8);
+        priorities.append_value(io.priority);
         errors.append_value(io.error);
         ramps.append_value(io.ramp);
     }
@@ -407,6 +417,7 @@ pub fn ios_batch(ios: &[IoRecord]) -> io::Result<RecordBatch> {
         u32s(|io| io.stream),
         u32s(|io| io.target),
         Arc::new(ops.finish()),
+        Arc::new(priorities.finish()),
         u64s(|io| io.offset),
         u32s(|io| io.bytes),
         u64s(|io| io.wait_ns),

@@ -25,6 +25,7 @@ use crate::control::{Control, Gate, Message};
 use crate::events::{hint_for, Event};
 use crate::memory::Mapping;
 use crate::plan::{self, Plan};
+use crate::priority;
 use crate::record::Table;
 use crate::rows::Rows;
 use crate::samples::IoRecord;
@@ -411,7 +412,7 @@ fn fail(stage: &Stage, worker: u32, error: &io::Error) {
     });
 }
 
-/// Puts the thread on its processors, gives it its nice value and exact timers.
+/// Puts the thread on its processors, gives it its priorities and exact timers.
 fn place(worker: &plan::Worker, index: u32, out: &Sender<Message>) {
     let note = |text: String| {
         let _ = out.send(Message::Event(Event::Note {
@@ -436,6 +437,11 @@ fn place(worker: &plan::Worker, index: u32, out: &Sender<Message>) {
                 worker.cpus,
                 io::Error::last_os_error()
             ));
+        }
+    }
+    if worker.io_priority != 0 {
+        if let Err(error) = priority::set(worker.io_priority) {
+            note(format!("the I/O priority was not set: {error}"));
         }
     }
     if worker.nice != 0 {

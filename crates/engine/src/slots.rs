@@ -38,6 +38,8 @@ pub struct Slot {
     pub buffer: usize,
     /// Operation.
     pub op: Op,
+    /// Its priority, where it is not its worker's.
+    pub priority: Option<u16>,
     /// The buffer has its base content: nothing was read into it since.
     pub filled: bool,
     /// Operation on a file by name, in place of `op`.
@@ -59,6 +61,7 @@ impl Slot {
             target: 0,
             buffer,
             op: Op::Read,
+            priority: None,
             filled: false,
             file_op: None,
         }

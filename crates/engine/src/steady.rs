@@ -233,6 +233,7 @@ mod tests {
             stage: 0,
             cell,
             op: 0,
+            priority: 0,
             ramp,
         };
         let mut row = Row::empty(key, interval * HALF, (interval + 1) * HALF);

@@ -13,6 +13,7 @@ use crate::pace::Schedule;
 use crate::pattern::Generator;
 use crate::payload::Filler;
 use crate::plan::{Plan, Sizes, Stream, Think, TreeUse};
+use crate::priority::Priorities;
 use crate::rows::Rows;
 use crate::search::Search;
 use crate::vacancy::Vacancies;
@@ -155,6 +156,8 @@ pub struct StreamState {
     pub thinking: Option<Thinking>,
     /// Its share of the I/Os of several streams.
     pub flow: Option<Share>,
+    /// Priorities other than its worker's.
+    pub priorities: Option<Box<Priorities>>,
     /// Ranges in flight, when I/Os that overlap wait.
     pub overlaps: Option<Overlaps>,
     /// Flushes.
@@ -294,6 +297,7 @@ impl StreamState {
                 spin_until_ns: 0,
             }),
             flow: None,
+            priorities: Priorities::new(stream, rows),
             overlaps: stream.serialize_overlap.then(|| Overlaps::new(depth)),
             flushing: Flushing {
                 every: [flush.fsync_every, flush.fdatasync_every],
@@ -391,6 +395,7 @@ impl StreamState {
             && !self.logged
             && self.verifier.is_none()
             && self.flow.is_none()
+            && self.priorities.is_none()
             && self.overlaps.is_none()
             && self.search.is_none()
             && self.max_latency_ns == [u64::MAX; 3]

@@ -387,7 +387,13 @@ impl<B: Backend> Worker<B> {
         } else if next.op == Op::Read {
             slot.filled = false;
         }
+        let mut priority = None;
         if !SIMPLE {
+            let chosen = (stream.priorities.as_mut())
+                .and_then(|own| own.choose(next.op, next.len, next.file));
+            priority = chosen.map(|(priority, _)| priority);
+            slot.priority = priority;
+            slot.row = chosen.map_or(slot.row, |(_, row)| row);
             if let Some(verifier) = &mut stream.verifier {
                 let io = Transfer::of(slot_index - stream.first_slot, slot);
                 let len = if next.op == Op::Write {
@@ -407,6 +413,7 @@ impl<B: Backend> Worker<B> {
             offset: next.offset,
             len: next.len,
             buffer,
+            priority: priority.unwrap_or(0),
         };
         state.counters[index as usize].issued[next.op as usize] += 1;
         if B::SYNCHRONOUS {

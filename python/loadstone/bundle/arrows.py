@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from loadstone.bundle import older
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Follower:
 
 
 def _table(messages: bytes, schema: pl.Schema, path: Path) -> pl.DataFrame:
-    table = pl.read_ipc_stream(messages + END_OF_STREAM)
+    table = older.filled(pl.read_ipc_stream(messages + END_OF_STREAM))
     for name, kind in schema.items():
         found = table.schema.get(name)
         if found != kind:

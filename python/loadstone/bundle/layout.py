@@ -69,6 +69,7 @@ SAMPLES: Final = pl.Schema(
         "stage": pl.UInt32(),
         "cell": pl.UInt32(),
         "op": pl.UInt8(),
+        "priority": pl.UInt16(),
         "ramp": pl.Boolean(),
         "ops": pl.UInt64(),
         "bytes": pl.UInt64(),
@@ -77,7 +78,7 @@ SAMPLES: Final = pl.Schema(
         **{f"{latency}_{name}": kind for latency in LATENCIES for name, kind in _PER_LATENCY.items()},
     }
 )
-"""Columns of `samples.arrows` and `samples.parquet`: one row per (interval, cell, op)."""
+"""Columns of `samples.arrows` and `samples.parquet`: one row per (interval, cell, op, priority)."""
 
 IOS: Final = pl.Schema(
     {
@@ -85,6 +86,7 @@ IOS: Final = pl.Schema(
         "stream": pl.UInt32(),
         "target": pl.UInt32(),
         "op": pl.UInt8(),
+        "priority": pl.UInt16(),
         "offset": pl.UInt64(),
         "bytes": pl.UInt32(),
         "wait_ns": pl.UInt64(),

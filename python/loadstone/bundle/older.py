@@ -1,16 +1,29 @@
 """What bundles of earlier formats lack.
 
 Knows for each format which fields of a Plan came after it and what their absence meant. The
-Plan itself has no defaults for them: a new one says everything.
+Plan itself has no defaults for them: a new one says everything. Knows the column of the tables
+that came later, too.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import polars as pl
+
+Table = TypeVar("Table", pl.DataFrame, pl.LazyFrame)
 
 _RATE_SINCE_2: Final = {"profile": [], "phase": 0.0}
 """Rates did not change over a run, and clones did not take turns."""
 _STREAM_SINCE_2: Final = {"verify": None, "flow": None, "serialize_overlap": False}
+
+_PRIORITY: Final = pl.lit(0, pl.UInt16).alias("priority")
+"""All I/Os had the one priority of the engine."""
+
+
+def filled(table: Table) -> Table:
+    """Return a table with the column it did not have yet."""
+    return table if "priority" in table.collect_schema() else table.with_columns(_PRIORITY)
 
 
 def completed(plan: Any, format_: int) -> Any:

@@ -122,7 +122,7 @@ class Bundle:
         if sealed.exists():
             with ParquetFile(sealed) as file:
                 for batch in file.iter_batches(PIECE_ROWS, columns=list(columns)):
-                    yield pl.DataFrame(batch)
+                    yield older.filled(pl.DataFrame(batch)).select(columns)
         else:
             for piece in arrows.pieces(self.path / "samples.arrows", layout.SAMPLES):
                 yield from piece.select(columns).iter_slices(PIECE_ROWS)
@@ -156,7 +156,7 @@ class Bundle:
     def _table(self, stream: str) -> pl.DataFrame | None:
         sealed = self.path / layout.STREAMS[stream]
         if sealed.exists():
-            return pl.read_parquet(sealed)
+            return older.filled(pl.read_parquet(sealed)).select(layout.SCHEMAS[stream].names())
         growing = self.path / stream
         return arrows.read(growing, layout.SCHEMAS[stream]) if growing.exists() else None
 

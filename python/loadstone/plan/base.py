@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 U8 = Annotated[int, Field(ge=0, le=2**8 - 1)]
+U16 = Annotated[int, Field(ge=0, le=2**16 - 1)]
 U32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
 U64 = Annotated[int, Field(ge=0, le=2**64 - 1)]
 I32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]

@@ -33,7 +33,7 @@ _ENTRY_BYTES: Final = 4
 _SLOT_BYTES: Final = 160
 """One I/O in flight besides its buffer, completions included."""
 _ROW_BYTES_IN_TABLES: Final = 2 * 4 * 2496 * 4 + 2048
-"""A (worker, cell, operation), and once more in the ramp where a stream of the worker has
+"""A (worker, cell, operation, priority), and once more in the ramp where a stream of the worker has
 one: two tables, four latencies of 2,496 counts of 4 bytes, and totals."""
 _WORKER_BYTES: Final = 320 << 10
 _STREAM_BYTES: Final = 4 << 10
@@ -89,7 +89,7 @@ def duration_ns(streams: Sequence[Stream], stages: Sequence[int]) -> int | None:
 def memory_bytes(plan: Plan) -> int:
     """Upper bound of what the engine holds at one time: its largest stage."""
     stages: dict[int, int] = {}
-    rows: set[tuple[int, int, str]] = set()
+    rows: set[tuple[int, int, str, int]] = set()
     ramping = {stream.worker for stream in plan.streams if stream.limits.ramp_ns or stream.search}
     for stream in plan.streams:
         stage = plan.workers[stream.worker].stage
@@ -97,9 +97,9 @@ def memory_bytes(plan: Plan) -> int:
         own += len(stream.files) * _USE_BYTES + stream.log_ios * _LOG_BYTES + _map_bytes(stream)
         row_bytes = _ROW_BYTES_IN_TABLES * (1 + (stream.worker in ramping))
         for cell in stream.cells:
-            for op in _operations(stream):
-                own += 0 if (stream.worker, cell, op) in rows else row_bytes
-                rows.add((stream.worker, cell, op))
+            for op, priority in _kinds(stream, plan.workers[stream.worker].io_priority):
+                own += 0 if (stream.worker, cell, op, priority) in rows else row_bytes
+                rows.add((stream.worker, cell, op, priority))
         own += _verify_bytes(stream) + _pattern_bytes(stream)
         own += _TREE_STREAM_BYTES if stream.tree else 0
         stages[stage] = stages.get(stage, 0) + own
@@ -191,6 +191,12 @@ def _needs_map(op: OpPattern) -> bool:
     once = isinstance(op.random, RandomOrderUniform) and not op.random.repeat
     varies = _smallest(op.sizes) < _largest(op.sizes)
     return op.random_percent > 0 and once and varies and op.align_bytes == _smallest(op.sizes)
+
+
+def _kinds(stream: Stream, priority: int) -> list[tuple[str, int]]:
+    """Operations and their priorities: each has rows of its own."""
+    usual = [(op, priority) for op in _operations(stream)]
+    return [*usual, *((share.op, share.priority) for share in stream.priorities)]
 
 
 def _operations(stream: Stream) -> list[str]:

@@ -14,9 +14,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from loadstone.plan.base import F64, I32, U32, U64, Part
+from loadstone.plan.base import F64, I32, U16, U32, U64, Part
 from loadstone.plan.patterns import Pattern
 from loadstone.plan.payloads import Payload
+from loadstone.plan.priorities import PriorityShare
 from loadstone.plan.rates import Pace
 from loadstone.plan.sims import SimDevice
 from loadstone.plan.trees import FileOperationCopy, FileOperationMove, Tree, TreeUse
@@ -176,6 +177,8 @@ class Worker(Part):
     backend: Backend
     cpus: tuple[U32, ...]
     nice: I32
+    io_priority: U16 = 0
+    """As `ioprio_set(2)` has it; 0: the one the engine was started with."""
 
 
 class FileUse(Part):
@@ -330,6 +333,8 @@ class Stream(Part):
     wait_for: tuple[U32, ...] = ()
     """It starts, after its delay, when these earlier streams of its stage have ended."""
     search: DepthSearch | None = None
+    priorities: tuple[PriorityShare, ...] = ()
+    """I/Os with another priority than that of the worker."""
     tree: TreeUse | None = None
     """Operations on files of a tree; none: I/O to `files`."""
 

@@ -296,6 +296,7 @@ fn interval(table: &Table, rows: &Rows) -> Interval {
             stage: 0,
             cell: pair.cell,
             op: pair.op.code(),
+            priority: pair.priority,
             ramp,
         };
         let row = samples::Row::take(table, number, key)?;

@@ -130,6 +130,7 @@ mod tests {
                     offset,
                     len: 4096,
                     buffer: buffer.as_mut_ptr(),
+                    priority: 0,
                 });
                 backend.flush(1, 0).unwrap();
                 let mut seen = Vec::new();

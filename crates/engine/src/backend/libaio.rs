@@ -16,6 +16,8 @@ const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
 const FSYNC: u16 = 2;
 const FDSYNC: u16 = 3;
+/// The request says its priority.
+const FLAG_PRIORITY: u32 = 2;
 
 /// How long to wait for a completion when the kernel has no room for another request.
 const NO_ROOM_NS: u64 = 100_000;
@@ -106,6 +108,10 @@ impl Libaio {
             request.buffer = io.buffer as u64;
             request.bytes = u64::from(io.len);
             request.offset = io.offset as i64;
+            if io.priority != 0 {
+                request.priority = io.priority as i16;
+                request.flags = FLAG_PRIORITY;
+            }
         }
         request
     }

@@ -78,6 +78,8 @@ pub struct Io {
     pub len: u32,
     /// Start of the slot's buffer.
     pub buffer: *mut u8,
+    /// Its priority, where the backend can say one with the I/O; 0: the thread's.
+    pub priority: u16,
 }
 
 /// One completed I/O.

@@ -263,6 +263,7 @@ mod tests {
             offset: 0,
             len: 4096,
             buffer: std::ptr::null_mut(),
+            priority: 0,
         }
     }
 

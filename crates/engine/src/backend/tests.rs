@@ -57,6 +57,7 @@ fn io(buffers: &mut Buffers, slot: u32, op: Op, offset: u64, len: u32) -> Io {
         offset,
         len,
         buffer: buffers.at(slot).as_mut_ptr(),
+        priority: 0,
     }
 }
 

@@ -130,6 +130,7 @@ impl Uring {
         let file = &self.files[io.file as usize];
         let mut entry = abi::Sqe {
             flags: file.flags,
+            ioprio: io.priority,
             fd: file.fd,
             user_data: u64::from(io.slot),
             off: io.offset,

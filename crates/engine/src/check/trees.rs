@@ -228,6 +228,7 @@ fn check_unused(stream: &Stream, path: &str) -> Checked {
         (stream.verify.is_some(), "verify"),
         (stream.serialize_overlap, "serialize_overlap"),
         (stream.search.is_some(), "search"),
+        (!stream.priorities.is_empty(), "priorities"),
         (
             stream.limits.max_latency_ns != [0; 3],
             "limits/max_latency_ns",

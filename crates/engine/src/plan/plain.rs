@@ -63,6 +63,7 @@ pub fn worker(stage: u32, backend: Backend) -> Worker {
         backend,
         cpus: vec![],
         nice: 0,
+        io_priority: 0,
     }
 }
 
@@ -145,6 +146,7 @@ pub fn stream() -> Stream {
         serialize_overlap: false,
         wait_for: vec![],
         search: None,
+        priorities: Vec::new(),
         tree: None,
     }
 }

@@ -238,11 +238,13 @@ impl State {
 
     pub(super) fn log_io(&mut self, slot: &Slot, moved: u32, error: i32, now: u64) {
         let ramp = self.streams[slot.stream as usize].in_ramp;
+        let worker = &self.plan.workers[self.worker as usize];
         self.log.push(IoRecord {
             t_ns: self.run_time(now),
             stream: self.streams[slot.stream as usize].id,
             target: slot.target,
             op: slot.op,
+            priority: slot.priority.unwrap_or(worker.io_priority),
             offset: slot.offset,
             bytes: moved,
             wait_ns: slot.picked_ns.saturating_sub(slot.intended_ns),

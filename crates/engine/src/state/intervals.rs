@@ -43,6 +43,9 @@ impl State {
                 self.table.totals_mut(row + ramp).live = 1;
             }
         }
+        for row in stream.priorities.iter().flat_map(|own| own.rows()) {
+            self.table.totals_mut(row + ramp).live = 1;
+        }
     }
 
     /// Closes the interval at `time_ns` and gives its table away. When the main thread

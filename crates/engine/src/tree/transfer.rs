@@ -352,6 +352,7 @@ impl FileWorker {
                 offset,
                 len: bytes,
                 buffer: job.buffer,
+                priority: 0,
             };
             let result = syscall::perform(&file, &io);
             u32::try_from(result).map_err(|_| -result)

@@ -1,0 +1,52 @@
+//! Are the I/O priorities of a Plan well-formed?
+//!
+//! Knows the rules between a stream's shares, and which backends can carry them. What the
+//! kernel allows is found out in [`crate::priority`].
+
+use super::{need, Checked};
+use crate::plan::{Backend, PriorityOp, PriorityShare, Stream};
+
+pub(super) fn check_priorities(stream: &Stream, backend: &Backend, path: &str) -> Checked {
+    // A simulated device treats all alike; what it tells is counted by priority all the same.
+    let carries = matches!(
+        backend,
+        Backend::IoUring { .. } | Backend::Libaio {} | Backend::Sim { .. }
+    );
+    need(
+        stream.priorities.is_empty() || carries,
+        || format!("{path}/priorities"),
+        || "have no effect: only io_uring and libaio take a priority with each I/O".into(),
+    )?;
+    for (index, share) in stream.priorities.iter().enumerate() {
+        let at = |field: &str| format!("{path}/priorities/{index}/{field}");
+        let pattern = &stream.pattern;
+        let does = match share.op {
+            PriorityOp::Read => pattern.read_percent > 0,
+            PriorityOp::Write => pattern.write_percent > 0 || pattern.trim_then_write,
+        };
+        need(does, || at("op"), || "the stream has none of it".into())?;
+        let same = |other: &&PriorityShare| {
+            other.op == share.op
+                && (other.block_bytes == share.block_bytes || other.block_bytes.is_none())
+        };
+        let sum: f64 = (stream.priorities.iter().filter(same))
+            .map(|other| other.percent)
+            .sum();
+        need(
+            share.percent > 0.0 && sum <= 100.0,
+            || at("percent"),
+            || {
+                format!(
+                    "is {}, must be above 0, and all of one size at most 100",
+                    share.percent
+                )
+            },
+        )?;
+        need(
+            share.priority != 0,
+            || at("priority"),
+            || "is 0: leave the share out".into(),
+        )?;
+    }
+    Ok(())
+}
