@@ -41,6 +41,21 @@ APPLY: dict[str, Cut] = {
     "backwards-read": Cut({"size": "8m"}),
     "basic-verify": Cut(_FILE, ordered=False),
     "butterfly": Cut(_FILE),
+    "cmdprio-bssplit": Cut(
+        {
+            **_FILE,
+            "iodepth": "iodepth=16\nio_size=256m",
+            "rw": "rw=randrw\nnorandommap",
+            "cmdprio_bssplit": "64k/25/2/1:64k/75/3/2:1024k/0,1024k/0",
+            "cmdprio_class": "2",
+        },
+        drawn=True,
+        spread=False,
+        ordered=False,
+    ),
+    "cmdprio-percentage": Cut(
+        {**_FILE, "iodepth": "iodepth=8\nio_size=128m", "cmdprio_class": "2"}, ordered=False
+    ),
     "dedupe-global": Cut({"size": "4m"}),
     "disk-zone-profile": Cut({**_FILE, "zonesize": "256k", "zoneskip": "1m"}),
     "fio-rand-RW": Cut(_TIMED, timed=True, spread=False),
@@ -116,8 +131,6 @@ _ZONED = ("libzbc-rand-write", "libzbc-seq-read", "zbd-rand-write", "zbd-seq-rea
 WHY_NOT: dict[str, str] = {
     **{name: f"the engine `{engine}` is not supported" for name, engine in _ENGINES.items()},
     **dict.fromkeys(_ZONED, "`zonemode=zbd`: zoned block devices are not supported"),
-    "cmdprio-bssplit": "I/O priorities are not supported",
-    "cmdprio-percentage": "I/O priorities are not supported",
     "cross-stripe-verify": "lays 30 jobs over a device of 3.6 TB; cut to a file it is another pattern",
     "enospc-pressure": "fills a file system of 128 GiB",
     "exitwhat": "`exit_what=all` over several stages is refused",
@@ -137,7 +150,7 @@ def cut(text: str, changes: dict[str, str]) -> str:
     for line in text.splitlines():
         key, equals, _ = line.partition("=")
         name = key.strip()
-        if name in {"write_bw_log", "log_offset"}:
+        if name in {"write_bw_log", "write_lat_log", "log_offset"}:
             continue
         if equals and name in changes:
             value = changes[name]
@@ -164,7 +177,8 @@ def document() -> str:
     for name in sorted((*APPLY, *WHY_NOT)):
         if name in APPLY:
             changes = (
-                f"{k}={v}" if "=" not in v else f"{k} becomes {v}" for k, v in APPLY[name].changes.items()
+                f"{k}={v}" if "=" not in v else f"{k} becomes {v.replace(chr(10), ' and ')}"
+                for k, v in APPLY[name].changes.items()
             )
             rows.append(f"| `{name}` | yes | {', '.join(changes)} |")
         else:

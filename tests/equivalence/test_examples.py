@@ -33,6 +33,7 @@ def assert_same(cut: examples.Cut, theirs: Log, ours: Log) -> None:
     assert set(ours.size) == set(theirs.size)
     assert_shares_agree("direction", Counter(theirs.direction), Counter(ours.direction))
     assert_shares_agree("size", Counter(theirs.size), Counter(ours.size))
+    assert_shares_agree("priority", Counter(theirs.priority), Counter(ours.priority))
     if cut.spread:
         slack = 0.05 * (theirs.end - min(theirs.offset)) if cut.drawn else 0
         assert abs(ours.end - theirs.end) <= slack

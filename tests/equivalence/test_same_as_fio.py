@@ -45,11 +45,12 @@ class Log:
     direction: tuple[int, ...]
     size: tuple[int, ...]
     offset: tuple[int, ...]
+    priority: tuple[int, ...]
 
     @classmethod
     def read(cls, path: Path) -> Log:
-        rows = [[int(x, 0) for x in line.split(",")[:5]] for line in path.read_text().splitlines()]
-        return cls(tuple(r[2] for r in rows), tuple(r[3] for r in rows), tuple(r[4] for r in rows))
+        rows = [[int(x, 0) for x in line.split(",")[:6]] for line in path.read_text().splitlines()]
+        return cls(*(tuple(row[column] for row in rows) for column in range(2, 6)))
 
     def __len__(self) -> int:
         return len(self.size)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.plan import io_priority
 from loadstone.plan import model as plan
 from loadstone.plan.model import TargetKind
 
@@ -53,6 +54,7 @@ def drive(
     cpus = _cpus(job, host)
     nice = job.nice or 0
     _check_ring_options(job, engine)
+    io_priority.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine in _SYNCHRONOUS or engine == "mmap":
@@ -116,7 +118,7 @@ def _check_ring_options(job: Job, engine: str) -> None:
 
 
 def _completes_in_caller(job: Job, facts: Sequence[TargetFacts]) -> bool:
-    wants_ring = job.hipri or job.sqthread_poll
+    wants_ring = job.hipri or job.sqthread_poll or job.priorities.of_some
     return not wants_ring and bool(facts) and all(f.punts and f.kind is not TargetKind.VIRTUAL for f in facts)
 
 

@@ -14,7 +14,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import backend, budget, endings, files, journal, pattern, stream, unverified, verify
+from loadstone.plan import (
+    backend,
+    budget,
+    endings,
+    files,
+    io_priority,
+    journal,
+    pattern,
+    stream,
+    unverified,
+    verify,
+)
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
@@ -115,6 +126,7 @@ class _Shared:
         self.payload = stream.payload(job)
         self.search = endings.search(job, notes)
         self.errors = stream.errors(job)
+        self.priorities = io_priority.shares(job)
         self._patterns: dict[tuple[int, int], Pattern] = {}
 
     def pattern(self, range_bytes: int, unit_bytes: int) -> Pattern:
@@ -323,6 +335,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         flow=shared.flow,
         # A single I/O in flight, or reads alone, cannot be in each other's way.
         search=shared.search,
+        priorities=shared.priorities,
         serialize_overlap=bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1,
     )
     if checks and job.verify_only:
@@ -382,7 +395,8 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
     for clone in build.clones:
         how = clone.drive
         alone = None if how.shared else clone.number
-        key = (clone.stage, how.backend.model_dump_json(), how.cpus, how.nice, alone)
+        priority = io_priority.of_job(clone.job)
+        key = (clone.stage, how.backend.model_dump_json(), how.cpus, how.nice, priority, alone)
         groups.setdefault(key, []).append(clone)
     workers: list[plan.Worker] = []
     worker_of: dict[int, int] = {}
@@ -392,7 +406,13 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
         for position, clone in enumerate(clones):
             worker_of[clone.number] = len(workers) + position % count
         workers += [
-            plan.Worker(stage=clones[0].stage, backend=how.backend, cpus=how.cpus, nice=how.nice)
+            plan.Worker(
+                stage=clones[0].stage,
+                backend=how.backend,
+                cpus=how.cpus,
+                nice=how.nice,
+                io_priority=io_priority.of_job(clones[0].job),
+            )
         ] * count
     if len(workers) > MAX_THREADS:
         raise RefusedError(

@@ -178,6 +178,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
             "name": f"{stream.name}.verify",
             "file_choice": plan.FileChoiceSequential(),
             "batch": None,
+            "priorities": (),
             "pattern": patterns.Pattern(
                 read_percent=100,
                 write_percent=0,

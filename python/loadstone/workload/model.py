@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from loadstone import units
 from loadstone.errors import InputError, Where
 from loadstone.workload.forgotten import refuse_forgotten_target
+from loadstone.workload.priorities import PriorityRequests
 from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
@@ -382,6 +383,7 @@ class Job(_Model):
     numa_memory: str | None = None
     """Where memory is to come from, as fio writes it: `bind:0`."""
     nice: int | None = None
+    priorities: PriorityRequests = PriorityRequests()
     exec_prerun: str | None = None
     exec_postrun: str | None = None
     description: str | None = None

@@ -14,7 +14,6 @@ ZERO = ("0",)
 _VERIFY = "Blocks are verified by their stamps: remove it, or run this job with fio."
 _ZONES = "Zoned block devices are not supported: use zonemode=strided on ordinary ones."
 _TRACE = "Trace replay is not supported yet."
-_PRIO = "I/O priorities are not supported: all I/Os have the default one."
 _CGROUP = "Start loadstone inside the control group instead."
 _FLOW = "Of a later fio it is not known any more: use flow and flow_id."
 _USER = "Start loadstone as that user instead."
@@ -99,13 +98,6 @@ _REFUSED_REST: Final = (
     refused("zone_reset_threshold", _ZONES, off=ZERO),
     refused("zone_reset_frequency", _ZONES, off=ZERO),
     refused("recover_zbd_write_error", _ZONES, off=ZERO),
-    refused("prio", _PRIO, off=ZERO),
-    refused("prioclass", _PRIO, off=ZERO),
-    refused("priohint", _PRIO, off=ZERO),
-    refused("cmdprio_percentage", _PRIO, off=ZERO),
-    refused("cmdprio_class", _PRIO),
-    refused("cmdprio", _PRIO, off=ZERO),
-    refused("cmdprio_bssplit", _PRIO),
     refused("write_hint", "Write hints are not supported.", off=("none", "0")),
     refused(
         "exitall_on_error",

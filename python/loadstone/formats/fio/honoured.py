@@ -498,7 +498,7 @@ RESULTS: Final = (
     ),
     boolean("per_job_logs", "logs.per_job"),
     boolean("log_offset", "logs.offset"),
-    boolean("log_prio", "logs.prio", why="The priority is always the default one."),
+    boolean("log_prio", "logs.prio"),
     boolean("log_issue_time", "logs.issue_time", why="Needs write_lat_log and log_offset, as in fio."),
     number("log_entries", "logs.entries"),
     number("log_hist_msec", "logs.hist_msec"),

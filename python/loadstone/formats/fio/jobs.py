@@ -14,12 +14,13 @@ from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Job, LogRequests, Note, StatRequests
+from loadstone.workload.priorities import PriorityRequests
 
 if TYPE_CHECKING:
     from loadstone.formats.fio.grammar import Entry, Section
     from loadstone.formats.fio.option import Option
 
-_NESTED = {"logs": LogRequests, "stats": StatRequests}
+_NESTED = {"logs": LogRequests, "stats": StatRequests, "priorities": PriorityRequests}
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class JobReader:
                         hint="remove the line, or add --allow-exec to permit it "
                         "(for `loadstone fio`: LOADSTONE_ALLOW_EXEC=1 in the environment)",
                     )
-        nested: dict[str, dict[str, Any]] = {"logs": {}, "stats": {}}
+        nested: dict[str, dict[str, Any]] = {room: {} for room in _NESTED}
         for name in [name for name in fields if "." in name]:
             room, _, inner = name.partition(".")
             nested[room][inner] = fields.pop(name)

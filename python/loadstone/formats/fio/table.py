@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.formats.fio import declined, honoured
+from loadstone.formats.fio import declined, honoured, priorities
 
 if TYPE_CHECKING:
     from loadstone.formats.fio.option import Option
@@ -20,6 +20,7 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
     "When": honoured.WHEN,
     "Bytes written": honoured.PAYLOAD,
     "Verification": honoured.VERIFICATION,
+    "Priorities": priorities.PRIORITIES,
     "Process and errors": honoured.PROCESS,
     "Results": honoured.RESULTS,
     "Harmless": declined.HARMLESS,

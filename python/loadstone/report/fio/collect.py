@@ -17,7 +17,7 @@ import polars as pl
 
 from loadstone.report.fio import goals
 from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members
-from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latency, Report, Windows
+from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latencies, Latency, Report, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +160,8 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
     # fio has no word for an I/O that waits for its turn in the generator, and its readers
     # expect slat and clat to add up to lat: waiting is submission to it.
     waited = pl.col("wait_sum_ns").sum()
-    for row in rows.group_by("line", "op").agg([*aggregates, waited]).iter_rows(named=True):
+    kinds = rows.group_by("line", "op", "priority", maintain_order=True)
+    for row in kinds.agg([*aggregates, waited]).iter_rows(named=True):
         row["slat_sum_ns"] += row["wait_sum_ns"]
         line = lines[row["line"]]
         latencies = {
@@ -174,10 +175,10 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
             for kind in KINDS
         }
         if row["op"] == SYNC:
-            line.sync_ios = int(row["ops"])
-            line.sync = latencies["clat"]
+            line.sync_ios += int(row["ops"])
+            line.sync.add(latencies["clat"])
             continue
-        line.directions[row["op"]] = Direction(
+        part = Direction(
             bytes=int(row["bytes"]),
             ios=int(row["ops"]) + int(row["errors"]),
             shorts=int(row["shorts"]),
@@ -185,25 +186,29 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
             slat=latencies["slat"],
             clat=latencies["clat"],
             lat=latencies["lat"],
+            priorities={row["priority"]: Latencies(latencies["clat"], latencies["lat"])},
         )
+        line.directions[row["op"]].add(part)
 
 
 def _fill_histograms(lines: Sequence[JobLine], rows: pl.DataFrame, kind: str) -> None:
     bins = (
-        rows.select("line", "op", f"{kind}_bucket", f"{kind}_count")
+        rows.select("line", "op", "priority", f"{kind}_bucket", f"{kind}_count")
         .filter(pl.col(f"{kind}_bucket").list.len() > 0)
         .explode(f"{kind}_bucket", f"{kind}_count")
-        .group_by("line", "op", f"{kind}_bucket")
+        .group_by("line", "op", "priority", f"{kind}_bucket")
         .agg(pl.col(f"{kind}_count").cast(pl.Int64).sum())
-        .sort("line", "op", f"{kind}_bucket")
+        .sort("line", "op", "priority", f"{kind}_bucket")
     )
-    for index, op, bucket, count in bins.iter_rows():
+    for index, op, priority, bucket, count in bins.iter_rows():
         line = lines[index]
         if op != SYNC:
-            latency: Latency = getattr(line.directions[op], kind)
-            latency.counts[bucket] = count
+            direction = line.directions[op]
+            getattr(direction, kind).count(bucket, count)
+            if kind != "slat":
+                getattr(direction.priorities[priority], kind).count(bucket, count)
         elif kind == "clat":
-            line.sync.counts[bucket] = count
+            line.sync.count(bucket, count)
 
 
 def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int) -> None:

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import loadstone
+from loadstone.plan import io_priority
 from loadstone.report.fio.stats import (
     MS_LIMITS,
     NS_LIMITS,
@@ -164,6 +165,7 @@ def _direction(
         "slat_ns": _latency(line, figures.slat, line.slat_percentiles, plus=plus),
         "clat_ns": _latency(line, figures.clat, line.clat_percentiles, plus=plus),
         "lat_ns": _latency(line, figures.lat, line.lat_percentiles, plus=plus),
+        **_priorities(line, figures, plus=plus),
         **_bandwidth(figures.bandwidth, group.bytes_per_s if group else 0),
         "iops_min": figures.iops_windows.min,
         "iops_max": figures.iops_windows.max,
@@ -171,6 +173,23 @@ def _direction(
         "iops_stddev": figures.iops_windows.stddev,
         "iops_samples": figures.iops_windows.samples,
     }
+
+
+def _priorities(line: JobLine, figures: Direction, *, plus: bool) -> dict[str, Any]:
+    found = line.by_priority(figures)
+    percentiles = line.clat_percentiles or line.lat_percentiles
+    entries = []
+    for priority, latency in found:
+        class_, level, hint = io_priority.parts(priority)
+        entries.append(
+            {
+                "prioclass": class_,
+                "prio": level,
+                "priohint": hint,
+                line.shown_latency + "_ns": _latency(line, latency, percentiles, plus=plus),
+            }
+        )
+    return {"prios": entries} if entries else {}
 
 
 def share_of_group(windows: Windows, group_bytes_per_s: int) -> float:

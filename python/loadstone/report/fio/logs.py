@@ -19,7 +19,8 @@ from typing import IO, TYPE_CHECKING, Final
 
 import polars as pl
 
-from loadstone.bundle import layout
+from loadstone.bundle import layout, older
+from loadstone.plan import io_priority
 from loadstone.report.fio import packed
 from loadstone.report.fio.collect import Source, Span, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
@@ -114,7 +115,7 @@ def ios_of(bundle: Bundle) -> pl.LazyFrame | None:
     """Return the I/Os of a bundle without loading them where that is possible."""
     sealed = bundle.path / layout.STREAMS["ios.arrows"]
     if sealed.exists():
-        return pl.scan_parquet(sealed)
+        return older.filled(pl.scan_parquet(sealed))
     ios = bundle.ios()
     return None if ios is None else ios.lazy()
 
@@ -212,7 +213,7 @@ def _lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.
     columns += [pl.col("op"), pl.col("bytes")]
     if log.asked.offset:
         columns.append(pl.col("offset"))
-    columns.append(pl.lit(_priority(log)))
+    columns.append(_priorities(log))
     if log.asked.issue_time:
         issued_ns = (ended_ns - pl.col("clat_ns").cast(pl.Int64)).clip(lower_bound=0)
         columns.append(issued_ns if log.kind in {"slat", "clat"} else pl.lit(0))
@@ -220,7 +221,15 @@ def _lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.
     return ios.select(pl.concat_str(texts, separator=", ").alias("line"))
 
 
-def _priority(log: LogFile) -> str:
+def _priorities(log: LogFile) -> pl.Expr:
+    """Each I/O's priority: its number, or whether it is of the real-time class."""
+    if not log.asked.prio:
+        return io_priority.class_of(pl.col("priority")).eq(io_priority.REAL_TIME).cast(pl.UInt8)
+    return pl.col("priority").map_elements("0x{:04x}".format, return_dtype=pl.String)
+
+
+def _no_priority(log: LogFile) -> str:
+    """Return what fio writes of many I/Os."""
     return "0x0000" if log.asked.prio else "0"
 
 
@@ -295,7 +304,7 @@ def _window_line(log: LogFile, end_ms: int, op: int, mean: float, most: float) -
         values.append(round(most))
     offset = ["0"] if log.asked.offset else []
     issued = ["0"] if log.asked.issue_time else []
-    return ", ".join([str(end_ms), *map(str, values), str(op), "0", *offset, _priority(log), *issued])
+    return ", ".join([str(end_ms), *map(str, values), str(op), "0", *offset, _no_priority(log), *issued])
 
 
 def _histograms(source: Source, log: LogFile, span: Span) -> list[str]:

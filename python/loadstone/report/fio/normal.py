@@ -10,6 +10,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Final
 
+from loadstone.plan import io_priority
 from loadstone.report.fio.document import mean_of, share_of_group
 from loadstone.report.fio.stats import (
     MS_LIMITS,
@@ -136,6 +137,11 @@ def _direction(name: str, number: int, figures: Direction, line: JobLine, report
     for label, latency in (("slat", figures.slat), ("clat", figures.clat), (" lat", figures.lat)):
         if latency.samples:
             rows.append(_latency(label, latency))
+    by_priority = [
+        ("{} prio {}/{}/{}".format(line.shown_latency, *io_priority.parts(priority)), latency)
+        for priority, latency in line.by_priority(figures)
+    ]
+    rows += [_latency(label, latency) for label, latency in by_priority]
     for label, latency, wanted in (
         ("slat", figures.slat, line.slat_percentiles),
         ("clat", figures.clat, line.clat_percentiles),
@@ -143,6 +149,10 @@ def _direction(name: str, number: int, figures: Direction, line: JobLine, report
     ):
         if wanted:
             rows += _percentiles(label, latency, line)
+    if line.clat_percentiles or line.lat_percentiles:
+        for label, latency in by_priority:
+            share = 100.0 * latency.samples / getattr(figures, line.shown_latency).samples
+            rows += _percentiles(f"{label} ({share:.2f}% of IOs)", latency, line)
     group = report.group_lines(line.group)[READ if line.unified == "mixed" else number]
     return rows + _windows(figures, line, group.bytes_per_s if group else 0)
 

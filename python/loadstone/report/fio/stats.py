@@ -78,7 +78,11 @@ class Latency:
         self.sum_ns += other.sum_ns
         self.sumsq_ns2 += other.sumsq_ns2
         for bucket, count in other.counts.items():
-            self.counts[bucket] = self.counts.get(bucket, 0) + count
+            self.count(bucket, count)
+
+    def count(self, bucket: int, count: int) -> None:
+        """Add to the count of a bucket."""
+        self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def percentiles(self, wanted: Sequence[float]) -> list[tuple[float, int]]:
         """`(percentile, value in ns)` for each wanted one, ascending; nothing without samples.
@@ -123,6 +127,19 @@ class Windows:
 
 
 @dataclass(slots=True)
+class Latencies:
+    """Completion and total latency of the I/Os of one priority."""
+
+    clat: Latency = field(default_factory=Latency)
+    lat: Latency = field(default_factory=Latency)
+
+    def add(self, other: Latencies) -> None:
+        """Merge other I/Os of the same priority."""
+        self.clat.add(other.clat)
+        self.lat.add(other.lat)
+
+
+@dataclass(slots=True)
 class Direction:
     """Reads, writes or trims of one job line. `bandwidth` is in KiB/s."""
 
@@ -136,6 +153,8 @@ class Direction:
     lat: Latency = field(default_factory=Latency)
     bandwidth: Windows = field(default_factory=Windows)
     iops_windows: Windows = field(default_factory=Windows)
+    priorities: dict[int, Latencies] = field(default_factory=dict)
+    """The same latencies by the I/Os' priority."""
 
     @property
     def bytes_per_s(self) -> int:
@@ -157,6 +176,8 @@ class Direction:
         self.slat.add(other.slat)
         self.clat.add(other.clat)
         self.lat.add(other.lat)
+        for priority, latencies in other.priorities.items():
+            self.priorities.setdefault(priority, Latencies()).add(latencies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +276,18 @@ class JobLine:
         total.bandwidth = _summed(d.bandwidth for d in self.directions)
         total.iops_windows = _summed(d.iops_windows for d in self.directions)
         return total
+
+    @property
+    def shown_latency(self) -> str:
+        """Which latency is shown by priority."""
+        return "lat" if self.lat_percentiles else "clat"
+
+    def by_priority(self, figures: Direction) -> list[tuple[int, Latency]]:
+        """Priorities of a direction with the latency fio shows of them; empty with only one."""
+        kind = self.shown_latency
+        found = [(priority, getattr(each, kind)) for priority, each in sorted(figures.priorities.items())]
+        with_samples = [(priority, latency) for priority, latency in found if latency.samples]
+        return with_samples if len(with_samples) > 1 else []
 
     def shown(self) -> list[tuple[str, int, Direction]]:
         """`(name, direction number, figures)` of what is reported, as unified_rw_reporting asks."""
