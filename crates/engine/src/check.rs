@@ -7,11 +7,13 @@ mod files;
 mod pattern;
 mod priorities;
 mod trees;
+mod workers;
 
 use files::check_files;
 use pattern::check_pattern;
 use priorities::check_priorities;
 use trees::{check_endings, check_trees, check_use};
+use workers::{check_waits, check_workers};
 
 use crate::fault::Fault;
 use crate::plan::{
@@ -71,6 +73,33 @@ pub fn check(plan: &Plan) -> Checked {
         || "/version".into(),
         || format!("is {}, this engine reads {PLAN_VERSION}", plan.version),
     )?;
+    check_times(plan)?;
+    need(
+        !plan.streams.is_empty(),
+        || "/streams".into(),
+        || "is empty: nothing to do".into(),
+    )?;
+    check_trees(plan)?;
+    check_cells(plan)?;
+    check_targets(plan)?;
+    check_workers(plan)?;
+    for (index, stream) in plan.streams.iter().enumerate() {
+        let path = format!("/streams/{index}");
+        match &stream.tree {
+            Some(in_tree) => check_use(plan, stream, in_tree, &path)?,
+            None => check_stream(plan, stream, &path)?,
+        }
+        rules::check(plan, stream, &format!("/streams/{index}"))?;
+        check_waits(plan, index as u32)?;
+    }
+    check_endings(plan)?;
+    for (index, steady) in plan.steady.iter().enumerate() {
+        check_steady(plan, steady, &format!("/steady/{index}"))?;
+    }
+    rules::check_journals(plan)
+}
+
+fn check_times(plan: &Plan) -> Checked {
     need(
         INTERVAL_NS.contains(&plan.interval_ns),
         || "/interval_ns".into(),
@@ -92,13 +121,10 @@ pub fn check(plan: &Plan) -> Checked {
                 plan.grace_ns
             )
         },
-    )?;
-    need(
-        !plan.streams.is_empty(),
-        || "/streams".into(),
-        || "is empty: nothing to do".into(),
-    )?;
-    check_trees(plan)?;
+    )
+}
+
+fn check_cells(plan: &Plan) -> Checked {
     for (index, cell) in plan.cells.iter().enumerate() {
         within(
             cell.unit,
@@ -115,6 +141,10 @@ pub fn check(plan: &Plan) -> Checked {
             )?;
         }
     }
+    Ok(())
+}
+
+fn check_targets(plan: &Plan) -> Checked {
     for (index, target) in plan.targets.iter().enumerate() {
         let path = |field: &str| format!("/targets/{index}/{field}");
         need(
@@ -136,79 +166,6 @@ pub fn check(plan: &Plan) -> Checked {
             !target.unlink || target.kind == TargetKind::File,
             || path("unlink"),
             || "only a regular file can be removed".into(),
-        )?;
-    }
-    for (index, stream) in plan.streams.iter().enumerate() {
-        let path = format!("/streams/{index}/worker");
-        within(stream.worker, plan.workers.len(), &path, "workers")?;
-    }
-    for (index, worker) in plan.workers.iter().enumerate() {
-        let path = |field: &str| format!("/workers/{index}/{field}");
-        need(
-            (-20..=19).contains(&worker.nice),
-            || path("nice"),
-            || format!("is {}, must be -20 to 19", worker.nice),
-        )?;
-        need(
-            worker
-                .cpus
-                .iter()
-                .all(|&cpu| cpu < libc::CPU_SETSIZE as u32),
-            || path("cpus"),
-            || "no such processor".into(),
-        )?;
-        need(
-            plan.streams
-                .iter()
-                .any(|stream| stream.worker as usize == index),
-            || format!("/workers/{index}"),
-            || "has no stream".into(),
-        )?;
-    }
-    let stages = plan
-        .workers
-        .iter()
-        .map(|worker| worker.stage)
-        .max()
-        .unwrap_or(0);
-    for stage in 0..=stages.min(plan.workers.len() as u32) {
-        need(
-            plan.workers.iter().any(|worker| worker.stage == stage),
-            || "/workers".into(),
-            || format!("stage {stage} has no worker; stages count from 0 without gaps"),
-        )?;
-    }
-    for (index, stream) in plan.streams.iter().enumerate() {
-        let path = format!("/streams/{index}");
-        match &stream.tree {
-            Some(in_tree) => check_use(plan, stream, in_tree, &path)?,
-            None => check_stream(plan, stream, &path)?,
-        }
-        rules::check(plan, stream, &format!("/streams/{index}"))?;
-        check_waits(plan, index as u32)?;
-    }
-    check_endings(plan)?;
-    for (index, steady) in plan.steady.iter().enumerate() {
-        check_steady(plan, steady, &format!("/steady/{index}"))?;
-    }
-    rules::check_journals(plan)
-}
-
-/// A stream waits for earlier ones of its stage; on virtual clocks, for those of its own.
-fn check_waits(plan: &Plan, index: u32) -> Checked {
-    let worker = plan.streams[index as usize].worker;
-    let this = &plan.workers[worker as usize];
-    for (at, &other) in plan.streams[index as usize].wait_for.iter().enumerate() {
-        let path = || format!("/streams/{index}/wait_for/{at}");
-        need(other < index, path, || {
-            format!("is {other}, must be a stream before this one, {index}")
-        })?;
-        let others = plan.streams[other as usize].worker;
-        let simulated = matches!(this.backend, Backend::Sim { .. });
-        need(
-            plan.workers[others as usize].stage == this.stage && (!simulated || others == worker),
-            path,
-            || format!("is {other}, which does not run beside this one on the same clock"),
         )?;
     }
     Ok(())
