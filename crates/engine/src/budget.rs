@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::chain::Chains;
 use crate::fault::Fault;
 use crate::memory::PAGE_BYTES;
 use crate::pattern::{map_bytes, Next};
@@ -59,6 +60,12 @@ fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
         bytes += map_bytes(stream);
         bytes += pattern_bytes(stream);
         bytes += Priorities::memory_bytes(stream);
+        if stream
+            .verify
+            .is_some_and(|verify| verify.reads_beside_writes())
+        {
+            bytes += Chains::memory_bytes(stream.iodepth);
+        }
         if stream.serialize_overlap {
             bytes += iodepth * size_of::<(u32, Next)>() as u64;
         }

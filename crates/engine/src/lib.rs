@@ -6,6 +6,7 @@
 
 pub mod backend;
 pub mod budget;
+pub mod chain;
 pub mod check;
 pub mod clock;
 pub mod control;

@@ -440,6 +440,21 @@ pub struct Verify {
     pub only_written: bool,
     /// End the stream at the first damage.
     pub fatal: bool,
+    /// Read and check the place of each write before it, where something is known of it. A
+    /// write that would hide damage is left out.
+    #[serde(default)]
+    pub read_before_write: bool,
+    /// Read and check the place of each write after it.
+    #[serde(default)]
+    pub read_after_write: bool,
+}
+
+impl Verify {
+    /// True when the stream's writes bring reads with them.
+    #[must_use]
+    pub fn reads_beside_writes(&self) -> bool {
+        self.read_before_write || self.read_after_write
+    }
 }
 
 /// Bytes between the stamps.

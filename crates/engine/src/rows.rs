@@ -39,7 +39,8 @@ pub fn ops_of(stream: &Stream) -> Vec<AnyOp> {
     }
     let pattern = &stream.pattern;
     let mut ops = Vec::with_capacity(4);
-    if pattern.read_percent > 0 {
+    let beside = stream.verify.is_some_and(|its| its.reads_beside_writes());
+    if pattern.read_percent > 0 || beside {
         ops.push(AnyOp::Io(Op::Read));
     }
     if pattern.write_percent > 0 || (pattern.trim_then_write && pattern.trim_percent > 0) {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::backend::{Op, OPS};
+use crate::chain::Chains;
 use crate::flow::Share;
 use crate::ops::AnyOp;
 use crate::overlap::Overlaps;
@@ -160,6 +161,8 @@ pub struct StreamState {
     pub priorities: Option<Box<Priorities>>,
     /// Ranges in flight, when I/Os that overlap wait.
     pub overlaps: Option<Overlaps>,
+    /// Writes with reads before and after them.
+    pub chains: Option<Chains>,
     /// Flushes.
     pub flushing: Flushing,
     /// I/Os and bytes it may still issue.
@@ -299,6 +302,7 @@ impl StreamState {
             flow: None,
             priorities: Priorities::new(stream, rows),
             overlaps: stream.serialize_overlap.then(|| Overlaps::new(depth)),
+            chains: (stream.verify.as_ref()).and_then(|verify| Chains::new(verify, depth)),
             flushing: Flushing {
                 every: [flush.fsync_every, flush.fdatasync_every],
                 left: [flush.fsync_every, flush.fdatasync_every],

@@ -8,6 +8,7 @@
 use std::io;
 
 use crate::backend::{Backend, Io, Op};
+use crate::chain::Chains;
 use crate::control::Message;
 use crate::pace::Next as Due;
 use crate::pattern::Next;
@@ -245,9 +246,15 @@ impl<B: Backend> Worker<B> {
 
     /// Issues one transfer; false when there is nothing to issue now.
     fn issue_one(&mut self, index: u32, now: u64) -> bool {
+        if self.issue_due(index, now) {
+            return true;
+        }
         let stream = &mut self.state.streams[index as usize];
+        let chained = stream.chains.as_ref().is_some_and(Chains::is_open);
         if stream.ops_left == 0 {
-            self.state.stop_issuing(index, Reason::Ops, now);
+            if !chained {
+                self.state.stop_issuing(index, Reason::Ops, now);
+            }
             return false;
         }
         if let Some(next_look_ns) = stream.held_by_flow(now) {
@@ -266,7 +273,11 @@ impl<B: Backend> Worker<B> {
             }
         }
         if u64::from(next.len) > stream.bytes_left {
-            self.state.stop_issuing(index, Reason::Bytes, now);
+            match &mut stream.overlaps {
+                // Its last writes have to be made before it is over.
+                Some(overlaps) if chained => overlaps.held = Some((next, arrival_ns)),
+                _ => self.state.stop_issuing(index, Reason::Bytes, now),
+            }
             return false;
         }
         let Some(slot) = stream.free.pop() else {
@@ -281,21 +292,61 @@ impl<B: Backend> Worker<B> {
         let free_ns = stream.vacancies.take().max(stream.floor_ns());
         // Of a paced I/O its arrival counts, not when there happened to be room.
         let intended_ns = arrival_ns.unwrap_or(free_ns);
+        if let Some(flow) = &mut stream.flow {
+            flow.took();
+        }
+        let first = match (&stream.chains, &stream.verifier) {
+            (Some(chains), Some(verifier)) => {
+                let target = stream.uses[next.file as usize].target;
+                chains.first(next, verifier.knows(target, next.offset, next.len))
+            }
+            _ => next,
+        };
+        self.issue_for(index, slot, (&first, &next), intended_ns, now);
+        true
+    }
+
+    /// Issues what is due in one of the stream's chains; false when nothing is.
+    fn issue_due(&mut self, index: u32, now: u64) -> bool {
+        let stream = &mut self.state.streams[index as usize];
+        let Some(chains) = &mut stream.chains else {
+            return false;
+        };
+        let Some((next, due_ns)) = chains.take_due() else {
+            return false;
+        };
+        let Some(slot) = stream.free.pop() else {
+            unreachable!("a stream that can issue has a free slot")
+        };
+        let free_ns = stream.vacancies.take().max(stream.floor_ns());
+        self.issue_for(index, slot, (&next, &next), due_ns.unwrap_or(free_ns), now);
+        true
+    }
+
+    /// Issues an I/O for one that was asked for: itself, or what comes before it.
+    fn issue_for(
+        &mut self,
+        index: u32,
+        slot: u32,
+        (next, asked): (&Next, &Next),
+        intended_ns: u64,
+        now: u64,
+    ) {
+        let stream = &mut self.state.streams[index as usize];
         if next.op == Op::Write {
             stream.note_write(next.file);
         }
         stream.emptying = stream.free.is_empty() && stream.low < stream.depth;
-        if let Some(flow) = &mut stream.flow {
-            flow.took();
-        }
         if let Some(overlaps) = &mut stream.overlaps {
-            overlaps.started(slot, next);
+            overlaps.started(slot, *next);
+        }
+        if let Some(chains) = &mut stream.chains {
+            chains.started(slot - stream.first_slot, *next, *asked);
         }
         if stream.note_thought(true, now) {
             self.state.start_pause(index);
         }
-        self.issue::<false>(index, slot, &next, intended_ns, now);
-        true
+        self.issue::<false>(index, slot, next, intended_ns, now);
     }
 
     /// The next I/O of a stream without arrivals. Reads a verifier does not want are left

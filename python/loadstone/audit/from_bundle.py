@@ -174,6 +174,8 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
     moving = pattern.read_percent + pattern.write_percent
     # A job that reads back what it wrote does so in a stream of its own, of another mix.
     alike = len({(one.pattern.read_percent, one.pattern.write_percent) for one in streams}) == 1
+    # So are the reads that validation puts beside writes nobody's share.
+    alike &= not any(one.verify is not None and one.verify.reads_beside_writes for one in streams)
     numbers = dict.fromkeys(number for stream in streams for number in plan.targets_of(stream))
     used = [plan.targets[number] for number in numbers]
     transfers = first.tree is None or first.tree.operation.type == "transfer"

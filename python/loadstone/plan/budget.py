@@ -30,6 +30,8 @@ _BASE_BYTES: Final = 8 << 20
 """The program, its tables and its output buffers."""
 _ENTRY_BYTES: Final = 4
 """What a verified block may hold."""
+_CHAIN_BYTES: Final = 80
+"""What follows an I/O in flight, and what is due."""
 _SLOT_BYTES: Final = 160
 """One I/O in flight besides its buffer, completions included."""
 _ROW_BYTES_IN_TABLES: Final = 2 * 4 * 2496 * 4 + 2048
@@ -139,9 +141,13 @@ def _tree_bytes(tree: Tree) -> int:
 
 def _verify_bytes(stream: Stream) -> int:
     """Bytes that keep what reads in flight may return."""
-    if stream.verify is None or not stream.pattern.read_percent:
+    if stream.verify is None:
         return 0
-    return stream.iodepth * (_block_bytes(stream) // stream.verify.block_bytes) * _ENTRY_BYTES
+    chained = stream.verify.reads_beside_writes
+    if not stream.pattern.read_percent and not chained:
+        return 0
+    entries = stream.iodepth * (_block_bytes(stream) // stream.verify.block_bytes) * _ENTRY_BYTES
+    return entries + (stream.iodepth * _CHAIN_BYTES if chained else 0)
 
 
 def _pattern_bytes(stream: Stream) -> int:
@@ -204,7 +210,7 @@ def _operations(stream: Stream) -> list[str]:
         return _operations_in_tree(stream, stream.tree.operation)
     pattern, flush = stream.pattern, stream.flush
     used = {
-        "read": pattern.read_percent,
+        "read": pattern.read_percent or (stream.verify is not None and stream.verify.reads_beside_writes),
         "write": pattern.write_percent or pattern.trim_then_write,
         "trim": pattern.trim_percent,
         "sync": flush.fsync_every or flush.fdatasync_every or flush.at_end,
@@ -216,7 +222,7 @@ def _operations_in_tree(stream: Stream, operation: FileOperation) -> list[str]:
     found = [*stream.asks_for, *_ON_THE_WAY.get(operation.type, ())]
     if operation.type == "transfer" and not operation.random and stream.pattern.write_percent:
         found += ["create", *(["delete"] if operation.delete_before else [])]
-    return found
+    return [*found, *(["sync"] if stream.flush.on_close else [])]
 
 
 def memory_limit_bytes(needed_bytes: int) -> int:

@@ -288,6 +288,15 @@ class Verify(Part):
     """Read only what was written before; other reads are counted as done, not made."""
     fatal: bool
     """End the stream at the first damage."""
+    read_before_write: bool = False
+    """Read and check the place of each write before it, where something is known of it."""
+    read_after_write: bool = False
+    """Read and check the place of each write after it."""
+
+    @property
+    def reads_beside_writes(self) -> bool:
+        """Whether writes bring reads with them."""
+        return self.read_before_write or self.read_after_write
 
 
 class Flow(Part):

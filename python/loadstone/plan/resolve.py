@@ -336,7 +336,8 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         # A single I/O in flight, or reads alone, cannot be in each other's way.
         search=shared.search,
         priorities=shared.priorities,
-        serialize_overlap=bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1,
+        serialize_overlap=verify.reads_beside_writes(job)
+        or (bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1),
     )
     if checks and job.verify_only:
         asked = verify.pass_over(job, asked, found.ranges)

@@ -51,8 +51,13 @@ def keeps_table(jobs: Sequence[Job]) -> bool:
     """Whether what blocks must hold has to be remembered: they are written here, and read."""
     verified = [job for job in jobs if is_verified(job)]
     return any(writes(job) for job in verified) and any(
-        reads_back(job) or job.verify_only or shares(job)[0] for job in verified
+        reads_back(job) or reads_beside_writes(job) or job.verify_only or shares(job)[0] for job in verified
     )
+
+
+def reads_beside_writes(job: Job) -> bool:
+    """Whether the job's writes bring reads of their place with them."""
+    return is_verified(job) and writes(job) and bool(job.verify_before_write or job.verify_after_write)
 
 
 def kept_by_engine(job: Job, notes: Notes) -> Job:
@@ -88,6 +93,8 @@ def verification(
         else plan.VerifyExpect.STAMPS,
         only_written=False,
         fatal=bool(job.verify_fatal),
+        read_before_write=bool(job.verify_before_write) and writes(job),
+        read_after_write=bool(job.verify_after_write) and writes(job),
     )
 
 
@@ -199,6 +206,12 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
                 ops=0,
                 ends_stage=False,
             ),
-            "verify": verify.model_copy(update={"only_written": verify.expect is plan.VerifyExpect.TABLE}),
+            "verify": verify.model_copy(
+                update={
+                    "only_written": verify.expect is plan.VerifyExpect.TABLE,
+                    "read_before_write": False,
+                    "read_after_write": False,
+                }
+            ),
         }
     )

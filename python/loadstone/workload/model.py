@@ -374,6 +374,10 @@ class Job(_Model):
     verify_only: bool | None = None
     verify_interval_bytes: int | None = None
     verify_fatal: bool | None = None
+    verify_before_write: bool | None = None
+    """What is known of the place of a write is read and checked before it."""
+    verify_after_write: bool | None = None
+    """What was written is read and checked at once."""
 
     # The process
     cpus_allowed: tuple[int, ...] | None = None

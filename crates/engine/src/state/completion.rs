@@ -148,12 +148,23 @@ impl State {
         }
         self.watch_latency(index, &slot, now);
         if self.streams[index as usize].verifier.is_some() {
-            self.verify(index, done.slot, &slot, moved, failed, now);
+            let sound = self.verify(index, done.slot, &slot, moved, failed, now);
+            self.go_on_in_chain(index, done.slot, sound && !failed, now);
         }
         if failed || short {
             self.report(id, index, &slot, done.result, moved, now);
         }
         self.after_completion(index, now);
+    }
+
+    /// What follows an I/O at its place is due now.
+    fn go_on_in_chain(&mut self, index: u32, number: u32, goes_on: bool, now: u64) {
+        let stream = &mut self.streams[index as usize];
+        if let Some(chains) = &mut stream.chains {
+            // In a closed loop it starts when there is room, as every other I/O.
+            let due_ns = stream.schedule.is_some().then_some(now);
+            chains.ended(number - stream.first_slot, goes_on, due_ns);
+        }
     }
 
     /// What a stream does once one of its I/Os is back.

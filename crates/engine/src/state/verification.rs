@@ -12,7 +12,7 @@ use crate::verify::damage::Damage;
 use crate::verify::verifier::Transfer;
 
 impl State {
-    /// Judges what a verified stream's I/O brought.
+    /// Judges what a verified stream's I/O brought. False when it was damaged.
     pub(super) fn verify(
         &mut self,
         index: u32,
@@ -21,17 +21,18 @@ impl State {
         moved: u32,
         failed: bool,
         now: u64,
-    ) {
+    ) -> bool {
         let stream = &mut self.streams[index as usize];
         let io = Transfer::of(number - stream.first_slot, slot);
         let Some(verifier) = &mut stream.verifier else {
-            return;
+            return true;
         };
         // SAFETY: the I/O is back, so the slot's buffer of at least `moved` bytes is ours.
         let buffer =
             unsafe { std::slice::from_raw_parts(slot.buffer as *const u8, moved as usize) };
         let damages = verifier.complete(&io, moved, failed, buffer);
-        let fatal = verifier.is_fatal() && !damages.is_empty();
+        let sound = damages.is_empty();
+        let fatal = verifier.is_fatal() && !sound;
         for damage in damages {
             self.say_damage(index, damage, now);
         }
@@ -39,6 +40,7 @@ impl State {
             self.stop_issuing(index, Reason::Damage, now);
             self.streams[index as usize].reason = Reason::Damage;
         }
+        sound
     }
 
     /// Tells damage: every stream tells what it meets, and a block once until it is written

@@ -41,6 +41,17 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         || at("content"),
         || "needs a payload that is a pattern, without stamps of its own".into(),
     )?;
+    let beside = verify.reads_beside_writes();
+    need(
+        !beside || (stream.pattern.write_percent > 0 && verify.expect == VerifyExpect::Table),
+        || at("read_before_write"),
+        || "and read_after_write need writes, and a table of what they wrote".into(),
+    )?;
+    need(
+        !beside || stream.serialize_overlap,
+        || format!("{path}/serialize_overlap"),
+        || "must be true: between a write and the reads beside it no other may come".into(),
+    )?;
     let pace = &stream.pace;
     let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
     need(

@@ -127,12 +127,15 @@ impl Verifier {
     /// True when a read need not be made: nothing is known of any of its blocks.
     #[must_use]
     pub fn skips(&self, op: Op, target: u32, offset: u64, len: u32) -> bool {
-        if op != Op::Read || !self.plan.only_written {
-            return false;
-        }
-        self.books.table(target).is_some_and(|table| {
+        op == Op::Read && self.plan.only_written && !self.knows(target, offset, len)
+    }
+
+    /// True unless it is certain that nothing is known of any of these blocks.
+    #[must_use]
+    pub fn knows(&self, target: u32, offset: u64, len: u32) -> bool {
+        self.books.table(target).is_none_or(|table| {
             let first = table.index(offset);
-            (first..first + self.blocks(len)).all(|index| table.entry(index).generation() == 0)
+            (first..first + self.blocks(len)).any(|index| table.entry(index).generation() != 0)
         })
     }
 
@@ -344,7 +347,8 @@ fn ended(target: u16, offset: u64, outcome: Outcome) -> Record {
 }
 
 fn blocks_per_slot(stream: &Stream) -> usize {
-    let reads = stream.pattern.read_percent > 0;
+    let beside = stream.verify.is_some_and(|its| its.reads_beside_writes());
+    let reads = stream.pattern.read_percent > 0 || beside;
     let block_bytes = stream.verify.map_or(u32::MAX, |verify| verify.block_bytes);
     if reads {
         (max_block_bytes(stream) / block_bytes) as usize

@@ -304,11 +304,19 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
         raise InputError(
             "validate= excludes offset= and align=", where=work.storage.where, hint="remove one of them"
         )
-    early = "" if "no_preread" in general.validate else ", not before each write"
+    before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
+    beside = " and ".join(word for word, asked in (("before", before), ("after", after)) if asked)
+    if beside and reads < 100:
+        making.note(
+            where,
+            f"each block is read and checked {beside} it is written"
+            + (", if this run wrote it" if before else "")
+            + ": these reads count as reads, but against no iorate= and no maxdata=",
+        )
     making.note(
         where,
-        "every 512 bytes are stamped and what is read is checked; what was written is read back once at "
-        f"the end{early}",
+        "every 512 bytes are stamped and what is read is checked; what was written is read back once more "
+        "at the end",
     )
     if "time" in general.validate:
         making.note(where, "validate=time: stamps say which write it was, not when", "harmless")
@@ -317,7 +325,12 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
             general.at["journal"],
             "a run that writes keeps its journal in its bundle: `loadstone verify` reads back by it",
         )
-    return {"verify": "crc32c", "do_verify": reads < 100}
+    return {
+        "verify": "crc32c",
+        "do_verify": reads < 100,
+        "verify_before_write": before and reads < 100,
+        "verify_after_write": after and reads < 100,
+    }
 
 
 def _streams(work: Work, job: Job, sizes: Sizes) -> list[Job]:

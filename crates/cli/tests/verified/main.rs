@@ -1,6 +1,8 @@
 //! Verification in whole runs: a simulated device damages data, and the engine says what
 //! it did. Every injection is compared with what the engine found.
 
+mod chains;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -89,6 +91,8 @@ fn verify(content: VerifyContent) -> Verify {
         expect: VerifyExpect::Table,
         only_written: false,
         fatal: false,
+        read_before_write: false,
+        read_after_write: false,
     }
 }
 
