@@ -187,6 +187,14 @@ def test_a_limiter_makes_up_for_what_was_late_and_its_rate_stands_still(late_ns:
     assert found.evidence["iops"] == pytest.approx(500, rel=0.005)
 
 
+def test_what_is_made_up_for_behind_a_cut_hides_no_limiter() -> None:
+    """The run is cut into twelve stretches of four windows: at every 0.4 s."""
+    ends = 8e6 * np.arange(1, 626)
+    ends[95:100] = 0.7999e9 + 2e5 * np.arange(5)
+    found = one(throttled.RULE, loop(np.diff(ends, prepend=0.0)))
+    assert (found.effect, found.confidence) == ("limited", 0.85)
+
+
 @pytest.mark.parametrize("scatter", [0.003, 0.03, 0.3])
 def test_a_disk_at_a_round_number_is_as_uneven_as_its_latencies(scatter: float) -> None:
     """Also one that is very even: as even as the deviation of one I/O lets expect."""

@@ -18,11 +18,14 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from loadstone.audit.case import Case
 
 STRETCHES: Final = 12
 """Few, so that they are long, and enough to tell their scatter from a chance: of independent I/Os
 one run in a million has a dispersion below 0.05 (chi-square with 11 degrees of freedom)."""
+CUTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,19 @@ def evenness(case: Case) -> Evenness | None:
     each = sums.height // STRETCHES
     if not each or sums["sum_ns"].sum() == 0:
         return None
-    ops, sum_ns = (
-        sums[name].to_numpy().astype(np.float64)[: each * STRETCHES].reshape(STRETCHES, each).sum(axis=1)
-        for name in ("ops", "sum_ns")
-    )
-    mean_ns = float(sum_ns.sum() / ops.sum())
-    between = float((ops * (sum_ns / ops - mean_ns) ** 2).sum()) / (STRETCHES - 1)
+    ops, sum_ns = (sums[name].to_numpy().astype(np.float64) for name in ("ops", "sum_ns"))
+    # What was late just before a cut is made up for in the next stretch; another cut keeps both in one.
+    cuts = range(0, each, max(1, each // CUTS))
     return Evenness(
-        dispersion=between / latency.stddev_ns**2,
+        dispersion=min(_between(ops[cut:], sum_ns[cut:], each) for cut in cuts) / latency.stddev_ns**2,
         scatter=latency.stddev_ns / latency.mean_ns,
-        ios=float(ops.mean()),
+        ios=float(ops.sum()) / sums.height * each,
     )
+
+
+def _between(ops: NDArray[np.float64], sum_ns: NDArray[np.float64], each: int) -> float:
+    """Return the variance between stretches of so many windows, as the variance of one I/O."""
+    count = min(STRETCHES, len(ops) // each)
+    whole, spent_ns = (one[: count * each].reshape(count, each).sum(axis=1) for one in (ops, sum_ns))
+    mean_ns = spent_ns.sum() / whole.sum()
+    return float((whole * (spent_ns / whole - mean_ns) ** 2).sum()) / (count - 1)
