@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from socket import create_connection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -162,8 +163,59 @@ class Stage:
         told = [option.format(folder=self.folder) for option in options]
         self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
         until(socket.exists, "nbdkit's socket")
+        return self._nbd(file, f"nbd+unix:///?socket={socket}", mib, connections)
+
+    def plugin(self, program: str, mib: int, connections: int = 4) -> str:
+        """A loop device over a file that a program in Python serves, as a plugin of nbdkit's."""
+        if subprocess.run(["nbdkit", "python", "--dump-plugin"], capture_output=True, check=False).returncode:
+            raise MissingPartError("nbdkit has no plugin for Python")
+        script, socket, file = (self.folder / f"plugin.{kind}" for kind in ("py", "sock", "nbd"))
+        script.write_text(program)
+        self._program("nbdkit", "-f", "-U", socket, "python", script)
+        until(socket.exists, "nbdkit's socket")
+        return self._nbd(file, f"nbd+unix:///?socket={socket}", mib, connections)
+
+    def remote(self, rate: str, mib: int = 64) -> str:
+        """A loop device over a file that is served across a network which carries only `rate` back."""
+        for name in ("ip", "tc"):
+            if shutil.which(name) is None:
+                raise MissingPartError(f"not installed: {name}")
+        space, here, there = (f"{self.folder.name[-8:]}{kind}" for kind in ("n", "h", "t"))
+        call("ip", "netns", "add", space)
+        self._stack.callback(call, "ip", "netns", "del", space)
+        call("ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", space)
+        call("ip", "addr", "add", "198.18.0.1/30", "dev", here)
+        call("ip", "link", "set", here, "up")
+        inside = ("ip", "netns", "exec", space)
+        call(*inside, "ip", "addr", "add", "198.18.0.2/30", "dev", there)
+        call(*inside, "ip", "link", "set", there, "up")
+        call(*inside, "tc", "qdisc", "add", "dev", there, "root", "tbf", "rate", rate,
+             "burst", "64kb", "latency", "200ms")  # fmt: skip
+        self._program(*inside, "nbdkit", "-f", "-i", "198.18.0.2", "-p", "10809", "file", self.backing(mib))
+        until(lambda: _listens("198.18.0.2", 10809), "nbdkit's port")
+        return self._nbd(self.folder / "remote.nbd", "nbd://198.18.0.2:10809", mib, 4)
+
+    def smooth(self, mib: int = 64, **limits: int) -> str:
+        """A loop device over a file whose server lets through so many `iops` or `bps`, without bursts."""
+        if shutil.which("qemu-storage-daemon") is None:
+            raise MissingPartError("not installed: qemu-storage-daemon")
+        backing, file = self.backing(mib), self.folder / "smooth.fuse"
         file.touch()
-        self._program("nbdfuse", "-C", str(connections), file, f"nbd+unix:///?socket={socket}")
+        told = ",".join(f"x-{name}-total={limit}" for name, limit in limits.items())
+        self._program(
+            "qemu-storage-daemon",
+            "--object", f"throttle-group,id=group,{told}",
+            "--blockdev", f"driver=file,node-name=file,filename={backing}",
+            "--blockdev", "driver=throttle,node-name=limited,throttle-group=group,file=file",
+            "--export", f"type=fuse,id=export,node-name=limited,mountpoint={file},writable=on",
+        )  # fmt: skip
+        until(lambda: file.stat().st_size == mib * MIB, "the file of qemu-storage-daemon")
+        self._stack.callback(unmount, file)
+        return self.loop_over(file)
+
+    def _nbd(self, file: Path, uri: str, mib: int, connections: int) -> str:
+        file.touch()
+        self._program("nbdfuse", "-C", str(connections), file, uri)
         until(lambda: file.stat().st_size == mib * MIB, "nbdfuse's file")
         self._stack.callback(unmount, file)
         return self.loop_over(file)
@@ -204,6 +256,17 @@ class Stage:
         for key, value in settings.items():
             (group / key.replace("__", ".")).write_text(value)
         return group
+
+    def throttle(self, device: str, **limits: int) -> None:
+        """Let all of the host do only so much on a device: `read_iops`, `write_bps` and so on."""
+        root = CGROUPS / "blkio"
+        number = call("lsblk", "-dno", "MAJ:MIN", device)
+        for name, limit in limits.items():
+            file = root / f"blkio.throttle.{name}_device"
+            if not file.exists():
+                raise MissingPartError("no limits of the block layer in control groups of version 1")
+            file.write_text(f"{number} {limit}")
+            self._stack.callback(file.write_text, f"{number} 0")
 
     # Loads beside
 
@@ -298,6 +361,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _listens(host: str, port: int) -> bool:
+    with create_connection((host, port), timeout=1):
+        return True
 
 
 def until(true: Callable[[], bool], what: str) -> None:
