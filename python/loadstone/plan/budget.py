@@ -55,7 +55,6 @@ _ON_THE_WAY: Final = {
 """What a stream may do in a tree to get to what it was asked for."""
 _ROW_BYTES: Final = 1024
 """One row of samples with its histograms, compressed little."""
-_IO_ROW_BYTES: Final = 61
 
 
 def interval_ns(duration_ns: int | None, log_windows_msec: Iterable[int]) -> int:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECOGNISED: Final = re.compile(rb"<Results>\s*<System>|<Results>.{0,4000}?<Profile>", re.DOTALL)
-BUCKETS_MS: Final = {"read": "ReadMilliseconds", "write": "WriteMilliseconds", "total": "TotalMilliseconds"}
 MS: Final = 1e6
 
 
