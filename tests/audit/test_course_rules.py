@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from loadstone.audit import course
+from loadstone.audit import course, evenness
 from loadstone.audit.case import Figure, LatencyFigures
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import not_steady, throttled, too_few_samples
@@ -149,9 +149,11 @@ def test_a_step_on_a_host_without_cpu_is_only_suspected() -> None:
     assert one(throttled.RULE, run(before + even, host_cpu_percent=95.0)).effect == "limited"
 
 
-def loop(latencies_ns: NDArray[np.float64], **changed: Any) -> Case:
-    """A closed loop of one outstanding I/O, each of which took so long."""
-    ends = np.cumsum(latencies_ns)
+def loop(
+    latencies_ns: NDArray[np.float64], ends_ns: NDArray[np.float64] | None = None, **changed: Any
+) -> Case:
+    """A closed loop in which each I/O took so long; of one outstanding unless their ends are told."""
+    ends = np.cumsum(latencies_ns) if ends_ns is None else ends_ns
     windows = (ends // WINDOW_NS).astype(int)
     count = int(windows[-1])
     ops = np.bincount(windows, minlength=count)[:count]
@@ -226,6 +228,32 @@ def test_among_several_outstanding_only_a_round_number_speaks_for_a_limiter() ->
     several = (job(iodepth=4),)
     assert one(throttled.RULE, loop(on_time(2e6, 200e3), jobs=several)).confidence == 0.85
     assert throttled.RULE.judge(loop(on_time(1e9 / 565, 200e3), jobs=several)) == Clear()
+
+
+def nearest_first(depth: int, count: int = 5000) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Latencies and ends at a disk that takes the I/O it reaches first: a seek, and up to a turn."""
+    draws = np.random.default_rng(depth)
+    now_ns, head = 0.0, 0.5
+    waiting = [(0.0, float(place)) for place in draws.random(depth)]
+    told = []
+    for _ in range(count):
+        away = np.array([abs(place - head) for _, place in waiting])
+        costs = 1e6 + 8e6 * np.sqrt(away) + 8.3e6 * draws.random(len(waiting))
+        begun, head = waiting.pop(int(costs.argmin()))
+        now_ns += float(costs.min())
+        told.append((now_ns - begun, now_ns))
+        waiting.append((now_ns, float(draws.random())))
+    latencies, ends = np.array(told).T
+    return latencies, ends
+
+
+@pytest.mark.parametrize("depth", [2, 4, 16])
+def test_a_disk_that_takes_the_nearest_first_has_uneven_latencies_at_an_even_rate_and_is_no_limiter(
+    depth: int,
+) -> None:
+    found = evenness.evenness(loop(*nearest_first(depth), jobs=(job(iodepth=depth),)))
+    assert found is not None
+    assert throttled.QUEUED < found.dispersion < 1
 
 
 def test_without_latencies_over_time_nobody_can_tell_a_limiter() -> None:
