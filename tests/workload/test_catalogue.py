@@ -30,7 +30,10 @@ def test_every_entry_is_listed_under_a_group_and_every_group_has_one() -> None:
             for clone in ("full-clone", "linked-clone")
             for phase in ("boot", "initial-login", "monday-login")
         ),
-        *(f"snia-pts-{test}" for test in ("iops", "latency", "throughput-128k", "write-saturation")),
+        *(
+            f"snia-pts-{test}"
+            for test in ("iops", "latency", "throughput-128k", "write-saturation", "cross-stimulus-recovery")
+        ),
         "spc-1",
         "jesd219",
         "iozone-matrix",

@@ -145,6 +145,37 @@ def test_a_cell_does_what_it_says(index: int, tmp_path: Path) -> None:
     assert 100 * follows / ios.height == pytest.approx(100 - random, abs=1)
 
 
+def test_a_cross_stimulus_is_sequential_random_and_sequential_again(tmp_path: Path) -> None:
+    workload = catalogue.load("snia-pts-cross-stimulus-recovery-like").workload({"random": "5400"})
+    assert [(job.name, job.runtime_ns, job.stonewall) for job in workload.jobs] == [
+        ("sequential-before", 8 * 3600 * 10**9, None),
+        ("random", 5400 * 10**9, True),
+        ("sequential-after", 8 * 3600 * 10**9, True),
+    ]
+    assert all(job.time_based and job.direct for job in workload.jobs)
+    blocks, mib, ops = 4096, 1 << 20, 3_000
+    ios = realised(workload, tmp_path, size=Amount(bytes=blocks * mib), ops=ops).sort(
+        "t_ns", maintain_order=True
+    )
+    # One after the other, writes alone, each with its size.
+    assert [
+        (job, op, size)
+        for job, op, size in ios.group_by("job", "op", "bytes", maintain_order=True)
+        .len()
+        .select("job", "op", "bytes")
+        .iter_rows()
+    ] == [("sequential-before", 1, mib), ("random", 1, 8192), ("sequential-after", 1, mib)]
+    assert ios["job"].rle().struct.field("len").to_list() == [ops] * 3
+    for job in ("sequential-before", "sequential-after"):
+        offsets = sorted(ios.filter(pl.col("job") == job)["offset"].to_list())
+        assert offsets == [number * mib for number in range(ops)]
+    random = ios.filter(pl.col("job") == "random")["offset"]
+    assert (random % 8192 == 0).all()
+    # As many in each quarter of the target as chance allows.
+    counts = dict((random // (blocks * mib // 4)).value_counts().iter_rows())
+    assert agrees(counts, dict.fromkeys(range(4), 1.0))
+
+
 def test_the_tests_of_a_matrix_go_where_they_should(tmp_path: Path) -> None:
     """16 records of 4 KiB: forwards, backwards, one of them again and again."""
     (run,) = runs("iozone-matrix-like", file="64k", record="4k")

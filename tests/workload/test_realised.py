@@ -197,7 +197,7 @@ DEFINED: dict[str, dict[str, Mix]] = {
     },
     "spc-1-like": spc(10),
 }
-NOT_MIXES = {"four-corners", "storagereview-four-corners-like"}
+NOT_MIXES = {"four-corners", "snia-pts-cross-stimulus-recovery-like", "storagereview-four-corners-like"}
 """Corners of one size and direction each; the scenarios of VOSTOK are held to their job files."""
 
 
