@@ -177,7 +177,6 @@ def test_holes_are_said(plan: Planner) -> None:
         ("[a]\nfilename=/t/1g\nioengine=psync\nhipri\n", 4, "no effect"),
         ("[a]\nfilename=/t/1g\nioengine=io_uring\nhipri\n", 4, "direct"),
         ("[a]\nfilename=/t/1g\nioengine=mmap\ndirect=1\n", 4, "mmap"),
-        ("[a]\nnrfiles=4\nsize=4m\nopenfiles=2\n", 4, "open at a time"),
         ("[a]\nfilename=new\nsize=1m\nallow_file_create=0\n", 4, "no bytes"),
         ("[a]\nfilename=new\nfill_device=1\nrw=write\n", 3, "filling"),
         ("[a]\nfilename=/t/1g\nexit_what=all\n", 3, "without exitall"),

@@ -294,6 +294,21 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         {"s.file_choice": {"type": "sequential"}},
     ),
     (
+        "some files at a time",
+        "[a]\nnrfiles=4\nsize=4m\nopenfiles=2\nfile_service_type=random\n",
+        {"s.file_choice": {"type": "random", "every": 1}, "s.open_files": 2},
+    ),
+    (
+        "as many files at a time as there are",
+        "[a]\nnrfiles=4\nsize=4m\nopenfiles=9\n",
+        {"s.open_files": None},
+    ),
+    (
+        "one file after the other needs no limit",
+        "[a]\nnrfiles=4\nsize=4m\nopenfiles=2\nfile_service_type=sequential\n",
+        {"s.file_choice": {"type": "sequential"}, "s.open_files": None},
+    ),
+    (
         "percent of a device",
         "[a]\nfilename=/dev/sda\nsize=80%\n",
         {

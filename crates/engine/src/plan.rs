@@ -354,6 +354,10 @@ pub struct Stream {
     pub files: Vec<FileUse>,
     /// How the next file is chosen.
     pub file_choice: FileChoice,
+    /// Most files it is at work on: the next is begun when one is finished, all in turn.
+    /// None: all of them.
+    #[serde(default)]
+    pub open_files: Option<u32>,
     /// Seed of every random choice of this stream.
     pub seed: u64,
     /// Most I/Os in flight.

@@ -342,6 +342,8 @@ class Stream(Part):
     wait_for: tuple[U32, ...] = ()
     """It starts, after its delay, when these earlier streams of its stage have ended."""
     search: DepthSearch | None = None
+    open_files: U32 | None = None
+    """Most files it is at work on: the next is begun when one is finished; none: all of them."""
     priorities: tuple[PriorityShare, ...] = ()
     """I/Os with another priority than that of the worker."""
     tree: TreeUse | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan.pattern import shares, sizes, smallest
+from loadstone.plan.pattern import is_random, shares, sizes, smallest
 from loadstone.plan.payloads import DedupeSet, FillPattern, FillRandom, FillZero, Payload
 from loadstone.plan.rates import Pace, Rate, RateAmountBytes, RateAmountOps, RatePoint, RateProcess, Think
 from loadstone.plan.rows import read_percent
@@ -298,15 +298,24 @@ def batch(job: Job, iodepth: int, notes: Notes) -> plan.Batch | None:
     return plan.Batch(submit=submit, complete_min=least, complete_max=max(most, 1), low=low)
 
 
-def file_choice(job: Job, files: int) -> plan.FileChoice:
+def open_files(job: Job, files: int, notes: Notes) -> int | None:
+    """How many files a clone is at work on; None: all of them, or one after the other."""
+    most = job.openfiles
+    if most is None or most >= files or (job.file_service and job.file_service.kind == "sequential"):
+        return None
+    if is_random(job) and job.norandommap:
+        notes.trap(
+            job,
+            "openfiles",
+            "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
+            f"would do all I/O on {most} of the {files} files",
+        )
+    return most
+
+
+def file_choice(job: Job) -> plan.FileChoice:
     """How the next file is chosen."""
     service = job.file_service
-    if job.openfiles is not None and job.openfiles < files:
-        raise RefusedError(
-            f"only {job.openfiles} of {files} files open at a time is not supported",
-            where=job.at("openfiles"),
-            hint="remove openfiles: all files stay open",
-        )
     every = (service.every if service else None) or 1
     if service is None or service.kind == "roundrobin":
         return plan.FileChoiceRoundRobin(every=every)

@@ -184,6 +184,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
         update={
             "name": f"{stream.name}.verify",
             "file_choice": plan.FileChoiceSequential(),
+            "open_files": None,
             "batch": None,
             "priorities": (),
             "pattern": patterns.Pattern(

@@ -55,6 +55,30 @@ pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
             || "is 0, must be at least 1".into(),
         )?;
     }
+    check_open_files(stream, path)
+}
+
+fn check_open_files(stream: &Stream, path: &str) -> Checked {
+    let Some(open) = stream.open_files else {
+        return Ok(());
+    };
+    let files = stream.files.len();
+    need(
+        open > 0 && (open as usize) < files,
+        || format!("{path}/open_files"),
+        || format!("is {open}, must be at least 1 and less than the {files} files"),
+    )?;
+    let in_turn = matches!(stream.file_choice, FileChoice::Sequential {});
+    for (wrong, what) in [
+        (in_turn, "files that are finished one by one"),
+        (stream.pattern.rows.is_some(), "I/Os by rows"),
+    ] {
+        need(
+            !wrong,
+            || format!("{path}/open_files"),
+            || format!("cannot be combined with {what}"),
+        )?;
+    }
     Ok(())
 }
 

@@ -222,6 +222,7 @@ fn check_unused(stream: &Stream, path: &str) -> Checked {
     for (used, field) in [
         (!stream.files.is_empty(), "files"),
         (stream.batch.is_some(), "batch"),
+        (stream.open_files.is_some(), "open_files"),
         (paced || pace.think.is_some(), "pace"),
         (flushes, "flush"),
         (stream.log_ios, "log_ios"),

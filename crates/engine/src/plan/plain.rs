@@ -98,6 +98,7 @@ pub fn stream() -> Stream {
             length_bytes: 1 << 30,
         }],
         file_choice: FileChoice::RoundRobin { every: 1 },
+        open_files: None,
         seed: 1,
         iodepth: 1,
         batch: None,

@@ -266,7 +266,12 @@ WHERE: Final = (
     parsed("directory", "directories", values.name_list),
     text("filename_format", "filename_format"),
     number("nrfiles", "nrfiles", "nr_files", low=1, high=100_000),
-    number("openfiles", "openfiles", low=1, why="Must be at least nrfiles: all files stay open."),
+    number(
+        "openfiles",
+        "openfiles",
+        low=1,
+        why="Most files at work on; the next is begun when one is finished. All stay open.",
+    ),
     parsed("file_service_type", "file_service", values.file_service),
     amount("size", "size"),
     amount("io_size", "io_size", "io_limit"),
