@@ -27,6 +27,7 @@ mod files;
 mod order;
 mod passes;
 mod permutation;
+mod plain;
 mod reuse;
 mod rng;
 mod rows;
@@ -43,6 +44,7 @@ use crate::backend::Op;
 use crate::plan;
 use files::Files;
 use passes::{Classes, Passes};
+use plain::Plain;
 use rows::Rows;
 use source::Source;
 use strided::Windows;
@@ -78,6 +80,8 @@ pub struct Generator {
     windows: Option<Windows>,
     /// In place of everything above but the files.
     rows: Option<Rows>,
+    /// In place of everything above.
+    plain: Option<Plain>,
 }
 
 impl Generator {
@@ -104,7 +108,14 @@ impl Generator {
         for source in &mut ops {
             source.use_map(&passes);
         }
+        let plain = match (mix.only, &stream.files[..]) {
+            (Some(op), [_]) if windows.is_none() && pattern.rows.is_none() => {
+                ops[usize::from(op)].plain(MIXED[usize::from(op)], &passes)
+            }
+            _ => None,
+        };
         Self {
+            plain: plain.filter(|_| !pattern.trim_then_write),
             rng: Rng::new(stream.seed),
             mix,
             files: Files::new(stream),
@@ -121,12 +132,20 @@ impl Generator {
     }
 
     /// The next I/O.
-    #[inline]
+    #[inline(always)]
     #[expect(
         clippy::should_implement_trait,
         reason = "an endless source is no iterator"
     )]
     pub fn next(&mut self) -> Next {
+        match &mut self.plain {
+            Some(plain) => plain.next(),
+            None => self.general(),
+        }
+    }
+
+    #[inline(never)]
+    fn general(&mut self) -> Next {
         if self.rows.is_some() {
             return self.by_rows(None);
         }
@@ -144,6 +163,9 @@ impl Generator {
     /// whatever is asked for.
     #[inline]
     pub fn next_op(&mut self, op: Op) -> Next {
+        if let Some(plain) = &mut self.plain {
+            return plain.next();
+        }
         if self.rows.is_some() {
             return self.by_rows(Some(op as usize));
         }

@@ -7,9 +7,11 @@ use super::cursor::{clamp_len, Cursor};
 use super::order::{Skewed, Zones};
 use super::passes::{needs_map, Classes, Passes};
 use super::permutation::Walk;
+use super::plain::Plain;
 use super::reuse::Reuse;
 use super::rng::Rng;
 use super::sizes::Sizes;
+use crate::backend::Op;
 use crate::plan::{self, RandomOrder};
 
 /// Addresses and sizes of one operation.
@@ -104,6 +106,17 @@ impl Source {
             stride_bytes: pattern.stride_bytes,
             cursors,
         }
+    }
+
+    /// The short way to the same I/Os, where there is one.
+    pub(super) fn plain(&self, op: Op, passes: &Passes) -> Option<Plain> {
+        let (Shape::Random, Sizes::Fixed(len), Order::Walk(class)) =
+            (self.shape, &self.sizes, &self.order)
+        else {
+            return None;
+        };
+        let walk = &passes.classes[*class].walks[0];
+        Plain::new(op, *len, &self.cursors[0], self.align_bytes, walk)
     }
 
     /// Goes over to maps where an operation of the same class needs one.
