@@ -76,6 +76,13 @@ impl Filler {
         }
     }
 
+    /// True when the next write changes a few bytes of its buffer at most.
+    #[inline]
+    #[must_use]
+    pub fn is_quick(&self) -> bool {
+        matches!(self.renewal, Renewal::Nothing | Renewal::Stamps)
+    }
+
     /// Prepares a primed buffer, cut to the length of the write, for the next write.
     #[inline]
     pub fn next(&mut self, buffer: &mut [u8]) {

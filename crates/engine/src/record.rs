@@ -50,7 +50,8 @@ pub struct Sums {
 impl Sums {
     #[inline]
     fn add(&mut self, value_ns: u64, weight: f64, first: bool) {
-        let ns = value_ns as f64;
+        // One instruction from a signed number, several from an unsigned one.
+        let ns = value_ns.min(i64::MAX as u64) as i64 as f64;
         self.sum_ns += ns * weight;
         self.sumsq_ns2 += ns * ns * weight;
         self.min_ns = if first {
@@ -108,11 +109,32 @@ pub struct Run {
     pub values_ns: [u64; KINDS],
 }
 
+/// I/Os received and not yet sorted in.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Inbox {
+    items: [Immediate; INBOX],
+    count: usize,
+}
+
+/// Most of them: so few that what they touch stays near, so many that it is looked up once.
+const INBOX: usize = 32;
+const INBOX_BYTES: usize = size_of::<Inbox>().next_multiple_of(64);
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Immediate {
+    row: u32,
+    bytes: u32,
+    lat_ns: u64,
+}
+
 /// Blocks of one row.
 const BLOCKS: usize = BUCKETS / BLOCK * KINDS;
 
-fn totals_bytes(pairs: usize) -> usize {
-    (2 * pairs * size_of::<Totals>()).next_multiple_of(64)
+/// What stands before the buckets.
+fn head_bytes(pairs: usize) -> usize {
+    INBOX_BYTES + (2 * pairs * size_of::<Totals>()).next_multiple_of(64)
 }
 
 /// Buckets of all rows of one parity.
@@ -131,7 +153,7 @@ impl Table {
     #[must_use]
     pub fn bytes_without_ramp(rows: usize) -> usize {
         let pairs = rows.div_ceil(2);
-        totals_bytes(pairs) + half_bytes(pairs)
+        head_bytes(pairs) + half_bytes(pairs)
     }
 
     /// A table of zeros.
@@ -171,6 +193,9 @@ impl Table {
                 }
             }
         }
+        if rows > 0 {
+            copy.settle();
+        }
         Ok(copy)
     }
 
@@ -206,8 +231,8 @@ impl Table {
     #[inline]
     pub fn totals_mut(&mut self, row: u32) -> &mut Totals {
         assert!((row as usize) < self.rows);
-        // SAFETY: the row is in range; totals stand at the mapping's start; zeros are valid.
-        unsafe { &mut *self.memory.start().cast::<Totals>().add(row as usize) }
+        // SAFETY: the row is in range; totals stand behind the inbox; zeros are valid.
+        unsafe { &mut *self.first_totals().add(row as usize) }
     }
 
     /// Counts of a row.
@@ -215,7 +240,12 @@ impl Table {
     pub fn totals(&self, row: u32) -> &Totals {
         assert!((row as usize) < self.rows);
         // SAFETY: as in `totals_mut`.
-        unsafe { &*self.memory.start().cast::<Totals>().add(row as usize) }
+        unsafe { &*self.first_totals().add(row as usize) }
+    }
+
+    #[inline]
+    fn first_totals(&self) -> *mut Totals {
+        self.memory.start().wrapping_add(INBOX_BYTES).cast()
     }
 
     /// Where the count of a bucket is. The mapping must be written only by its owner.
@@ -226,7 +256,7 @@ impl Table {
         let block = (half * BLOCKS + bucket / BLOCK * KINDS + kind) * self.pairs + row;
         self.memory
             .start()
-            .wrapping_add(totals_bytes(self.pairs))
+            .wrapping_add(head_bytes(self.pairs))
             .cast::<u32>()
             .wrapping_add(block * BLOCK + bucket % BLOCK)
     }
@@ -262,6 +292,66 @@ impl Table {
         for kind in 0..WAIT {
             self.count(run.row, kind, run.values_ns[kind], run.count);
         }
+    }
+
+    /// Adds one I/O that was picked up and handed over the moment it was intended: its clat
+    /// is its lat, its slat and its wait are 0. It is sorted in later, with others: between
+    /// two system calls that takes several times as long.
+    #[inline(always)]
+    pub fn receive(&mut self, row: u32, bytes: u32, lat_ns: u64) {
+        let inbox = self.inbox();
+        let at = inbox.count % INBOX;
+        inbox.items[at] = Immediate { row, bytes, lat_ns };
+        inbox.count = at + 1;
+        if inbox.count == INBOX {
+            self.settle();
+        }
+    }
+
+    /// Sorts in what was received. Nobody may look at the table before.
+    #[inline(never)]
+    pub fn settle(&mut self) {
+        let Inbox { count, items } = *self.inbox();
+        self.inbox().count = 0;
+        let mut items = &items[..count.min(INBOX)];
+        while let Some(first) = items.first() {
+            let same = items
+                .iter()
+                .take_while(|item| item.row == first.row)
+                .count();
+            let (run, rest) = items.split_at(same);
+            items = rest;
+            // A copy of a table that was being written may hold anything.
+            if (first.row as usize) < self.rows {
+                self.add_immediate(first.row, run);
+            }
+        }
+    }
+
+    fn add_immediate(&mut self, row: u32, items: &[Immediate]) {
+        const LAT: usize = Kind::Lat as usize;
+        const SLAT: usize = Kind::Slat as usize;
+        const CLAT: usize = Kind::Clat as usize;
+        let mut totals = *self.totals_mut(row);
+        for item in items {
+            let first = totals.ops == 0;
+            totals.ops += 1;
+            totals.bytes += u64::from(item.bytes);
+            totals.sums[LAT].add(item.lat_ns, 1.0, first);
+            totals.sums[CLAT].add(item.lat_ns, 1.0, first);
+            self.count(row, LAT, item.lat_ns, 1);
+            self.count(row, CLAT, item.lat_ns, 1);
+        }
+        totals.sums[SLAT].min_ns = 0;
+        *self.totals_mut(row) = totals;
+        self.count(row, SLAT, 0, items.len() as u32);
+    }
+
+    #[inline(always)]
+    fn inbox(&mut self) -> &mut Inbox {
+        debug_assert!(self.rows > 0);
+        // SAFETY: it stands at the start of the mapping of a table with rows; zeros are valid.
+        unsafe { &mut *self.memory.start().cast::<Inbox>() }
     }
 
     #[inline]
@@ -353,6 +443,44 @@ mod tests {
     }
 
     #[test]
+    fn ios_received_count_like_ios_added() {
+        let (mut received, mut added) = (Table::new(4).unwrap(), Table::new(4).unwrap());
+        let mut random = crate::pattern::Rng::new(3);
+        for index in 0..1000u32 {
+            let (row, lat) = (index / 7 % 3, random.next_u64() >> (random.next_u64() % 64));
+            received.receive(row, 512 + row, lat);
+            added.add(&Run {
+                row,
+                count: 1,
+                bytes: u64::from(512 + row),
+                values_ns: [lat, 0, lat, 0],
+            });
+            if index % 101 == 0 {
+                received.settle();
+            }
+        }
+        // What a thread sees that has given the worker up.
+        // SAFETY: the table lives and has four rows.
+        let copy = unsafe { Table::copy(received.address(), 4, (0, 1)) }.unwrap();
+        received.settle();
+        for table in [&received, &copy] {
+            for row in 0..4 {
+                let (a, b) = (table.totals(row), added.totals(row));
+                assert_eq!((a.ops, a.bytes), (b.ops, b.bytes));
+                for kind in 0..KINDS {
+                    assert_eq!(all(table, row, kind), all(&added, row, kind));
+                    let (a, b) = (a.sums[kind], b.sums[kind]);
+                    assert_eq!((a.min_ns, a.max_ns), (b.min_ns, b.max_ns));
+                    assert!((a.sum_ns - b.sum_ns).abs() <= 1e-9 * b.sum_ns);
+                    assert!((a.sumsq_ns2 - b.sumsq_ns2).abs() <= 1e-9 * b.sumsq_ns2);
+                }
+            }
+        }
+        received.clear();
+        assert_eq!(received.totals(0).ops, 0);
+    }
+
+    #[test]
     fn every_count_has_a_place_of_its_own() {
         let rows = 3;
         let table = Table::new(rows).unwrap();
@@ -369,7 +497,7 @@ mod tests {
         }
         assert!(places
             .iter()
-            .all(|&place| place >= table.memory.start() as usize + totals_bytes(rows.div_ceil(2))));
+            .all(|&place| place >= table.memory.start() as usize + head_bytes(rows.div_ceil(2))));
         let first_of_ramp = table.memory.start() as usize + Table::bytes_without_ramp(rows);
         assert!(places.iter().any(|&place| place == first_of_ramp));
         assert!(table.place(2, KINDS - 1, BUCKETS - 1) < first_of_ramp as *mut u32);

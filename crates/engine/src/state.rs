@@ -7,6 +7,7 @@ mod completion;
 mod ending;
 pub mod files;
 mod intervals;
+mod lane;
 mod latency;
 mod lines;
 mod timers;

@@ -7,7 +7,7 @@
 
 use std::io;
 
-use crate::backend::{Backend, Io, Op};
+use crate::backend::{Backend, Op};
 use crate::chain::Chains;
 use crate::control::Message;
 use crate::pace::Next as Due;
@@ -411,40 +411,16 @@ impl<B: Backend> Worker<B> {
     ) {
         let state = &mut self.state;
         let stream = &mut state.streams[index as usize];
-        let file = &stream.uses[next.file as usize];
         let slot = &mut state.slots[slot_index as usize];
-        slot.intended_ns = intended_ns;
-        slot.picked_ns = now;
-        slot.offset = next.offset;
-        slot.len = next.len;
-        slot.row = file.rows[next.op as usize];
-        slot.target = file.target;
-        slot.op = next.op;
-        let buffer = slot.buffer as *mut u8;
-        if next.op == Op::Write {
-            if let Some(filler) = &mut stream.filler {
-                // SAFETY: the slot's buffer is at least the stream's largest block and is
-                // not in use by the kernel while the slot is free.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(buffer, next.len as usize) };
-                if !slot.filled {
-                    slot.filled = true;
-                    // SAFETY: as above; the base content covers the largest block.
-                    filler.prime(unsafe {
-                        std::slice::from_raw_parts_mut(buffer, stream.block_bytes as usize)
-                    });
-                }
-                filler.next(bytes);
-            }
-        } else if next.op == Op::Read {
-            slot.filled = false;
-        }
-        let mut priority = None;
+        let mut io = place::io(stream, slot_index, slot, next, intended_ns, now);
+        place::fill(stream, slot);
         if !SIMPLE {
             let chosen = (stream.priorities.as_mut())
                 .and_then(|own| own.choose(next.op, next.len, next.file));
-            priority = chosen.map(|(priority, _)| priority);
-            slot.priority = priority;
-            slot.row = chosen.map_or(slot.row, |(_, row)| row);
+            slot.priority = chosen.map(|(priority, _)| priority);
+            if let Some((priority, row)) = chosen {
+                (io.priority, slot.row) = (priority, row);
+            }
             if let Some(verifier) = &mut stream.verifier {
                 let io = Transfer::of(slot_index - stream.first_slot, slot);
                 let len = if next.op == Op::Write {
@@ -452,20 +428,12 @@ impl<B: Backend> Worker<B> {
                 } else {
                     0
                 };
-                // SAFETY: as above.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(buffer, len) };
+                // SAFETY: the slot's buffer is at least the stream's largest block and is
+                // not in use by the kernel while the slot is free.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, len) };
                 verifier.issue(&io, bytes);
             }
         }
-        let io = Io {
-            slot: slot_index,
-            op: next.op,
-            file: file.local,
-            offset: next.offset,
-            len: next.len,
-            buffer,
-            priority: priority.unwrap_or(0),
-        };
         state.counters[index as usize].issued[next.op as usize] += 1;
         if B::SYNCHRONOUS {
             slot.handed_ns = self.backend.now_ns();
@@ -482,6 +450,7 @@ fn stream_has_batch(submit: u32) -> bool {
     submit != u32::MAX
 }
 
+mod place;
 mod streak;
 #[cfg(test)]
 mod tests;

@@ -112,6 +112,16 @@ pub trait Backend {
     /// [`Backend::flush`].
     fn push(&mut self, io: Io);
 
+    /// Does one I/O and gives its result as [`Done::result`] has it. Only for synchronous
+    /// backends with nothing to be reaped.
+    #[inline(always)]
+    fn perform(&mut self, io: Io) -> i32 {
+        self.push(io);
+        let mut result = 0;
+        self.reap(1, &mut |done| result = done.result);
+        result
+    }
+
     /// Hands over everything pushed, then waits until at least `wait_for` completions
     /// can be reaped or the clock reaches `until_ns`, whichever is first. With
     /// `wait_for` 0 and nothing in flight it sleeps until `until_ns` when that is in the

@@ -43,8 +43,13 @@ impl Backend for Psync {
 
     #[inline(always)]
     fn push(&mut self, io: Io) {
-        let result = syscall::perform(&self.files[io.file as usize], &io);
+        let result = self.perform(io);
         self.done.push(io.slot, result);
+    }
+
+    #[inline(always)]
+    fn perform(&mut self, io: Io) -> i32 {
+        syscall::perform(&self.files[io.file as usize], &io)
     }
 
     #[inline]

@@ -62,47 +62,6 @@ impl State {
         }
     }
 
-    /// The only stream that can issue, when its I/Os need nothing but one after the other.
-    #[inline]
-    #[must_use]
-    pub fn alone(&self) -> Option<u32> {
-        let &index = self.ready.front()?;
-        let stream = &self.streams[index as usize];
-        let alone = self.ready.len() == 1
-            && !self.first
-            && stream.simple
-            && stream.depth == 1
-            && stream.ops_left == u64::MAX;
-        alone.then_some(index)
-    }
-
-    /// Takes the stream out of the queue and gives its slot, and since when it is free.
-    pub fn begin_streak(&mut self, index: u32) -> Option<(u32, u64)> {
-        let stream = &mut self.streams[index as usize];
-        let slot = stream.free.pop()?;
-        stream.deepest = 1;
-        stream.queued = false;
-        self.ready.clear();
-        self.in_flight += 1;
-        Some((slot, stream.vacancies.take()))
-    }
-
-    /// Records the end of an I/O in a streak. Its slot stays taken.
-    #[inline]
-    pub fn complete_alone(&mut self, index: u32, slot: u32, now: u64) {
-        let slot = &self.slots[slot as usize];
-        let row = slot.row + u32::from(self.streams[index as usize].in_ramp);
-        self.table
-            .add(&start_run(row, slot, u64::from(slot.len), now));
-        self.counters[index as usize].completed[slot.op as usize] += 1;
-    }
-
-    /// Counts the hand-overs of a streak.
-    pub fn end_streak(&mut self, count: u64) {
-        self.submit_batches[batch_column(1)] += count;
-        self.complete_batches[batch_column(1)] += count;
-    }
-
     /// A completion with anything unusual about it or its stream.
     #[inline(never)]
     pub(super) fn complete_slow(&mut self, done: Done, now: u64) {

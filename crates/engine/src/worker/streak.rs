@@ -1,10 +1,11 @@
 //! A stream that does one I/O at a time and is alone: I/O after I/O, nothing in between.
 //!
 //! Knows the closed loop at depth 1 on a synchronous backend: the end of an I/O is the
-//! intended start of the next, so nothing has to be queued. Knows no pace and no other
+//! intended start of the next, so nothing has to be queued, and when next to nothing is
+//! done in between one reading of the clock stands for both. Knows no pace and no other
 //! stream. Whatever is due or unusual is left to the loop that can do everything.
 
-use super::Worker;
+use super::{place, Worker};
 use crate::backend::{Backend, Done};
 use crate::stream::Reason;
 
@@ -25,29 +26,30 @@ impl<B: Backend> Worker<B> {
             return now;
         };
         let mut count = 0;
+        let mut lane = self.state.lane(index, slot);
         let ending = loop {
-            if now >= self.state.next_event_ns || self.state.has_orders() {
+            if lane.is_over(now) {
                 break Ending::Due;
             }
-            let stream = &mut self.state.streams[index as usize];
-            let next = stream.generator.next();
-            if u64::from(next.len) > stream.bytes_left {
+            let next = lane.stream.generator.next();
+            if u64::from(next.len) > lane.stream.bytes_left {
                 break Ending::Bytes;
             }
-            stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
-            self.issue::<true>(index, slot, &next, intended_ns, now);
-            self.state.counters[index as usize].depth[0] += 1;
+            lane.stream.bytes_left = lane.stream.bytes_left.wrapping_sub(u64::from(next.len));
+            let io = place::io(lane.stream, slot, lane.slot, &next, intended_ns, now);
+            let quick = place::fill(lane.stream, lane.slot);
+            lane.slot.handed_ns = if quick { now } else { self.backend.now_ns() };
+            lane.counters.issued[next.op as usize] += 1;
             count += 1;
+            let result = self.backend.perform(io);
             now = self.backend.now_ns();
-            let mut ended = Done { slot, result: 0 };
-            self.backend.reap(1, &mut |done| ended = done);
-            if ended.result != next.len as i32 {
-                break Ending::Unusual(ended);
+            if result != next.len as i32 {
+                break Ending::Unusual(Done { slot, result });
             }
-            self.state.complete_alone(index, slot, now);
+            lane.complete(now);
             intended_ns = now;
         };
-        self.state.end_streak(count);
+        self.state.end_streak(index, count);
         match ending {
             Ending::Due => self.state.free_slot(index, slot, now),
             Ending::Bytes => {
