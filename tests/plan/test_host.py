@@ -70,6 +70,8 @@ def test_what_is_no_target(tmp_path: Path) -> None:
 def test_a_character_device() -> None:
     facts = HostFacts.here().target("/dev/null", None)
     assert (facts.kind, facts.size_bytes, facts.punts) == (TargetKind.CHAR, 0, False)
+    assert facts.at_once
+    assert not HostFacts.here().target("/dev/random", None).at_once
 
 
 def test_a_file_in_memory_punts(tmp_path: Path) -> None:

@@ -70,12 +70,13 @@ def drive(
                 f"{engine} is not built in", where=job.at("ioengine"), hint="let it run on io_uring"
             )
         notes.changed(job, "ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
-    if not keep_ioengine and _completes_in_caller(job, facts):
+    why = None if keep_ioengine else _why_in_the_caller(job, facts)
+    if why:
         notes.changed(
             job,
             "ioengine",
-            "the target is in memory and lacks non-blocking I/O: I/O is done by plain system calls, "
-            f"which complete in the caller; depth 1 per clone instead of {iodepth}",
+            f"{why}: I/O is done by plain system calls, which complete in the caller; "
+            f"depth 1 per clone instead of {iodepth}",
         )
         return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
     if iodepth > 1 and job.iodepth_batch is None:
@@ -117,9 +118,16 @@ def _check_ring_options(job: Job, engine: str) -> None:
             )
 
 
-def _completes_in_caller(job: Job, facts: Sequence[TargetFacts]) -> bool:
-    wants_ring = job.hipri or job.sqthread_poll or job.priorities.of_some
-    return not wants_ring and bool(facts) and all(f.punts and f.kind is not TargetKind.VIRTUAL for f in facts)
+def _why_in_the_caller(job: Job, facts: Sequence[TargetFacts]) -> str | None:
+    """Say why plain system calls are the better way to these targets; none when a ring is."""
+    if not facts or job.hipri or job.sqthread_poll or job.priorities.of_some:
+        return None
+    if all(f.punts and f.kind is not TargetKind.VIRTUAL for f in facts):
+        return "the target is in memory and lacks non-blocking I/O"
+    # Whoever asks for parts of a ring wants to see the ring, which does work here.
+    if all(f.at_once for f in facts) and not any(getattr(job, name) for name in _RING_ONLY):
+        return "every I/O of the target is over before its call returns, and a ring costs more than that"
+    return None
 
 
 def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:

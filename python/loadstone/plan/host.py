@@ -25,6 +25,8 @@ SECTOR_BYTES: Final = 512
 """Unit of `size` in sysfs, whatever the device's block size."""
 _MEMORY_FILE_SYSTEMS: Final = frozenset(("tmpfs", "ramfs"))
 _MEMORY_DEVICE: Final = re.compile(r"zram\d+\Z")
+_AT_ONCE: Final = frozenset(os.makedev(1, minor) for minor in (3, 5, 7))
+"""null, zero and full (Documentation/admin-guide/devices.txt): nothing is ever waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class TargetFacts:
     """Unit of direct I/O."""
     punts: bool = False
     """In memory and without non-blocking I/O: a ring would hand all to kernel threads."""
+    at_once: bool = False
+    """Every I/O is over when the call returns, whatever makes it: no depth ever comes about."""
     identity: Identity | None = None
     free_bytes: int | None = None
     """Free on the file system of a file."""
@@ -142,7 +146,7 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
     if stat.S_ISBLK(found.st_mode):
         return _block(found.st_rdev, identity)
     if stat.S_ISCHR(found.st_mode):
-        return TargetFacts(TargetKind.CHAR, identity=identity)
+        return TargetFacts(TargetKind.CHAR, at_once=found.st_rdev in _AT_ONCE, identity=identity)
     if marker.read(Path(path)) == marker.UNFINISHED:
         return _missing(path, where, places)
     if not stat.S_ISREG(found.st_mode):
