@@ -485,7 +485,28 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         "think time",
         "[a]\nfilename=/t/1g\nthinktime=2000\nthinktime_spin=500us\nthinktime_blocks=4\n"
         "thinktime_blocks_type=issue\n",
-        {"s.pace.think": {"pause_ns": 2 * MS, "spin_ns": 500_000, "every_ios": 4, "count_issued": True}},
+        {
+            "s.pace.think": {
+                "pause_ns": 2 * MS,
+                "spin_ns": 500_000,
+                "every_ios": 4,
+                "count_issued": True,
+                "every_ns": 0,
+            }
+        },
+    ),
+    (
+        "bursts",
+        "[a]\nfilename=/t/1g\nthinktime=1s\nthinktime_iotime=9\n",
+        {
+            "s.pace.think": {
+                "pause_ns": 1000 * MS,
+                "spin_ns": 0,
+                "every_ios": 1,
+                "count_issued": False,
+                "every_ns": 9000 * MS,
+            }
+        },
     ),
     (
         "flushes",

@@ -288,6 +288,11 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             || format!("{path}/pace/think/every_ios"),
             || "is 0, must be at least 1".into(),
         )?;
+        need(
+            think.every_ns == 0 || think.every_ios == 1,
+            || format!("{path}/pace/think/every_ios"),
+            || "has no effect beside every_ns: must be 1".into(),
+        )?;
     }
     check_payload(stream, path)?;
     need(

@@ -99,6 +99,8 @@ pub struct Use {
 pub struct Thinking {
     plan: Think,
     left: u32,
+    /// When the time between two pauses is over; 0: it has not begun.
+    due_ns: u64,
     /// Until here the pause spins.
     pub spin_until_ns: u64,
 }
@@ -235,6 +237,29 @@ pub fn max_size(sizes: &Sizes) -> u32 {
     }
 }
 
+impl Thinking {
+    /// Counts an I/O; true when a pause begins with it.
+    fn is_due(&mut self, now_ns: u64) -> bool {
+        let plan = &self.plan;
+        if plan.every_ns == 0 {
+            self.left = self.left.saturating_sub(1);
+            let due = self.left == 0;
+            if due {
+                self.left = plan.every_ios.max(1);
+            }
+            return due;
+        }
+        let begins_ns = match self.due_ns {
+            0 => now_ns,
+            due_ns if now_ns >= due_ns => now_ns.saturating_add(plan.pause_ns),
+            _ => return false,
+        };
+        let due = self.due_ns > 0;
+        self.due_ns = begins_ns.saturating_add(plan.every_ns);
+        due
+    }
+}
+
 impl StreamState {
     /// The state before the start. `local` maps the Plan's targets to the worker's files.
     #[must_use]
@@ -297,6 +322,7 @@ impl StreamState {
             thinking: stream.pace.think.map(|plan| Thinking {
                 plan,
                 left: plan.every_ios,
+                due_ns: 0,
                 spin_until_ns: 0,
             }),
             flow: None,
@@ -421,11 +447,9 @@ impl StreamState {
         if thinking.plan.count_issued != issued {
             return false;
         }
-        thinking.left = thinking.left.saturating_sub(1);
-        if thinking.left > 0 {
+        if !thinking.is_due(now_ns) {
             return false;
         }
-        thinking.left = thinking.plan.every_ios.max(1);
         thinking.spin_until_ns = now_ns + thinking.plan.spin_ns.min(thinking.plan.pause_ns);
         self.not_before_ns = now_ns + thinking.plan.pause_ns;
         true
@@ -450,5 +474,36 @@ impl StreamState {
             &stream.errors.ignore_write
         };
         list.contains(&errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thinking(every_ios: u32, every_ns: u64) -> Thinking {
+        Thinking {
+            plan: Think {
+                pause_ns: 100,
+                spin_ns: 0,
+                every_ios,
+                count_issued: false,
+                every_ns,
+            },
+            left: every_ios,
+            due_ns: 0,
+            spin_until_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_pause_comes_after_so_many_ios_or_after_so_long() {
+        let mut by_number = thinking(3, 0);
+        let pauses = [10, 20, 30, 40, 50, 60].map(|now_ns| by_number.is_due(now_ns));
+        assert_eq!(pauses, [false, false, true, false, false, true]);
+        // The first begins the time; what comes back within a pause begins no other.
+        let mut by_time = thinking(1, 50);
+        let pauses = [10, 59, 60, 65, 209, 210].map(|now_ns| by_time.is_due(now_ns));
+        assert_eq!(pauses, [false, false, true, false, false, true]);
     }
 }

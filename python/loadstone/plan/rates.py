@@ -69,6 +69,8 @@ class Think(Part):
     spin_ns: U64
     every_ios: U32
     count_issued: bool
+    every_ns: U64 = 0
+    """Pause after so long since the last pause; 0: after `every_ios`."""
 
 
 class Pace(Part):

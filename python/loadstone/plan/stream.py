@@ -156,7 +156,15 @@ def _think(job: Job, notes: Notes) -> Think | None:
     if not job.thinktime_ns:
         if job.thinktime_spin_ns:
             notes.info(job, "thinktime_spin_ns", "thinktime_spin has no effect without thinktime")
+        if job.thinktime_iotime_ns:
+            notes.info(job, "thinktime_iotime_ns", "thinktime_iotime has no effect without thinktime")
         return None
+    if job.thinktime_iotime_ns and job.thinktime_blocks:
+        raise RefusedError(
+            "thinktime_iotime beside thinktime_blocks is not supported",
+            where=job.at("thinktime_iotime_ns"),
+            hint="remove one of them",
+        )
     spin = job.thinktime_spin_ns or 0
     if spin > job.thinktime_ns:
         notes.info(job, "thinktime_spin_ns", "thinktime_spin is longer than thinktime: all of it is spun")
@@ -165,6 +173,7 @@ def _think(job: Job, notes: Notes) -> Think | None:
         spin_ns=min(spin, job.thinktime_ns),
         every_ios=job.thinktime_blocks or 1,
         count_issued=job.thinktime_blocks_type == "issue",
+        every_ns=job.thinktime_iotime_ns or 0,
     )
 
 

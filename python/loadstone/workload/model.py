@@ -333,6 +333,8 @@ class Job(_Model):
     thinktime_ns: int | None = None
     thinktime_spin_ns: int | None = None
     thinktime_blocks: int | None = None
+    thinktime_iotime_ns: int | None = None
+    """Pause after so long, not after so many I/Os."""
     thinktime_blocks_type: Literal["complete", "issue"] | None = None
     wait_for: str | None = None
     """Name of the job that has to end first."""

@@ -372,6 +372,7 @@ fn pace(dice: &mut Dice, pattern: &Pattern, device: &SimDevice) -> Pace {
             spin_ns: 0,
             every_ios: dice.between(1, 10) as u32,
             count_issued: dice.chance(50),
+            every_ns: 0,
         }),
     }
 }

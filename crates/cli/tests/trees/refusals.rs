@@ -144,6 +144,7 @@ fn what_has_no_effect_in_a_tree_is_refused() {
                 spin_ns: 0,
                 every_ios: 1,
                 count_issued: true,
+                every_ns: 0,
             });
         }),
         ("/streams/0/batch", |plan| {

@@ -93,4 +93,8 @@ pub struct Think {
     pub every_ios: u32,
     /// Count I/Os when they are issued (false: when they complete).
     pub count_issued: bool,
+    /// Pause after so long since the last pause, however many I/Os these were; 0: by their
+    /// number.
+    #[serde(default)]
+    pub every_ns: u64,
 }

@@ -241,6 +241,7 @@ fn a_pause_is_no_latency() {
             pause_ns: 10_000_000,
             spin_ns: 0,
             every_ios: 1,
+            every_ns: 0,
             count_issued,
         };
         let stream = Stream {

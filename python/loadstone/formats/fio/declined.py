@@ -76,7 +76,6 @@ _REFUSED_REST: Final = (
     refused("unlink_each_loop", "All loops use the same files: use unlink.", off=ZERO),
     refused("create_only", "Every job here does I/O.", off=ZERO),
     refused("pre_read", "Not supported: run a read job before with invalidate=0 after it.", off=ZERO),
-    refused("thinktime_iotime", "Not supported: use thinktime_blocks.", off=ZERO),
     refused("rate_ignore_thinktime", "Not supported.", off=ZERO),
     refused("read_iolog", _TRACE),
     refused("read_iolog_chunked", _TRACE, off=ZERO),

@@ -391,6 +391,7 @@ WHEN: Final = (
     microseconds("thinktime", "thinktime_ns"),
     microseconds("thinktime_spin", "thinktime_spin_ns"),
     number("thinktime_blocks", "thinktime_blocks", low=1),
+    seconds("thinktime_iotime", "thinktime_iotime_ns", why="Pauses by time, not by thinktime_blocks."),
     choice("thinktime_blocks_type", "thinktime_blocks_type", {"complete": "complete", "issue": "issue"}),
     text("wait_for", "wait_for", why="A job defined before, by name; it must not read back what it wrote."),
     microseconds(
