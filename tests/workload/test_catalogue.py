@@ -32,7 +32,14 @@ def test_every_entry_is_listed_under_a_group_and_every_group_has_one() -> None:
         ),
         *(
             f"snia-pts-{test}"
-            for test in ("iops", "latency", "throughput-128k", "write-saturation", "cross-stimulus-recovery")
+            for test in (
+                "iops",
+                "latency",
+                "throughput-128k",
+                "write-saturation",
+                "cross-stimulus-recovery",
+                "host-idle-recovery",
+            )
         ),
         "spc-1",
         "jesd219",

@@ -176,6 +176,30 @@ def test_a_cross_stimulus_is_sequential_random_and_sequential_again(tmp_path: Pa
     assert agrees(counts, dict.fromkeys(range(4), 1.0))
 
 
+def test_host_idle_recovery_is_bursts_with_ever_longer_rests(tmp_path: Path) -> None:
+    found = runs("snia-pts-host-idle-recovery-like")
+    assert [run.role for run in found] == ["prepare"] + ["measure"] * 11
+    assert [run.name for run in found[1:]] == [
+        "baseline",
+        *(name for wait in (5, 10, 15, 25, 50) for name in (f"wait-{wait}", f"baseline-after-wait-{wait}")),
+    ]
+    bursts = [run.workload.jobs[0] for run in found if run.name.startswith("wait")]
+    for job, wait in zip(bursts, (5, 10, 15, 25, 50), strict=True):
+        assert (job.thinktime_ns, job.thinktime_iotime_ns) == (wait * 10**9, 5 * 10**9)
+        assert job.runtime_ns == 360 * (5 + wait) * 10**9
+    # Two bursts of five seconds and the beginning of a third, ten seconds apart.
+    run = next(run for run in found if run.name == "wait-10")
+    slow = run.workload.model_copy(
+        update={"jobs": tuple(job.model_copy(update={"iodepth": 1}) for job in run.workload.jobs)}
+    )
+    ios = realised(slow, tmp_path, size=Amount(bytes=1 << 34), seconds=32.0)
+    ends = ios.sort("t_ns")["t_ns"].to_numpy() / 1e9
+    gaps = [(ends[at], ends[at + 1]) for at in (ends[1:] - ends[:-1] > 0.1).nonzero()[0]]
+    assert [(round(before, 3), round(after, 3)) for before, after in gaps] == [(5.0, 15.0), (20.0, 30.0)]
+    assert set(ios["bytes"].to_list()) == {4096}
+    assert set(ios["op"].to_list()) == {1}
+
+
 def test_the_tests_of_a_matrix_go_where_they_should(tmp_path: Path) -> None:
     """16 records of 4 KiB: forwards, backwards, one of them again and again."""
     (run,) = runs("iozone-matrix-like", file="64k", record="4k")
