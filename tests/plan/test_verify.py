@@ -116,3 +116,11 @@ def test_the_table_is_in_the_memory_that_is_told(plan: Planner) -> None:
 def test_every_run_has_an_identity_of_its_own(plan: Planner) -> None:
     runs = {stream.verify.run for _ in range(3) for stream in streams(plan, WRITE) if stream.verify}
     assert len(runs) == 3
+
+
+def test_what_one_run_writes_at_random_another_reads_at_the_same_addresses(plan: Planner) -> None:
+    job = "[a]\nnumjobs=3\nsize=1m\nverify=md5\nnorandommap\nrw=rand{}\n"
+    written, read = (plan(job.format(what)).plan.streams for what in ("write", "read"))
+    seeds = {one.name: one.seed for one in written if not one.reads_back}
+    assert seeds == {one.name: one.seed for one in read}
+    assert len(set(seeds.values())) == 3

@@ -112,6 +112,9 @@ class _Build:
     units: list[plan.Unit] = field(default_factory=list)
     cells: list[plan.Cell] = field(default_factory=list)
     clones: list[_Clone] = field(default_factory=list)
+    asked: int = 0
+    """Clones without those that read back: a later run that reads, and writes nothing, draws the same
+    addresses."""
 
 
 class _Shared:
@@ -284,7 +287,8 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
     job = shared.job
     number = len(build.clones) + 1
     stage, unit = place
-    seed = _seed(job, build, number)
+    build.asked += 1
+    seed = _seed(job, build, build.asked)
     found = files.resolve_files(
         job, clone, base_directory=build.base, host=build.host, notes=build.notes, seed=seed
     )
