@@ -116,7 +116,8 @@ pub struct State {
     run: Run,
     run_intended_ns: u64,
     run_handed_ns: u64,
-    errors_said: Vec<u32>,
+    /// By target.
+    errors_said: BTreeMap<u32, u32>,
     /// By target, once there is any: stream and offset of what was told, never longer than
     /// what may be.
     damage_said: BTreeMap<u32, Vec<(u32, u64)>>,
@@ -163,7 +164,7 @@ impl State {
         Self {
             spins: paced && has_own_processor(&plan, worker),
             stage: plan.workers[worker as usize].stage,
-            errors_said: vec![0; plan.targets.len()],
+            errors_said: BTreeMap::new(),
             damage_said: BTreeMap::new(),
             pending: Vec::with_capacity(slots.len()),
             ready: VecDeque::with_capacity(count + 1),

@@ -161,7 +161,7 @@ impl State {
             return;
         }
         let goes_on = moved > 0 || StreamState::tolerates(plan, slot.op);
-        let said = &mut self.errors_said[slot.target as usize];
+        let said = self.errors_said.entry(slot.target).or_default();
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {
             let path = &self.plan.targets[slot.target as usize].path;

@@ -181,7 +181,7 @@ impl State {
             return true;
         }
         let goes_on = moved > 0 || StreamState::tolerates(plan, side);
-        let said = &mut self.errors_said[step.target as usize];
+        let said = self.errors_said.entry(step.target).or_default();
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {
             let what = match (errno, step.op) {
