@@ -1,7 +1,8 @@
 """`make verdicts`: every labelled run, and the table of what was said of each.
 
 Writes docs/verdicts.md when all scenarios were run; with names on the command line only those are
-run, and nothing is written. Ends with 1 when a lie was not named or an honest run was accused.
+run, and nothing is written; nor when a part broke. Ends with 1 then, and when a lie was not named
+or an honest run was accused.
 """
 
 from __future__ import annotations
@@ -33,12 +34,20 @@ def main(names: Sequence[str]) -> int:
         print(f"cannot stage anything: {absent}", file=sys.stderr)
         return 2
     scored: list[Scored] = []
+    broken = 0
     for scenario in SCENARIOS:
         if names and scenario.name not in names:
             continue
-        one = score(scenario)
+        try:
+            one = score(scenario)
+        except RuntimeError as error:
+            print(f"     {scenario.name}: could not be staged: {error}", file=sys.stderr, flush=True)
+            broken += 1
+            continue
         scored.append(one)
         print(f"{'ok  ' if one.passed else '    '} {scenario.name}: {_found(one)}", flush=True)
+    if broken:
+        return 1
     if not names:
         DOCUMENT.write_text("\n".join(_document(scored)) + "\n")
         print(f"written: {DOCUMENT.name}")
