@@ -84,17 +84,24 @@ impl Filler {
     }
 
     /// Prepares a primed buffer, cut to the length of the write, for the next write.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, buffer: &mut [u8]) {
+        if let Renewal::Stamps = self.renewal {
+            let mut stamp = self.stamp;
+            self.layout.each_stamp(buffer, |place| {
+                stamp = stamp.wrapping_add(STAMP_STEP);
+                *place = stamp.to_le_bytes();
+            });
+            self.stamp = stamp;
+        } else {
+            self.renew(buffer);
+        }
+    }
+
+    #[inline(never)]
+    fn renew(&mut self, buffer: &mut [u8]) {
         match &mut self.renewal {
-            Renewal::Stamps => {
-                let stamp = &mut self.stamp;
-                self.layout.each_stamp(buffer, |place| {
-                    *stamp = stamp.wrapping_add(STAMP_STEP);
-                    *place = stamp.to_le_bytes();
-                });
-            }
-            Renewal::Nothing => {}
+            Renewal::Nothing | Renewal::Stamps => {}
             Renewal::All => self.layout.fill(buffer, &mut self.noise),
             Renewal::Dedupe(dedupe) => {
                 let unit_bytes = dedupe.unit_bytes.unwrap_or(buffer.len().max(1));
