@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import parts
 from lab.faults import trial
+
+from lab import parts
 
 if TYPE_CHECKING:
     from lab.faults.trial import Trial

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from lab import parts
 from lab.verdicts.scenarios import SCENARIOS, Scenario
 from lab.verdicts.score import BUSY, score
 
+from lab import parts
 from tests.e2e.program import needs_engine
 
 LIES = ("cached_reads", "sparse_disk", "zeros_on_zram", "cgroup_read_iops", "second_reader", "too_short")

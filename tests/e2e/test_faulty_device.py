@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from lab import parts
 from lab.faults import trial
 from lab.faults.__main__ import right
+
+from lab import parts
 
 SIZE_BYTES = 6 << 20
 SHARE = 0.05
