@@ -57,6 +57,23 @@ def test_the_reads_beside_writes_are_reads_and_no_rate_counts_them(
     assert not [one for one in causes if one["rule"] == "workload_drift"]
 
 
+def test_what_is_read_back_at_the_end_is_in_no_column(tmp_path: Path) -> None:
+    (tmp_path / "job.parm").write_text("validate=no_preread" + TEXT)
+    done = program.run("run", "job.parm", "--out", "study", "--no-calibration", cwd=tmp_path)
+    assert done.code == 0, done.err
+    # Almost every block was written at least once in 2,000 random writes.
+    assert ends(tmp_path)[1]["completed"][0] > BLOCKS - 8
+    assert program.run("export", str(bundle(tmp_path)), "vdbench", "pages", cwd=tmp_path).code == 0
+    lines = (tmp_path / "pages" / "flatfile.html").read_text().splitlines()
+    head = next(line.split() for line in lines if line.split()[:1] == ["tod"])
+    rows = [dict(zip(head, line.split(), strict=False)) for line in lines if line[:1].isdigit()]
+    assert [row["Interval"] for row in rows] == ["1", "2", "3", "4", "5", "avg_2-5"]
+    assert {row["read%"] for row in rows} == {"0.0000"}
+    assert float(rows[-1]["rate"]) == pytest.approx(400, rel=0.1)
+    page = (tmp_path / "pages" / "histogram.html").read_text()
+    assert "Only writes done" in page
+
+
 def test_what_is_damaged_during_the_run_is_found_before_it_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "job.parm").write_text("validate=yes" + TEXT.replace("iorate=400", "iorate=2000"))
     process = program.start("run", "job.parm", "--out", "study", "--no-calibration", cwd=tmp_path)

@@ -23,6 +23,7 @@ from loadstone.report.vdbench.tally import (
     added,
     asked_of,
     lengths_s,
+    of_workloads,
     tallies,
     windowed,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 LAYOUT: Final = "50407"
 _NUMBERS: Final = (
-    *("start_ns", "end_ns", "op", "ops", "bytes"),
+    *("start_ns", "end_ns", "stage", "op", "ops", "bytes"),
     *("clat_sum_ns", "clat_sumsq_ns2", "clat_max_ns"),
 )
 _KINDS: Final = ("user", "system", "irq", "iowait", "steal", "idle")
@@ -120,7 +121,8 @@ class IntervalLines:
     def _read_on(self) -> pl.DataFrame:
         """Return all samples of intervals that were not printed."""
         assert self._follower is not None  # noqa: S101 - `begin` comes first
-        new = windowed(self._follower.new().select(_NUMBERS), self._window_ns)
+        rows = self._follower.new().select(_NUMBERS)
+        new = windowed(rows if self._asked_ops else of_workloads(rows), self._window_ns)
         self._waiting = new if self._waiting is None else pl.concat([self._waiting, new])
         return self._waiting
 

@@ -2,8 +2,9 @@
 
 Knows how the samples of a bundle become vdbench's intervals, and which of them its averages leave
 out. Its response time is that of the read or write itself, without the time an I/O waited for a
-free thread: our `clat`. On file systems only the operations that were asked for are in its rate, and
-of a run that makes trees only the writes. Knows no layout of text.
+free thread: our `clat`. What a run of a parameter file reads back after its workloads is in no
+interval: vdbench has no such reads. On file systems only the operations that were asked for are in
+its rate, and of a run that makes trees only the writes. Knows no layout of text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.histogram import Histogram, grouped
 from loadstone.analysis.measurement import Measurement
 from loadstone.bundle.layout import OPS
 from loadstone.report.vdbench.words import FORMAT
@@ -205,6 +206,12 @@ class Counted:
         }
 
     @property
+    def reads_back(self) -> bool:
+        """Whether it is a run of a parameter file on SDs that reads back after its workloads."""
+        later = any(worker.stage > 0 for worker in self.bundle.plan.workers)
+        return later and not self.on_files and "rd" in self._workload.get("global_options", {})
+
+    @property
     def jobs(self) -> list[dict[str, Any]]:
         """The jobs that were asked for."""
         found: list[dict[str, Any]] = self._workload.get("jobs", [])
@@ -267,7 +274,10 @@ class Counted:
 
     def _fill(self, parts: Sequence[Part]) -> None:
         """Give parts their intervals."""
-        rows = windowed(self.measurement.samples, self.interval_s * SECOND_NS)
+        rows = self.measurement.samples
+        if self.reads_back:
+            rows = of_workloads(rows)
+        rows = windowed(rows, self.interval_s * SECOND_NS)
         asked = (int(self.facts["elapsed"]) + int(self.facts["warmup"])) // self.interval_s
         last = int(str(rows["window"].max())) if rows.height else -1
         # What ends after the time is up belongs to the last interval, as in vdbench.
@@ -298,9 +308,21 @@ class Counted:
     def histogram(self, part: Part, op: int) -> Histogram:
         """Return the response times of reads or writes that count."""
         found = Histogram.empty()
-        for (cell, its_op), one in self.measurement.histograms("clat").items():
+        for (cell, its_op), one in self._histograms.items():
             if cell in part.cells and its_op == op:
                 found = found + one
+        return found
+
+    @cached_property
+    def _histograms(self) -> dict[tuple[int, int], Histogram]:
+        """Response times by cell and operation."""
+        if not self.reads_back:
+            return self.measurement.histograms("clat")
+        found: dict[tuple[int, int], Histogram] = {}
+        for piece in self.measurement.pieces():
+            rows = of_workloads(piece).filter(~pl.col("ramp"))
+            for (cell, op), buckets, counts in grouped(rows, "clat", ("cell", "op")):
+                found.setdefault((cell, op), Histogram.empty()).counts[buckets] += counts
         return found
 
     def cpu(self, first: int, last: int) -> Cpu | None:
@@ -348,6 +370,11 @@ def tallies(
         Tally(length_s, reads[at], writes[at], {name: found[at] for name, found in others.items()}, asked)
         for at, length_s in enumerate(lengths_s)
     ]
+
+
+def of_workloads(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples of the workloads on SDs, which are all in the first stage."""
+    return rows.filter(pl.col("stage") == 0)
 
 
 def windowed(rows: pl.DataFrame, window_ns: int) -> pl.DataFrame:
