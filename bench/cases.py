@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import measure
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "lab"))
-
 from loops import loop_devices, unavailable
 
 if TYPE_CHECKING:
@@ -26,7 +23,7 @@ FILE_BYTES = 512 << 20
 LOOP_BYTES = 256 << 20
 SHM = Path("/dev/shm")
 FIO, TUNED, BARE = "fio", "fio tuned", "fio tuned, no latency"
-PRODUCT, ENGINE, NULL = "loadstone fio", "engine", "engine, no I/O"
+PRODUCT, RING, ENGINE, NULL = "loadstone fio", "loadstone fio, ring", "engine", "engine, no I/O"
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Case:
 
 
 URING = {"bs": "4k", "ioengine": "io_uring", "thread": ""}
-ALL = (FIO, TUNED, BARE, PRODUCT, ENGINE, NULL)
+ALL = (FIO, TUNED, BARE, PRODUCT, RING, ENGINE, NULL)
 LIMIT_GOALS = (Goal("iops", FIO, 3.5), Goal("iops", TUNED, 1.9), Goal("iops", BARE, 1.5))
 BOUND = (FIO, TUNED, PRODUCT)
 BOUND_GOALS = (Goal("iops", TUNED, 1.0), Goal("cpu", FIO, 1.5), Goal("cpu", TUNED, 1.5))

@@ -17,12 +17,17 @@ import math
 import platform
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cases
 import measure
 import programs
 from cases import CASES, Case, Goal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHORT_S = 1.0
 Medians = dict[str, measure.Cost]
@@ -30,20 +35,16 @@ Medians = dict[str, measure.Cost]
 
 def program(name: str, job: programs.Job, folder: Path) -> programs.Program:
     """The program of this name on a job."""
-    match name:
-        case cases.FIO:
-            return programs.fio(name, job)
-        case cases.TUNED:
-            return programs.fio_tuned(name, job)
-        case cases.BARE:
-            return programs.fio_tuned(name, job, latency=False)
-        case cases.PRODUCT:
-            return programs.loadstone(name, job)
-        case cases.ENGINE:
-            return programs.engine(name, job, folder)
-        case cases.NULL:
-            return programs.engine(name, job, folder, io=False)
-    raise AssertionError(name)
+    makers: dict[str, Callable[[str, programs.Job], programs.Program]] = {
+        cases.FIO: programs.fio,
+        cases.TUNED: programs.fio_tuned,
+        cases.BARE: partial(programs.fio_tuned, latency=False),
+        cases.PRODUCT: programs.loadstone,
+        cases.RING: programs.loadstone_ring,
+        cases.ENGINE: partial(programs.engine, folder=folder),
+        cases.NULL: partial(programs.engine, folder=folder, io=False),
+    }
+    return makers[name](name, job)
 
 
 def compare(case: Case, target: str, options: argparse.Namespace) -> tuple[Medians, dict[str, str]]:

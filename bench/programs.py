@@ -75,6 +75,11 @@ def loadstone(name: str, job: Job) -> Program:
     return Program(name, lambda seconds: [*LOADSTONE, "fio", *arguments(job, seconds)], from_fio)
 
 
+def loadstone_ring(name: str, job: Job) -> Program:
+    """Return the product kept on the ring, where it would choose plain system calls by itself."""
+    return loadstone(name, job | {"fixedbufs": "", "registerfiles": ""})
+
+
 def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
     """Return the engine alone with the Plan of this job; with `io` false on its null backend."""
 
@@ -82,7 +87,8 @@ def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
         stem = "engine" if io else "null"
         file = folder / f"{stem}.fio"
         file.write_text(section(job, seconds))
-        document = json.loads(plan(file))
+        # Without I/O the depth is what is measured: no other way to the target may end it.
+        document = json.loads(plan(file) if io else plan(file, "--keep-ioengine"))
         if not io:
             for worker in document["workers"]:
                 worker["backend"] = {"type": "null"}
@@ -92,9 +98,10 @@ def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
     return Program(name, command, lambda text: from_engine(text, folder))
 
 
-def plan(file: Path) -> str:
+def plan(file: Path, *options: str) -> str:
     """Return the Plan `loadstone` makes of a job file, as JSON; raises with its words if it refuses."""
-    done = subprocess.run([*LOADSTONE, "plan", str(file)], capture_output=True, text=True, check=False)
+    command = [*LOADSTONE, "plan", str(file), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         message = f"loadstone plan {file}: {done.stderr[-600:]}"
         raise RuntimeError(message)

@@ -102,7 +102,9 @@ def measured(shape: Shape, paths: list[str], program: str, seconds: float) -> Ro
             file = folder / "scale.fio"
             file.write_text(job_file(shape, paths, length, threads=program == THREADS))
             command = (
-                _engine(file, folder) if program == ENGINE else ["fio", str(file), "--output-format=json"]
+                _engine(file, folder, shape.kind)
+                if program == ENGINE
+                else ["fio", str(file), "--output-format=json"]
             )
             read = partial(_read, program == ENGINE, folder, texts)
             runs.append(measure.run(command, read, lambda pid: footprint.Watch(pid, memory)))
@@ -127,10 +129,12 @@ def _read(is_engine: bool, folder: Path, texts: list[str], text: str) -> measure
     return programs.from_engine(text, folder) if is_engine else programs.from_fio(text)
 
 
-def _engine(file: Path, folder: Path) -> list[str]:
+def _engine(file: Path, folder: Path, kind: str) -> list[str]:
     plan = folder / "plan.json"
-    # As a session writes it; `loadstone plan` prints it for people, twice as long.
-    plan.write_text(json.dumps(json.loads(programs.plan(file)), separators=(",", ":")))
+    # As a session writes it; `loadstone plan` prints it for people, twice as long. On /dev/zero
+    # it is kept on the ring: otherwise there would be no depth to see.
+    made = programs.plan(file, *(["--keep-ioengine"] if kind == "zero" else []))
+    plan.write_text(json.dumps(json.loads(made), separators=(",", ":")))
     return [str(find()), "run", str(plan), "--out", str(folder / "scale.out")]
 
 
