@@ -83,8 +83,10 @@ def loadstone_ring(name: str, job: Job) -> Program:
 def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
     """Return the engine alone with the Plan of this job; with `io` false on its null backend."""
 
+    stem = "engine" if io else "null"
+    out = folder / f"{stem}.out"
+
     def command(seconds: float) -> list[str]:
-        stem = "engine" if io else "null"
         file = folder / f"{stem}.fio"
         file.write_text(section(job, seconds))
         # Without I/O the depth is what is measured: no other way to the target may end it.
@@ -93,9 +95,9 @@ def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
             for worker in document["workers"]:
                 worker["backend"] = {"type": "null"}
         (folder / f"{stem}.json").write_text(json.dumps(document))
-        return [str(find()), "run", str(folder / f"{stem}.json"), "--out", str(folder / f"{stem}.out")]
+        return [str(find()), "run", str(folder / f"{stem}.json"), "--out", str(out)]
 
-    return Program(name, command, lambda text: from_engine(text, folder))
+    return Program(name, command, lambda text: from_engine(text, out))
 
 
 def plan(file: Path, *options: str) -> str:
@@ -135,11 +137,10 @@ def from_fio(text: str) -> measure.Result:
     return measure.Result(ios, sum(side["iops"] for side in sides), weighted / ios)
 
 
-def from_engine(text: str, folder: Path) -> measure.Result:
+def from_engine(text: str, out: Path) -> measure.Result:
     """Read the engine's events, and its samples for the mean latency."""
     end = events(text, "end")[0]
-    outs = sorted(folder.glob("*.out"), key=lambda path: path.stat().st_mtime)
-    sums = latency_sums(outs[-1] / "samples.arrows")
+    sums = latency_sums(out / "samples.arrows")
     return measure.Result(end["ops"], end["ops"] / end["t_ns"] * 1e9, sums / end["ops"])
 
 

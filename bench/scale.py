@@ -126,7 +126,7 @@ def measured(shape: Shape, paths: list[str], program: str, seconds: float) -> Ro
 
 def _read(is_engine: bool, folder: Path, texts: list[str], text: str) -> measure.Result:
     texts.append(text)
-    return programs.from_engine(text, folder) if is_engine else programs.from_fio(text)
+    return programs.from_engine(text, folder / "scale.out") if is_engine else programs.from_fio(text)
 
 
 def _engine(file: Path, folder: Path, kind: str) -> list[str]:
