@@ -46,7 +46,7 @@ test: build
 lint: $(VENV)/.python
 	$(CARGO) fmt --check
 	$(CARGO) clippy $(QUIET) --locked --workspace --all-targets -- -D warnings
-	$(BIN)/ruff check
+	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
