@@ -256,6 +256,12 @@ def test_a_disk_that_takes_the_nearest_first_has_uneven_latencies_at_an_even_rat
     assert throttled.QUEUED < found.dispersion < 1
 
 
+def test_stretches_of_a_handful_of_ios_say_nothing_of_a_limiter() -> None:
+    """`make verdicts` told one of a run of 60 I/Os in all."""
+    assert isinstance(throttled.RULE.judge(loop(on_time(100e6, 10e6)[:60])), CannotTell)
+    assert one(throttled.RULE, loop(on_time(20e6, 2e6)[:300])).effect == "limited"
+
+
 def test_without_latencies_over_time_nobody_can_tell_a_limiter() -> None:
     assert isinstance(throttled.RULE.judge(run()), CannotTell)
 

@@ -26,6 +26,8 @@ STRETCHES: Final = 12
 """Few, so that they are long, and enough to tell their scatter from a chance: of independent I/Os
 one run in a million has a dispersion below 0.05 (chi-square with 11 degrees of freedom)."""
 CUTS: Final = 4
+LEAST_IOS: Final = 20
+"""Of a stretch: fewer have a mean that one of them makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,15 @@ def evenness(case: Case) -> Evenness | None:
     if not each or sums["sum_ns"].sum() == 0:
         return None
     ops, sum_ns = (sums[name].to_numpy().astype(np.float64) for name in ("ops", "sum_ns"))
+    ios = float(ops.sum()) / sums.height * each
+    if ios < LEAST_IOS:
+        return None
     # What was late just before a cut is made up for in the next stretch; another cut keeps both in one.
     cuts = range(0, each, max(1, each // CUTS))
     return Evenness(
         dispersion=min(_between(ops[cut:], sum_ns[cut:], each) for cut in cuts) / latency.stddev_ns**2,
         scatter=latency.stddev_ns / latency.mean_ns,
-        ios=float(ops.sum()) / sums.height * each,
+        ios=ios,
     )
 
 

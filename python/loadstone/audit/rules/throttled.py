@@ -66,7 +66,9 @@ def _judge(case: Case) -> Answer:
         return CannotTell(f"the course of the load over at least {WINDOWS // 2 * LEAST_WINDOW_S:.0f} s")
     fell, even = _fell(case, fine), evenness.evenness(case)
     if fell is None and even is None:
-        return CannotTell(f"latencies over time, in {evenness.STRETCHES} stretches or more")
+        return CannotTell(
+            f"latencies over time, in {evenness.STRETCHES} stretches of {evenness.LEAST_IOS} I/Os or more"
+        )
     found = fell or (even and _plateau(case, even))
     return (found,) if found else Clear()
 
