@@ -75,8 +75,8 @@ def drive(
         notes.changed(
             job,
             "ioengine",
-            f"{why}: I/O is done by plain system calls, which complete in the caller; "
-            f"depth 1 per clone instead of {iodepth}",
+            f"{why}: I/O is done by plain system calls, which complete in the caller"
+            + (f"; depth 1 per clone instead of {iodepth}" if iodepth > 1 else ""),
         )
         return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
     if iodepth > 1 and job.iodepth_batch is None:
