@@ -296,7 +296,7 @@ impl Table {
 
     /// Adds one I/O that was picked up and handed over the moment it was intended: its clat
     /// is its lat, its slat and its wait are 0. It is sorted in later, with others: between
-    /// two system calls that takes several times as long.
+    /// two system calls that takes longer than in a batch.
     #[inline(always)]
     pub fn receive(&mut self, row: u32, bytes: u32, lat_ns: u64) {
         let inbox = self.inbox();

@@ -1,8 +1,8 @@
 //! One operation of one size at random places of one file, each place once per pass: most
 //! load tests are nothing else.
 //!
-//! Knows the same order as the general way and makes it with a fifth of the instructions.
-//! Between two system calls these run slowly, so they count.
+//! Knows the same order as the general way, and asks none of its questions: between two
+//! system calls each of them shows (docs/performance.md, "The floor").
 
 use super::cursor::Cursor;
 use super::permutation::Walk;

@@ -8,7 +8,7 @@ use crate::pattern::Next;
 use crate::slots::Slot;
 use crate::stream::StreamState;
 
-/// Longest write whose stamps take no longer than a reading of the clock or two.
+/// Longest write whose stamps are few: at most 32 words.
 const QUICK_BYTES: u32 = 16 << 10;
 
 /// Writes the I/O into the books, and gives it as the backend wants it.
