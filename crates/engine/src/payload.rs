@@ -7,13 +7,16 @@
 //! With the default (random base, stamps) a write costs one cache line per 512 bytes: one
 //! word of each is replaced by the next of a sequence that does not repeat.
 
-use crate::pattern::{mix, Rng};
-use crate::plan::{DedupeSet, Fill, Payload};
+mod dedupe;
+mod noise;
+
+use crate::pattern::mix;
+use crate::plan::{Fill, Payload};
+use dedupe::Dedupe;
+use noise::Noise;
 
 /// Distance of the stamps.
 const STAMP_EVERY_BYTES: usize = 512;
-/// Earlier contents that `dedupe_percent` repeats from.
-const WORKING_SET: usize = 1024;
 /// Golden ratio: successive stamps differ in all bytes and come back after 2^64.
 const STAMP_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -220,149 +223,17 @@ fn each_stamp_of(part: &mut [u8], visit: &mut impl FnMut(&mut [u8; 8])) {
     }
 }
 
-/// Which content a write, or a unit of it, repeats.
-#[derive(Debug)]
-struct Dedupe {
-    percent: u64,
-    /// None: the whole write.
-    unit_bytes: Option<usize>,
-    rng: Rng,
-    /// The contents to repeat from; none: earlier ones.
-    set: Option<DedupeSet>,
-    /// Seeds of earlier contents, the oldest replaced first.
-    seeds: Vec<u64>,
-    oldest: usize,
-}
-
-impl Dedupe {
-    fn new(payload: &Payload, seed: u64) -> Self {
-        let set = payload.dedupe_set;
-        let earlier = if set.is_some() { 0 } else { WORKING_SET };
-        Self {
-            percent: u64::from(payload.dedupe_percent),
-            unit_bytes: (payload.dedupe_unit_bytes > 0)
-                .then_some(payload.dedupe_unit_bytes as usize),
-            rng: Rng::new(seed),
-            set,
-            seeds: Vec::with_capacity(earlier),
-            oldest: 0,
-        }
-    }
-
-    fn next_seed(&mut self) -> u64 {
-        let repeats = self.rng.below(100) < self.percent;
-        if let Some(set) = self.set {
-            return if repeats {
-                mix(set.seed ^ self.rng.below(set.contents))
-            } else {
-                self.rng.next_u64()
-            };
-        }
-        if repeats && !self.seeds.is_empty() {
-            return self.seeds[self.rng.below(self.seeds.len() as u64) as usize];
-        }
-        let seed = self.rng.next_u64();
-        if self.seeds.len() < WORKING_SET {
-            self.seeds.push(seed);
-        } else {
-            self.seeds[self.oldest] = seed;
-            self.oldest = (self.oldest + 1) % WORKING_SET;
-        }
-        seed
-    }
-}
-
-/// Random bytes faster than memory: xorshift128+ (Vigna 2014) in lanes side by side, so
-/// that the compiler uses vector instructions.
-#[derive(Debug)]
-struct Noise {
-    a: [u64; LANES],
-    b: [u64; LANES],
-}
-
-const LANES: usize = 8;
-const LINE_BYTES: usize = LANES * 8;
-
-impl Noise {
-    fn new(seed: u64) -> Self {
-        let mut state = seed;
-        let mut lanes = || {
-            [0; LANES].map(|_: u64| {
-                state = state.wrapping_add(STAMP_STEP);
-                mix(state)
-            })
-        };
-        Self {
-            a: lanes(),
-            b: lanes(),
-        }
-    }
-
-    fn fill(&mut self, buffer: &mut [u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as asked just now.
-            return unsafe { self.fill_avx2(buffer) };
-        }
-        self.fill_portable(buffer);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn fill_avx2(&mut self, buffer: &mut [u8]) {
-        self.fill_portable(buffer);
-    }
-
-    #[inline(always)]
-    fn fill_portable(&mut self, buffer: &mut [u8]) {
-        let (mut a, mut b) = (self.a, self.b);
-        let mut lines = buffer.chunks_exact_mut(LINE_BYTES);
-        for line in &mut lines {
-            let words = step(&mut a, &mut b);
-            for (bytes, word) in line.chunks_exact_mut(8).zip(words) {
-                bytes.copy_from_slice(&word.to_le_bytes());
-            }
-        }
-        let rest = lines.into_remainder();
-        if !rest.is_empty() {
-            let words = step(&mut a, &mut b);
-            for (bytes, word) in rest.chunks_mut(8).zip(words) {
-                bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
-            }
-        }
-        (self.a, self.b) = (a, b);
-    }
-}
-
-#[inline(always)]
-fn step(a: &mut [u64; LANES], b: &mut [u64; LANES]) -> [u64; LANES] {
-    let mut words = [0; LANES];
-    for lane in 0..LANES {
-        let (mut x, y) = (a[lane], b[lane]);
-        words[lane] = x.wrapping_add(y);
-        x ^= x << 23;
-        a[lane] = y;
-        b[lane] = x ^ y ^ (x >> 18) ^ (y >> 5);
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{plain, DedupeSet};
     use proptest::prelude::*;
     use std::collections::{HashMap, HashSet};
 
     fn payload(fill: Fill) -> Payload {
         Payload {
             fill,
-            refill: false,
-            stamp: true,
-            compress_percent: 0,
-            compress_chunk_bytes: 0,
-            dedupe_percent: 0,
-            dedupe_set: None,
-            dedupe_unit_bytes: 0,
+            ..plain::stream().payload
         }
     }
 
