@@ -259,6 +259,34 @@ fn little_s_law_holds_for_random_service() {
     );
 }
 
+/// The engine used to wait for a sixteenth of the depth whatever the device, which kept
+/// four of 64 disks idle half the time.
+#[test]
+fn a_slow_device_is_given_its_next_io_at_once() {
+    let depth = 64;
+    let model = SimDevice {
+        service: ServiceTime::Exponential,
+        read_ns: 5_000_000,
+        servers: depth,
+        ..device()
+    };
+    let seconds = 40;
+    let left_to_the_engine = Stream {
+        batch: None,
+        limits: Limits {
+            runtime_ns: seconds * SECOND_NS,
+            ..stream(depth).limits
+        },
+        log_ios: false,
+        ..stream(depth)
+    };
+    let outcome = run(&plan(model, vec![left_to_the_engine]));
+    let expected = u64::from(depth) * 200 * seconds;
+    let share = outcome.sums[0] as f64 / expected as f64;
+    // 512,000 I/Os: a deviation of 0.14 %.
+    assert!((share - 1.0).abs() < 0.006, "{share}");
+}
+
 /// Latencies from the intended starts of evenly spaced arrivals at one server that
 /// stands still for a while: the recursion of Lindley, written without the model's code.
 fn expected_latencies(gap: u64, service: u64, stall: (u64, u64), end: u64) -> Vec<u64> {

@@ -86,8 +86,15 @@ pub struct State {
     pub reap_max: u32,
     /// Most I/Os handed over at a time.
     pub batch_max: u32,
-    /// Streams began or ended since the three above were set.
+    /// What the three above follow from has changed since they were set.
     patience_is_stale: bool,
+    /// Completions reaped so far.
+    ends: u64,
+    /// How many there were at the last cut, and when that was.
+    ends_at_cut: (u64, u64),
+    /// Completions that come while waiting for several is no loss, at the last interval's
+    /// rate; before the first cut nobody knows.
+    ends_soon: u32,
     /// No sleep before this time: a pause is being spun away.
     pub spin_until_ns: u64,
     /// It has arrivals and a processor to itself: it spins before they are due.
@@ -177,6 +184,9 @@ impl State {
             reap_max: u32::MAX,
             batch_max: BATCH,
             patience_is_stale: false,
+            ends: 0,
+            ends_at_cut: (0, 0),
+            ends_soon: u32::MAX,
             spin_until_ns: 0,
             next_event_ns: 0,
             first: true,

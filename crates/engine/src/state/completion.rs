@@ -243,6 +243,7 @@ impl State {
     pub fn settle(&mut self, reaped: u32, now: u64) {
         self.flush_run();
         self.refresh_patience();
+        self.ends += u64::from(reaped);
         self.complete_batches[batch_column(reaped)] += 1;
         debug_assert!(now >= self.stage_start_ns);
     }

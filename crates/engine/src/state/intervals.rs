@@ -51,6 +51,7 @@ impl State {
     /// Closes the interval at `time_ns` and gives its table away. When the main thread
     /// still has the other one, the interval goes on to the next cut instead.
     pub(super) fn cut(&mut self, time_ns: u64, is_virtual: bool) {
+        self.watch_ends(time_ns);
         let fresh = if is_virtual {
             self.lines.spare.recv().ok()
         } else {

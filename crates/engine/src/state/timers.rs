@@ -10,6 +10,9 @@ use crate::search::Search;
 use crate::stream::{Phase, Reason};
 use crate::worker::BATCH;
 
+/// Longest that a completion may lie unseen for others to be taken with it.
+const PATIENCE_NS: u128 = 100_000;
+
 impl State {
     /// Starts the stage. A virtual clock's start is the stage's start.
     pub fn begin(&mut self, now: u64, is_virtual: bool) {
@@ -226,9 +229,20 @@ impl State {
         }
     }
 
+    /// Sees at the end of an interval how fast completions come.
+    pub(super) fn watch_ends(&mut self, time_ns: u64) {
+        let (ends, since_ns) = std::mem::replace(&mut self.ends_at_cut, (self.ends, time_ns));
+        let span_ns = time_ns.saturating_sub(since_ns.max(self.stage_start_ns));
+        let soon = u128::from(self.ends - ends) * PATIENCE_NS / u128::from(span_ns.max(1));
+        self.ends_soon = u32::try_from(soon).unwrap_or(u32::MAX);
+        self.patience_is_stale = true;
+    }
+
     /// Waiting for several completions at a time costs no more latency than a share of
     /// the depth: with N in flight an I/O takes N completions' time, so waiting for N/16
-    /// adds at most 1/16 and 1/32 on average. The shallowest stream decides.
+    /// adds at most 1/16 and 1/32 on average. Nor does it cost more than [`PATIENCE_NS`]:
+    /// of a slow device every completion is taken when it comes. The shallowest stream
+    /// decides.
     pub(super) fn set_patience(&mut self) {
         self.patience_is_stale = false;
         let (mut target, mut most, mut batch) = (u32::MAX, u32::MAX, BATCH);
@@ -241,7 +255,7 @@ impl State {
             let own = match plan.batch {
                 Some(batch) => batch.complete_min,
                 None if stream.schedule.is_some() || stream.thinking.is_some() => 1,
-                None => stream.limit / 16,
+                None => (stream.limit / 16).min(self.ends_soon),
             };
             target = target.min(own.max(1));
             most = most.min(
