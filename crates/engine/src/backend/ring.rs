@@ -13,6 +13,9 @@ pub mod abi;
 use super::raw;
 use abi::{Cqe, Params, Sqe};
 
+/// Waits as long as it takes.
+pub const NO_TIMEOUT: u64 = u64::MAX;
+
 /// What a ring is asked to be.
 #[derive(Debug, Clone, Copy)]
 pub struct RingOptions {
@@ -312,8 +315,8 @@ impl Ring {
     }
 
     /// Publishes what was written and enters the kernel once: takes the entries and waits
-    /// for `wait_for` completions or `timeout_ns`. Being interrupted or running into
-    /// the timeout is not an error.
+    /// for `wait_for` completions or `timeout_ns` ([`NO_TIMEOUT`]: for completions alone).
+    /// Being interrupted or running into the timeout is not an error.
     ///
     /// # Errors
     /// The error of `io_uring_enter(2)`.
@@ -339,17 +342,14 @@ impl Ring {
         } else if to_submit == 0 && flags & abi::ENTER_SQ_WAKEUP == 0 {
             return Ok(());
         }
-        let time = abi::Timespec {
-            seconds: (timeout_ns / 1_000_000_000) as i64,
-            nanoseconds: (timeout_ns % 1_000_000_000) as i64,
-        };
+        let time = abi::Timespec::of(timeout_ns);
         let argument = abi::GeteventsArg {
             sigmask: 0,
             sigmask_bytes: 0,
             min_wait_us: 0,
             time: (&raw const time) as u64,
         };
-        let (argument_ptr, argument_bytes) = if waiting {
+        let (argument_ptr, argument_bytes) = if waiting && timeout_ns != NO_TIMEOUT {
             flags |= abi::ENTER_EXT_ARG;
             (&raw const argument, size_of::<abi::GeteventsArg>())
         } else {

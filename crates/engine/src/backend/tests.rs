@@ -7,8 +7,10 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use super::libaio::Libaio;
 use super::mmap::Mmap;
 use super::psync::Psync;
+use super::uring::{Uring, UringOptions};
 use super::{Backend, Done, Io, Op, OpenFile};
 use crate::clock::{monotonic_ns, Clock};
+use crate::memory::Mapping;
 use crate::plan::TargetKind;
 
 const BLOCK: usize = 4096;
@@ -332,4 +334,59 @@ fn waiting_with_nothing_in_flight_ends_at_the_time() {
     check(&mut Psync::new(Clock::monotonic(), &files, DEPTH));
     check(&mut Libaio::new(Clock::monotonic(), &files, DEPTH).unwrap());
     check(&mut Mmap::new(Clock::monotonic(), &files, DEPTH).unwrap());
+}
+
+/// The alarm is one timeout for many waits: it has to end those for several completions,
+/// too, must be set anew, and a shorter wait must not last until it goes off.
+#[test]
+fn waiting_for_what_does_not_come_ends_at_the_time() {
+    let (from, into) = std::io::pipe().unwrap();
+    let pipe = OpenFile {
+        fd: from.as_raw_fd(),
+        direct: false,
+        kind: TargetKind::Char,
+        size_bytes: 0,
+    };
+    let mut backend = Uring::new(
+        Clock::monotonic(),
+        UringOptions {
+            registered_files: true,
+            fixed_buffers: false,
+            iopoll: false,
+            sqpoll: false,
+        },
+        &[pipe],
+        DEPTH,
+        &Mapping::new(BLOCK, false).unwrap(),
+        &mut Vec::new(),
+    )
+    .unwrap();
+    let buffers = &mut Buffers::new();
+    for slot in 0..4 {
+        backend.push(io(buffers, slot, Op::Read, 0, 512));
+    }
+    let mut none = |_| panic!("nothing was written yet");
+    for wait_for in [1, 4, 2] {
+        let until = monotonic_ns() + 20_000_000;
+        backend.flush(wait_for, until).unwrap();
+        assert!(monotonic_ns() + 1_000_000 >= until, "too soon");
+        assert_eq!(backend.reap(DEPTH, &mut none), 0);
+    }
+    // One comes where two are waited for.
+    (&into).write_all(&[7; 512]).unwrap();
+    backend.flush(2, monotonic_ns() + 20_000_000).unwrap();
+    assert_eq!(reap_all(&mut backend, 1).len(), 1);
+    // A wait that something else ends leaves its alarm far off behind.
+    (&into).write_all(&[7; 512]).unwrap();
+    backend.flush(1, monotonic_ns() + 20_000_000_000).unwrap();
+    assert_eq!(reap_all(&mut backend, 1).len(), 1);
+    let start = monotonic_ns();
+    backend.flush(1, start + 5_000_000).unwrap();
+    let waited_ms = (monotonic_ns() - start) / 1_000_000;
+    assert!((4..10_000).contains(&waited_ms), "{waited_ms} ms of 5");
+    assert_eq!(backend.reap(DEPTH, &mut none), 0);
+    (&into).write_all(&[7; 2 * 512]).unwrap();
+    assert!(reap_all(&mut backend, 2)
+        .iter()
+        .all(|one| one.result == 512));
 }

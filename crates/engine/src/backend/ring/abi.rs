@@ -52,6 +52,7 @@ pub const SQE_FIXED_FILE: u8 = 1 << 0;
 pub const OP_FSYNC: u8 = 3;
 pub const OP_READ_FIXED: u8 = 4;
 pub const OP_WRITE_FIXED: u8 = 5;
+pub const OP_TIMEOUT: u8 = 11;
 pub const OP_FALLOCATE: u8 = 17;
 pub const OP_READ: u8 = 22;
 pub const OP_WRITE: u8 = 23;
@@ -142,6 +143,16 @@ pub struct Params {
 pub struct Timespec {
     pub seconds: i64,
     pub nanoseconds: i64,
+}
+
+impl Timespec {
+    /// A span of time.
+    pub const fn of(span_ns: u64) -> Self {
+        Self {
+            seconds: (span_ns / 1_000_000_000) as i64,
+            nanoseconds: (span_ns % 1_000_000_000) as i64,
+        }
+    }
 }
 
 /// `struct io_uring_getevents_arg`.
