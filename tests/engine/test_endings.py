@@ -50,10 +50,8 @@ def test_a_stream_waits_for_others_and_then_its_delay(tmp_path: Path, workers: i
     assert outcome.code == 0
     ends = {end["stream"]: end for end in outcome.of("stream_end")}
     assert [ends[n]["reason"] for n in range(4)] == ["runtime", "runtime", "ops", "ops"]
-    # Who waits may see that another has ended before that one reads the clock for it.
-    seen_early = 10_000
-    assert ends[2]["started_ns"] + seen_early >= ends[0]["ended_ns"] + 100 * MILLISECOND
-    assert ends[3]["started_ns"] + seen_early >= ends[2]["ended_ns"]
+    assert ends[2]["started_ns"] >= ends[0]["ended_ns"] + 100 * MILLISECOND
+    assert ends[3]["started_ns"] >= ends[2]["ended_ns"]
     assert ends[3]["ended_ns"] < ends[1]["ended_ns"], "it waited for a stream it was not told to"
 
 

@@ -2,7 +2,7 @@
 //!
 //! Knows the orders to stop and the messages of the workers. Knows no thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -36,8 +36,8 @@ pub struct Control {
     streams_ended: Mutex<BTreeSet<u32>>,
     /// Streams that others wait for.
     awaited: BTreeSet<u32>,
-    /// Those of them that have ended.
-    gone: Mutex<BTreeSet<u32>>,
+    /// Those of them that have ended, and when, since the run's origin.
+    gone: Mutex<BTreeMap<u32, u64>>,
     /// Shares of I/Os between streams of any worker.
     pub flows: Flows,
 }
@@ -124,20 +124,21 @@ impl Control {
     }
 
     /// Says that a stream has ended, to those that wait for it.
-    pub fn has_ended(&self, stream: u32) {
+    pub fn has_ended(&self, stream: u32, ended_ns: u64) {
         if !self.awaited.contains(&stream) {
             return;
         }
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        gone.insert(stream);
+        gone.insert(stream, ended_ns);
         self.given.fetch_add(1, Ordering::Release);
     }
 
-    /// True when all of these have.
+    /// When the last of these ended; none while one has not, and of no streams.
     #[must_use]
-    pub fn have_ended(&self, streams: &[u32]) -> bool {
+    pub fn ended_ns(&self, streams: &[u32]) -> Option<u64> {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.iter().all(|stream| gone.contains(stream))
+        let ends = streams.iter().map(|stream| gone.get(stream).copied());
+        ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
     /// Ends one stream.
@@ -221,9 +222,9 @@ mod tests {
         let mut plan = plain::plan(Backend::Null {}, vec![plain::stream(); 3]);
         plan.streams[2].wait_for = vec![1];
         let control = Control::new(&plan);
-        control.has_ended(0);
-        assert_eq!((control.orders(), control.have_ended(&[0])), (0, false));
-        control.has_ended(1);
-        assert_eq!((control.orders(), control.have_ended(&[1])), (1, true));
+        control.has_ended(0, 7);
+        assert_eq!((control.orders(), control.ended_ns(&[0])), (0, None));
+        control.has_ended(1, 9);
+        assert_eq!((control.orders(), control.ended_ns(&[1])), (1, Some(9)));
     }
 }

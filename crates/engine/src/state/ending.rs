@@ -68,16 +68,15 @@ impl State {
         let ended = stream.last_done_ns.max(due);
         let ended = if ended == 0 { now } else { ended };
         let counters = self.counters[index as usize];
+        let ended_ns = self.run_time(ended).max(counters.started_ns);
         self.alive -= 1;
         self.say(Message::Event(Event::StreamEnd(Box::new(StreamEnd {
             t_ns: self.run_time(now),
             stream: id,
             reason: reason.name(),
             started_ns: counters.started_ns,
-            ramp_end_ns: counters
-                .ramp_end_ns
-                .min(self.run_time(ended).max(counters.started_ns)),
-            ended_ns: self.run_time(ended).max(counters.started_ns),
+            ramp_end_ns: counters.ramp_end_ns.min(ended_ns),
+            ended_ns,
             issued: counters.issued,
             completed: counters.completed,
             failed: counters.failed,
@@ -88,7 +87,7 @@ impl State {
             backend: self.plan.workers[self.worker as usize].backend.name(),
         }))));
         self.say_verified(index, now);
-        self.lines.control.has_ended(id);
+        self.lines.control.has_ended(id, ended_ns);
         if self.plan.streams[id as usize].limits.ends_stage {
             self.lines.control.end_stage(self.stage);
         }

@@ -127,8 +127,13 @@ impl State {
             let stream = &self.streams[index];
             let plan = &self.plan.streams[stream.id as usize];
             let waits = stream.phase == Phase::Waiting && stream.wake_ns == u64::MAX;
-            if waits && !plan.wait_for.is_empty() && self.lines.control.have_ended(&plan.wait_for) {
-                let begins = now + plan.limits.start_delay_ns;
+            if !waits {
+                continue;
+            }
+            if let Some(ended_ns) = self.lines.control.ended_ns(&plan.wait_for) {
+                // The clock was read before that end was seen.
+                let late_ns = ended_ns.saturating_sub(self.run_time(now));
+                let begins = now + late_ns + plan.limits.start_delay_ns;
                 // It waits no more, but for its time.
                 self.streams[index].wake_ns = begins;
                 self.timers
