@@ -167,6 +167,11 @@ fn check_targets(plan: &Plan) -> Checked {
             || path("unlink"),
             || "only a regular file can be removed".into(),
         )?;
+        need(
+            target.namesake.is_some() == (target.kind == TargetKind::Nvme),
+            || path("namesake"),
+            || "belongs to the character device of an NVMe namespace, and to nothing else".into(),
+        )?;
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ pub struct Target {
     /// `O_SYNC`, `O_DSYNC` or neither.
     pub sync: OpenSync,
     /// For a device that will be written: open with `O_EXCL`, so the kernel refuses one
-    /// that is mounted or held.
+    /// that is mounted or held. Of a character device its namesake, beside it.
     pub exclusive: bool,
     /// Identity the safety check saw; the engine refuses to open anything else.
     pub identity: Option<Identity>,
@@ -166,6 +166,19 @@ pub struct Target {
     pub advice: Option<Advice>,
     /// Remove the file after the run.
     pub unlink: bool,
+    /// Of the character device of an NVMe namespace.
+    #[serde(default)]
+    pub namesake: Option<Namesake>,
+}
+
+/// The block device with the same data as a character device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Namesake {
+    /// Path as given to `open(2)`.
+    pub path: String,
+    /// Identity the safety check saw; the engine refuses to open anything else.
+    pub identity: Option<Identity>,
 }
 
 /// Kind of a target.
@@ -178,6 +191,9 @@ pub enum TargetKind {
     Block,
     /// Character device such as `/dev/null`.
     Char,
+    /// The character device of an NVMe namespace, as `/dev/ng0n1`. Always direct: it has no
+    /// page cache. Only for the `io_uring_cmd` backend.
+    Nvme,
     /// Nothing is opened (`null` and `sim` backends).
     Virtual,
     /// Directory that a [`Plan::trees`] is in.
@@ -309,6 +325,17 @@ pub enum Backend {
         /// Kernel submission thread (`IORING_SETUP_SQPOLL`).
         sqpoll: bool,
     },
+    /// Commands to an NVMe namespace past the block layer (`IORING_OP_URING_CMD`).
+    IoUringCmd {
+        /// Register files and address them by index.
+        registered_files: bool,
+        /// Register the buffers (`IORING_URING_CMD_FIXED`).
+        fixed_buffers: bool,
+        /// Poll for completions (`IORING_SETUP_IOPOLL`).
+        iopoll: bool,
+        /// Kernel submission thread (`IORING_SETUP_SQPOLL`).
+        sqpoll: bool,
+    },
     /// Linux native AIO (`io_submit(2)`).
     Libaio {},
     /// `pread(2)`/`pwrite(2)`, one I/O at a time.
@@ -332,6 +359,7 @@ impl Backend {
     pub fn name(&self) -> &'static str {
         match self {
             Self::IoUring { .. } => "io_uring",
+            Self::IoUringCmd { .. } => "io_uring_cmd",
             Self::Libaio {} => "libaio",
             Self::Psync {} => "psync",
             Self::Mmap {} => "mmap",

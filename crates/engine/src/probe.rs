@@ -79,8 +79,8 @@ fn probe_ring() -> IoUring {
         iopoll: false,
         sqpoll: false,
     };
-    let opens = |options: RingOptions| Ring::new(&options).is_ok();
-    match Ring::new(&options) {
+    let opens = |options: RingOptions| Ring::<abi::Sqe>::new(&options).is_ok();
+    match Ring::<abi::Sqe>::new(&options) {
         Ok(ring) => IoUring {
             available: true,
             error: None,

@@ -15,6 +15,7 @@ use crate::backend::libaio::Libaio;
 use crate::backend::medium::Medium;
 use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
+use crate::backend::nvme;
 use crate::backend::psync::Psync;
 use crate::backend::sim::Sim;
 use crate::backend::uring::{Uring, UringOptions};
@@ -208,26 +209,14 @@ fn body(kit: Kit) {
         } => {
             let options = UringOptions {
                 registered_files: *registered_files,
-                fixed_buffers: *fixed_buffers && kit.buffers.len() <= MAX_PINNED_BYTES,
+                fixed_buffers: *fixed_buffers,
                 iopoll: *iopoll,
                 sqpoll: *sqpoll,
             };
             let mut notes = Vec::new();
-            if *fixed_buffers && !options.fixed_buffers && files.iter().any(|file| file.direct) {
-                notes.push(format!(
-                    "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
-                    kit.buffers.len() >> 20,
-                    MAX_PINNED_BYTES >> 20,
-                ));
-            }
+            let options = pin_little(options, &kit, &files, &mut notes);
             let backend = Uring::new(clock, options, &files, depth, &kit.buffers, &mut notes);
-            for text in notes {
-                let _ = out.send(Message::Event(Event::Note {
-                    text,
-                    worker: Some(worker),
-                    target: None,
-                }));
-            }
+            say(notes, worker, &out);
             if discards_itself(&kit, &files) {
                 let _ = out.send(Message::Event(Event::Note {
                     text: "io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into(),
@@ -237,6 +226,24 @@ fn body(kit: Kit) {
                 let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
                 return drive(kit, backend, &local);
             }
+            drive(kit, backend, &local);
+        }
+        plan::Backend::IoUringCmd {
+            registered_files,
+            fixed_buffers,
+            iopoll,
+            sqpoll,
+        } => {
+            let options = UringOptions {
+                registered_files: *registered_files,
+                fixed_buffers: *fixed_buffers,
+                iopoll: *iopoll,
+                sqpoll: *sqpoll,
+            };
+            let mut notes = Vec::new();
+            let options = pin_little(options, &kit, &files, &mut notes);
+            let backend = nvme::open(clock, options, &files, depth, &kit.buffers, &mut notes);
+            say(notes, worker, &out);
             drive(kit, backend, &local);
         }
         plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), &local),
@@ -268,6 +275,37 @@ fn body(kit: Kit) {
             let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
             drive(kit, Ok(backend), &local);
         }
+    }
+}
+
+/// Leaves buffers unregistered that would take long to pin.
+fn pin_little(
+    options: UringOptions,
+    kit: &Kit,
+    files: &[OpenFile],
+    notes: &mut Vec<String>,
+) -> UringOptions {
+    let few = kit.buffers.len() <= MAX_PINNED_BYTES;
+    if options.fixed_buffers && !few && files.iter().any(|file| file.direct) {
+        notes.push(format!(
+            "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
+            kit.buffers.len() >> 20,
+            MAX_PINNED_BYTES >> 20,
+        ));
+    }
+    UringOptions {
+        fixed_buffers: options.fixed_buffers && few,
+        ..options
+    }
+}
+
+fn say(notes: Vec<String>, worker: u32, out: &Sender<Message>) {
+    for text in notes {
+        let _ = out.send(Message::Event(Event::Note {
+            text,
+            worker: Some(worker),
+            target: None,
+        }));
     }
 }
 
@@ -398,7 +436,7 @@ fn fail(stage: &Stage, worker: u32, error: &io::Error) {
     let backend = stage.plan.workers[worker as usize].backend.name();
     let hint = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring: use the libaio or psync engine",
-        Some(libc::EPERM) if backend == "io_uring" => {
+        Some(libc::EPERM) if backend.starts_with("io_uring") => {
             "io_uring is switched off: sysctl kernel.io_uring_disabled=0, or use the libaio or psync engine"
         }
         Some(errno) => hint_for(errno),

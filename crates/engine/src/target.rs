@@ -8,15 +8,18 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
+use crate::backend::nvme::namespace::Namespace;
 use crate::backend::OpenFile;
 use crate::fault::Fault;
-use crate::plan::{Advice, OpenSync, Plan, Target, TargetKind};
+use crate::plan::{Advice, Identity, OpenSync, Plan, Target, TargetKind};
 
 /// An open target; virtual ones have no file.
 #[derive(Debug)]
 pub struct OpenTarget {
     file: Option<File>,
     view: OpenFile,
+    /// Keeps everybody else out while it is open.
+    _held: Option<File>,
 }
 
 impl OpenTarget {
@@ -47,7 +50,11 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         size_bytes: target.size_bytes,
     };
     if target.kind == TargetKind::Virtual {
-        return Ok(OpenTarget { file: None, view });
+        return Ok(OpenTarget {
+            file: None,
+            view,
+            _held: None,
+        });
     }
     if target.kind == TargetKind::Tree {
         let file = open_anchor(target).map_err(|error| open_fault(target, &error))?;
@@ -58,6 +65,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
                 ..view
             },
             file: Some(file),
+            _held: None,
         });
     }
     let mut flags = libc::O_CLOEXEC;
@@ -65,7 +73,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         // Through the flags, because a file that is only read may have to be created, too.
         flags |= libc::O_CREAT;
     }
-    if target.direct {
+    if target.direct && target.kind != TargetKind::Nvme {
         flags |= libc::O_DIRECT;
     }
     if target.exclusive && target.kind == TargetKind::Block {
@@ -76,6 +84,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         OpenSync::Sync => libc::O_SYNC,
         OpenSync::Dsync => libc::O_DSYNC,
     };
+    let _held = hold(target)?;
     let file = OpenOptions::new()
         .read(true)
         .write(!target.read_only)
@@ -84,13 +93,66 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         .open(&target.path)
         .map_err(|error| open_fault(target, &error))?;
     check_identity(target, &file)?;
+    if target.kind == TargetKind::Nvme {
+        check_namespace(target, &file)?;
+    }
     Ok(OpenTarget {
         view: OpenFile {
             fd: file.as_raw_fd(),
             ..view
         },
         file: Some(file),
+        _held,
     })
+}
+
+/// Opens the block device with the same data where that has to keep others away: fails when it
+/// is in use.
+fn hold(target: &Target) -> Result<Option<File>, Fault> {
+    let Some(namesake) = target.namesake.as_ref().filter(|_| target.exclusive) else {
+        return Ok(None);
+    };
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_CLOEXEC | libc::O_EXCL)
+        .open(&namesake.path)
+        .map_err(|error| Fault::Target {
+            path: target.path.clone(),
+            message: format!(
+                "cannot claim {}, which has the same data: {error}",
+                namesake.path
+            ),
+            hint: match error.raw_os_error() {
+                Some(libc::EBUSY) => IN_USE.into(),
+                Some(errno) => crate::events::hint_for(errno).into(),
+                None => String::new(),
+            },
+        })?;
+    if let Some(expected) = &namesake.identity {
+        is_same(&namesake.path, &file, expected)?;
+    }
+    Ok(Some(file))
+}
+
+/// Refuses a namespace that is not as long as planned, or that commands cannot be made for.
+fn check_namespace(target: &Target, file: &File) -> Result<(), Fault> {
+    let refused = |message: String, hint: &str| Fault::Target {
+        path: target.path.clone(),
+        message,
+        hint: hint.into(),
+    };
+    let found =
+        Namespace::of(file.as_raw_fd()).map_err(|why| refused(why.to_string(), why.hint()))?;
+    if target.size_bytes > found.size_bytes {
+        return Err(refused(
+            format!(
+                "has {} bytes, the Plan was made for {}",
+                found.size_bytes, target.size_bytes
+            ),
+            "make the Plan again",
+        ));
+    }
+    Ok(())
 }
 
 /// Opens the directory a tree is in; makes it, but nothing above it, when it is missing and
@@ -108,12 +170,18 @@ fn open_anchor(target: &Target) -> io::Result<File> {
         .open(&target.path)
 }
 
+const IN_USE: &str = "the kernel says it is in use (mounted, swap, RAID or LVM member): free it or choose another device";
+
 fn open_fault(target: &Target, error: &io::Error) -> Fault {
     let hint = match error.raw_os_error() {
         Some(libc::EINVAL) if target.direct => "its file system has no direct I/O: set direct=0",
-        Some(libc::ENOENT) if target.kind == TargetKind::Tree => "only the anchor itself is made, and where the job may: make the directories above it",
-        Some(libc::ENOTDIR) if target.kind == TargetKind::Tree => "a tree is below a directory: choose another anchor",
-        Some(libc::EBUSY) => "the kernel says it is in use (mounted, swap, RAID or LVM member): free it or choose another device",
+        Some(libc::ENOENT) if target.kind == TargetKind::Tree => {
+            "only the anchor itself is made, and where the job may: make the directories above it"
+        }
+        Some(libc::ENOTDIR) if target.kind == TargetKind::Tree => {
+            "a tree is below a directory: choose another anchor"
+        }
+        Some(libc::EBUSY) => IN_USE,
         Some(errno) => crate::events::hint_for(errno),
         None => "",
     };
@@ -132,7 +200,7 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
     let kind = found.file_type();
     let (is_planned, planned) = match target.kind {
         TargetKind::Block => (kind.is_block_device(), "a block device"),
-        TargetKind::Char => (kind.is_char_device(), "a character device"),
+        TargetKind::Char | TargetKind::Nvme => (kind.is_char_device(), "a character device"),
         TargetKind::Tree => (kind.is_dir(), "a directory"),
         TargetKind::File | TargetKind::Virtual => (kind.is_file(), "a regular file"),
     };
@@ -143,13 +211,21 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
             hint: "make the Plan again: the path means something else now".into(),
         });
     }
-    let Some(expected) = target.identity else {
-        return Ok(());
-    };
+    match &target.identity {
+        Some(expected) => is_same(&target.path, file, expected),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a file that is not the one the safety check saw.
+fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), Fault> {
+    let found = file
+        .metadata()
+        .map_err(|error| Fault::target(path, "cannot stat", &error))?;
     let seen = (found.dev(), found.ino(), found.rdev());
     if seen != (expected.device, expected.inode, expected.special) {
         return Err(Fault::Target {
-            path: target.path.clone(),
+            path: path.into(),
             message: format!(
                 "is not what was checked: device {}, inode {}, special {} instead of {}, {}, {}",
                 seen.0, seen.1, seen.2, expected.device, expected.inode, expected.special

@@ -32,6 +32,8 @@ class TargetKind(StrEnum):
     FILE = "file"
     BLOCK = "block"
     CHAR = "char"
+    NVME = "nvme"
+    """The character device of an NVMe namespace, as `/dev/ng0n1`."""
     VIRTUAL = "virtual"
     """Nothing is opened (`null` and `sim` backends)."""
     TREE = "tree"
@@ -53,6 +55,13 @@ class Identity(Part):
     inode: U64
     special: U64
     """`st_rdev`; 0 for regular files."""
+
+
+class Namesake(Part):
+    """The block device with the same data as a character device."""
+
+    path: str
+    identity: Identity | None
 
 
 class Fallocate(StrEnum):
@@ -100,6 +109,8 @@ class Target(Part):
     invalidate: bool
     advice: Advice | None
     unlink: bool
+    namesake: Namesake | None = None
+    """Of the character device of an NVMe namespace."""
 
 
 class Unit(Part):
@@ -121,6 +132,16 @@ class BackendIoUring(Part):
     """io_uring, one ring."""
 
     type: Literal["io_uring"] = "io_uring"
+    registered_files: bool
+    fixed_buffers: bool
+    iopoll: bool
+    sqpoll: bool
+
+
+class BackendIoUringCmd(Part):
+    """Commands to an NVMe namespace past the block layer, through a ring."""
+
+    type: Literal["io_uring_cmd"] = "io_uring_cmd"
     registered_files: bool
     fixed_buffers: bool
     iopoll: bool
@@ -165,7 +186,14 @@ class BackendSim(Part):
 
 
 Backend = Annotated[
-    BackendIoUring | BackendLibaio | BackendPsync | BackendMmap | BackendFiles | BackendNull | BackendSim,
+    BackendIoUring
+    | BackendIoUringCmd
+    | BackendLibaio
+    | BackendPsync
+    | BackendMmap
+    | BackendFiles
+    | BackendNull
+    | BackendSim,
     Field(discriminator="type"),
 ]
 

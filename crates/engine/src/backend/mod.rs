@@ -13,6 +13,7 @@ pub mod libaio;
 pub mod medium;
 pub mod mmap;
 pub mod null;
+pub mod nvme;
 pub mod psync;
 mod queue;
 mod raw;
@@ -87,8 +88,15 @@ pub struct Io {
 pub struct Done {
     /// Slot of the I/O.
     pub slot: u32,
-    /// Bytes moved, or a negative error number (as a completion queue entry has it).
+    /// Bytes moved, or a negative error number (as a completion queue entry has it) with what
+    /// the device itself said above its 16 low bits ([`nvme::status`]).
     pub result: i32,
+}
+
+/// The error number of a [`Done::result`]; 0 when there is none.
+#[must_use]
+pub fn errno_of(result: i32) -> i32 {
+    result.min(0).unsigned_abs() as i32 & 0xFFFF
 }
 
 /// A way to do I/O.

@@ -16,6 +16,45 @@ use abi::{Cqe, Params, Sqe};
 /// Waits as long as it takes.
 pub const NO_TIMEOUT: u64 = u64::MAX;
 
+/// A submission entry, which decides the sizes of a ring's entries.
+///
+/// # Safety
+/// With [`Entry::SETUP`] the kernel's entries have the sizes of the two types.
+pub unsafe trait Entry: Copy + std::fmt::Debug {
+    /// Set-up flags that ask for entries of these sizes.
+    const SETUP: u32;
+    /// The completion entry.
+    type Completion: Copy + std::fmt::Debug;
+
+    /// An entry that is over after this time, which the kernel reads when it takes it.
+    fn timeout(time: &abi::Timespec, user_data: u64) -> Self;
+
+    /// What the entry of a completion had with it.
+    fn user_data(completion: &Self::Completion) -> u64;
+}
+
+// SAFETY: as long as a ring's entries are without any flag.
+unsafe impl Entry for Sqe {
+    const SETUP: u32 = 0;
+    type Completion = Cqe;
+
+    fn timeout(time: &abi::Timespec, user_data: u64) -> Self {
+        Self {
+            opcode: abi::OP_TIMEOUT,
+            fd: -1,
+            addr: (&raw const *time) as u64,
+            len: 1,
+            user_data,
+            ..Self::default()
+        }
+    }
+
+    #[inline(always)]
+    fn user_data(completion: &Cqe) -> u64 {
+        completion.user_data
+    }
+}
+
 /// What a ring is asked to be.
 #[derive(Debug, Clone, Copy)]
 pub struct RingOptions {
@@ -31,25 +70,25 @@ pub struct RingOptions {
 
 /// A mapped ring.
 #[derive(Debug)]
-pub struct Ring {
+pub struct Ring<E: Entry = Sqe> {
     fd: RawFd,
     enter_fd: RawFd,
     enter_flags: u32,
     setup_flags: u32,
     features: u32,
-    sq: Submission,
-    cq: Completion,
+    sq: Submission<E>,
+    cq: Completion<E::Completion>,
     maps: [(*mut libc::c_void, usize); 2],
 }
 
 #[derive(Debug)]
-struct Submission {
+struct Submission<E> {
     head: *const AtomicU32,
     tail: *const AtomicU32,
     flags: *const AtomicU32,
     mask: u32,
     entries: u32,
-    sqes: *mut Sqe,
+    sqes: *mut E,
     /// Our tail; published before every enter.
     local_tail: u32,
     /// Tail up to which the kernel has taken entries.
@@ -57,21 +96,21 @@ struct Submission {
 }
 
 #[derive(Debug)]
-struct Completion {
+struct Completion<C> {
     head: *const AtomicU32,
     tail: *const AtomicU32,
     mask: u32,
-    cqes: *const Cqe,
+    cqes: *const C,
     local_head: u32,
 }
 
 // SAFETY: a ring is moved to its worker's thread before its first use at most; the
 // pointers are to mappings it owns.
-unsafe impl Send for Ring {}
+unsafe impl<E: Entry> Send for Ring<E> {}
 
 /// Set-up flags in the order they are tried: everything, then less and less.
-fn flag_ladder(options: &RingOptions) -> Vec<u32> {
-    let mut base = abi::SETUP_CQSIZE | abi::SETUP_CLAMP;
+fn flag_ladder(options: &RingOptions, entry: u32) -> Vec<u32> {
+    let mut base = entry | abi::SETUP_CQSIZE | abi::SETUP_CLAMP;
     if options.iopoll {
         base |= abi::SETUP_IOPOLL;
     }
@@ -96,14 +135,14 @@ fn flag_ladder(options: &RingOptions) -> Vec<u32> {
     ]
 }
 
-impl Ring {
+impl<E: Entry> Ring<E> {
     /// Sets up and maps a ring with the best flags the kernel takes.
     ///
     /// # Errors
     /// The error of `io_uring_setup(2)` or of the mappings.
     pub fn new(options: &RingOptions) -> io::Result<Self> {
         let mut last = io::Error::from_raw_os_error(libc::ENOSYS);
-        for flags in flag_ladder(options) {
+        for flags in flag_ladder(options, E::SETUP) {
             match Self::with_flags(options, flags) {
                 Ok(ring) => return Ok(ring),
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = error,
@@ -139,9 +178,10 @@ impl Ring {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         let sq_bytes = params.sq_off.array as usize + params.sq_entries as usize * 4;
-        let cq_bytes = params.cq_off.cqes as usize + params.cq_entries as usize * size_of::<Cqe>();
+        let cq_bytes =
+            params.cq_off.cqes as usize + params.cq_entries as usize * size_of::<E::Completion>();
         let ring_bytes = sq_bytes.max(cq_bytes);
-        let sqe_bytes = params.sq_entries as usize * size_of::<Sqe>();
+        let sqe_bytes = params.sq_entries as usize * size_of::<E>();
         let rings = map_ring(fd, ring_bytes, abi::OFF_SQ_RING)?;
         let sqes = map_ring(fd, sqe_bytes, abi::OFF_SQES)?;
         let at = |offset: u32| rings.cast::<u8>().wrapping_add(offset as usize);
@@ -298,7 +338,7 @@ impl Ring {
 
     /// Writes one entry. The ring must not be full.
     #[inline]
-    pub fn write(&mut self, entry: Sqe) {
+    pub fn write(&mut self, entry: E) {
         let index = (self.sq.local_tail & self.sq.mask) as usize;
         // SAFETY: the index is masked to the entries mapped; the kernel does not read an
         // entry before the tail is published.
@@ -387,7 +427,7 @@ impl Ring {
 
     /// Gives up to `max` completions to `take`; returns how many.
     #[inline]
-    pub fn reap(&mut self, max: u32, mut take: impl FnMut(Cqe)) -> u32 {
+    pub fn reap(&mut self, max: u32, mut take: impl FnMut(E::Completion)) -> u32 {
         let count = self.ready().min(max);
         let end = self.cq.local_head.wrapping_add(count);
         while self.cq.local_head != end {
@@ -403,7 +443,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl<E: Entry> Drop for Ring<E> {
     fn drop(&mut self) {
         for (start, bytes) in self.maps {
             // SAFETY: both mappings are ours.

@@ -62,7 +62,9 @@ pub(super) fn trim(file: &OpenFile, offset: u64, len: u32) -> i32 {
             // SAFETY: no memory is involved.
             retried(|| unsafe { libc::fallocate64(file.fd, mode, offset, len) } as isize)
         }
-        TargetKind::Char | TargetKind::Virtual | TargetKind::Tree => -libc::EOPNOTSUPP,
+        TargetKind::Char | TargetKind::Nvme | TargetKind::Virtual | TargetKind::Tree => {
+            -libc::EOPNOTSUPP
+        }
     };
     if outcome < 0 {
         outcome

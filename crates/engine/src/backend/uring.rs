@@ -4,11 +4,12 @@
 //! kernel would otherwise pin pages for each I/O (`O_DIRECT` on block devices and files),
 //! and for reads that it copies through its own mapping of the buffer (6 % less CPU per
 //! read of `/dev/zero`, 2 to 3 % of a page-cached file; writes to `/dev/null` get 1 %
-//! dearer). Knows no pattern and no time but its clock.
+//! dearer). Knows no pattern and no time but its clock. What a ring of another kind of entry
+//! is given for an I/O is in its own file ([`Commands`]).
 
 use std::io;
 
-use super::ring::{abi, Ring, RingOptions, NO_TIMEOUT};
+use super::ring::{abi, Entry, Ring, RingOptions, NO_TIMEOUT};
 use super::{sleep_until, Backend, Done, Io, Op, OpenFile};
 use crate::clock::Clock;
 use crate::memory::Mapping;
@@ -17,7 +18,7 @@ use crate::plan::TargetKind;
 /// Entries that can be written between two system calls.
 const MAX_SQ_ENTRIES: u32 = 1024;
 /// Largest registered buffer the kernel takes.
-const MAX_FIXED_BYTES: usize = 1 << 30;
+pub(super) const MAX_FIXED_BYTES: usize = 1 << 30;
 
 /// Most buffers registered for copies alone: pinning them takes time before the first I/O,
 /// and what it saves there is small.
@@ -47,6 +48,18 @@ pub struct UringOptions {
     pub sqpoll: bool,
 }
 
+/// What a ring is given for an I/O, and what it says of it.
+pub trait Commands {
+    /// Its entries.
+    type Entry: Entry;
+
+    /// The entry for an I/O.
+    fn entry(&mut self, io: &Io) -> Self::Entry;
+
+    /// What a completion says.
+    fn done(&self, completion: <Self::Entry as Entry>::Completion) -> Done;
+}
+
 /// Per file: what never changes from one I/O to the next.
 #[derive(Debug, Clone, Copy)]
 struct FileCommand {
@@ -57,13 +70,19 @@ struct FileCommand {
     block: bool,
 }
 
-/// The io_uring backend.
+/// The operations of the ring itself.
 #[derive(Debug)]
-pub struct Uring {
-    clock: Clock,
-    ring: Ring,
+pub struct Operations {
     files: Vec<FileCommand>,
     buffers_start: usize,
+}
+
+/// The io_uring backend.
+#[derive(Debug)]
+pub struct Uring<C: Commands = Operations> {
+    clock: Clock,
+    ring: Ring<C::Entry>,
+    commands: C,
     in_flight: u32,
     iopoll: bool,
     sqpoll: bool,
@@ -78,7 +97,7 @@ pub struct Uring {
     broken: Option<io::Error>,
 }
 
-impl Uring {
+impl Uring<Operations> {
     /// A ring for up to `depth` I/Os in flight on `files`, with buffers in `buffers`.
     /// Gives what could not be had in `notes`.
     ///
@@ -92,39 +111,14 @@ impl Uring {
         buffers: &Mapping,
         notes: &mut Vec<String>,
     ) -> io::Result<Self> {
-        let sq_entries = depth.clamp(1, MAX_SQ_ENTRIES).next_power_of_two();
-        // One for the alarm.
-        let cq_entries = (depth + 1).max(2 * sq_entries).next_power_of_two();
-        let mut ring = Ring::new(&RingOptions {
-            sq_entries,
-            cq_entries,
-            iopoll: options.iopoll,
-            sqpoll: options.sqpoll,
-        })?;
-        if !options.sqpoll && ring.setup_flags() & abi::SETUP_DEFER_TASKRUN == 0 {
-            notes.push(
-                "io_uring without DEFER_TASKRUN (kernel before 6.1): completions cost more CPU"
-                    .into(),
-            );
-        }
-        ring.register_self();
-        let registered = options.registered_files && !files.is_empty() && {
-            let fds: Vec<i32> = files.iter().map(|file| file.fd).collect();
-            let outcome = ring.register_files(&fds);
-            if let Err(error) = &outcome {
-                notes.push(format!("files are not registered: {error}"));
-            }
-            outcome.is_ok()
-        };
+        let (ring, registered) = open_ring(options, files, depth, notes)?;
         let pins = files.iter().any(pins_pages);
         let copies = files.iter().any(is_copied_to) && buffers.len() <= MAX_FIXED_FOR_COPIES_BYTES;
         let fixed = options.fixed_buffers && (pins || copies) && {
             let outcome = register_buffers(&ring, buffers);
             // Of copies it is a little dearer without, which is nothing to tell.
             if let (Err(error), true) = (&outcome, pins) {
-                notes.push(format!(
-                    "buffers are not registered: {error} (raise RLIMIT_MEMLOCK to have them fixed)"
-                ));
+                notes.push(unregistered(error));
             }
             outcome.is_ok()
         };
@@ -134,11 +128,26 @@ impl Uring {
             .map(|(index, file)| command(file, index, registered, fixed))
             .collect();
         let buffers_start = buffers.start() as usize;
-        Ok(Self {
-            clock,
-            ring,
+        let commands = Operations {
             files,
             buffers_start,
+        };
+        Ok(Self::of(clock, options, ring, commands))
+    }
+}
+
+impl<C: Commands> Uring<C> {
+    /// The backend of a ring.
+    pub(super) fn of(
+        clock: Clock,
+        options: UringOptions,
+        ring: Ring<C::Entry>,
+        commands: C,
+    ) -> Self {
+        Self {
+            clock,
+            ring,
+            commands,
             in_flight: 0,
             iopoll: options.iopoll,
             sqpoll: options.sqpoll,
@@ -146,10 +155,29 @@ impl Uring {
             alarm_ns: None,
             alarm_time: Box::new(abi::Timespec::of(0)),
             broken: None,
-        })
+        }
     }
 
-    fn entry(&self, io: &Io) -> abi::Sqe {
+    /// Sets the alarm and waits. It wakes whoever waits, for however many completions.
+    #[cold]
+    fn wait_with_new_alarm(
+        &mut self,
+        wait_for: u32,
+        until_ns: u64,
+        timeout_ns: u64,
+    ) -> io::Result<()> {
+        *self.alarm_time = abi::Timespec::of(timeout_ns);
+        self.ring.write(C::Entry::timeout(&self.alarm_time, ALARM));
+        self.alarm_ns = Some(until_ns);
+        self.ring.enter(wait_for, NO_TIMEOUT, true)
+    }
+}
+
+impl Commands for Operations {
+    type Entry = abi::Sqe;
+
+    #[inline(always)]
+    fn entry(&mut self, io: &Io) -> abi::Sqe {
         let file = &self.files[io.file as usize];
         let mut entry = abi::Sqe {
             flags: file.flags,
@@ -176,27 +204,16 @@ impl Uring {
         entry
     }
 
-    /// Sets the alarm and waits. It wakes whoever waits, for however many completions.
-    #[cold]
-    fn wait_with_new_alarm(
-        &mut self,
-        wait_for: u32,
-        until_ns: u64,
-        timeout_ns: u64,
-    ) -> io::Result<()> {
-        *self.alarm_time = abi::Timespec::of(timeout_ns);
-        self.ring.write(abi::Sqe {
-            opcode: abi::OP_TIMEOUT,
-            fd: -1,
-            addr: (&raw const *self.alarm_time) as u64,
-            len: 1,
-            user_data: ALARM,
-            ..abi::Sqe::default()
-        });
-        self.alarm_ns = Some(until_ns);
-        self.ring.enter(wait_for, NO_TIMEOUT, true)
+    #[inline(always)]
+    fn done(&self, completion: abi::Cqe) -> Done {
+        Done {
+            slot: completion.user_data as u32,
+            result: completion.result,
+        }
     }
+}
 
+impl Operations {
     /// Chooses the operation; a buffer across two registered ones goes without.
     #[inline]
     fn transfer(&self, entry: &mut abi::Sqe, opcode: u8, plain: u8) {
@@ -220,7 +237,45 @@ fn is_copied_to(file: &OpenFile) -> bool {
     file.kind == TargetKind::Char || !file.direct
 }
 
-fn register_buffers(ring: &Ring, buffers: &Mapping) -> io::Result<()> {
+/// Opens a ring for up to `depth` I/Os on `files`; says whether they are registered.
+pub(super) fn open_ring<E: Entry>(
+    options: UringOptions,
+    files: &[OpenFile],
+    depth: u32,
+    notes: &mut Vec<String>,
+) -> io::Result<(Ring<E>, bool)> {
+    let sq_entries = depth.clamp(1, MAX_SQ_ENTRIES).next_power_of_two();
+    // One for the alarm.
+    let cq_entries = (depth + 1).max(2 * sq_entries).next_power_of_two();
+    let mut ring = Ring::new(&RingOptions {
+        sq_entries,
+        cq_entries,
+        iopoll: options.iopoll,
+        sqpoll: options.sqpoll,
+    })?;
+    if !options.sqpoll && ring.setup_flags() & abi::SETUP_DEFER_TASKRUN == 0 {
+        notes.push(
+            "io_uring without DEFER_TASKRUN (kernel before 6.1): completions cost more CPU".into(),
+        );
+    }
+    ring.register_self();
+    let registered = options.registered_files && !files.is_empty() && {
+        let fds: Vec<i32> = files.iter().map(|file| file.fd).collect();
+        let outcome = ring.register_files(&fds);
+        if let Err(error) = &outcome {
+            notes.push(format!("files are not registered: {error}"));
+        }
+        outcome.is_ok()
+    };
+    Ok((ring, registered))
+}
+
+/// What is told where buffers could not be registered.
+pub(super) fn unregistered(error: &io::Error) -> String {
+    format!("buffers are not registered: {error} (raise RLIMIT_MEMLOCK to have them fixed)")
+}
+
+pub(super) fn register_buffers<E: Entry>(ring: &Ring<E>, buffers: &Mapping) -> io::Result<()> {
     let mut parts = Vec::new();
     let mut start = 0;
     while start < buffers.len() {
@@ -268,7 +323,7 @@ fn trim(entry: &mut abi::Sqe, io: &Io, block: bool) {
     }
 }
 
-impl Backend for Uring {
+impl<C: Commands> Backend for Uring<C> {
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns()
@@ -282,7 +337,7 @@ impl Backend for Uring {
                 return;
             }
         }
-        let entry = self.entry(&io);
+        let entry = self.commands.entry(&io);
         self.ring.write(entry);
         self.in_flight += 1;
     }
@@ -331,15 +386,13 @@ impl Backend for Uring {
     #[inline]
     fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
         let mut alarms = 0;
+        let commands = &self.commands;
         let count = self.ring.reap(max, |cqe| {
-            if cqe.user_data == ALARM {
+            if C::Entry::user_data(&cqe) == ALARM {
                 alarms += 1;
                 return;
             }
-            take(Done {
-                slot: cqe.user_data as u32,
-                result: cqe.result,
-            })
+            take(commands.done(cqe));
         });
         if alarms > 0 {
             self.alarm_ns = None;

@@ -3,7 +3,7 @@
 //! Knows ranges, sizes and what each backend asks of a target.
 
 use super::{need, within, Checked};
-use crate::plan::{Backend, Plan, Stream, TargetKind};
+use crate::plan::{Backend, OpenSync, Plan, Stream, Target, TargetKind};
 use crate::stream::max_size;
 
 pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path: &str) -> Checked {
@@ -31,7 +31,10 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
             || at("offset_bytes"),
             || "ends beyond 2^63".into(),
         )?;
-        let bounded = matches!(target.kind, TargetKind::File | TargetKind::Block);
+        let bounded = matches!(
+            target.kind,
+            TargetKind::File | TargetKind::Block | TargetKind::Nvme
+        );
         need(
             !bounded || end.is_some_and(|end| end <= target.size_bytes),
             || at("length_bytes"),
@@ -68,6 +71,7 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
                 )
             },
         )?;
+        check_passthrough(stream, backend, target, writes, at("target"))?;
         if matches!(backend, Backend::IoUring { iopoll: true, .. }) {
             need(
                 target.direct,
@@ -91,6 +95,70 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
     Ok(())
 }
 
+/// A namespace's character device takes commands and nothing else, and nothing else takes
+/// them; who writes there keeps the block device's users out.
+fn check_passthrough(
+    stream: &Stream,
+    backend: &Backend,
+    target: &Target,
+    writes: bool,
+    at: String,
+) -> Checked {
+    let commands = matches!(backend, Backend::IoUringCmd { .. });
+    let is_virtual = matches!(backend, Backend::Null {} | Backend::Sim { .. });
+    let path = &target.path;
+    need(
+        commands == (target.kind == TargetKind::Nvme) || is_virtual,
+        || at.clone(),
+        || {
+            if commands {
+                format!(
+                    "{path} is not of kind nvme: io_uring_cmd gives commands to namespaces only"
+                )
+            } else {
+                let backend = backend.name();
+                format!("{path} takes NVMe commands: its backend is io_uring_cmd, not {backend}")
+            }
+        },
+    )?;
+    if !commands {
+        return Ok(());
+    }
+    need(
+        target.direct
+            && target.sync == OpenSync::None
+            && !target.invalidate
+            && target.advice.is_none(),
+        || at.clone(),
+        || {
+            format!("{path}: NVMe commands know no page cache: it is direct, without sync, invalidate and advice")
+        },
+    )?;
+    need(
+        target.exclusive || !writes,
+        || at.clone(),
+        || {
+            format!(
+                "{path} is written without being exclusive: nobody else may use its block device"
+            )
+        },
+    )?;
+    let flush = &stream.flush;
+    let flushes = flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end;
+    need(
+        !(flushes && matches!(backend, Backend::IoUringCmd { iopoll: true, .. })),
+        || at.clone(),
+        || {
+            format!("{path}: a flush carries no data to poll for, and kernels break at that: use no iopoll")
+        },
+    )?;
+    need(
+        !flush.on_close,
+        || at.clone(),
+        || format!("{path}: there is no fsync at the close of a namespace's character device"),
+    )
+}
+
 fn largest_size(stream: &Stream) -> u32 {
     let pattern = &stream.pattern;
     [
@@ -103,4 +171,105 @@ fn largest_size(stream: &Stream) -> u32 {
     .map(|(_, order)| max_size(&order.sizes))
     .max()
     .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check;
+    use crate::fault::Fault;
+    use crate::plan::{plain, Backend, Namesake, OpenSync, Plan, TargetKind};
+
+    type Change = fn(&mut Plan);
+
+    const PATH: &str = "/dev/ng0n1";
+
+    /// Commands that write to a namespace.
+    fn good() -> Plan {
+        let commands = |iopoll| Backend::IoUringCmd {
+            registered_files: true,
+            fixed_buffers: true,
+            iopoll,
+            sqpoll: false,
+        };
+        let mut stream = plain::stream();
+        stream.pattern.read_percent = 0;
+        stream.pattern.write_percent = 100;
+        let mut plan = plain::plan(commands(false), vec![stream]);
+        let target = &mut plan.targets[0];
+        *target = plain::target(PATH, TargetKind::Nvme, 1 << 30);
+        target.direct = true;
+        target.exclusive = true;
+        target.namesake = Some(Namesake {
+            path: "/dev/nvme0n1".into(),
+            identity: None,
+        });
+        plan
+    }
+
+    #[test]
+    fn commands_and_namespaces_belong_together() {
+        assert_eq!(check(&good()), Ok(()));
+        let cases: [(Change, &str); 9] = [
+            (
+                |plan| plan.workers[0].backend = Backend::Psync {},
+                "its backend is io_uring_cmd, not psync",
+            ),
+            (
+                |plan| {
+                    plan.targets[0].kind = TargetKind::Block;
+                    plan.targets[0].namesake = None;
+                },
+                "is not of kind nvme",
+            ),
+            (
+                |plan| plan.targets[0].exclusive = false,
+                "without being exclusive",
+            ),
+            (
+                |plan| plan.targets[0].namesake = None,
+                "and to nothing else",
+            ),
+            (|plan| plan.targets[0].direct = false, "no page cache"),
+            (
+                |plan| plan.targets[0].sync = OpenSync::Dsync,
+                "no page cache",
+            ),
+            (
+                |plan| plan.streams[0].flush.on_close = true,
+                "no fsync at the close",
+            ),
+            (
+                |plan| plan.streams[0].files[0].length_bytes += 4096,
+                "the target has 1073741824 bytes",
+            ),
+            (
+                |plan| {
+                    plan.streams[0].flush.fsync_every = 1;
+                    let Backend::IoUringCmd { iopoll, .. } = &mut plan.workers[0].backend else {
+                        unreachable!()
+                    };
+                    *iopoll = true;
+                },
+                "carries no data to poll for",
+            ),
+        ];
+        for (change, says) in cases {
+            let mut plan = good();
+            change(&mut plan);
+            match check(&plan) {
+                Err(Fault::Plan { message, .. }) => assert!(message.contains(says), "{message}"),
+                other => panic!("{says}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn who_only_reads_needs_not_be_exclusive() {
+        let mut plan = good();
+        plan.targets[0].exclusive = false;
+        plan.targets[0].read_only = true;
+        let pattern = &mut plan.streams[0].pattern;
+        (pattern.read_percent, pattern.write_percent) = (100, 0);
+        assert_eq!(check(&plan), Ok(()));
+    }
 }

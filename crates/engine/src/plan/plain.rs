@@ -52,6 +52,7 @@ pub fn target(path: &str, kind: TargetKind, size_bytes: u64) -> Target {
         invalidate: false,
         advice: None,
         unlink: false,
+        namesake: None,
     }
 }
 

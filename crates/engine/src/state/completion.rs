@@ -4,7 +4,8 @@
 //! way; whatever is unusual about it or its stream takes the slow one.
 
 use super::{State, LOG_BLOCK};
-use crate::backend::{Done, Op};
+use crate::backend::nvme::status;
+use crate::backend::{errno_of, Done, Op};
 use crate::control::Message;
 use crate::events::{describe_errno, Event, IoFailure, MAX_ERRORS_PER_TARGET};
 use crate::plan::Backend;
@@ -88,7 +89,7 @@ impl State {
             self.counters[index as usize].completed[slot.op as usize] += 1;
         }
         if self.streams[index as usize].logged {
-            self.log_io(&slot, moved, (-done.result).max(0), now);
+            self.log_io(&slot, moved, errno_of(done.result), now);
         }
         self.slots[done.slot as usize].handed_ns = NOT_HANDED;
         self.in_flight -= 1;
@@ -155,7 +156,7 @@ impl State {
         moved: u32,
         now: u64,
     ) {
-        let errno = (-result).max(0);
+        let errno = errno_of(result);
         let plan = &self.plan.streams[id as usize];
         if errno != 0 && StreamState::ignores(plan, slot.op, errno) {
             return;
@@ -166,7 +167,7 @@ impl State {
         if *said <= MAX_ERRORS_PER_TARGET {
             let path = &self.plan.targets[slot.target as usize].path;
             let what = if errno != 0 {
-                self.describe(errno)
+                self.describe(result)
             } else {
                 short_text(slot, moved)
             };
@@ -195,10 +196,17 @@ impl State {
     }
 
     /// An error number, with what this worker's way of doing I/O has to do with it.
-    fn describe(&self, errno: i32) -> String {
+    fn describe(&self, result: i32) -> String {
+        if let Some(said) = status::words(result) {
+            return said;
+        }
+        let errno = errno_of(result);
         let backend = &self.plan.workers[self.worker as usize].backend;
         match (errno, backend) {
-            (libc::EOPNOTSUPP, Backend::IoUring { iopoll: true, .. }) => {
+            (
+                libc::EOPNOTSUPP,
+                Backend::IoUring { iopoll: true, .. } | Backend::IoUringCmd { iopoll: true, .. },
+            ) => {
                 "the target cannot be polled for completions: use hipri=0, or give the device poll queues"
                     .into()
             }

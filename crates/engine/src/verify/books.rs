@@ -16,7 +16,9 @@ use super::recover::Recovered;
 use super::register::Register;
 use crate::clock::unix_ns;
 use crate::fault::Fault;
-use crate::plan::{Backend, Durable, Plan, Stream, Target, TargetKind, VerifyExpect, Worker};
+use crate::plan::{
+    Backend, Durable, Identity, Plan, Stream, Target, TargetKind, VerifyExpect, Worker,
+};
 
 /// Name of the journal in the engine's directory.
 pub const JOURNAL: &str = "verify.journal";
@@ -322,16 +324,25 @@ fn unwritable(error: &io::Error) -> Fault {
     )
 }
 
-/// The first target that is the same file.
+/// The first target with the same data.
 #[must_use]
 pub fn first_of(plan: &Plan, target: u32) -> u32 {
     let this = &plan.targets[target as usize];
     let same = |other: &Target| {
-        let known = other.identity.is_some() && other.identity == this.identity;
-        this.kind != TargetKind::Virtual && (other.path == this.path || known)
+        let (path, identity) = data_of(this);
+        let known = identity.is_some() && data_of(other).1 == identity;
+        this.kind != TargetKind::Virtual && (data_of(other).0 == path || known)
     };
     let first = plan.targets.iter().position(same);
     first.map_or(target, |first| first as u32)
+}
+
+/// What tells the data of two targets apart: both devices of an NVMe namespace have the same.
+fn data_of(target: &Target) -> (&str, Option<Identity>) {
+    match &target.namesake {
+        Some(block) => (&block.path, block.identity),
+        None => (&target.path, target.identity),
+    }
 }
 
 /// True when any stream verifies.

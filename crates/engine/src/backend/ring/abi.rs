@@ -10,6 +10,8 @@ pub const SETUP_CQSIZE: u32 = 1 << 3;
 pub const SETUP_CLAMP: u32 = 1 << 4;
 pub const SETUP_COOP_TASKRUN: u32 = 1 << 8;
 pub const SETUP_TASKRUN_FLAG: u32 = 1 << 9;
+pub const SETUP_SQE128: u32 = 1 << 10;
+pub const SETUP_CQE32: u32 = 1 << 11;
 pub const SETUP_SINGLE_ISSUER: u32 = 1 << 12;
 pub const SETUP_DEFER_TASKRUN: u32 = 1 << 13;
 pub const SETUP_NO_SQARRAY: u32 = 1 << 16;
@@ -59,6 +61,7 @@ pub const OP_WRITE: u8 = 23;
 pub const OP_URING_CMD: u8 = 46;
 
 pub const FSYNC_DATASYNC: u32 = 1;
+pub const URING_CMD_FIXED: u32 = 1 << 0;
 /// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` of `linux/blkdev.h`.
 pub const BLOCK_CMD_DISCARD: u64 = 0x12 << 8;
 
@@ -89,6 +92,38 @@ pub struct Cqe {
     pub user_data: u64,
     pub result: i32,
     pub flags: u32,
+}
+
+/// `struct io_uring_sqe` of a ring with `IORING_SETUP_SQE128`, as `IORING_OP_URING_CMD` has
+/// it: `command` is the driver's.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct CommandSqe<C> {
+    pub opcode: u8,
+    pub flags: u8,
+    pub ioprio: u16,
+    pub fd: i32,
+    pub cmd_op: u32,
+    /// The kernel refuses any but 0.
+    pub pad: u32,
+    pub addr: u64,
+    pub len: u32,
+    pub uring_cmd_flags: u32,
+    pub user_data: u64,
+    pub buf_index: u16,
+    pub personality: u16,
+    pub file_index: u32,
+    pub command: C,
+}
+
+/// `struct io_uring_cqe` of a ring with `IORING_SETUP_CQE32`.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Cqe32 {
+    pub user_data: u64,
+    pub result: i32,
+    pub flags: u32,
+    pub more: [u64; 2],
 }
 
 /// `struct io_sqring_offsets`.
@@ -212,3 +247,4 @@ impl Default for Probe {
 
 const _: () =
     assert!(size_of::<Sqe>() == 64 && size_of::<Cqe>() == 16 && size_of::<Params>() == 120);
+const _: () = assert!(size_of::<CommandSqe<[u64; 10]>>() == 128 && size_of::<Cqe32>() == 32);
