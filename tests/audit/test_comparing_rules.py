@@ -160,8 +160,10 @@ def test_one_run_says_nothing_of_the_next() -> None:
 
 @pytest.mark.parametrize(("used", "clear"), [(99, False), (100, True)])
 def test_a_tenth_of_the_target_is_the_edge(used: int, clear: bool) -> None:
-    case = told(iops=1.0, jobs=(job(size_bytes=used),), targets=(Target(path="t", size_bytes=1000),))
-    assert isinstance(short_stroke.RULE.judge(case), Clear) == clear
+    for kind in (None, "block", "nvme"):
+        targets = (Target(path="t", kind=kind, size_bytes=1000),)
+        case = told(iops=1.0, jobs=(job(size_bytes=used),), targets=targets)
+        assert isinstance(short_stroke.RULE.judge(case), Clear) == clear
 
 
 def test_short_stroke_needs_both_sizes_and_no_file() -> None:

@@ -122,11 +122,9 @@ _ENGINES = {
     "sg_verify": "sg",
     "sg_verify-fail": "sg",
     "sg_write_same_ndob": "sg",
-    "uring-cmd-ng": "io_uring_cmd",
-    "uring-cmd-zoned": "io_uring_cmd",
     "xnvme-zoned": "xnvme",
 }
-_ZONED = ("libzbc-rand-write", "libzbc-seq-read", "zbd-rand-write", "zbd-seq-read")
+_ZONED = ("libzbc-rand-write", "libzbc-seq-read", "uring-cmd-zoned", "zbd-rand-write", "zbd-seq-read")
 
 WHY_NOT: dict[str, str] = {
     **{name: f"the engine `{engine}` is not supported" for name, engine in _ENGINES.items()},
@@ -140,6 +138,7 @@ WHY_NOT: dict[str, str] = {
     "null": "runs, but with `gtod_reduce` fio writes no log",
     "numa": "needs a host with two NUMA nodes",
     "steadystate": "runs, but on `/dev/null` and `/dev/zero` a log line per I/O would be millions of them",
+    "uring-cmd-ng": "`sqthread_poll_cpu` is refused; without it, it needs an NVMe device",
     "xnvme-compare": "asks for what the environment says (`rw=${RW}`), with the engine `xnvme`",
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts, TargetFacts
-from loadstone.plan.model import Identity, TargetKind
+from loadstone.plan.model import Identity, Namesake, TargetKind
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
 
 if TYPE_CHECKING:
@@ -47,11 +47,23 @@ def file(
     )
 
 
+def namespace(logical_block_bytes: int = 512) -> TargetFacts:
+    return TargetFacts(
+        TargetKind.NVME,
+        size_bytes=100 * GIB,
+        logical_block_bytes=logical_block_bytes,
+        identity=Identity(device=5, inode=79, special=60416),
+        namesake=Namesake(path="/dev/nvme0n1", identity=Identity(device=5, inode=80, special=66305)),
+    )
+
+
 KNOWN = {
     "/dev/sda": device(),
     "/dev/sdb": device(),
     "/dev/4kn": device(logical_block_bytes=4096),
     "/dev/zram0": device(punts=True),
+    "/dev/ng0n1": namespace(),
+    "/dev/ng0n2": namespace(4096),
     "/dev/null": TargetFacts(TargetKind.CHAR),
     "/t/1g": file(GIB),
     "/t/holes": file(GIB, holes=True),

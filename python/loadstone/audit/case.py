@@ -118,7 +118,7 @@ class Target:
 
     path: str
     size_bytes: int | None = None
-    kind: Literal["file", "block", "char", "virtual", "tree"] | None = None
+    kind: Literal["file", "block", "char", "nvme", "virtual", "tree"] | None = None
     file_system: str | None = None
     """Of a file: `ext4`, `tmpfs`."""
     allocated_bytes_before: int | None = None
@@ -134,6 +134,11 @@ class Target:
     reduces: str | None = None
     """The part of its path that compresses or deduplicates (`zram`, `btrfs compress=zstd`)."""
     path_layers: DataPath | None = None
+
+    @property
+    def is_disk(self) -> bool:
+        """Whether it is a device, by one of its names."""
+        return self.kind in ("block", "nvme")
 
 
 @dataclass(frozen=True, slots=True)

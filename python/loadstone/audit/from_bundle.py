@@ -18,7 +18,7 @@ from loadstone.audit.declare import with_spec
 from loadstone.audit.watched import OPS
 from loadstone.bundle.earlier import sequence
 from loadstone.path.spec import Spec
-from loadstone.plan.model import BackendIoUring, OpenSync
+from loadstone.plan.model import BackendIoUring, BackendIoUringCmd, OpenSync
 from loadstone.plan.patterns import SizesFixed, SizesRange
 from loadstone.plan.payloads import FillPattern, FillZero
 
@@ -204,7 +204,7 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         end_fsync=first.flush.at_end or first.flush.on_close,
         backend=backend.type,
         paced=any(_paced(stream) for stream in streams),
-        polls=isinstance(backend, BackendIoUring) and (backend.iopoll or backend.sqpoll),
+        polls=isinstance(backend, BackendIoUring | BackendIoUringCmd) and (backend.iopoll or backend.sqpoll),
         rate_iops=_rate(made, line, "ops"),
         rate_bytes_per_s=_rate(made, line, "bytes"),
         targets=tuple(dict.fromkeys(target.path for target in used)),

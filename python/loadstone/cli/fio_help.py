@@ -72,4 +72,4 @@ def engine_help(text: str) -> tuple[str, int]:
         return f"fio: engine {engine} not loadable\n", 1
     if name:
         return option_help(name)
-    return "".join(_row(option) for option in OPTIONS if option.engine == engine), 0
+    return "".join(_row(option) for option in OPTIONS if engine in option.engine.split(", ")), 0

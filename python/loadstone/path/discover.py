@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.path import btrfs, cgroups, links, nfs
+from loadstone.path import btrfs, cgroups, links, nfs, nvme
 from loadstone.path.block import SYS, BlockDevice
 from loadstone.path.builder import Builder, number, text
 from loadstone.path.extents import allocation
@@ -59,6 +59,7 @@ def discover_device(name: str, *, sys: Path = SYS, proc: Path = PROC) -> DataPat
 class _Walk:
     def __init__(self, build: Builder) -> None:
         self.build = build
+        self._counted = True
         self._limits = cgroups.io_limits(cgroups.io_groups(proc=build.proc))
 
     def target(self, target: str) -> None:
@@ -77,10 +78,19 @@ class _Walk:
             else:
                 self.device(device)
         elif stat.S_ISCHR(status.st_mode):
+            namesake = nvme.namesake(status.st_rdev, self.build.sys)
             number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-            self.build.add(target, "char", {"device": number})
+            self.build.begin(target)
+            below = [] if namesake is None else [self._past_block_layer(namesake)]
+            self.build.add(target, "char", {"device": number}, below=below)
         else:
             self.file(path)
+
+    def _past_block_layer(self, device: BlockDevice) -> str:
+        """Add a device that commands go to: the block layer neither counts nor throttles them."""
+        self._limits, self._counted = [], False
+        self.build.gap(f"what {device.name} moves: its counters do not see NVMe commands")
+        return self.device(device)
 
     def file(self, path: Path) -> str:
         """Add a file and what its file system stands on."""
@@ -219,7 +229,8 @@ class _Walk:
             facts["rotational"] = None
         if device.attribute("ro") == "1":
             facts["read_only"] = True
-        self.build.add(device.name, kind, facts, below=below, counters=f"block.{device.name}")
+        counters = f"block.{device.name}" if self._counted else None
+        self.build.add(device.name, kind, facts, below=below, counters=counters)
         return entry
 
     def _kind(  # noqa: PLR0911 - one for each kind of device

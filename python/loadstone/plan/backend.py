@@ -7,10 +7,10 @@ faster one. Knows no file names and no stage.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import io_priority
+from loadstone.plan import io_priority, passthrough
 from loadstone.plan import model as plan
 from loadstone.plan.model import TargetKind
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
 
+_Ring = TypeVar("_Ring", plan.BackendIoUring, plan.BackendIoUringCmd)
 NATIVE_ENGINE: Final = "io_uring"
 FIO_ENGINE: Final = "psync"
 """fio's default on Linux."""
@@ -62,6 +63,8 @@ def drive(
             notes.trap(job, "iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio")
         backend: plan.Backend = plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
         return Drive(backend, 1, shared=False, cpus=cpus, nice=nice)
+    if engine == passthrough.ENGINE:
+        return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine == "libaio" and keep_ioengine:
         return Drive(plan.BackendLibaio(), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine != NATIVE_ENGINE:
@@ -81,7 +84,7 @@ def drive(
         return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
     if iodepth > 1 and job.iodepth_batch is None:
         notes.info(job, "iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
-    return Drive(_ring(job), iodepth, shared=True, cpus=cpus, nice=nice)
+    return Drive(_ring(job, plan.BackendIoUring), iodepth, shared=True, cpus=cpus, nice=nice)
 
 
 def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> str:
@@ -97,11 +100,11 @@ def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> st
     return NATIVE_ENGINE
 
 
-def _ring(job: Job) -> plan.BackendIoUring:
-    direct = bool(job.direct)
+def _ring(job: Job, kind: type[_Ring]) -> _Ring:
+    direct = bool(job.direct) or kind is plan.BackendIoUringCmd
     if job.hipri and not direct:
         raise RefusedError("polling needs direct I/O", where=job.at("hipri"), hint="add direct=1")
-    return plan.BackendIoUring(
+    return kind(
         registered_files=job.registerfiles is not False,
         fixed_buffers=job.fixedbufs is not False,
         iopoll=bool(job.hipri),
@@ -180,7 +183,8 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
 
 def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
     """Refuse direct I/O in sizes or at addresses the target cannot do."""
-    if not job.direct or job.ioengine == "null":
+    commands = job.ioengine == passthrough.ENGINE
+    if not (job.direct or commands) or job.ioengine == "null":
         return
     if job.ioengine == "mmap":
         raise RefusedError("mmap cannot be direct I/O", where=job.at("direct"), hint="remove direct=1")
@@ -190,5 +194,5 @@ def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -
             raise InputError(
                 f"direct I/O on this target is done in multiples of {unit} bytes, not {size}",
                 where=job.at("bs" if any(job.bs) else "bsrange" if any(job.bsrange) else "bssplit"),
-                hint=f"use multiples of {unit}, or direct=0",
+                hint=f"use multiples of {unit}" + ("" if commands else ", or direct=0"),
             )

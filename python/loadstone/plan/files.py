@@ -150,13 +150,13 @@ def _virtual() -> TargetFacts:
 
 
 def _real_size(facts: TargetFacts) -> int:
-    known = facts.exists and facts.kind in (TargetKind.FILE, TargetKind.BLOCK)
+    known = facts.exists and (facts.is_device or facts.kind is TargetKind.FILE)
     return facts.size_bytes if known else _UNKNOWN
 
 
 def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
     real = [_real_size(f) for f in facts]
-    if job.fill_device and any(f.kind is not TargetKind.BLOCK for f in facts):
+    if job.fill_device and not all(f.is_device for f in facts):
         raise RefusedError(
             "filling a file system is not supported", where=job.at("fill_device"), hint="give size="
         )
@@ -189,7 +189,7 @@ def _ranges(
             length = _from_file_size(job, job.filesize_bytes, real, offset, chance)
         elif length == 0:
             length = real - offset
-        if length < 0 or (real < _UNKNOWN and fact.kind is TargetKind.BLOCK and offset >= real):
+        if length < 0 or (real < _UNKNOWN and fact.is_device and offset >= real):
             raise InputError(
                 f"the offset {offset} is past the end of {path}",
                 where=job.at("offset"),
@@ -227,7 +227,7 @@ def _percent_of(job: Job, length: int, offset: int, smallest: int) -> int:
 def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], notes: Notes) -> int:
     """Cut a range at the end of a device; files grow instead, unless they may not be made."""
     offset, length = span
-    if fact.kind is TargetKind.BLOCK and offset + length > fact.size_bytes:
+    if fact.is_device and offset + length > fact.size_bytes:
         notes.info(job, "size", f"{path} has {fact.size_bytes} bytes: the range ends there")
         return fact.size_bytes - offset
     if fact.kind is TargetKind.FILE and job.allow_file_create is False and offset + length > fact.size_bytes:

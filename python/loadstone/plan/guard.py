@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, RunError, Where
+from loadstone.path import nvme
 from loadstone.plan import anchors, in_use, marker, signatures
 from loadstone.plan.content import content
+from loadstone.plan.host import namesake_of
 from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 
@@ -85,12 +87,28 @@ def _examine(target: Target, path: Path, host: Snapshot) -> Finding:
     if stat.S_ISBLK(status.st_mode):
         return Finding(target.path, in_use.device_uses(path, host), _signatures(path))
     if stat.S_ISCHR(status.st_mode):
-        number = (os.major(status.st_rdev), os.minor(status.st_rdev))
-        known = number in HARMLESS_CHARS
-        return Finding(target.path, needs_consent=[] if known else ["it is a character device"])
+        return _examine_char(target.path, status.st_rdev, host)
     if not stat.S_ISREG(status.st_mode):
         return Finding(target.path, in_use=["it is neither a file nor a device"])
     return _examine_file(target, path, status, host)
+
+
+def _examine_char(path: str, number: int, host: Snapshot) -> Finding:
+    """Look at a character device.
+
+    Of an NVMe namespace the block device with the same data: who uses it and what it holds is
+    known there.
+    """
+    if not nvme.is_generic(number, host.sys):
+        known = (os.major(number), os.minor(number)) in HARMLESS_CHARS
+        return Finding(path, needs_consent=[] if known else ["it is a character device"])
+    block = nvme.namesake(number, host.sys)
+    beside = None if block is None else namesake_of(block)
+    if beside is None:
+        why = "the block device with the same data cannot be found, nor who uses it"
+        return Finding(path, in_use=[why])
+    node = Path(beside.path)
+    return Finding(path, in_use.device_uses(node, host), _signatures(node))
 
 
 def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
@@ -218,8 +236,12 @@ def _identified(target: Target, *, written: bool) -> Target:
     device = stat.S_ISBLK(status.st_mode)
     special = status.st_rdev if device or stat.S_ISCHR(status.st_mode) else 0
     identity = Identity(device=status.st_dev, inode=status.st_ino, special=special)
-    exclusive = target.exclusive or (written and device)
-    return target.model_copy(update={"identity": identity, "exclusive": exclusive})
+    exclusive = target.exclusive or (written and (device or target.kind is TargetKind.NVME))
+    found: dict[str, object] = {"identity": identity, "exclusive": exclusive}
+    if target.kind is TargetKind.NVME:
+        block = nvme.namesake(special)
+        found["namesake"] = None if block is None else namesake_of(block)
+    return target.model_copy(update=found)
 
 
 def _claimed(target: Target) -> Target:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.path import nvme
 from loadstone.plan import anchors, marker
-from loadstone.plan.model import Identity, TargetKind
+from loadstone.plan.model import Identity, Namesake, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from loadstone.path.block import BlockDevice
 
 SECTOR_BYTES: Final = 512
 """Unit of `size` in sysfs, whatever the device's block size."""
@@ -48,6 +51,13 @@ class TargetFacts:
     identity: Identity | None = None
     free_bytes: int | None = None
     """Free on the file system of a file."""
+    namesake: Namesake | None = None
+    """Of an NVMe namespace's character device."""
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is as long as it is: a disk, by one of its names."""
+        return self.kind in (TargetKind.BLOCK, TargetKind.NVME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,8 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
     if stat.S_ISBLK(found.st_mode):
         return _block(found.st_rdev, identity)
     if stat.S_ISCHR(found.st_mode):
+        if nvme.is_generic(found.st_rdev):
+            return _namespace(path, where, identity)
         return TargetFacts(TargetKind.CHAR, at_once=found.st_rdev in _AT_ONCE, identity=identity)
     if marker.read(Path(path)) == marker.UNFINISHED:
         return _missing(path, where, places)
@@ -214,6 +226,39 @@ def _block(device: int, identity: Identity) -> TargetFacts:
         punts=bool(_MEMORY_DEVICE.match(name)),
         identity=identity,
     )
+
+
+def _namespace(path: str, where: Where | None, identity: Identity) -> TargetFacts:
+    """Facts of a namespace by its character device: those of the block device beside it."""
+    block = nvme.namesake(identity.special)
+    beside = None if block is None else namesake_of(block)
+    if block is None or beside is None:
+        raise InputError(
+            f"{path}: the block device with the same data cannot be found, so nobody can say how long it is "
+            "and who uses it",
+            where=where,
+            hint="the device of one path of several has none: use that of the namespace",
+        )
+    if not block.size_bytes:
+        raise InputError(
+            f"{path}: {beside.path} has no capacity: its format is not one the kernel does I/O in",
+            where=where,
+            hint="format it without metadata (nvme format --lbaf)",
+        )
+    return replace(_block(block.number, identity), kind=TargetKind.NVME, namesake=beside)
+
+
+def namesake_of(block: BlockDevice) -> Namesake | None:
+    """Return the node of a block device in /dev; None when it is not that device's."""
+    path = Path("/dev") / block.name
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    if not stat.S_ISBLK(found.st_mode) or found.st_rdev != block.number:
+        return None
+    identity = Identity(device=found.st_dev, inode=found.st_ino, special=found.st_rdev)
+    return Namesake(path=str(path), identity=identity)
 
 
 def _sysfs(device: int) -> Path:

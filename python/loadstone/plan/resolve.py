@@ -21,6 +21,7 @@ from loadstone.plan import (
     files,
     io_priority,
     journal,
+    passthrough,
     pattern,
     stream,
     unverified,
@@ -299,6 +300,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         if used
         for f in (pattern.smallest, pattern.largest)
     ]
+    passthrough.check(job, found.ranges, build.notes)
     backend.check_direct(job, blocks, facts)
     how = backend.drive(
         job,

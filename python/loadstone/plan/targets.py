@@ -81,7 +81,8 @@ class Targets:
 
     def use(self, job: Job, part: FileRange, notes: Notes) -> int:
         """Add a job's use of a file and return the target's index."""
-        direct = bool(job.direct) and part.facts.kind is not TargetKind.VIRTUAL
+        kind = part.facts.kind
+        direct = kind is TargetKind.NVME or (bool(job.direct) and kind is not TargetKind.VIRTUAL)
         sync = plan.OpenSync(job.sync or "none")
         advice = _advice(job, part.facts.kind)
         key = (part.path, direct, sync.value, advice.value if advice else None)
@@ -121,7 +122,7 @@ class Targets:
         result = []
         for draft in self._drafts:
             changes = draft.written or draft.trimmed
-            exclusive = changes and draft.facts.kind is TargetKind.BLOCK and draft.path not in claimed
+            exclusive = changes and draft.facts.is_device and draft.path not in claimed
             if exclusive:
                 claimed.add(draft.path)
             result.append(_target(draft, exclusive=exclusive, seed=seed))
@@ -170,7 +171,6 @@ def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:
 
 def _target(draft: _Draft, *, exclusive: bool, seed: int) -> plan.Target:
     facts = draft.facts
-    device = facts.kind is TargetKind.BLOCK
     layout = None
     if draft.grows:
         layout = plan.Layout(
@@ -184,7 +184,7 @@ def _target(draft: _Draft, *, exclusive: bool, seed: int) -> plan.Target:
     return plan.Target(
         path=draft.path,
         kind=facts.kind,
-        size_bytes=facts.size_bytes if device else max(draft.end_bytes, facts.size_bytes),
+        size_bytes=facts.size_bytes if facts.is_device else max(draft.end_bytes, facts.size_bytes),
         direct=draft.direct,
         read_only=not (draft.written or draft.trimmed),
         create=facts.kind is TargetKind.FILE and not facts.exists and draft.may_create,
@@ -195,4 +195,5 @@ def _target(draft: _Draft, *, exclusive: bool, seed: int) -> plan.Target:
         invalidate=draft.invalidate and facts.kind in (TargetKind.FILE, TargetKind.BLOCK),
         advice=draft.advice,
         unlink=draft.unlink and facts.kind is TargetKind.FILE,
+        namesake=facts.namesake,
     )

@@ -292,6 +292,8 @@ class Job(_Model):
 
     # How
     ioengine: str | None = None
+    command_type: Literal["nvme"] | None = None
+    """Whose commands `ioengine=io_uring_cmd` sends; None: the only ones there are."""
     iodepth: int | None = None
     iodepth_batch: int | None = None
     iodepth_batch_complete_min: int | None = None

@@ -129,7 +129,7 @@ def _parity(case: Case) -> str | None:
 
 
 def _on_files(case: Case) -> bool:
-    return any(target.kind != "block" for target in case.targets)
+    return any(not target.is_disk for target in case.targets)
 
 
 def _over_files(case: Case) -> bool:

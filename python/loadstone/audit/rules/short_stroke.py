@@ -19,7 +19,7 @@ PART: Final = 0.10
 
 
 def _judge(case: Case) -> Answer:
-    if any(target.kind not in (None, "block") for target in case.targets):
+    if any(target.kind is not None and not target.is_disk for target in case.targets):
         return NotMine()
     sizes = [target.size_bytes for target in case.targets]
     used = [job.size_bytes for job in case.jobs]

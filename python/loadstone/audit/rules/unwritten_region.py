@@ -36,7 +36,7 @@ def _target(case: Case, target: Target) -> Finding | None:
     if share is None or share <= reached.UNWRITTEN:
         return None
     arrived = case.traffic.share("read") if case.traffic is not None else None
-    direct_to_device = target.kind == "block"
+    direct_to_device = target.is_disk
     if arrived is not None and not direct_to_device and arrived >= reached.enough(case):
         # What was read lies in the written part.
         return None

@@ -50,7 +50,7 @@ HARMLESS: Final = (
     harmless("verify_header_seed", "Stamps do not depend on a seed."),
     harmless("experimental_verify", "What was written is kept in a table of 4 bytes for each block."),
     harmless("hugepage-size", "The engine asks for huge pages by itself.", "hugepage_size"),
-    harmless("nonvectored", "Reads and writes are never vectored.", engine="io_uring"),
+    harmless("nonvectored", "Reads and writes are never vectored.", engine="io_uring, io_uring_cmd"),
     harmless("userspace_reap", "Completions are read from the ring anyway.", flag=True, engine="libaio"),
     harmless("write_barrier", "Deprecated in fio and done by no engine."),
 )
@@ -137,7 +137,8 @@ _ENGINE_OPTIONS: Final = {
         "uncached",
         "nowait",
         "force_async",
-        "cmd_type",
+    ),
+    "io_uring_cmd": (
         "md_per_io_size",
         "pi_act",
         "pi_chk",
@@ -181,7 +182,7 @@ _OFF_WHEN_ZERO: Final = frozenset(("uncached", "nowait", "force_async", "thp", "
 
 
 def _of_engines() -> tuple[Option, ...]:
-    done = ("io_uring", "mmap", "pvsync2")
+    done = ("io_uring", "io_uring_cmd", "mmap", "pvsync2")
     return tuple(
         refused(
             name,

@@ -52,6 +52,7 @@ READ_WRITE: Final = {
 } | {"readwrite": "rw"}
 ENGINES: Final = (
     "io_uring",
+    "io_uring_cmd",
     "libaio",
     "posixaio",
     "sync",
@@ -82,7 +83,6 @@ FOREIGN_ENGINES: Final = (
     "gfapi_async",
     "mtd",
     "sg",
-    "io_uring_cmd",
     "nbd",
     "rdma",
     "rados",
@@ -130,6 +130,13 @@ def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     if name in FOREIGN_ENGINES or name.startswith("external:"):
         raise reading.error(f"the engine {name!r} is not supported", "supported are: " + ", ".join(ENGINES))
     raise reading.error(f"unknown engine {name!r}", nearest(name, ENGINES))
+
+
+def _command(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    kind = (value or "").strip()
+    if kind != "nvme":
+        raise reading.error(f"found {kind!r}, expected nvme", nearest(kind, ("nvme",)))
+    return {"command_type": kind}
 
 
 def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
@@ -300,8 +307,11 @@ WHERE: Final = (
     boolean("unlink", "unlink"),
 )
 
+_RINGS: Final = "io_uring, io_uring_cmd"
+
 HOW: Final = (
     honoured("ioengine", _engine, why="libaio and posixaio run on io_uring unless told otherwise."),
+    honoured("cmd_type", _command, why="nvme, the only kind and the default.", engine="io_uring_cmd"),
     number("iodepth", "iodepth", low=1, high=65_536),
     number("iodepth_batch", "iodepth_batch", "iodepth_batch_submit", low=1),
     number("iodepth_batch_complete_min", "iodepth_batch_complete_min", "iodepth_batch_complete"),
@@ -310,10 +320,10 @@ HOW: Final = (
     boolean("direct", "direct"),
     _negated("buffered", "direct"),
     choice("sync", "sync", _SYNC),
-    flag("hipri", "hipri", engine="io_uring"),
-    flag("registerfiles", "registerfiles", engine="io_uring"),
-    flag("fixedbufs", "fixedbufs", engine="io_uring"),
-    flag("sqthread_poll", "sqthread_poll", engine="io_uring"),
+    flag("hipri", "hipri", engine=_RINGS),
+    flag("registerfiles", "registerfiles", engine=_RINGS),
+    flag("fixedbufs", "fixedbufs", engine=_RINGS),
+    flag("sqthread_poll", "sqthread_poll", engine=_RINGS),
     number("fsync", "fsync_every"),
     number("fdatasync", "fdatasync_every"),
     flag("end_fsync", "end_fsync"),

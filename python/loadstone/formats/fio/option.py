@@ -42,7 +42,7 @@ class Option:
     off: tuple[str, ...] = ()
     """Values of a refused option that ask for nothing, and are accepted."""
     engine: str = ""
-    """Engine the option belongs to; empty: all."""
+    """Engine the option belongs to, or several with commas between; empty: all."""
 
 
 def _need(text: str | None, reading: Reading) -> str:
