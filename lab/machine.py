@@ -1,0 +1,149 @@
+"""A machine of our own in QEMU, for hardware that is not here: boots, runs a script, and ends.
+
+Knows how to get a kernel (Debian's package for clouds, by apt, into a cache), how to make a small
+system in memory of what the script needs, and what the script printed. It is emulated and slow:
+for what things do, never for how fast. Knows no test.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.parts import MissingPartError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROGRAMS = ("qemu-system-x86_64", "apt-get", "apt-cache", "dpkg-deb", "ldd")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loadstone-lab"
+KERNEL = "linux-image-cloud-amd64"
+SHELL = "busybox-static"
+PATIENCE_S = 120
+MEMORY_MIB = 1024
+INIT = """#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+stty -F /dev/ttyS1 -opost
+sh /script > /dev/ttyS1 2>&1
+poweroff -f
+"""
+
+
+def missing() -> str | None:
+    """Why no machine can be had here, or None."""
+    absent = [name for name in PROGRAMS if shutil.which(name) is None]
+    return f"not installed: {', '.join(absent)}" if absent else None
+
+
+def run(
+    script: str,
+    *,
+    folder: Path,
+    programs: Mapping[str, Path],
+    files: Mapping[str, str],
+    devices: Sequence[str],
+    kernel_options: str = "",
+) -> str:
+    """Boot a machine, run a shell script in it and return what that printed.
+
+    `programs` are put at their names with the libraries they need, `files` at theirs; all of it
+    is in memory and gone with the machine.
+    """
+    image = folder / "initrd"
+    kernel = _kernel()
+    _pack(image, folder / "root", {**_loaded(programs), "bin/busybox": _shell()}, {**files, "script": script})
+    said = folder / "said"
+    command = [
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+        "-m", str(MEMORY_MIB), "-display", "none", "-no-reboot", "-net", "none",
+        "-serial", f"file:{folder / 'console'}", "-serial", f"file:{said}",
+        "-kernel", str(kernel), "-initrd", str(image),
+        "-append", f"console=ttyS0 panic=-1 quiet mitigations=off {kernel_options}", *devices,
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"the machine did not end in {PATIENCE_S} s: {_tail(folder)}") from None
+    if done.returncode:
+        raise RuntimeError(f"qemu: {done.stderr.strip()}")
+    return said.read_text(errors="replace")
+
+
+def _tail(folder: Path) -> str:
+    return "".join(
+        path.read_text(errors="replace")[-1000:]
+        for path in (folder / "console", folder / "said")
+        if path.exists()
+    )
+
+
+def _kernel() -> Path:
+    """Return the newest kernel that apt knows; downloaded once."""
+    found = re.findall(r"Depends: (linux-image-\S+)", _output("apt-cache", "depends", KERNEL))
+    if not found:
+        raise MissingPartError(f"apt knows no {KERNEL}: run apt-get update")
+    return next((_unpacked(found[0]) / "boot").glob("vmlinuz-*"))
+
+
+def _shell() -> Path:
+    return _unpacked(SHELL) / "bin" / "busybox"
+
+
+def _unpacked(package: str) -> Path:
+    """Return the directory a package is unpacked in."""
+    place = CACHE / package
+    if not place.exists():
+        sys.stderr.write(f"downloading {package} into {CACHE}\n")
+        begun = CACHE / f"{package}.begun"
+        shutil.rmtree(begun, ignore_errors=True)
+        begun.mkdir(parents=True)
+        try:
+            _output("apt-get", "-o", "APT::Sandbox::User=root", "download", package, cwd=begun)
+        except subprocess.CalledProcessError as error:
+            shutil.rmtree(begun)
+            raise MissingPartError(f"{package} cannot be had by apt: {error.stderr.strip()}") from None
+        archive = next(begun.glob("*.deb"))
+        _output("dpkg-deb", "-x", str(archive), str(begun))
+        archive.unlink()
+        begun.rename(place)
+    return place
+
+
+def _loaded(programs: Mapping[str, Path]) -> dict[str, Path]:
+    """Return programs with the libraries they load."""
+    found = dict(programs)
+    for program in programs.values():
+        for library in re.findall(r"(?:=> |^\s+)(/\S+) \(0x", _output("ldd", str(program)), re.MULTILINE):
+            found[library.lstrip("/")] = Path(library)
+    return found
+
+
+def _pack(image: Path, root: Path, programs: Mapping[str, Path], files: Mapping[str, str]) -> None:
+    """Write what the machine begins with."""
+    for name in ("dev", "proc", "sys", "bin", "tmp"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for name, source in programs.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, root / name)
+    for name, content in {**files, "init": INIT}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    (root / "init").chmod(0o755)
+    names = "\n".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))
+    with image.open("wb") as out:
+        subprocess.run(
+            [_shell(), "cpio", "-o", "-H", "newc"], input=names.encode(), stdout=out, cwd=root, check=True,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+
+def _output(*words: str, cwd: Path | None = None) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True, cwd=cwd).stdout
