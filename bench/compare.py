@@ -12,6 +12,7 @@ belong to the machine.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import platform
@@ -25,6 +26,7 @@ import cases
 import measure
 import programs
 from cases import CASES, Case, Goal
+from loops import kernel_workers_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +53,8 @@ def compare(case: Case, target: str, options: argparse.Namespace) -> tuple[Media
     """Medians and commands of a case, by program."""
     short: dict[str, list[measure.Run]] = {name: [] for name in case.programs}
     long: dict[str, list[measure.Run]] = {name: [] for name in case.programs}
-    with measure.scratch() as folder:
+    place = kernel_workers_on(cases.CPU) if case.together else contextlib.nullcontext()
+    with measure.scratch() as folder, place:
         sides = [program(name, case.job(target), Path(folder)) for name in case.programs]
         for number in range(options.rounds):
             for side in sides:

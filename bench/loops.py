@@ -1,7 +1,8 @@
-"""Loop devices for a comparison, made and removed by the names they were given.
+"""Loop devices for a comparison, made and removed by the names they were given, and where
+their kernel threads run.
 
-Knows `losetup` and how to leave nothing behind. Needs root. Never removes a device it did
-not make.
+Knows `losetup`, the mask of the kernel's unbound workers and how to leave nothing behind.
+Needs root. Never removes a device it did not make.
 """
 
 from __future__ import annotations
@@ -9,11 +10,25 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+WORKERS = Path("/sys/devices/virtual/workqueue/cpumask")
+"""Processors of kernel workers that are bound to none (Documentation/core-api/workqueue.rst)."""
+
+
+@contextlib.contextmanager
+def kernel_workers_on(cpu: int) -> Iterator[None]:
+    """Keep the kernel's unbound workers on one processor meanwhile."""
+    before = WORKERS.read_text()
+    try:
+        WORKERS.write_text(f"{1 << cpu:x}")
+        yield
+    finally:
+        WORKERS.write_text(before)
 
 
 def unavailable() -> str | None:
