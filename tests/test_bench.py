@@ -11,7 +11,7 @@ import pytest
 BENCH = Path(__file__).parents[1] / "bench"
 
 
-@pytest.mark.parametrize("name", ["compare.py", "scale.py"])
+@pytest.mark.parametrize("name", ["compare.py", "instructions.py", "scale.py"])
 def test_a_comparison_says_how_it_is_used(name: str) -> None:
     command = [sys.executable, str(BENCH / name), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
