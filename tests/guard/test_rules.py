@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.cli import fio_run
 from loadstone.errors import RefusedError, RunError
 from loadstone.plan import guard, marker
 from loadstone.plan.host import HostFacts
@@ -17,6 +18,15 @@ from loadstone.plan.model import TargetKind
 from .plans import plan, target
 
 NO = guard.Consent()
+
+
+def test_consent_in_the_environment_is_given_as_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(fio_run.ACCEPT, raising=False)
+    paths = ["/dev/a", "/dev/b"]
+    said = fio_run._consent().remedy(paths)
+    assert said == "set LOADSTONE_ACCEPT_DATA_LOSS=/dev/a:/dev/b"
+    monkeypatch.setenv(*said.removeprefix("set ").split("="))
+    assert all(fio_run._consent().given(path, []) for path in paths)
 
 
 def full(path: Path) -> str:

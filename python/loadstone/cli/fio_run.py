@@ -67,7 +67,7 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             ),
             out_dir=bundle,
             progress=watch,
-            consent=Consent(frozenset(filter(None, os.environ.get(ACCEPT, "").split(":")))),
+            consent=_consent(),
             guard_files=False,
         )
         if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
@@ -84,6 +84,12 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     if outcome.exit_code == exitcodes.INTERRUPTED:
         return INTERRUPTED
     return FAILED if failed else exitcodes.DONE
+
+
+def _consent() -> Consent:
+    """Return the consent of the environment: fio's command line has no word for it."""
+    paths = frozenset(filter(None, os.environ.get(ACCEPT, "").split(":")))
+    return Consent(paths, remedy=lambda paths: f"set {ACCEPT}={':'.join(paths)}")
 
 
 def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:

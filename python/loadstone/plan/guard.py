@@ -33,6 +33,10 @@ HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
 
 
+def _as_options(paths: Sequence[str]) -> str:
+    return "add: " + " ".join(f"--i-accept-data-loss {path}" for path in paths)
+
+
 @dataclass(frozen=True, slots=True)
 class Consent:
     """Which targets the user agreed to lose, path by path.
@@ -43,6 +47,8 @@ class Consent:
 
     paths: frozenset[str] = frozenset()
     ask: Callable[[str, list[str]], str] | None = None
+    remedy: Callable[[Sequence[str]], str] = _as_options
+    """Says how it is given for paths."""
 
     def given(self, path: str, evidence: list[str]) -> bool:
         """Tell whether the content of `path` may be lost."""
@@ -145,7 +151,7 @@ def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
         elif finding.needs_consent and not consent.given(finding.path, finding.needs_consent):
             unconsented[finding.path] = finding.needs_consent
     _refuse_used(refused)
-    _refuse_unconsented(unconsented)
+    _refuse_unconsented(unconsented, consent)
     targets = tuple(
         _identified(target, written=index in to_write) for index, target in enumerate(plan.targets)
     )
@@ -294,13 +300,12 @@ def _refuse_used(refused: Mapping[str, list[str]]) -> None:
         )
 
 
-def _refuse_unconsented(unconsented: Mapping[str, list[str]]) -> None:
+def _refuse_unconsented(unconsented: Mapping[str, list[str]], consent: Consent) -> None:
     if unconsented:
-        options = " ".join(f"--i-accept-data-loss {path}" for path in unconsented)
         raise RefusedError(
             "the run would destroy what is there" + _listing(unconsented),
             where=Where("command line"),
-            hint=f"if all of that may be lost, add: {options}",
+            hint=f"if all of that may be lost, {consent.remedy(list(unconsented))}",
         )
 
 
