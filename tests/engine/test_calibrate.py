@@ -34,6 +34,16 @@ def test_nothing_is_left_of_targets_paces_and_flushes(tmp_path: Path) -> None:
     assert not (tmp_path / "nobody-made-this").exists()
 
 
+def test_a_namespace_and_its_commands_are_left_out_too(tmp_path: Path) -> None:
+    namesake = {"path": "/dev/nvme0n1", "identity": None}
+    one = target("/dev/ng0n1", "nvme", direct=True, exclusive=True, namesake=namesake)
+    backend = {"type": "io_uring_cmd", "registered_files": True, "fixed_buffers": True}
+    commands = worker(backend | {"iopoll": True, "sqpoll": False})
+    found = calibrate(model(plan([one], [stream(read_percent=0, **LONG)], [commands])))
+    assert found.get("skipped") is None
+    assert found["ops"] > 0
+
+
 def test_it_tells_the_ceiling_of_each_stage(tmp_path: Path) -> None:
     files = [target(tmp_path / "a"), target(tmp_path / "b")]
     first = stream(**LONG)

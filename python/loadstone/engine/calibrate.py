@@ -109,6 +109,7 @@ def null_plan(plan: Plan) -> Plan:
         "invalidate": False,
         "advice": None,
         "unlink": False,
+        "namesake": None,
     }
     workers = [worker.model_copy(update={"backend": model.BackendNull()}) for worker in plan.workers]
     return plan.model_copy(
