@@ -44,6 +44,15 @@ def test_a_namespace_and_its_commands_are_left_out_too(tmp_path: Path) -> None:
     assert found["ops"] > 0
 
 
+def test_priorities_are_left_out_too(tmp_path: Path) -> None:
+    share = {"op": "read", "block_bytes": None, "percent": 10.0, "priority": 8192}
+    one = stream(**LONG) | {"priorities": [share]}
+    ring = {"registered_files": True, "fixed_buffers": True, "iopoll": False, "sqpoll": False}
+    found = calibrate(model(plan([target(tmp_path / "x")], [one], [worker({"type": "io_uring"} | ring)])))
+    assert found.get("skipped") is None
+    assert found["ops"] > 0
+
+
 def test_it_tells_the_ceiling_of_each_stage(tmp_path: Path) -> None:
     files = [target(tmp_path / "a"), target(tmp_path / "b")]
     first = stream(**LONG)

@@ -99,6 +99,8 @@ def null_plan(plan: Plan) -> Plan:
         "log_ios": False,
         # A device that keeps nothing cannot be verified.
         "verify": None,
+        # Nor does it know a priority.
+        "priorities": (),
     }
     nowhere = {
         "kind": model.TargetKind.VIRTUAL,
