@@ -1,4 +1,4 @@
-"""`python -m lab.nvme`: NVMe commands (`ioengine=io_uring_cmd`) in a machine with NVMe devices.
+"""`make nvme`: NVMe commands (`ioengine=io_uring_cmd`) in a machine with NVMe devices.
 
 Knows jobs and what the engine has to say after each. The Plans are made here by the planner, of
 what is known to be in the machine; there the engine runs them one after the other. What a
