@@ -216,10 +216,14 @@ impl Layout {
 
 #[inline(always)]
 fn each_stamp_of(part: &mut [u8], visit: &mut impl FnMut(&mut [u8; 8])) {
-    for sector in part.chunks_mut(STAMP_EVERY_BYTES) {
+    let mut sectors = part.chunks_exact_mut(STAMP_EVERY_BYTES);
+    for sector in &mut sectors {
         if let Some(place) = sector.first_chunk_mut() {
             visit(place);
         }
+    }
+    if let Some(place) = sectors.into_remainder().first_chunk_mut() {
+        visit(place);
     }
 }
 
