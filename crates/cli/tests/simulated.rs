@@ -2,10 +2,10 @@
 //!
 //! Time is virtual, so nothing here depends on how busy the machine is.
 
+mod support;
+
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, UInt32Type, UInt64Type, UInt8Type};
@@ -15,6 +15,7 @@ use loadstone_engine::plan::plain::{self, device, SECOND_NS};
 use loadstone_engine::plan::*;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest, ProptestConfig};
 use serde_json::Value;
+use support::{engine, finish, of_type, start, Run, Scratch};
 
 /// One I/O of `ios.arrows`.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +42,7 @@ struct Outcome {
 
 impl Outcome {
     fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.events
-            .iter()
-            .filter(move |event| event["type"] == kind)
+        of_type(&self.events, kind)
     }
 }
 
@@ -103,38 +102,9 @@ fn logged(batch: &RecordBatch) -> Vec<Logged> {
 }
 
 fn run(plan: &Plan) -> Outcome {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("simulated-{}-{number}", std::process::id());
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&dir).unwrap();
-    let plan_path = dir.join("plan.json");
-    std::fs::write(&plan_path, serde_json::to_vec(plan).unwrap()).unwrap();
-    let child = Command::new(env!("CARGO_BIN_EXE_loadstone-engine"))
-        .arg("run")
-        .arg(&plan_path)
-        .arg("--out")
-        .arg(&dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // `child` keeps its standard input until the output is complete.
-    let mut child = child;
-    let stdin = child.stdin.take();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{text}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let events = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let dir = Scratch::new();
+    let Run { code, events } = finish(start(engine(), plan, &dir.0), |_| ());
+    assert_eq!(code, 0, "{events:?}");
     let mut sums = [0; 3];
     for batch in batches(dir.join("samples.arrows")) {
         for (sum, name) in sums.iter_mut().zip(["ops", "bytes", "errors"]) {
@@ -145,7 +115,6 @@ fn run(plan: &Plan) -> Outcome {
     let ios = logs.then(|| batches(dir.join("ios.arrows")));
     let ios = ios.iter().flatten().flat_map(logged).collect();
     let samples = std::fs::read(dir.join("samples.arrows")).unwrap();
-    std::fs::remove_dir_all(&dir).unwrap();
     Outcome {
         events,
         ios,

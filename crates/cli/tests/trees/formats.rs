@@ -3,6 +3,7 @@
 use loadstone_engine::plan::*;
 
 use crate::plans::*;
+use crate::support::{engine, finish, of_type, start, Run};
 
 #[test]
 fn a_format_makes_exactly_the_tree() {
@@ -116,27 +117,25 @@ fn a_stop_in_the_middle_of_a_file_leaves_a_tree_that_the_next_run_takes_up() {
         plan.trees[0].clear = true;
         add_format(&mut plan, 0, 1);
         let out = Scratch::new();
-        let mut child = start(&plan, &out.0);
+        let mut child = start(engine(), &plan, &out.0);
         let first = anchor.join("vdb.1_1.dir/vdb_f0001.file");
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while std::fs::metadata(&first).map_or(0, |meta| meta.len()) < (1 << 20) {
             assert!(std::time::Instant::now() < deadline, "nothing was written");
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        let stdin = child.stdin.take();
         if hard {
             child.kill().unwrap();
+            child.wait().unwrap();
         } else {
             use std::io::Write;
-            stdin.as_ref().unwrap().write_all(b"stop\n").unwrap();
-        }
-        let output = child.wait_with_output().unwrap();
-        drop(stdin);
-        if !hard {
-            let text = String::from_utf8(output.stdout).unwrap();
-            assert!(output.status.success(), "{text}");
-            assert!(text.contains("\"reason\":\"stopped\""), "{text}");
-            assert!(!text.contains("\"hung\""), "{text}");
+            let stdin = child.stdin.as_mut().unwrap();
+            stdin.write_all(b"stop\n").unwrap();
+            let Run { code, events } = finish(child, |_| ());
+            assert_eq!(code, 0, "{events:?}");
+            let mut ends = of_type(&events, "stream_end");
+            assert!(ends.any(|end| end["reason"] == "stopped"), "{events:?}");
+            assert_eq!(of_type(&events, "hung").count(), 0, "{events:?}");
         }
         let left = std::fs::metadata(&first).unwrap().len();
         // Only the bytes that are there are read.

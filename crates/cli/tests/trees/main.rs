@@ -6,5 +6,7 @@ mod mounts;
 mod operations;
 mod plans;
 mod refusals;
+#[path = "../support/mod.rs"]
+mod support;
 mod together;
 mod trouble;

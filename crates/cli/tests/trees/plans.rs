@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type, UInt8Type};
@@ -13,6 +11,9 @@ use loadstone_engine::ops::AnyOp;
 pub use loadstone_engine::plan::plain::{self, SECOND_NS};
 use loadstone_engine::plan::*;
 use serde_json::Value;
+
+pub use crate::support::Scratch;
+use crate::support::{engine, finish, of_type, start, Run};
 
 pub const SEQUENTIAL: FileSelect = FileSelect::Sequential {
     random_start: false,
@@ -23,33 +24,6 @@ pub const ONCE: FileSelect = FileSelect::Sequential {
     once: true,
 };
 pub const RANDOM: FileSelect = FileSelect::Random {};
-
-/// A directory that goes with its owner.
-pub struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub fn new() -> Self {
-        Self::in_directory(Path::new(env!("CARGO_TARGET_TMPDIR")))
-    }
-
-    pub fn in_directory(parent: &Path) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("trees-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A Plan without streams whose trees all have this shape, one for each anchor.
 pub fn plan(anchors: &[impl AsRef<Path>], depth: u32, width: u32, files: u32, bytes: u64) -> Plan {
@@ -192,9 +166,7 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.events
-            .iter()
-            .filter(move |event| event["type"] == kind)
+        of_type(&self.events, kind)
     }
 
     /// Operations without error, of all cells.
@@ -220,44 +192,17 @@ impl Outcome {
     }
 }
 
-pub fn start(plan: &Plan, dir: &Path) -> Child {
-    start_by(
-        Command::new(env!("CARGO_BIN_EXE_loadstone-engine")),
-        plan,
-        dir,
-    )
-}
-
-/// Starts a run by a command that ends with the engine.
-pub fn start_by(mut engine: Command, plan: &Plan, dir: &Path) -> Child {
-    let plan_path = dir.join("plan.json");
-    std::fs::write(&plan_path, serde_json::to_vec(plan).unwrap()).unwrap();
-    engine
-        .arg("run")
-        .arg(&plan_path)
-        .arg("--out")
-        .arg(dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .unwrap()
-}
-
 /// Runs a Plan to its end.
 pub fn run(plan: &Plan) -> Outcome {
+    heard(plan, |_| ())
+}
+
+/// Runs a Plan to its end; `hear` has each event at once.
+pub fn heard(plan: &Plan, hear: impl FnMut(&Value)) -> Outcome {
     let dir = Scratch::new();
-    let mut child = start(plan, &dir.0);
-    let stdin = child.stdin.take();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let events: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let Run { code, events } = finish(start(engine(), plan, &dir.0), hear);
     Outcome {
-        code: output.status.code().unwrap_or(-1),
+        code,
         events,
         sums: sums(&dir.join("samples.arrows")),
     }

@@ -1,13 +1,16 @@
 //! What stands in the way of an operation is told, and nothing outside the tree is touched.
 
-use std::io::{BufRead, Read};
-
 use loadstone_engine::plan::*;
+use serde_json::json;
 
 use crate::mounts::Mount;
 use crate::plans::*;
+use crate::support::{engine, finish, of_type, start};
 
+const ENOENT: i32 = 2;
+const EACCES: i32 = 13;
 const ENOSPC: i32 = 28;
+const ELOOP: i32 = 40;
 
 #[test]
 fn a_symbolic_link_in_the_tree_is_refused() {
@@ -44,14 +47,16 @@ fn a_link_that_appears_during_a_run_is_not_followed() {
     std::fs::write(outside.join("vdb_f0001.file"), "not the tree's").unwrap();
     let stream = add(&mut plan, 0, transfer(false, FileStop::Whole {}));
     writes(choosing(stream, ONCE)).limits.start_delay_ns = SECOND_NS;
-    let text = after_hello(&plan, || {
+    let outcome = after_hello(&plan, || {
         let directory = anchor.join("vdb.1_1.dir/vdb.2_1.dir");
         std::fs::rename(&directory, dir.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink(&outside, &directory).unwrap();
     });
+    let mut errors = outcome.of_type("io_error");
     assert!(
-        text.contains("\"op\":\"open\"") && text.contains("\"errno\":40"),
-        "{text}"
+        errors.any(|event| event["op"] == "open" && event["errno"] == ELOOP),
+        "{:?}",
+        outcome.events
     );
     assert_eq!(
         std::fs::read(outside.join("vdb_f0001.file")).unwrap(),
@@ -100,10 +105,9 @@ fn what_is_not_allowed_is_an_event() {
         std::fs::create_dir(path).unwrap();
         std::fs::set_permissions(path, mode(bits)).unwrap();
     }
-    let engine = std::path::Path::new(env!("CARGO_BIN_EXE_loadstone-engine"));
     // Root may do everything.
     let copy = dir.join("engine");
-    std::fs::copy(engine, &copy).unwrap();
+    std::fs::copy(engine().get_program(), &copy).unwrap();
     let mut nobody = std::process::Command::new("setpriv");
     nobody.args(["--reuid=65534", "--clear-groups"]);
     let works = nobody.arg("true").status();
@@ -116,19 +120,21 @@ fn what_is_not_allowed_is_an_event() {
     let stream = add(&mut plan, 0, FileOperation::Mkdir {});
     stream.errors.continue_write = true;
     stream.limits.ops = 3;
-    let mut child = start_by(nobody, &plan, &out);
-    let stdin = child.stdin.take();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text.matches("\"errno\":13").count(), 3, "{text}");
+    let events = finish(start(nobody, &plan, &out), |_| ()).events;
+    let errors: Vec<_> = of_type(&events, "io_error").collect();
     assert!(
-        text.contains("mkdir of /") && text.contains("anchor/vdb.1_3.dir: "),
-        "{text}"
+        errors.len() == 3 && errors.iter().all(|event| event["errno"] == EACCES),
+        "{errors:?}"
     );
+    let message = errors[2]["message"].as_str().unwrap();
     assert!(
-        text.contains("{\"issued\":3,\"completed\":0,\"failed\":3}"),
-        "{text}"
+        message.starts_with("mkdir of /") && message.contains("anchor/vdb.1_3.dir: "),
+        "{message}"
+    );
+    let end = of_type(&events, "stream_end").next().unwrap();
+    assert_eq!(
+        end["file_ops"]["mkdir"],
+        json!({"issued": 3, "completed": 0, "failed": 3})
     );
     assert_eq!(found(&anchor).len(), 0);
 }
@@ -141,17 +147,20 @@ fn what_somebody_else_removes_is_an_event_and_the_run_goes_on_when_it_may() {
     let stream = choosing(add(&mut plan, 0, FileOperation::Getattr {}), ONCE);
     stream.errors.continue_read = true;
     stream.limits.start_delay_ns = SECOND_NS;
-    let text = after_hello(&plan, || {
+    let outcome = after_hello(&plan, || {
         std::fs::remove_file(anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0001.file")).unwrap();
     });
-    assert!(
-        text.contains("getattr of ") && text.contains("\"errno\":2"),
-        "{text}"
-    );
-    let counts = "\"getattr\":{\"issued\":8,\"completed\":7,\"failed\":1}";
-    assert!(
-        text.contains(counts) && text.contains("\"exhausted\""),
-        "{text}"
+    let error = outcome.of_type("io_error").next().unwrap();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("getattr of "), "{message}");
+    assert_eq!(error["errno"], ENOENT);
+    let end = outcome.of_type("stream_end").next().unwrap();
+    assert_eq!(
+        (&end["reason"], &end["file_ops"]["getattr"]),
+        (
+            &json!("exhausted"),
+            &json!({"issued": 8, "completed": 7, "failed": 1})
+        )
     );
 }
 
@@ -168,49 +177,41 @@ fn an_operation_that_does_not_come_back_is_told_by_its_name() {
     let stream = add(&mut plan, 1, FileOperation::Create { fill: false });
     stream.limits.runtime_ns = 3 * SECOND_NS;
     stream.tree.as_mut().unwrap().rate = Some(plain::rate(1000.0));
-    let out = Scratch::new();
-    let mut child = start(&plan, &out.0);
-    let stdin = child.stdin.take();
-    let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
     let mut frozen = None;
-    let mut text = String::new();
-    for line in lines.map(Result::unwrap) {
-        if frozen.is_none() && line.contains("\"op\":\"create\"") {
+    let outcome = heard(&plan, |event| {
+        let mut rows = event["rows"].as_array().into_iter().flatten();
+        if frozen.is_none() && rows.any(|row| row["op"] == "create") {
             frozen = Some(mount.freeze());
         }
-        let ended = line.contains("\"type\":\"end\"");
-        text += &(line + "\n");
-        if ended {
+        if event["type"] == "end" {
             // The run is over before the operation is.
-            drop(frozen.take());
+            frozen = None;
         }
-    }
-    drop(stdin);
-    child.wait().unwrap();
-    assert!(text.contains("\"reason\":\"failed\""), "{text}");
+    });
+    let end = outcome.of_type("end").next().unwrap();
+    assert_eq!(end["reason"], "failed");
     // It stands in the open that makes the file.
-    let hung = "\"op\":\"open\",\"offset\":0,\"bytes\":0,\"age_ns\"";
-    assert!(
-        text.contains(hung) && text.contains("\"reason\":\"hung\""),
-        "{text}"
+    let hung = outcome.of_type("hung").next().unwrap();
+    assert_eq!(
+        (&hung["op"], &hung["offset"], &hung["bytes"]),
+        (&json!("open"), &json!(0), &json!(0))
     );
-    assert!(text.contains("the oldest: open in /"), "{text}");
+    assert_eq!(outcome.reason(1), "hung");
+    let mut notes = outcome.of_type("note");
+    let waits = "the oldest: open in /";
+    assert!(
+        notes.any(|note| note["text"].as_str().unwrap().contains(waits)),
+        "{:?}",
+        outcome.events
+    );
 }
 
 /// Runs a Plan whose streams begin after a second, and does something to its tree when the
-/// engine has looked at it. Gives the events as text.
-fn after_hello(plan: &Plan, action: impl FnOnce()) -> String {
-    let out = Scratch::new();
-    let mut child = start(plan, &out.0);
-    let stdin = child.stdin.take();
-    let mut events = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    while !text.contains("\"hello\"") {
-        assert!(events.read_line(&mut text).unwrap() > 0, "{text}");
-    }
-    action();
-    events.read_to_string(&mut text).unwrap();
-    drop(stdin);
-    child.wait().unwrap();
-    text
+/// engine has looked at it.
+fn after_hello(plan: &Plan, mut action: impl FnMut()) -> Outcome {
+    heard(plan, |event| {
+        if event["type"] == "hello" {
+            action();
+        }
+    })
 }

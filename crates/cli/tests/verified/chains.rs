@@ -169,19 +169,12 @@ fn chains_of_several_streams_on_one_place_find_nothing_where_nothing_is_wrong() 
 #[test]
 fn chains_need_writes_a_table_and_that_overlaps_wait() {
     let good = plan(simulated(BLOCKS), vec![(sound(1), writes(true, true))]);
+    let reads = plain::pattern([100, 0, 0], &good.streams[0].pattern.write);
     for (path, value, expected) in [
         ("/streams/0/serialize_overlap", json!(false), "must be true"),
         ("/streams/0/verify/expect", json!("stamps"), "a table"),
-        ("/streams/0/pattern/write_percent", json!(0), "need writes"),
+        ("/streams/0/pattern", json!(reads), "need writes"),
     ] {
-        let mut bad = json!(good);
-        *bad.pointer_mut(path).unwrap() = value;
-        if path.ends_with("write_percent") {
-            *bad.pointer_mut("/streams/0/pattern/read_percent").unwrap() = json!(100);
-        }
-        let output = engine(&bad);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{path}: {text}");
-        assert!(text.contains(expected), "{path}: {text}");
+        refused(&good, path, value, expected);
     }
 }

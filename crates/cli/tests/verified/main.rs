@@ -2,59 +2,39 @@
 //! it did. Every injection is compared with what the engine found.
 
 mod chains;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use loadstone_engine::plan::*;
+use serde::Serialize;
 use serde_json::{json, Value};
+use support::{engine, finish, of_type, start, Run, Scratch};
 
 const BLOCK: u64 = 4096;
 
-fn scratch() -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("verified-{}-{number}", std::process::id());
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-fn engine(plan: &Value) -> Output {
-    let dir = scratch();
-    let path = dir.join("plan.json");
-    std::fs::write(&path, plan.to_string()).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_loadstone-engine"))
-        .arg("run")
-        .arg(&path)
-        .arg("--out")
-        .arg(&dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Its standard input stays open until the output is complete.
-    let stdin = child.stdin.take();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    std::fs::remove_dir_all(&dir).unwrap();
-    output
+/// How a Plan ran.
+fn ran(plan: &impl Serialize) -> Run {
+    let dir = Scratch::new();
+    finish(start(engine(), plan, &dir.0), |_| ())
 }
 
 fn run(plan: &Plan) -> Vec<Value> {
-    let output = engine(&json!(plan));
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{text}");
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    let Run { code, events } = ran(plan);
+    assert_eq!(code, 0, "{events:?}");
+    events
 }
 
-fn of_type<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    events.iter().filter(move |event| event["type"] == kind)
+/// The Plan with another value at a place is refused in these words.
+fn refused(plan: &Plan, path: &str, value: Value, says: &str) {
+    let mut bad = json!(plan);
+    *bad.pointer_mut(path).unwrap() = value;
+    let Run { code, events } = ran(&bad);
+    assert_eq!(code, 2, "{path}: {events:?}");
+    let fatal = of_type(&events, "fatal").next().unwrap();
+    assert!(fatal.to_string().contains(says), "{path}: {fatal}");
 }
 
 fn device(seed: u64) -> SimDevice {
@@ -483,7 +463,7 @@ fn fatal_damage_ends_the_stream() {
 
 /// Writes a file, lets `harm` change it, and checks it by what its stamps say.
 fn on_a_file(backend: &Backend, harm: impl FnOnce(&Path)) -> Vec<Value> {
-    let dir = scratch();
+    let dir = Scratch::new();
     let path = dir.join("data");
     let blocks = 2_000;
     let mut verify = verify(VerifyContent::Generated);
@@ -512,9 +492,7 @@ fn on_a_file(backend: &Backend, harm: impl FnOnce(&Path)) -> Vec<Value> {
     let events = run(&plan(laid_out, one_pass(0)));
     assert_eq!(total_found(&events), 0);
     harm(&path);
-    let events = run(&plan(file, one_pass(100)));
-    std::fs::remove_dir_all(&dir).unwrap();
-    events
+    run(&plan(file, one_pass(100)))
 }
 
 #[test]
@@ -614,16 +592,10 @@ fn plans_that_cannot_be_verified_are_refused() {
             "keeps no data",
         ),
     ] {
-        let mut bad = json!(good);
-        *bad.pointer_mut(path).unwrap() = value;
-        let output = engine(&bad);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{path}: {text}");
-        assert!(text.contains(expected), "{path}: {text}");
+        refused(&good, path, value, expected);
     }
-    let mut two = good;
     let mut other = pass(0, 0, true, blocks, verify(VerifyContent::Payload));
     other.verify = None;
-    two.streams.push(other);
-    assert!(String::from_utf8_lossy(&engine(&json!(two)).stdout).contains("same target"));
+    let streams = json!([good.streams[0], other]);
+    refused(&good, "/streams", streams, "same target");
 }
