@@ -176,7 +176,6 @@ fn largest_size(stream: &Stream) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::check;
-    use crate::fault::Fault;
     use crate::plan::{plain, Backend, Namesake, OpenSync, Plan, TargetKind};
 
     type Change = fn(&mut Plan);
@@ -254,12 +253,8 @@ mod tests {
             ),
         ];
         for (change, says) in cases {
-            let mut plan = good();
-            change(&mut plan);
-            match check(&plan) {
-                Err(Fault::Plan { message, .. }) => assert!(message.contains(says), "{message}"),
-                other => panic!("{says}: {other:?}"),
-            }
+            let (_, message) = plain::refused(good(), change);
+            assert!(message.contains(says), "{message}");
         }
     }
 

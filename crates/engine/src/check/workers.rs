@@ -70,7 +70,6 @@ pub(super) fn check_waits(plan: &Plan, index: u32) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::super::check;
-    use crate::fault::Fault;
     use crate::plan::{plain, Backend, Plan, Stream};
 
     type Change = fn(&mut Plan);
@@ -84,15 +83,6 @@ mod tests {
         let mut plan = plain::plan(Backend::Null {}, vec![plain::stream(), later]);
         plan.workers.push(plain::worker(1, Backend::Null {}));
         plan
-    }
-
-    fn refused(change: impl FnOnce(&mut Plan)) -> (String, String) {
-        let mut plan = good();
-        change(&mut plan);
-        match check(&plan) {
-            Err(Fault::Plan { path, message, .. }) => (path, message),
-            other => panic!("{other:?}"),
-        }
     }
 
     #[test]
@@ -126,7 +116,7 @@ mod tests {
             ),
         ];
         for (change, place, says) in cases {
-            let (path, message) = refused(change);
+            let (path, message) = plain::refused(good(), change);
             assert_eq!(path, place);
             assert!(message.starts_with(says), "{message}");
         }

@@ -1,9 +1,12 @@
 //! The plainest Plans, for tests to begin with and change.
 //!
 //! Knows one value for every field: reads of 4 KiB at random addresses, one at a time, for
-//! a second. Only tests are built with it: nothing below a Plan has a default.
+//! a second. Knows how a test asks what is wrong with a changed one, not what is. Only tests
+//! are built with it: nothing below a Plan has a default.
 
 use super::*;
+use crate::check::check;
+use crate::fault::Fault;
 
 /// Nanoseconds of a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -197,5 +200,18 @@ pub fn rate(ops_per_second: f64) -> Rate {
         phase: 0.0,
         minimum: 0.0,
         min_window_ns: SECOND_NS,
+    }
+}
+
+/// Place and message of the refusal that a Plan meets for a change.
+///
+/// # Panics
+/// When the changed Plan is not refused.
+#[must_use]
+pub fn refused(mut plan: Plan, change: impl FnOnce(&mut Plan)) -> (String, String) {
+    change(&mut plan);
+    match check(&plan) {
+        Err(Fault::Plan { path, message, .. }) => (path, message),
+        other => panic!("{other:?}"),
     }
 }
