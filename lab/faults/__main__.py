@@ -35,7 +35,7 @@ HEAD = (
     "|---|---:|---:|---:|---:|---:|---:|\n"
 )
 AFTER = """
-Faults of a simulated device, seeded and in virtual time, are in `crates/cli/tests/verified.rs`.
+Faults of a simulated device, seeded and in virtual time, are in `crates/cli/tests/verified/main.rs`.
 """
 
 
