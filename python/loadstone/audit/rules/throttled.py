@@ -38,11 +38,11 @@ BETTER: Final = 0.10
 """By this much two levels must explain more than a straight line does."""
 LEVEL: Final = 0.03
 ALONE: Final = 0.05
-"""Of one outstanding I/O: a smaller dispersion (`evenness`) is a timetable's. `lab/plateaus.py`:
-limiters up to 0.02, disks above 0.4."""
+"""Of one outstanding I/O: a smaller dispersion (`evenness`) is a timetable's. `lab/plateaus.py`
+stages limiters, which stay below, and disks, which do not come near."""
 QUEUED: Final = 0.03
 """Of several: a disk that takes the nearest first keeps an even rate by uneven latencies, and comes
-down to 0.04; limiters to 0.03."""
+nearer to a limiter than with one."""
 ROUND: Final = 0.007
 MANTISSAS: Final = (1.0, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0)
 SURE: Final = 0.85
