@@ -72,6 +72,12 @@ CASES = (
     Case("null", CHAR | {"filename": "/dev/null", "rw": "randwrite"}, ALL, LIMIT_GOALS),
     Case("zero", CHAR | {"filename": "/dev/zero", "rw": "randread"}, ALL, LIMIT_GOALS),
     Case(
+        "refill",
+        CHAR | {"filename": "/dev/null", "rw": "randwrite", "refill_buffers": ""},
+        BOUND,
+        (Goal("iops", FIO, 1.0), Goal("iops", TUNED, 1.0)),
+    ),
+    Case(
         "cached",
         URING | {"filename": "{file}", "rw": "randread", "iodepth": "128", "invalidate": "0"},
         (FIO, TUNED, BARE, PRODUCT, ENGINE),
