@@ -15,5 +15,7 @@ if [ "$size_mib" -lt 16 ]; then
     exit 1
 fi
 
+# What a build has just written would reach the disk beside the load.
+sync
 echo "demo: four corners on $file, $size_mib MiB, about 40 s of load" >&2
 "$loadstone" run four-corners --target "$file" --size "${size_mib}M" --runtime 8s --out "$work/run"

@@ -34,7 +34,7 @@ def _judge(case: Case) -> Answer:
         return findings
     if isinstance(physical, NotMine):
         known = uses(case, {"specified", "physical"})
-        return Clear() if known else CannotTell("a data sheet, or what the medium is")
+        return Clear() if known else CannotTell("a data sheet, or the kind of medium")
     return physical
 
 
