@@ -26,7 +26,7 @@ import cases
 import measure
 import programs
 from cases import CASES, Case, Goal
-from loops import kernel_workers_on
+from loops import cannot_move_workers, kernel_workers_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,6 +178,9 @@ def main() -> None:
     with cases.targets(options.folder) as made:
         for case in CASES:
             if case.name not in options.only or (case.needs and case.needs not in made):
+                continue
+            if case.together and (reason := cannot_move_workers()):
+                print(f"{case.name}: left out: {reason}", file=sys.stderr)
                 continue
             results[case.name], commands[case.name] = compare(case, made.get(case.needs, ""), options)
     where = f"{time.strftime('%Y-%m-%d')}, Linux {platform.release()}, {'; '.join(programs.versions())}"

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SHORT_S = 1.0
+COUNTED = tuple(case for case in cases.CASES if not case.needs)
+"""Those without a target that must be made."""
 ROOMS = 12
 """Most source files that are told each by itself."""
 TOLD: dict[str, Callable[[str, programs.Job], programs.Program]] = {
@@ -46,7 +48,7 @@ def main() -> int:
     with measure.scratch() as name:
         folder = Path(name)
         counts = {}
-        for case in (case for case in cases.CASES if case.name in options.only.split(",")):
+        for case in (case for case in COUNTED if case.name in options.only):
             ways = [*((way, TOLD[way](way, case.options)) for way in TOLD)]
             ring = case.options | {"registerfiles": ""}
             ways += [
@@ -77,6 +79,9 @@ def _run(program: programs.Program, folder: Path, seconds: float) -> tuple[int, 
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         text = process.stdout.read()
+    if process.returncode:
+        message = f"{program.name}: valgrind ended with {process.returncode}; {program.shown(seconds)}"
+        raise RuntimeError(message)
     return program.read(text).ios, by_file(out.read_text())
 
 
@@ -131,12 +136,19 @@ def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
 
 
 def _arguments() -> argparse.Namespace:
+    names = [case.name for case in COUNTED]
     parser = argparse.ArgumentParser(description="Count instructions per I/O, Loadstone's beside fio's.")
     parser.add_argument("--seconds", type=float, default=4, help="length of the long runs (default 4)")
     parser.add_argument(
-        "--only", default="null,zero", help="cases, of those compare.py has (default null,zero)"
+        "--only", default="null,zero", help=f"cases, of {','.join(names)} (default null,zero)"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    if unknown := [name for name in options.only if name not in names]:
+        parser.error(f"--only: there is no case {unknown[0]}; there are {', '.join(names)}")
+    if options.seconds <= SHORT_S:
+        parser.error(f"--seconds must be above {SHORT_S:g}, the short run")
+    return options
 
 
 if __name__ == "__main__":

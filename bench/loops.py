@@ -20,6 +20,11 @@ WORKERS = Path("/sys/devices/virtual/workqueue/cpumask")
 """Processors of kernel workers that are bound to none (Documentation/core-api/workqueue.rst)."""
 
 
+def cannot_move_workers() -> str | None:
+    """Why the kernel's workers stay where they are, or None."""
+    return None if os.access(WORKERS, os.W_OK) else f"{WORKERS} cannot be written"
+
+
 @contextlib.contextmanager
 def kernel_workers_on(cpu: int) -> Iterator[None]:
     """Keep the kernel's unbound workers on one processor meanwhile."""

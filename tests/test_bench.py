@@ -1,7 +1,9 @@
-"""The comparisons can be begun; what they find is no matter of a test."""
+"""The comparisons can be begun, read what they are told and leave the host as it was; what they
+find is no matter of a test."""
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,27 @@ import pytest
 
 BENCH = Path(__file__).parents[1] / "bench"
 
+PROFILE = """\
+fl=(1) /home/u/crates/engine/src/record.rs
+fn=(1) count
+12 40
++1 2
+fi=(2) /rustc/59807616/library/core/src/cmp.rs
+* 8
+fe=(1)
+-3 1
+cfi=(3) /home/u/crates/engine/src/state/lane.rs
+cfn=(2) complete
+calls=5 70
+16 500
+fl=(3)
+fn=(2)
+70 25
+fl=(4) ???
+fn=(3) unknown
+0 3
+"""
+
 
 @pytest.mark.parametrize("name", ["compare.py", "instructions.py", "scale.py"])
 def test_a_comparison_says_how_it_is_used(name: str) -> None:
@@ -17,3 +40,30 @@ def test_a_comparison_says_how_it_is_used(name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert "usage: " in done.stdout
+
+
+def test_instructions_are_those_of_a_file_itself_and_not_of_what_it_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    counts = importlib.import_module("instructions").by_file(PROFILE)
+    assert counts == {"record.rs": 43, "Rust's library": 8, "state/lane.rs": 25, "other code": 3}
+
+
+def test_kernel_workers_go_back_to_where_they_were(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    loops = importlib.import_module("loops")
+    mask = tmp_path / "cpumask"
+    mask.write_text("f,00000003\n")
+    monkeypatch.setattr(loops, "WORKERS", mask)
+
+    def compare() -> None:
+        with loops.kernel_workers_on(2):
+            assert mask.read_text() == "4"
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        compare()
+    assert mask.read_text() == "f,00000003\n"
+    mask.unlink()
+    assert loops.cannot_move_workers() == f"{mask} cannot be written"
