@@ -201,49 +201,41 @@ fn body(kit: Kit) {
         .sum();
     let clock = kit.stage.clock;
     match &plan.workers[worker as usize].backend {
-        plan::Backend::IoUring {
+        backend @ (plan::Backend::IoUring {
             registered_files,
             fixed_buffers,
             iopoll,
             sqpoll,
-        } => {
+        }
+        | plan::Backend::IoUringCmd {
+            registered_files,
+            fixed_buffers,
+            iopoll,
+            sqpoll,
+        }) => {
+            let mut notes = Vec::new();
             let options = UringOptions {
                 registered_files: *registered_files,
-                fixed_buffers: *fixed_buffers,
+                fixed_buffers: *fixed_buffers && worth_pinning(&kit, &files, &mut notes),
                 iopoll: *iopoll,
                 sqpoll: *sqpoll,
             };
-            let mut notes = Vec::new();
-            let options = pin_little(options, &kit, &files, &mut notes);
-            let backend = Uring::new(clock, options, &files, depth, &kit.buffers, &mut notes);
+            let (buffers, notes) = (&kit.buffers, &mut notes);
+            if matches!(backend, plan::Backend::IoUringCmd { .. }) {
+                let backend = nvme::open(clock, options, &files, depth, buffers, notes);
+                say(notes, worker, &out);
+                return drive(kit, backend, &local);
+            }
+            let backend = Uring::new(clock, options, &files, depth, buffers, notes);
+            let trims_itself = discards_itself(&kit, &files);
+            if trims_itself {
+                notes.push("io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into());
+            }
             say(notes, worker, &out);
-            if discards_itself(&kit, &files) {
-                let _ = out.send(Message::Event(Event::Note {
-                    text: "io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into(),
-                    worker: Some(worker),
-                    target: None,
-                }));
+            if trims_itself {
                 let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
                 return drive(kit, backend, &local);
             }
-            drive(kit, backend, &local);
-        }
-        plan::Backend::IoUringCmd {
-            registered_files,
-            fixed_buffers,
-            iopoll,
-            sqpoll,
-        } => {
-            let options = UringOptions {
-                registered_files: *registered_files,
-                fixed_buffers: *fixed_buffers,
-                iopoll: *iopoll,
-                sqpoll: *sqpoll,
-            };
-            let mut notes = Vec::new();
-            let options = pin_little(options, &kit, &files, &mut notes);
-            let backend = nvme::open(clock, options, &files, depth, &kit.buffers, &mut notes);
-            say(notes, worker, &out);
             drive(kit, backend, &local);
         }
         plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), &local),
@@ -278,29 +270,27 @@ fn body(kit: Kit) {
     }
 }
 
-/// Leaves buffers unregistered that would take long to pin.
-fn pin_little(
-    options: UringOptions,
-    kit: &Kit,
-    files: &[OpenFile],
-    notes: &mut Vec<String>,
-) -> UringOptions {
+/// True when buffers are to be registered: they are few enough to be pinned soon, and used for
+/// direct I/O, or by reads that are copied into them.
+fn worth_pinning(kit: &Kit, files: &[OpenFile], notes: &mut Vec<String>) -> bool {
     let few = kit.buffers.len() <= MAX_PINNED_BYTES;
-    if options.fixed_buffers && !few && files.iter().any(|file| file.direct) {
+    let direct = files.iter().any(|file| file.direct);
+    if direct && !few {
         notes.push(format!(
             "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
             kit.buffers.len() >> 20,
             MAX_PINNED_BYTES >> 20,
         ));
     }
-    UringOptions {
-        fixed_buffers: options.fixed_buffers && few,
-        ..options
-    }
+    let reads = |&id: &u32| {
+        let stream = &kit.stage.plan.streams[id as usize];
+        stream.pattern.read_percent > 0 || stream.verify.is_some()
+    };
+    few && (direct || kit.streams.iter().any(reads))
 }
 
-fn say(notes: Vec<String>, worker: u32, out: &Sender<Message>) {
-    for text in notes {
+fn say(notes: &mut Vec<String>, worker: u32, out: &Sender<Message>) {
+    for text in notes.drain(..) {
         let _ = out.send(Message::Event(Event::Note {
             text,
             worker: Some(worker),

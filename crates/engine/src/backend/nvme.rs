@@ -10,7 +10,7 @@ pub mod status;
 
 use std::io;
 
-use super::ring::abi::{self, CommandSqe, Cqe32, Timespec};
+use super::ring::abi::{self, CommandSqe, Cqe32};
 use super::ring::Entry;
 use super::uring::{
     open_ring, register_buffers, unregistered, Commands, Uring, UringOptions, MAX_FIXED_BYTES,
@@ -29,22 +29,6 @@ const REFUSE: u32 = 1;
 unsafe impl Entry for CommandSqe<Command> {
     const SETUP: u32 = abi::SETUP_SQE128 | abi::SETUP_CQE32;
     type Completion = Cqe32;
-
-    fn timeout(time: &Timespec, user_data: u64) -> Self {
-        Self {
-            opcode: abi::OP_TIMEOUT,
-            fd: -1,
-            addr: (&raw const *time) as u64,
-            len: 1,
-            user_data,
-            ..Self::default()
-        }
-    }
-
-    #[inline(always)]
-    fn user_data(completion: &Cqe32) -> u64 {
-        completion.user_data
-    }
 }
 
 /// Per file: what never changes from one I/O to the next.
@@ -250,17 +234,6 @@ mod tests {
         expected[88..96].copy_from_slice(&(5u64 << 32).to_le_bytes());
         expected[96] = 1;
         assert_eq!(bytes(&entry), expected);
-    }
-
-    #[test]
-    fn a_timeout_is_laid_out_as_in_a_plain_ring() {
-        let time = Timespec::of(5);
-        let plain = abi::Sqe::timeout(&time, 9);
-        // SAFETY: plain integers without padding, 64 bytes of them (`abi.rs`).
-        let plain: [u8; 64] = unsafe { std::mem::transmute(plain) };
-        let large = bytes(&CommandSqe::timeout(&time, 9));
-        assert_eq!(large[..64], plain);
-        assert_eq!(large[64..], [0; 64]);
     }
 
     #[test]

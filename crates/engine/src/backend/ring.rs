@@ -19,40 +19,26 @@ pub const NO_TIMEOUT: u64 = u64::MAX;
 /// A submission entry, which decides the sizes of a ring's entries.
 ///
 /// # Safety
-/// With [`Entry::SETUP`] the kernel's entries have the sizes of the two types.
+/// With [`Entry::SETUP`] the kernel's entries have the sizes of the two types. They are integers
+/// only; a submission begins as an [`Sqe`] does and a completion as a [`Cqe`].
 pub unsafe trait Entry: Copy + std::fmt::Debug {
     /// Set-up flags that ask for entries of these sizes.
     const SETUP: u32;
     /// The completion entry.
     type Completion: Copy + std::fmt::Debug;
-
-    /// An entry that is over after this time, which the kernel reads when it takes it.
-    fn timeout(time: &abi::Timespec, user_data: u64) -> Self;
-
-    /// What the entry of a completion had with it.
-    fn user_data(completion: &Self::Completion) -> u64;
 }
 
 // SAFETY: as long as a ring's entries are without any flag.
 unsafe impl Entry for Sqe {
     const SETUP: u32 = 0;
     type Completion = Cqe;
+}
 
-    fn timeout(time: &abi::Timespec, user_data: u64) -> Self {
-        Self {
-            opcode: abi::OP_TIMEOUT,
-            fd: -1,
-            addr: (&raw const *time) as u64,
-            len: 1,
-            user_data,
-            ..Self::default()
-        }
-    }
-
-    #[inline(always)]
-    fn user_data(completion: &Cqe) -> u64 {
-        completion.user_data
-    }
+/// What the entry of a completion had with it.
+#[inline(always)]
+pub fn user_data<E: Entry>(completion: &E::Completion) -> u64 {
+    // SAFETY: every completion begins as this one.
+    unsafe { (*(&raw const *completion).cast::<Cqe>()).user_data }
 }
 
 /// What a ring is asked to be.
@@ -343,6 +329,27 @@ impl<E: Entry> Ring<E> {
         // SAFETY: the index is masked to the entries mapped; the kernel does not read an
         // entry before the tail is published.
         unsafe { self.sq.sqes.add(index).write(entry) };
+        self.sq.local_tail = self.sq.local_tail.wrapping_add(1);
+    }
+
+    /// Writes an entry that is over after `time`, which the kernel reads when it takes it. The
+    /// ring must not be full.
+    pub fn write_timeout(&mut self, time: &abi::Timespec, user_data: u64) {
+        let index = (self.sq.local_tail & self.sq.mask) as usize;
+        let timeout = Sqe {
+            opcode: abi::OP_TIMEOUT,
+            fd: -1,
+            addr: (&raw const *time) as u64,
+            len: 1,
+            user_data,
+            ..Sqe::default()
+        };
+        // SAFETY: as in `write`; zeros are an entry, and every entry begins as this one.
+        unsafe {
+            let place = self.sq.sqes.add(index);
+            place.write_bytes(0, 1);
+            place.cast::<Sqe>().write(timeout);
+        }
         self.sq.local_tail = self.sq.local_tail.wrapping_add(1);
     }
 

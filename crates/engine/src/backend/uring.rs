@@ -9,7 +9,7 @@
 
 use std::io;
 
-use super::ring::{abi, Entry, Ring, RingOptions, NO_TIMEOUT};
+use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
 use super::{sleep_until, Backend, Done, Io, Op, OpenFile};
 use crate::clock::Clock;
 use crate::memory::Mapping;
@@ -20,17 +20,13 @@ const MAX_SQ_ENTRIES: u32 = 1024;
 /// Largest registered buffer the kernel takes.
 pub(super) const MAX_FIXED_BYTES: usize = 1 << 30;
 
-/// Most buffers registered for copies alone: pinning them takes time before the first I/O,
-/// and what it saves there is small.
-const MAX_FIXED_FOR_COPIES_BYTES: usize = 8 << 20;
-
 /// Where I/Os complete inside the call that hands them over, asking it to wait costs time
 /// for nothing; where they do not, every so manieth hand-over asks twice.
 const TRIAL_EVERY: u32 = 256;
 
 /// Waits that long or longer are ended by an alarm in the ring: it is set once and serves
 /// all waits until it goes off, where a timeout of their own has to be set and taken back
-/// each time (4 % of the latency at depth 1 of a loop device, in a virtual machine).
+/// each time (5 % of the latency at depth 1 of a loop device, in a virtual machine).
 const ALARM_NS: u64 = 1_000_000;
 /// `user_data` of the alarm; slots are fewer.
 const ALARM: u64 = u64::MAX;
@@ -113,7 +109,7 @@ impl Uring<Operations> {
     ) -> io::Result<Self> {
         let (ring, registered) = open_ring(options, files, depth, notes)?;
         let pins = files.iter().any(pins_pages);
-        let copies = files.iter().any(is_copied_to) && buffers.len() <= MAX_FIXED_FOR_COPIES_BYTES;
+        let copies = files.iter().any(is_copied_to);
         let fixed = options.fixed_buffers && (pins || copies) && {
             let outcome = register_buffers(&ring, buffers);
             // Of copies it is a little dearer without, which is nothing to tell.
@@ -167,7 +163,7 @@ impl<C: Commands> Uring<C> {
         timeout_ns: u64,
     ) -> io::Result<()> {
         *self.alarm_time = abi::Timespec::of(timeout_ns);
-        self.ring.write(C::Entry::timeout(&self.alarm_time, ALARM));
+        self.ring.write_timeout(&self.alarm_time, ALARM);
         self.alarm_ns = Some(until_ns);
         self.ring.enter(wait_for, NO_TIMEOUT, true)
     }
@@ -388,7 +384,7 @@ impl<C: Commands> Backend for Uring<C> {
         let mut alarms = 0;
         let commands = &self.commands;
         let count = self.ring.reap(max, |cqe| {
-            if C::Entry::user_data(&cqe) == ALARM {
+            if user_data::<C::Entry>(&cqe) == ALARM {
                 alarms += 1;
                 return;
             }
