@@ -195,6 +195,10 @@ def test_a_rate_in_bytes_and_chance_in_few_ios() -> None:
     assert rate_not_reached.RULE.judge(run(8.0, jobs=(job(rate_iops=10.0),))) == Clear()
     assert rate_not_reached.RULE.judge(run()) == NotMine()
     two = (job(rate_iops=10.0), job(job="other"))
+    # A tool that issues no more than its depth has measured the storage at that depth.
+    closed = replace(run(jobs=(job(rate_iops=1100.0),)), source="vdbench")
+    assert one(rate_not_reached.RULE, closed).effect == "suspect"
+    assert one(rate_not_reached.RULE, replace(closed, source="bundle")).effect == "not_valid"
     assert isinstance(rate_not_reached.RULE.judge(run(jobs=two)), CannotTell)
 
 

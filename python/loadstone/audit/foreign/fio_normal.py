@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
-from loadstone.audit.foreign import fio_case, reader
-from loadstone.audit.foreign.fio_options import SYNCHRONOUS
+from loadstone.audit.foreign import fio_case, fio_options, reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -198,7 +197,7 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
 
 def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.Asked:
     """Return what the lines of jobs have in common."""
-    depths = {1 if line["engine"] in SYNCHRONOUS else int(line["depth"][:9]) for line in lines.values()}
+    depths = {fio_options.depth(line["engine"], int(line["depth"][:9])) for line in lines.values()}
     percents = {_read_percent(line["rw"]) for line in lines.values()}
     percent = percents.pop() if len(percents) == 1 else None
     scattered = {100.0 if line["rw"].startswith("rand") else 0.0 for line in lines.values()}

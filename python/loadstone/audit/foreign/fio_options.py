@@ -21,8 +21,47 @@ if TYPE_CHECKING:
 
 DEFAULT_BLOCK_BYTES: Final = 4096
 DEFAULT_MIX_PERCENT: Final = 50
-SYNCHRONOUS: Final = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
+SYNCHRONOUS: Final = (
+    *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "libpmem", "dev-dax", "mtd", "http"),
+    *(
+        "falloc",
+        "ftruncate",
+        "e4defrag",
+        "filecreate",
+        "filestat",
+        "filedelete",
+        "gfapi",
+        "libhdfs",
+        "libzbc",
+    ),
+    *("ime_psync", "ime_psyncv"),
+)
+"""Engines that do one I/O at a time, whatever the depth: fio caps it and says so."""
+QUEUED: Final = (
+    *("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "xnvme", "libblkio"),
+    *(
+        "rbd",
+        "rados",
+        "nbd",
+        "nfs",
+        "dfs",
+        "gfapi_async",
+        "ime_aio",
+        "libiscsi",
+        "syslet-rw",
+        "guasi",
+        "null",
+    ),
+)
+"""Engines that keep the depth they are given. Of others, such as `external`, it is not known."""
 MAX_STEPS: Final = 64
+
+
+def depth(engine: str, told: int | None) -> int | None:
+    """Return how many I/Os a clone keeps outstanding with an engine."""
+    if engine in SYNCHRONOUS:
+        return 1
+    return told if engine in QUEUED else None
 
 
 def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
@@ -36,7 +75,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
     return Asked(
         job=name,
         clones=clones,
-        iodepth=1 if engine in SYNCHRONOUS else fields.get("iodepth", 1),
+        iodepth=depth(engine, fields.get("iodepth", 1)),
         read_percent=read_percent,
         random_percent=_random_percent(kind, fields),
         block_bytes=_mixed(sizes, read_percent),

@@ -1,324 +1,261 @@
-"""An output directory of vdbench as Cases: one for each run.
+"""An output directory of vdbench as Cases: one for each run that came to an average.
 
-Knows flatfile.html (columns by the names in its header, so that every 5.04 reads alike),
-totals.html and summary.html for runs it is missing from, histogram.html, and of parmfile.html the
-storage definitions. MB there is MiB, times are in ms. Judges nothing.
+Everything of a run is taken from the time that its average is of: vdbench counts the warmup in
+histogram.html, so no count is taken from there. MB there is MiB, times are in ms. Judges nothing.
 """
 
 from __future__ import annotations
 
-import html
 import re
-from dataclasses import dataclass, field
-from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from loadstone.audit import case as shape
-from loadstone.audit.foreign import reader
+from loadstone.audit.ask import FILES
+from loadstone.audit.foreign import reader, vdbench_parameters, vdbench_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from loadstone.audit.foreign.vdbench_parameters import Parameters
+    from loadstone.audit.foreign.vdbench_tables import Run
 
 FLATFILE: Final = "flatfile.html"
 TOTALS: Final = ("totals.html", "summary.html")
-HISTOGRAM: Final = "histogram.html"
 PARAMETERS: Final = "parmfile.html"
 MIB: Final = 1 << 20
-START: Final = re.compile(r"Starting RD=(?P<run>[^;]+);(?P<rest>.*)")
-AVERAGE: Final = re.compile(r"avg_(?P<first>\d+)-(?P<last>\d+|n)")
-CLOCK: Final = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
-PAIR: Final = re.compile(r"([A-Za-z]\w*)=(\([^)]*\)|\"[^\"]*\"|[^,\s]+)")
-UNLIMITED: Final = re.compile(r"9+77(\.0*)?")
-"""The rate that stands for 'as fast as it goes'."""
-RAW: Final = re.compile(r"/dev/rdsk/|\\\\\.\\physicaldrive", re.IGNORECASE)
+UNLIMITED: Final = re.compile(r"9{4,}(77|88)(\.0*)?")
+"""Rates that stand for 'as fast as it goes': 999977, 999988, 9999977 and 9999988 so far."""
+LEAST_UNLIMITED: Final = 999_977
+FAR_BELOW: Final = 0.5
+"""Where less than this of such a rate was reached, it was nobody's wish."""
+SAME_SIZE: Final = 0.005
+OPS: Final[tuple[shape.Op, ...]] = ("read", "write")
 
 
 def recognises(path: Path, _: bytes) -> bool:
-    """Tell an output directory by its files, and a file of one by its name."""
-    return path.is_dir() and any((path / name).is_file() for name in (FLATFILE, *TOTALS))
+    """Tell an output directory by its files, and what they hold."""
+    if not path.is_dir():
+        return False
+    return any(_is_vdbench(path / name) for name in (FLATFILE, *TOTALS))
 
 
-@dataclass(slots=True)
-class _Run:
-    """One run: columns of its average, and its intervals."""
-
-    name: str
-    average: dict[str, str]
-    first: int | None = None
-    last: int | None = None
-    intervals: list[dict[str, str]] = field(default_factory=list)
-    loops: str = ""
+def _is_vdbench(path: Path) -> bool:
+    """Whether a page is one of vdbench's: other programs write a summary.html, too."""
+    if not path.is_file():
+        return False
+    head = reader.head(path)
+    return (
+        re.search(rb"(?i)vdbench|Starting RD=|^\s+tod\s.*\bRun\s+Interval\b", head, re.MULTILINE) is not None
+    )
 
 
 def read(path: Path) -> reader.Results:
     """Read a directory. Raises InputError when no run in it came to its end."""
-    runs: list[_Run] = []
+    told = next((path / name for name in TOTALS if (path / name).is_file()), None)
+    announced = vdbench_tables.starts(told) if told is not None else []
+    runs: list[Run] = []
+    notes: list[str] = []
     if (path / FLATFILE).is_file():
-        runs = list(_flat(path / FLATFILE))
-    told = next(((path / name) for name in TOTALS if (path / name).is_file()), None)
-    printed = list(_printed(told)) if told is not None else []
+        runs, notes = vdbench_tables.flat(path / FLATFILE, announced)
+    if not runs and told is not None:
+        runs = list(vdbench_tables.printed(told))
     if not runs:
-        runs = printed
-    if not runs:
-        raise reader.wrong(
-            path, "has no average of a run", hint="vdbench writes it when a run ends by itself"
-        )
-    if len(runs) == len(printed):
-        for run, other in zip(runs, printed, strict=True):
-            run.loops = other.loops
-    histograms = list(_histograms(path / HISTOGRAM)) if (path / HISTOGRAM).is_file() else []
-    counts = histograms if len(histograms) == len(runs) else [None] * len(runs)
-    storage = _storage(path / PARAMETERS) if (path / PARAMETERS).is_file() else None
-    cases = [_case(run, count, storage) for run, count in zip(runs, counts, strict=True)]
-    notes = () if storage else ("there is no parmfile.html: targets and openflags are not known",)
-    return reader.Results("vdbench", reader.with_siblings(cases), notes=notes)
+        said = f": {'; '.join(notes)}" if notes else ""
+        hint = "vdbench writes it when a run ends by itself"
+        raise reader.wrong(path, f"has no average of a run{said}", hint=hint)
+    asked = vdbench_parameters.read(path / PARAMETERS) if (path / PARAMETERS).is_file() else None
+    if asked is None:
+        notes.append("there is no parmfile.html: targets and openflags are not known")
+    cases = [_case(run, asked) for run in runs]
+    if any(not _sizes(run.average, run, asked) and run.average.get("xfersize") for run in runs):
+        notes.append("sizes of some runs are a mixture, of which only the mean is known")
+    return reader.Results("vdbench", reader.with_siblings(cases), notes=tuple(notes))
 
 
-def _lines(path: Path) -> list[str]:
-    text = re.sub(r"<[^>\n]*>", "", reader.text(path))
-    return html.unescape(text).splitlines()
-
-
-def _flat(path: Path) -> Iterator[_Run]:
-    """Read flatfile.html: a header whose names are single words, then rows."""
-    names: list[str] = []
-    intervals: list[dict[str, str]] = []
-    for number, line in enumerate(_lines(path), start=1):
-        words = line.split()
-        if not words or line.startswith("*"):
-            continue
-        if words[0] == "tod":
-            names, intervals = words, []
-            continue
-        if not names:
-            continue
-        if len(words) != len(names):
-            raise reader.wrong(path, f"found {len(words)} columns, expected {len(names)}", number)
-        row = dict(zip(names, words, strict=True))
-        interval, run = row.get("Interval", ""), row.get("Run", "")
-        match = AVERAGE.fullmatch(interval)
-        if match is None:
-            intervals = [one for one in intervals if one.get("Run") == run] + [row]
-            continue
-        first = int(match["first"][:9])
-        last = None if match["last"] == "n" else int(match["last"][:9])
-        kept = [one for one in intervals if _between(one["Interval"], first, last)]
-        yield _Run(run, row, first, last, kept)
-        intervals = []
-
-
-def _between(interval: str, first: int, last: int | None) -> bool:
-    number = reader.whole(interval)
-    return number is not None and first <= number and (last is None or number <= last)
-
-
-_COLUMNS: Final = {
-    "i/o rate": "rate",
-    "MB/sec 1024**2": "MB/sec",
-    "bytes i/o": "bytes/io",
-    "read pct": "read%",
-    "resp time": "resp",
-    "read resp": "read_resp",
-    "write resp": "write_resp",
-    "resp max": "resp_max",
-    "read max": "read_max",
-    "write max": "write_max",
-    "resp stddev": "resp_std",
-    "queue depth": "queue_depth",
-    "cpu% sys+u": "cpu_used",
-    "cpu% sys": "cpu_kernel",
-}
-"""Names of the two header lines of a summary to those of the flatfile."""
-
-
-def _printed(path: Path) -> Iterator[_Run]:
-    """Read averages as summary.html and totals.html print them."""
-    upper: list[str] = []
-    columns: list[str] = []
-    run, loops = "", ""
-    for line in _lines(path):
-        words = line.split()
-        start = START.search(line)
-        if start is not None:
-            run = start["run"].strip()
-            _, _, loops = start["rest"].partition("For loops:")
-            loops = "" if loops.strip() == "None" else loops
-        elif "interval" in words:
-            upper = words[words.index("interval") + 1 :]
-        elif upper and words and len(words) == len(upper):
-            columns = [_COLUMNS.get(f"{one} {two}", "") for one, two in zip(upper, words, strict=True)]
-            upper = []
-        elif len(words) > 2 and (match := AVERAGE.fullmatch(words[1])) and len(words) - 2 == len(columns):
-            row = {name: value for name, value in zip(columns, words[2:], strict=True) if name}
-            last = None if match["last"] == "n" else int(match["last"][:9])
-            yield _Run(run, row | {"tod": words[0]}, int(match["first"][:9]), last, loops=loops.strip())
-
-
-def _histograms(path: Path) -> Iterator[int]:
-    """Count the I/Os of each run: of its first histogram, which has all of them."""
-    count, taken = 0, True
-    for line in _lines(path):
-        if START.search(line):
-            if count:
-                yield count
-            count, taken = 0, False
-        elif line.rstrip().endswith(":") and ("workload" in line or "eads" in line or "rites" in line):
-            taken = count > 0
-        elif not taken and (match := re.match(r"\s*[\d.]+ <\s+(?:[\d.]+|max)\s+([\d,]+)\s", line)):
-            count += reader.whole(match[1]) or 0
-    if count:
-        yield count
-
-
-@dataclass(frozen=True, slots=True)
-class _Storage:
-    """What the storage definitions say."""
-
-    targets: tuple[str, ...]
-    direct: bool | None
-    size_text: str | None
-
-
-def _storage(path: Path) -> _Storage | None:
-    """Read the lines of storage definitions; what they share is known."""
-    luns: list[str] = []
-    direct: list[bool] = []
-    sizes: list[str] = []
-    common: dict[str, str] = {}
-    for line in _lines(path):
-        if not re.match(r"\s*sd=", line):
-            continue
-        told = {key.lower(): value.strip('"()') for key, value in PAIR.findall(line)}
-        if told.get("sd") == "default":
-            common = told
-            continue
-        told = common | told
-        lun = told.get("lun", told["sd"])
-        luns.append(lun)
-        flags = told.get("openflags", "").lower()
-        direct.append("o_direct" in flags or "directio" in flags.split(",") or RAW.match(lun) is not None)
-        if "size" in told:
-            sizes.append(told["size"])
-    if not luns:
-        return None
-    same = set(direct)
-    return _Storage(tuple(luns), same.pop() if len(same) == 1 else None, sizes[0] if sizes else None)
-
-
-def _case(run: _Run, count: int | None, storage: _Storage | None) -> shape.Case:
+def _case(run: Run, asked: Parameters | None) -> shape.Case:
     row = run.average
-    seconds = _seconds(run)
-    iops, mib = reader.number(row.get("rate")), reader.number(row.get("MB/sec"))
-    share = reader.number(row.get("read%"))
-    total = shape.Measured(
-        operations=count or (round(iops * seconds) if iops is not None and seconds else None),
-        bytes=round(mib * MIB * seconds) if mib is not None and seconds else None,
+    total = _total(row, run.seconds)
+    sizes = _sizes(row, run, asked)
+    iops, bandwidth = reader.number(row.get("rate")), row.get("MB/sec")
+    anchors = asked.anchors if asked else []
+    return shape.Case(
+        name=run.name,
+        source="vdbench",
+        jobs=(_asked(run, asked),),
+        total=total,
+        ops=_ops_in_files(row, run.seconds) if _in_files(row) else _ops(row, total, sizes),
+        seconds=run.seconds,
+        targets=tuple(
+            shape.Target(path, kind="block" if _is_device(path) else "file")
+            for path in (asked.targets if asked else ())
+        )
+        + tuple(shape.Target(path, kind="tree") for path in anchors),
+        series=_series(run),
+        host_cpu_percent=reader.number(row.get("cpu_used")),
+        queue_depth=reader.positive(row.get("queue_depth")),
+        extra={
+            "printed": {
+                "iops": (iops,) if iops else (),
+                "bandwidth": (f"{bandwidth} MiB/s",) if reader.number(bandwidth) else (),
+            }
+        },
+    )
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith("/dev/") or vdbench_parameters.RAW.match(path) is not None
+
+
+def _in_files(row: dict[str, str]) -> bool:
+    """Whether the row is one of operations on files, whose columns begin with a capital."""
+    return "Rate" in row
+
+
+def _total(row: dict[str, str], seconds: float | None) -> shape.Measured:
+    rate, mean = ("Rate", "Resp") if _in_files(row) else ("rate", "resp")
+    iops, mib = reader.number(row.get(rate)), reader.number(row.get("MB/sec"))
+    operations = _times(iops, seconds)
+    # The mean size has more digits than the bandwidth, where the printed rate is low.
+    size = None if _in_files(row) else reader.positive(row.get("bytes/io"))
+    return shape.Measured(
+        operations=operations,
+        bytes=round(size * operations) if size and operations else _times(mib, seconds, MIB),
         iops=reader.figure(iops),
         bandwidth=reader.figure(None if mib is None else mib * MIB),
-        latency=_latency(row, "resp", count),
+        latency=_latency(row, mean, operations),
     )
-    used = reader.number(row.get("cpu_used"))
-    name = f"{run.name} ({run.loops})" if run.loops else run.name
-    return shape.Case(
-        name=name,
-        source="vdbench",
-        jobs=(_asked(name, row, storage),),
-        total=total,
-        ops=_ops(row, total, share),
-        seconds=seconds,
-        targets=tuple(
-            shape.Target(path, kind="block" if path.startswith("/dev/") or RAW.match(path) else "file")
-            for path in (storage.targets if storage else ())
-        ),
-        series=_series(run, share),
-        host_cpu_percent=used,
-        queue_depth=reader.positive(row.get("queue_depth")),
-        extra={"printed": {"iops": (iops,) if iops else (), "bandwidth": (f"{mib} MiB/s",) if mib else ()}},
-    )
+
+
+def _times(rate: float | None, seconds: float | None, unit: int = 1) -> int | None:
+    return None if rate is None or not seconds else round(rate * unit * seconds)
 
 
 def _latency(row: dict[str, str], column: str, count: int | None) -> shape.LatencyFigures | None:
+    """Return the response times of a column; `resp` and those of its kind, whatever their case."""
     mean = reader.positive(row.get(column))
     if mean is None:
         return None
-    maxima = [reader.positive(row.get(name)) for name in ("resp_max", "read_max", "write_max")]
-    known = [one for one in maxima if one is not None]
-    deviation = reader.positive(row.get("resp_std")) if column == "resp" else None
+    longest = [f"{column}_max"]
+    if column == "resp":
+        longest += ["read_max", "write_max"]
+    elif not _in_files(row):
+        longest = [column.replace("_resp", "_max")]
+    known = [one for name in longest if (one := reader.positive(row.get(name))) is not None]
+    deviation = reader.positive(row.get(f"{column}_std") or row.get(column.replace("_resp", "_std")))
     return shape.LatencyFigures(
         mean_ns=mean * 1e6,
         kind="lat",
         count=count,
-        max_ns=max(known) * 1e6 if known and column == "resp" else None,
+        max_ns=max(known) * 1e6 if known else None,
         stddev_ns=None if deviation is None else deviation * 1e6,
     )
 
 
-def _ops(row: dict[str, str], total: shape.Measured, share: float | None) -> dict[shape.Op, shape.Measured]:
-    """Divide the total by the share of reads that was seen."""
+def _ops(
+    row: dict[str, str], total: shape.Measured, sizes: dict[int, float]
+) -> dict[shape.Op, shape.Measured]:
+    """Divide the total by the share of reads that was seen.
+
+    The bytes of each are told apart only where all I/Os have one size.
+    """
+    share = reader.number(row.get("read%"))
     if share is None:
         return {}
     if share in (0.0, 100.0):
         return {"read" if share else "write": total}
     found: dict[shape.Op, shape.Measured] = {}
-    for op, part, column in (("read", share / 100, "read_resp"), ("write", 1 - share / 100, "write_resp")):
-        found["read" if op == "read" else "write"] = shape.Measured(
-            operations=round(total.operations * part) if total.operations is not None else None,
-            iops=reader.figure(total.iops.value * part if total.iops else None),
-            bandwidth=reader.figure(total.bandwidth.value * part if total.bandwidth else None),
-            latency=_latency(row, column, None),
+    for op, part in zip(OPS, (share / 100, 1 - share / 100), strict=True):
+        count = round(total.operations * part) if total.operations is not None else None
+        iops = total.iops.value * part if total.iops else None
+        size = next(iter(sizes), None)
+        found[op] = shape.Measured(
+            operations=count,
+            bytes=None if size is None or count is None else size * count,
+            iops=reader.figure(iops),
+            bandwidth=reader.figure(None if size is None or iops is None else size * iops),
+            latency=_latency(row, f"{op}_resp", count),
         )
     return found
 
 
-def _asked(name: str, row: dict[str, str], storage: _Storage | None) -> shape.Asked:
+def _ops_in_files(row: dict[str, str], seconds: float | None) -> dict[shape.Op, shape.Measured]:
+    """Read what a run in a file system says of reads and writes each."""
+    found: dict[shape.Op, shape.Measured] = {}
+    for op, name in zip(OPS, ("Read", "Write"), strict=True):
+        iops, mib = reader.number(row.get(f"{name}_rate")), reader.number(row.get(f"MB_{op}"))
+        if not iops:
+            continue
+        count = _times(iops, seconds)
+        found[op] = shape.Measured(
+            operations=count,
+            bytes=_times(mib, seconds, MIB),
+            iops=reader.figure(iops),
+            bandwidth=reader.figure(None if mib is None else mib * MIB),
+            latency=_latency(row, f"{name}_resp", count),
+        )
+    return found
+
+
+def _asked(run: Run, asked: Parameters | None) -> shape.Asked:
     """Return what was asked for. Threads are for each storage definition, so that one tells the depth."""
-    size = reader.whole(row.get("xfersize")) or None
-    one = storage is not None and len(storage.targets) == 1
-    seek = reader.number(row.get("seekpct"))
-    rate = row.get("reqrate", "")
-    reads = reader.number(row.get("rdpct"))
-    sizes = {size: 1.0} if size else {}
+    row = run.average
+    rate = _rate(row)
+    if _in_files(row):
+        return shape.Asked(
+            job=run.name,
+            backend=FILES,
+            direct=asked.direct if asked else None,
+            rate_iops=rate,
+            targets=tuple(asked.anchors) if asked else (),
+        )
+    one = asked is not None and len(asked.targets) == 1 and not asked.counted
+    reads = None if asked is not None and asked.verifies else reader.number(row.get("rdpct"))
+    sizes = _sizes(row, run, asked)
     return shape.Asked(
-        job=name,
+        job=run.name,
         clones=1 if one else None,
-        iodepth=reader.whole(row.get("threads")) if one else None,
+        iodepth=reader.whole(row.get("threads")) or None if one else None,
         read_percent=reads,
-        random_percent=seek,
+        random_percent=reader.number(row.get("seekpct")),
         block_bytes=sizes,
         read_block_bytes=sizes if reads else {},
         write_block_bytes=sizes if reads is not None and reads < 100 else {},
-        direct=storage.direct if storage else None,
-        rate_iops=None if not rate or UNLIMITED.fullmatch(rate) else reader.positive(rate),
-        targets=storage.targets if storage else (),
+        direct=asked.direct if asked else None,
+        rate_iops=rate,
+        targets=tuple(asked.targets) if asked else (),
     )
 
 
-def _clock_s(text: str) -> float | None:
-    match = CLOCK.match(text)
-    return int(match[1]) * 3600.0 + int(match[2]) * 60.0 + float(match[3]) if match else None
-
-
-def _step_s(rows: Sequence[dict[str, str]]) -> float | None:
-    """Return the interval, by the times of the rows; a run over midnight starts anew."""
-    times = [time for row in rows if (time := _clock_s(row.get("tod", ""))) is not None]
-    steps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
-    return float(max(1, round(median(steps)))) if steps else None
-
-
-def _seconds(run: _Run) -> float | None:
-    step = _step_s(run.intervals)
-    if step is None or run.first is None or run.last is None:
+def _rate(row: dict[str, str]) -> float | None:
+    """Return the rate that was asked for; None where it was to go as fast as it can."""
+    text = row.get("reqrate") or row.get("Reqrate") or ""
+    asked = reader.positive(text)
+    if asked is None or UNLIMITED.fullmatch(text):
         return None
-    return (run.last - run.first + 1) * step
+    reached = reader.number(row.get("rate") or row.get("Rate")) or 0.0
+    return None if asked >= LEAST_UNLIMITED and reached < FAR_BELOW * asked else asked
 
 
-def _series(run: _Run, share: float | None) -> pl.DataFrame | None:
+def _sizes(row: dict[str, str], run: Run, asked: Parameters | None) -> dict[int, float]:
+    """Return the size of the I/Os; nothing where the column may hide a table or a range.
+
+    Of a table or a range vdbench writes the first number there.
+    """
+    size = reader.whole(row.get("xfersize"))
+    if not size:
+        return {}
+    done = reader.positive(row.get("bytes/io"))
+    alike = done is not None and abs(done - size) <= SAME_SIZE * size
+    told = "xfersize=" in run.started.loops or (asked is not None and asked.one_size)
+    return {size: 1.0} if alike or told else {}
+
+
+def _series(run: Run) -> pl.DataFrame | None:
     """Return the measured intervals of a run that only reads or only writes."""
-    step = _step_s(run.intervals)
+    share = reader.number(run.average.get("read%"))
+    step = run.step_s
     if step is None or share not in (0.0, 100.0):
         return None
     rows = []

@@ -1,7 +1,8 @@
 """Rule `rate_not_reached`: a load that was to come at a rate came slower.
 
-Then the storage was overloaded, its queue grew as long as the run lasted, and the latencies are
-those of the queue.
+Then the storage was overloaded. In an open loop its queue grew as long as the run lasted, and the
+latencies are those of the queue. Other tools count from when an I/O was issued, and issue no more
+than their depth: their numbers are the storage's at that depth, though not at the rate asked for.
 """
 
 from __future__ import annotations
@@ -64,11 +65,16 @@ def _short(case: Case, job: Asked, achieved: float) -> Finding:
         else f"{units.bandwidth(achieved)} of {units.bandwidth(asked)}"
     )
     unit = "iops" if by_ops else "bytes_per_s"
+    open_loop = case.source == "bundle"
+    so = (
+        "its latencies are those of an overloaded queue, which grows with the length of the run."
+        if open_loop
+        else "it is the most this depth gives, and no measurement at that rate."
+    )
     return Finding(
-        effect="not_valid",
-        confidence=0.95,
-        text=f"{job.job} did {told} that were asked for: its latencies are those of an overloaded queue, "
-        "which grows with the length of the run.",
+        effect="not_valid" if open_loop else "suspect",
+        confidence=0.95 if open_loop else 0.6,
+        text=f"{job.job} did {told} that were asked for: {so}",
         evidence={f"asked_{unit}": asked, f"achieved_{unit}": achieved},
         advice=f"ask for less than {told.partition(' of ')[0]}, or take this as the storage's maximum "
         "and measure latency below it",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.audit import ask
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
 
 if TYPE_CHECKING:
@@ -29,19 +30,21 @@ def _judge(case: Case) -> Answer:
     ios = case.total.operations
     if ios is None and case.seconds is None:
         return CannotTell("how many I/Os the number rests on, and how long it took")
-    found = [_few(ios, withheld=case.source == "bundle"), _brief(case.seconds), _wide(case)]
+    found = [_few(case), _brief(case.seconds), _wide(case)]
     worst = sorted((one for one in found if one is not None), key=lambda one: SEVERITY.index(one.effect))
     return (*worst[:1], *_percentiles(case)) or Clear()
 
 
-def _few(ios: int | None, *, withheld: bool) -> Finding | None:
+def _few(case: Case) -> Finding | None:
+    ios = case.total.operations
     if ios is None or ios >= FOR_P99:
         return None
     hardly = ios < HARDLY_ANY
     what = "even a mean" if hardly else "a 99th percentile"
+    # A percentile that was not printed misleads nobody, and one that was has a finding of its own;
+    # how many I/Os came at a rate that was asked for is no chance.
     return Finding(
-        # A percentile that was not printed misleads nobody.
-        effect="not_valid" if hardly else ("note" if withheld else "suspect"),
+        effect=("suspect" if ask.paced(case) else "not_valid") if hardly else "note",
         confidence=0.95 if hardly else 0.85,
         text=f"Only {ios} I/Os were measured, too few for {what}.",
         evidence={"completed_ios": ios},

@@ -1,0 +1,190 @@
+"""What vdbench prints, taken from one time and for what it is.
+
+The cases are of kinds that real folders have: of 786 published runs 473 were called not valid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.audit import foreign
+from loadstone.audit.judge import judge, judge_case
+from loadstone.errors import InputError
+from tests.audit.vdbench_folder import Run, write, write_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.audit.case import Case
+
+RAW = "sd=sd1,lun=/dev/sdb,openflags=o_direct\nwd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=max"
+
+
+def only(path: Path) -> Case:
+    (case,) = foreign.read(path).cases
+    return case
+
+
+def invalid(case: Case) -> set[str]:
+    return {cause.rule for cause in judge_case(case).causes if cause.effect == "not_valid"}
+
+
+@pytest.mark.parametrize(
+    ("reqrate", "reached", "asked"),
+    [
+        ("999977.0000", 118.0, None),
+        ("999988", 118.0, None),
+        ("9999977.0000", 118.0, None),
+        ("9999988", 2_224_235.0, None),
+        ("99999988", 118.0, None),
+        # Nobody asks a disk that does 9,000 for ten million; a device that nearly does is asked.
+        ("10000000", 9000.0, None),
+        ("1000000", 980_000.0, 1_000_000.0),
+        ("1000000", 700_000.0, 1_000_000.0),
+        ("25000.0000", 118.0, 25_000.0),
+        ("n/a", 118.0, None),
+    ],
+)
+def test_rates_that_stand_for_as_fast_as_it_goes(
+    tmp_path: Path, reqrate: str, reached: float, asked: float | None
+) -> None:
+    folder = write(tmp_path / "out", Run(reqrate=reqrate, rate=reached), parameters=RAW)
+    assert only(folder).jobs[0].rate_iops == asked
+    assert invalid(only(folder)) == set()
+
+
+def test_warmup_that_is_only_in_the_histogram_changes_nothing(tmp_path: Path) -> None:
+    run = Run(warmup=15, elapsed=60, bytes_per_io=524_288, xfersize="524288", histogram_extra=15_000)
+    case = only(write(tmp_path / "out", run, parameters=RAW))
+    assert case.seconds == 60
+    assert case.total.operations == 60_000
+    assert case.total.bytes == 60_000 * 524_288
+    assert case.total.latency is not None
+    assert case.total.latency.count == 60_000
+    assert invalid(case) == set()
+
+
+def test_time_is_told_by_the_start_of_a_run_where_no_interval_tells_it(tmp_path: Path) -> None:
+    for name, run, seconds in (
+        ("warm", Run(warmup=15, elapsed=60), 60),
+        ("cold", Run(elapsed=60), 59),
+    ):
+        case = only(write(tmp_path / name, run, parameters=RAW, flatfile=False))
+        assert case.seconds == pytest.approx(seconds)
+        assert case.total.operations == round(1000 * seconds)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "column", "done", "known"),
+    [
+        ("(4k,50,8k,50)", "4096", 6144, False),
+        ("(4k,64k,4k)", "4096", 34_816, False),
+        ("(512,4,4k,67,64k,29)", "512", 7675, False),
+        ("4k", "4096", 4096, True),
+        ("$size", "4096", 4096, True),
+        ("$size", "4096", 7675, False),
+    ],
+)
+def test_a_table_of_sizes_is_not_its_first_one(
+    tmp_path: Path, sizes: str, column: str, done: int, *, known: bool
+) -> None:
+    parameters = RAW.replace("xfersize=4k", f"rdpct=70,xfersize={sizes}")
+    run = Run(bytes_per_io=done, xfersize=column, read_percent=70.0)
+    results = foreign.read(write(tmp_path / "out", run, parameters=parameters))
+    (case,) = results.cases
+    assert bool(case.jobs[0].block_bytes) is known
+    assert bool(case.ops["read"].bytes) is known
+    assert any("mixture" in note for note in results.notes) is not known
+    assert case.total.bytes == done * 9000
+    assert invalid(case) == set()
+
+
+def test_one_size_that_was_not_done_is_still_found(tmp_path: Path) -> None:
+    """Where the parameters say one size, and where the run is named after it."""
+    run = Run(bytes_per_io=3000)
+    assert invalid(only(write(tmp_path / "a", run, parameters=RAW))) == {"workload_drift"}
+    named = Run(bytes_per_io=3000, loops="xfersize=4k")
+    assert invalid(only(write(tmp_path / "b", named))) == {"workload_drift"}
+    mixed = Run(read_percent=50.0, asked_read_percent="80.0000")
+    assert invalid(only(write(tmp_path / "c", mixed, parameters=RAW))) == {"workload_drift"}
+
+
+def test_validation_reads_what_nobody_asked_for(tmp_path: Path) -> None:
+    mixed = Run(read_percent=50.0, asked_read_percent="0.0000")
+    folder = write(tmp_path / "out", mixed, parameters="validate=read_after_write\n" + RAW)
+    assert only(folder).jobs[0].read_percent is None
+    assert invalid(only(folder)) == set()
+
+
+def test_a_rate_that_was_not_reached_is_the_most_at_that_depth(tmp_path: Path) -> None:
+    folder = write(tmp_path / "out", Run(reqrate="25000.0000", rate=118.0, resp_ms=67.8), parameters=RAW)
+    (cause,) = judge([only(folder)]).verdict.causes
+    assert (cause.rule, cause.effect) == ("rate_not_reached", "suspect")
+
+
+def test_a_cut_off_last_line_is_a_note(tmp_path: Path) -> None:
+    folder = write(tmp_path / "out", Run("rd1"), Run("rd2"), parameters=RAW, cut_bytes=60)
+    results = foreign.read(folder)
+    assert [case.name for case in results.cases] == ["rd1"]
+    assert "line 23 of flatfile.html is cut off and is left out" in results.notes
+    assert "rd2 ended after interval 10 without an average and is left out" in results.notes
+
+
+def test_a_run_without_an_end_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    folder = write(tmp_path / "out", Run("rd1", average=False), Run("rd2"), parameters=RAW)
+    results = foreign.read(folder)
+    assert [case.name for case in results.cases] == ["rd2"]
+    assert results.notes == ("rd1 ended after interval 10 without an average and is left out",)
+    alone = write(tmp_path / "alone", Run("rd1", average=False), parameters=RAW)
+    with pytest.raises(InputError, match="has no average of a run: rd1 ended after interval 10"):
+        foreign.read(alone)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "direct"),
+    [
+        ("sd=sd1,lun=/a,openflags=o_direct", True),
+        ("sd=default,openflags=directio\nsd=sd1,lun=/a\nsd=sd2,lun=/b", True),
+        ("sd=sd1,lun=/a,\n  openflags=o_direct", True),
+        ("sd=sd1,lun=/a\nwd=wd1,sd=*,openflags=o_direct", True),
+        ("sd=sd1,lun=/a,openflags=o_direct\nsd=sd2,lun=/b", None),
+        ("sd=sd1,lun=\\\\.\\PHYSICALDRIVE1", True),
+        ("sd=sd1,lun=/a\n*sd=sd2,lun=/b,openflags=o_direct", False),
+        ("fsd=fsd1,anchor=/mnt/a,openflags=o_direct", True),
+        ("fsd=fsd1,anchor=/mnt/a", False),
+    ],
+)
+def test_openflags_wherever_they_stand(tmp_path: Path, parameters: str, *, direct: bool | None) -> None:
+    assert only(write(tmp_path / "out", Run(), parameters=parameters)).jobs[0].direct is direct
+
+
+def test_runs_in_file_systems_have_columns_of_their_own(tmp_path: Path) -> None:
+    folder = write_files(
+        tmp_path / "out",
+        Rate="3000",
+        Reqrate="9999988",
+        Resp="2.0",
+        Resp_max="40",
+        Read_rate="2000",
+        Read_resp="1.5",
+        Write_rate="1000",
+        Write_resp="3.0",
+        **{"MB/sec": "23.4375", "MB_read": "7.8125", "MB_write": "15.625"},
+    )
+    case = only(folder)
+    assert case.total.iops is not None
+    assert (case.total.iops.value, case.total.operations, case.seconds) == (3000, 27_000, 9.0)
+    assert {op: done.operations for op, done in case.ops.items()} == {"read": 18_000, "write": 9_000}
+    assert case.ops["write"].bytes == round(15.625 * (1 << 20) * 9)
+    assert case.ops["read"].latency is not None
+    assert case.ops["read"].latency.mean_ns == 1.5e6
+    assert case.jobs[0].rate_iops is None
+    assert invalid(case) == set()
+
+
+@pytest.mark.parametrize("name", ["summary.html", "flatfile.html"])
+def test_pages_of_other_programs_with_the_same_name_are_not_vdbenchs(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("<html><body>How many birds I have seen</body></html>")
+    assert foreign.recognise(tmp_path) is None
