@@ -143,6 +143,20 @@ def test_text_tells_the_lines_of_the_jobs() -> None:
     assert (grouped.job, grouped.clones, grouped.iodepth) == ("reads and others", 2, None)
 
 
+def test_an_amount_that_fio_printed_wrong_is_not_known(tmp_path: Path) -> None:
+    """fio 3.1 dropped the digits of 24.99 GiB, so that its reads seemed smaller than asked for."""
+    text = (FIO / "grouped.txt").read_text()
+    start = text.index(": (groupid=0")
+    line = next(one for one in text[start:].splitlines() if "BW=" in one)
+    io = line[line.rindex("(") + 1 : line.rindex("/")]
+    value, unit = float(io.rstrip("KMGTiB")), io.lstrip("0123456789.")
+    (tmp_path / "f.txt").write_text(text.replace(line, line.replace(io, f"{value * 0.95:.1f}{unit}")))
+    case = cases(tmp_path / "f.txt")[0]
+    assert cases(FIO / "grouped.txt")[0].ops["read"].bytes is not None
+    assert case.ops["read"].bytes is None
+    assert case.ops["read"].operations is not None
+
+
 def test_terse_says_nothing_of_what_was_asked() -> None:
     results = foreign.read(FIO / "shared.terse3")
     (job,) = results.cases[0].jobs

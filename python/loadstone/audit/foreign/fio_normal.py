@@ -40,6 +40,8 @@ PERCENTILE: Final = re.compile(r"([\d.]+)th=\[ *([\d.]+[kMG]?)\]")
 CPU: Final = re.compile(r"^\s+cpu\s+: usr=(?P<usr>[\d.]+)%, sys=(?P<sys>[\d.]+)%")
 ISSUED: Final = re.compile(r"^\s+issued rwts?: total=(\d+),(\d+),(\d+)")
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
+AGREE: Final = 0.015
+"""Printed amounts of three digits agree within this."""
 LETTERS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -161,11 +163,19 @@ def _measured(direction: _Direction, issued: int | None) -> shape.Measured:
         )
     return shape.Measured(
         operations=issued if issued is not None else round(direction.iops * direction.seconds),
-        bytes=int(direction.moved_bytes),
+        bytes=_moved(direction),
         iops=shape.Figure(direction.iops),
         bandwidth=shape.Figure(direction.bytes_per_s),
         latency=latency,
     )
+
+
+def _moved(direction: _Direction) -> int | None:
+    """Return the bytes, None where two places differ: fio 3.1 prints 24.99 GiB as 24.0GiB."""
+    by_rate = direction.bytes_per_s * direction.seconds
+    if by_rate and abs(direction.moved_bytes / by_rate - 1) > AGREE:
+        return None
+    return int(direction.moved_bytes)
 
 
 def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: list[str]) -> shape.Case:
