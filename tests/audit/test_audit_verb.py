@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loadstone import exitcodes
 from loadstone.audit import foreign
+from loadstone.audit.search import Looked, find
 from loadstone.bundle.read import Bundle
 from loadstone.cli.finish import Result
 from loadstone.cli.main import main
+from tests.audit.vdbench_folder import Run, write
 from tests.support.runs import Job, make
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +55,9 @@ def test_a_directory_of_directories_is_all_results_in_them(capsys: pytest.Captur
     assert main(["audit", str(FIO.parent), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     names = [Path(one["path"]).name for one in told["files"]]
-    assert names == ["vdbench-5.04.06", "vdbench-5.04.07"]
+    assert names[0] == "results.xml"
+    assert names[1:8] == sorted(path.name for path in FIO.iterdir() if path.suffix != ".fio")
+    assert names[8:] == ["results-1.1.csv", "results-2006.csv", "vdbench-5.04.06", "vdbench-5.04.07"]
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,3 +162,174 @@ def test_repeats_of_a_study_are_held_against_each_other(
     for one in files:
         (found,) = [cause for cause in one["verdict"]["causes"] if cause["rule"] == "not_repeatable"]
         assert found["evidence"]["runs"] == 3
+
+
+# ---- directories
+
+
+def told_of(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
+    assert main(["audit", *words, "--json"]) == code
+    loaded: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return loaded
+
+
+def test_a_directory_goes_on_after_what_is_broken_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "a" / "run", Job("a"))
+    make(tmp_path / "b" / "broken", Job("b"))
+    (tmp_path / "b" / "broken" / "plan.json").write_text('{"streams": ')
+    make(tmp_path / "b" / "lost", Job("c"))
+    (tmp_path / "b" / "lost" / "manifest.json").unlink()
+    write(tmp_path / "c" / "d" / "vdbench", Run())
+    write(tmp_path / "c" / "d" / "stopped", Run(average=False))
+    (tmp_path / "c" / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
+    (tmp_path / "c" / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
+    (tmp_path / "c" / "manifest.json").write_text('{"name": "a web page"}')
+    told = told_of(capsys, str(tmp_path))
+    assert [one["path"].removeprefix(f"{tmp_path}/") for one in told["files"]] == [
+        "a/run",
+        "c/fio.json",
+        "c/d/vdbench",
+    ]
+    passed = {one["path"].removeprefix(f"{tmp_path}/"): one["why"] for one in told["passed_over"]}
+    assert passed.keys() == {"b/broken", "b/lost", "c/d/stopped", "c/half.json"}
+    assert "plan" in passed["b/broken"]
+    assert "manifest.json" in passed["b/lost"]
+    assert passed["c/d/stopped"].startswith("has no average of a run")
+    assert passed["c/half.json"].startswith("is not a whole document of fio")
+    assert all(one["broken"] for one in told["passed_over"])
+
+
+def test_what_was_passed_over_is_a_table_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "run", Job("a"))
+    (tmp_path / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
+    (tmp_path / "notes.txt").write_text("hello")
+    assert main(["audit", str(tmp_path)]) == 0
+    table = capsys.readouterr().out.partition("passed over")[2]
+    assert "half.json" in table
+    assert "is not a whole document of fio" in " ".join(table.split())
+    assert table.strip().splitlines()[-1] == "1 other file: no results"
+    assert main(["audit", str(tmp_path), "--markdown"]) == 0
+    assert "| passed over | why |" in capsys.readouterr().out
+    assert main(["audit", str(tmp_path), "--require-valid"]) == exitcodes.NOT_VALID
+
+
+def test_a_study_with_a_broken_run_is_read_without_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2):
+        make(tmp_path / "study" / "runs" / str(number), Job("a"), seed=number)
+    points = [{"name": f"{n}", "factors": {}, "bundle": f"runs/{n}"} for n in (1, 2, 3)]
+    study = {"kind": "list", "name": "a", "front_end": "fio", "loadstone_version": "0", "started": "now"}
+    (tmp_path / "study" / "study.json").write_text(json.dumps(study | {"request": {}, "points": points}))
+    told = told_of(capsys, str(tmp_path))
+    assert [Path(one["path"]).name for one in told["files"]] == ["1", "2"]
+    assert [Path(one["path"]).name for one in told["passed_over"]] == ["3"]
+    (tmp_path / "study" / "study.json").write_text('{"kind"')
+    told = told_of(capsys, str(tmp_path))
+    assert [Path(one["path"]).name for one in told["files"]] == ["1", "2"]
+    assert [Path(one["path"]).name for one in told["passed_over"]] == ["study"]
+
+
+def test_links_end_no_search_and_count_no_file_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = tmp_path / "top" / "inside"
+    inside.mkdir(parents=True)
+    (inside / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
+    (inside / "loop").symlink_to(tmp_path / "top")
+    (inside / "self").symlink_to(inside / "self")
+    (inside / "gone").symlink_to(tmp_path / "nothing")
+    (inside / "same.json").symlink_to(inside / "fio.json")
+    (inside / "twin.json").hardlink_to(inside / "fio.json")
+    os.mkfifo(inside / "pipe")
+    told = told_of(capsys, str(tmp_path / "top"))
+    assert [Path(one["path"]).name for one in told["files"]] == ["fio.json"]
+    passed = {Path(one["path"]).name: (one["why"], one["broken"]) for one in told["passed_over"]}
+    assert passed.keys() == {"loop", "self", "gone", "same.json", "twin.json"}
+    assert passed["loop"] == ("is a link to a directory: name it by itself", False)
+    assert passed["same.json"] == (f"is the same file as {inside / 'fio.json'}", False)
+    assert "Too many levels" in passed["self"][0]
+
+
+def test_what_may_not_be_read_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
+    (tmp_path / "secret").write_text("")
+    (tmp_path / "closed").mkdir()
+    opened, scanned = Path.open, os.scandir
+
+    def refuse(path: Path, *rest: Any, **named: Any) -> Any:
+        if path.name == "secret":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *rest, **named)
+
+    def refuse_directory(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scanned(path)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "scandir", refuse_directory)
+    told = told_of(capsys, str(tmp_path))
+    assert [(Path(one["path"]).name, one["why"]) for one in told["passed_over"]] == [
+        ("secret", "cannot be read: Permission denied"),
+        ("closed", "cannot be read: Permission denied"),
+    ]
+
+
+def test_ten_thousand_other_files_are_looked_at_up_to_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(10_000):
+        (tmp_path / f"{number:05d}").touch()
+    (tmp_path / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
+    told = told_of(capsys, str(tmp_path))
+    assert len(told["files"]) == 1
+    assert told["passed_over"] == []
+    told = told_of(capsys, str(tmp_path), str(FIO / "shared.json"), "--limit", "5000")
+    assert [Path(one["path"]).parent for one in told["files"]] == [FIO]
+    (passed,) = told["passed_over"]
+    assert passed["why"] == "not looked at from 05000 on: 5000 names are the limit (--limit)"
+
+
+def test_a_broken_name_among_several_takes_no_other_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
+    told = told_of(capsys, str(tmp_path / "half.json"), str(FIO / "shared.json"))
+    assert len(told["files"]) == 1
+    assert [Path(one["path"]).name for one in told["passed_over"]] == ["half.json"]
+    assert main(["audit", str(tmp_path / "half.json")]) == exitcodes.USAGE
+    assert "is not a whole document of fio" in capsys.readouterr().err
+    assert main(["audit", str(tmp_path)]) == exitcodes.USAGE
+    assert "half.json: is not a whole document of fio" in capsys.readouterr().err
+
+
+def test_a_reader_that_breaks_is_told_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.json").write_bytes((FIO / "shared.json").read_bytes())
+    (tmp_path / "b.csv").write_bytes((FIO.parent / "iometer" / "results-1.1.csv").read_bytes())
+
+    def breaks(_: object) -> None:
+        raise KeyError("jobs")
+
+    monkeypatch.setattr("loadstone.audit.foreign.fio_json._document", breaks)
+    told = told_of(capsys, str(tmp_path))
+    assert len(told["files"]) == 1
+    assert told["passed_over"][0]["why"] == "broke its reader: KeyError: 'jobs'"
+
+
+def test_a_terminal_shows_how_far_the_search_has_come(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
+    told: list[tuple[int, int, str]] = []
+    looked = Looked(tell=lambda at, path: told.append((at.files, at.results, path.name)))
+    assert len(list(find(tmp_path, looked))) == 1
+    assert told == [(0, 0, tmp_path.name), (1, 0, "fio.json")]

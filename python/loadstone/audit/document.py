@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.audit.foreign.reader import Results
+    from loadstone.audit.search import Passed
 
 FORMAT: Final = 1
 
@@ -48,6 +49,14 @@ class File(_Model):
     phases: tuple[Phase, ...]
 
 
+class PassedOver(_Model):
+    """Something in a directory that was not read."""
+
+    path: str
+    why: str
+    broken: bool = Field(description="it is a result that could not be read; false: left out by rule")
+
+
 class Document(_Model):
     """The root. `verdict` and `phases` are of all files together, as in a result.json."""
 
@@ -57,6 +66,7 @@ class Document(_Model):
     verdict: Verdict
     phases: tuple[Phase, ...]
     files: tuple[File, ...]
+    passed_over: tuple[PassedOver, ...] = ()
 
 
 def audited(path: str, results: Results) -> AuditedResults:
@@ -71,7 +81,7 @@ def overall(every: Sequence[AuditedResults]) -> Audited:
     return judge([case for one in every for case in one.results.cases])
 
 
-def document(every: Sequence[AuditedResults]) -> Document:
+def document(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> Document:
     """Return the document."""
     whole = overall(every)
     return Document(
@@ -90,4 +100,5 @@ def document(every: Sequence[AuditedResults]) -> Document:
             )
             for one in every
         ),
+        passed_over=tuple(PassedOver(path=str(one.path), why=one.why, broken=one.broken) for one in passed),
     )

@@ -1,24 +1,30 @@
 """`loadstone audit`: what a result is worth, whoever measured it.
 
-Knows which words name a bundle, a study, a directory of results or a file. Reads no format itself.
+Knows what a person types and sees; which words name a bundle, a study, a directory of results or
+a file is known to `audit/search.py`. Reads no format itself.
 """
 
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from loadstone import exitcodes
 from loadstone.cli.arguments import COMMAND_LINE, Flag
 from loadstone.cli.finish import PIPE_WIDTH, validity
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, LoadstoneError, Where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loadstone.audit.document import AuditedResults
-    from loadstone.audit.foreign.reader import Results
+    from loadstone.audit.search import Found, Looked, Passed
+
+REFRESH_S: Final = 0.2
 
 
 def audit(
@@ -27,6 +33,7 @@ def audit(
     markdown: Annotated[bool, Flag] = False,
     spec: Path | None = None,
     require_valid: Annotated[bool, Flag] = False,
+    limit: int | None = None,
 ) -> int:
     """Tell what results are worth: bundles, other tools' results, published figures.
 
@@ -42,7 +49,10 @@ def audit(
     spec
         Data sheet of the storage that was measured (TOML).
     require_valid
-        End with exit code 98 when the verdict on any of them is 'not valid' or 'cannot tell'.
+        End with exit code 98 when the verdict on any of them is 'not valid' or 'cannot tell', or one
+        cannot be read.
+    limit
+        Files to look at in directories at most; 20000 if not given.
     """
     if not results:
         hint = "name a bundle, a file or a directory"
@@ -50,100 +60,102 @@ def audit(
     if json and markdown:
         hint = "keep one of the two"
         raise InputError("--json and --markdown exclude each other", where=Where(COMMAND_LINE), hint=hint)
+    if limit is not None and limit < 1:
+        raise InputError("--limit is below 1", where=Where(COMMAND_LINE), hint="give a number of files")
     from loadstone.audit.document import document, overall
+    from loadstone.audit.search import LIMIT, Looked
     from loadstone.report import audit as words
 
-    every = [one for path in results for one in _audited(path, spec)]
+    looked = Looked(limit=limit or LIMIT)
+    with _shown(looked):
+        every, passed = _audited(results, spec, looked)
+    if not every:
+        raise _nothing(results, passed, looked)
     if json:
-        sys.stdout.write(document(every).model_dump_json(indent=2) + "\n")
+        sys.stdout.write(document(every, passed).model_dump_json(indent=2) + "\n")
     elif markdown:
-        sys.stdout.write(words.markdown(every))
+        sys.stdout.write(words.markdown(every, passed))
     else:
         from rich.console import Console
 
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        words.terminal(every, Console(highlight=False, width=width))
+        words.terminal(every, Console(highlight=False, width=width), passed, unrelated=looked.unrelated)
+    if require_valid and any(one.broken for one in passed):
+        return exitcodes.NOT_VALID
     return validity(exitcodes.DONE, overall(every)) if require_valid else exitcodes.DONE
 
 
-def _audited(path: Path, spec: Path | None) -> Iterator[AuditedResults]:
-    """Read and judge what a path names."""
-    from dataclasses import replace
-
+def _audited(
+    paths: tuple[Path, ...], spec: Path | None, looked: Looked
+) -> tuple[list[AuditedResults], list[Passed]]:
+    """Read and judge what the paths name. Second: what was passed over."""
     from loadstone.audit.declare import with_spec
     from loadstone.audit.document import audited
+    from loadstone.audit.search import Passed
     from loadstone.path.spec import read as read_spec
 
     sheet = read_spec(spec) if spec is not None else None
-    for name, found in _read(path):
-        cases = found.cases if sheet is None else tuple(with_spec(case, sheet) for case in found.cases)
-        yield audited(str(name), replace(found, cases=cases))
+    every: list[AuditedResults] = []
+    passed: list[Passed] = []
+    for path in paths:
+        for found in _found(path, looked, alone=len(paths) == 1):
+            if isinstance(found, Passed):
+                passed.append(found)
+                continue
+            name, read = found
+            cases = read.cases if sheet is None else tuple(with_spec(case, sheet) for case in read.cases)
+            every.append(audited(str(name), replace(read, cases=cases)))
+    return every, passed
 
 
-def _read(path: Path) -> Iterator[tuple[Path, Results]]:
-    from loadstone.audit import foreign
-    from loadstone.bundle.layout import MANIFEST
-    from loadstone.bundle.study import is_study
+def _found(path: Path, looked: Looked, *, alone: bool) -> Iterator[Found]:
+    """Search a path; beside others a broken one is passed over, as in a directory."""
+    from loadstone.audit.search import Passed, find
 
-    if not path.exists():
-        raise InputError("there is no such file or directory", where=Where(str(path)))
-    if (path / MANIFEST).is_file():
-        yield path, _bundle(path)
-    elif is_study(path):
-        yield from _study(path)
-    elif path.is_dir() and foreign.recognise(path) is None:
-        yield from _directory(path)
-    elif path.is_dir() or path.is_file():
-        yield path, foreign.read(path)
-    else:
-        raise InputError("is neither a file nor a directory", where=Where(str(path)))
-
-
-def _study(path: Path) -> Iterator[tuple[Path, Results]]:
-    """Read the runs of a study, which know their repeats."""
-    from dataclasses import replace
-
-    from loadstone.audit.repeats import with_repeats
-    from loadstone.bundle.study import read as read_study
-
-    points = [point for point in read_study(path).points if point.bundle and point.role != "prepare"]
-    if not points:
-        raise InputError("no run of the study has measured anything", where=Where(str(path)))
-    runs = [path / str(point.bundle) for point in points]
-    read = [_bundle(run) for run in runs]
-    repeated = with_repeats([(point.factors, one.cases) for point, one in zip(points, read, strict=True)])
-    for run, one, cases in zip(runs, read, repeated, strict=True):
-        yield run, replace(one, cases=cases)
-
-
-def _bundle(path: Path) -> Results:
-    from loadstone.analysis.summary import summarise
-    from loadstone.audit.foreign.reader import Results
-    from loadstone.audit.from_bundle import cases
-    from loadstone.bundle.read import Bundle
-
-    return Results("bundle", tuple(cases(summarise(Bundle.open(path)))))
-
-
-def _directory(path: Path) -> Iterator[tuple[Path, Results]]:
-    """Read every result that lies in a directory; what is none is passed over, but not all of it."""
-    where = Where(str(path))
     try:
-        inside = sorted(one for one in path.iterdir() if _is_result(one))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=where) from error
-    if not inside:
+        yield from find(path, looked)
+    except LoadstoneError as error:
+        if alone or not path.exists():
+            raise
+        yield Passed(path, str(error).partition("\n")[0].removeprefix(f"{path}: "))
+
+
+def _nothing(paths: tuple[Path, ...], passed: list[Passed], looked: Looked) -> InputError:
+    """Say why there is no result at all."""
+    where = Where(str(paths[0]) if len(paths) == 1 else COMMAND_LINE)
+    if not passed:
         hint = "a bundle has a manifest.json, an output of vdbench a flatfile.html"
-        raise InputError("holds no result that is known", where=where, hint=hint)
-    for one in inside:
-        yield from _read(one)
+        return InputError(
+            f"holds no result that is known, in {looked.files} files" if looked.files else NO_RESULT,
+            where=where,
+            hint=hint,
+        )
+    first = passed[0]
+    if first.path == paths[0]:
+        return InputError(first.why, where=where)
+    more = f"; {len(passed) - 1} more could not be read" if len(passed) > 1 else ""
+    return InputError(f"{NO_RESULT}: {first.path}: {first.why}{more}", where=where)
 
 
-def _is_result(path: Path) -> bool:
-    from loadstone.audit import foreign
-    from loadstone.bundle.layout import MANIFEST
-    from loadstone.bundle.study import is_study
+NO_RESULT: Final = "holds no result that is known"
 
-    if path.is_dir() and ((path / MANIFEST).is_file() or is_study(path)):
-        return True
-    return (path.is_dir() or path.is_file()) and foreign.recognise(path) is not None
+
+@contextmanager
+def _shown(looked: Looked) -> Iterator[None]:
+    """Show on a terminal how far the search has come."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("looking for results") as status:
+        shown = time.monotonic()
+
+        def tell(at: Looked, path: Path) -> None:
+            nonlocal shown
+            if time.monotonic() - shown >= REFRESH_S:
+                shown = time.monotonic()
+                status.update(f"{at.files} files looked at, {at.results} results: {path.name}")
+
+        looked.tell = tell
+        yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case
     from loadstone.audit.document import AuditedResults
+    from loadstone.audit.search import Passed
     from loadstone.verdict import Cause, Verdict
 
 HEADINGS: Final = ("result", "number", "verdict", "why")
@@ -68,8 +70,10 @@ def _cause(cause: Cause) -> str:
     )
 
 
-def terminal(every: Sequence[AuditedResults], console: Console) -> None:
-    """Print each file with the verdict on each of its phases."""
+def terminal(
+    every: Sequence[AuditedResults], console: Console, passed: Sequence[Passed] = (), unrelated: int = 0
+) -> None:
+    """Print each file with the verdict on each of its phases, and at the end what was passed over."""
     for index, one in enumerate(every):
         if index:
             console.print()
@@ -89,9 +93,22 @@ def terminal(every: Sequence[AuditedResults], console: Console) -> None:
                     (f" {words.confidence(said.confidence)}", "dim"),
                 )
             )
+    _passed(passed, unrelated, console)
 
 
-def markdown(every: Sequence[AuditedResults]) -> str:
+def _passed(passed: Sequence[Passed], unrelated: int, console: Console) -> None:
+    """Print what was not read, and why."""
+    if passed:
+        table = Table("passed over", "why", box=None, pad_edge=False, header_style="bold")
+        for one in passed:
+            table.add_row(Text(str(one.path)), Text(one.why))
+        console.print()
+        console.print(table)
+    if unrelated:
+        console.print(Text(f"{unrelated} other file{'' if unrelated == 1 else 's'}: no results", "dim"))
+
+
+def markdown(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> str:
     """Return a page: for each file what was found, and a table with a row for each result."""
     parts = ["# Audited results", HEAD]
     for one in every:
@@ -103,6 +120,9 @@ def markdown(every: Sequence[AuditedResults]) -> str:
         if findings := _findings(one):
             parts.append(findings)
         parts.append(_table(one))
+    if passed:
+        rows = [("passed over", "why"), ("---", "---"), *((str(one.path), one.why) for one in passed)]
+        parts.append("\n".join("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows))
     return "\n\n".join(parts) + "\n"
 
 
