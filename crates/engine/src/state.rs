@@ -23,7 +23,7 @@ use crate::plan::Plan;
 use crate::record::{Run, Table};
 use crate::rows::Rows;
 use crate::samples::IoRecord;
-use crate::slots::{batch_column, count_depths, Counters, Slot, NOT_HANDED};
+use crate::slots::{batch_column, count_depths, depth_column, Counters, Slot, NOT_HANDED};
 use crate::stream::StreamState;
 use crate::worker::BATCH;
 pub use lines::Lines;
@@ -257,14 +257,21 @@ impl State {
         self.submit_batches[batch_column(issued)] += 1;
     }
 
-    /// Counts the depths at which `count` I/Os of a stream were issued.
+    /// Counts I/Os of a stream that were handed over one by one: each has a depth of its own.
     #[inline]
-    pub fn count_issued(&mut self, index: u32, before: u32, count: u32) {
+    pub fn count_one_by_one(&mut self, index: u32, before: u32, count: u32) {
         count_depths(
             &mut self.counters[index as usize].depth,
             before,
             before + count,
         );
+    }
+
+    /// Counts I/Os of a stream at the depth they made together, as fio counts a batch; and as
+    /// it counts what is handed over one by one where each end is followed by a start.
+    #[inline]
+    pub fn count_together(&mut self, index: u32, depth: u32, count: u32) {
+        self.counters[index as usize].depth[depth_column(depth)] += u64::from(count);
     }
 
     /// Rows of this worker.

@@ -132,6 +132,7 @@ impl<B: Backend> Worker<B> {
             let stream = &mut self.state.streams[index as usize];
             let most = (budget - issued).min(stream.submit);
             let before = stream.in_flight();
+            let refills = stream.deepest == stream.depth;
             let (count, again) = if stream.simple {
                 self.issue_simple(index, most, now)
             } else {
@@ -141,11 +142,17 @@ impl<B: Backend> Worker<B> {
             let stream = &mut self.state.streams[index as usize];
             stream.queued = again;
             stream.deepest = stream.deepest.max(before + count);
+            let (submit, simple) = (stream.submit, stream.simple);
+            let full = before > 0 && before + count == stream.depth;
             if again {
                 self.state.ready.push_back(index);
             }
-            self.state.count_issued(index, before, count);
-            if stream_has_batch(self.state.streams[index as usize].submit) && count > 0 {
+            if stream_has_batch(submit) || (refills && (simple || full)) {
+                self.state.count_together(index, before + count, count);
+            } else {
+                self.state.count_one_by_one(index, before, count);
+            }
+            if stream_has_batch(submit) && count > 0 {
                 break;
             }
         }

@@ -147,6 +147,11 @@ impl Backend for Caller {
 
 /// Runs worker 0 of a Plan to its end; gives the totals of its reads.
 fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
+    run_counted(plan, backend).0
+}
+
+/// The same with what its first stream counted.
+fn run_counted<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters) {
     let plan = Arc::new(plan);
     let rows = Arc::new(Rows::new(&plan, &plan.streams_by_worker()[0]));
     let (out, messages) = channel();
@@ -180,13 +185,16 @@ fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
         table_in_use: Arc::default(),
     };
     let state = State::new(plan.clone(), 0, streams, memory, lines);
-    Worker { backend, state }.run().unwrap();
-    drop(tables);
+    let mut worker = Worker { backend, state };
+    worker.run().unwrap();
+    let counted = worker.state.counters[0];
+    drop((tables, worker));
     let table = messages.iter().find_map(|message| match message {
         Message::Cut { table, .. } => Some(table),
         _ => None,
     });
-    *table.unwrap().totals(rows.row(0, AnyOp::Io(Op::Read)))
+    let totals = *table.unwrap().totals(rows.row(0, AnyOp::Io(Op::Read)));
+    (totals, counted)
 }
 
 fn sum_ns(totals: &Totals, kind: Kind) -> f64 {
@@ -325,5 +333,36 @@ fn one_io_after_the_other_is_told_whole() {
             .iter()
             .sum();
         assert!((parts / sum_ns(&totals, Kind::Lat) - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn depths_are_counted_as_fio_counts_them() {
+    let batch = |submit, complete_min, low| {
+        Some(Batch {
+            submit,
+            complete_min,
+            complete_max: submit,
+            low,
+        })
+    };
+    // The first filling goes through the depths below; what follows refills to the top.
+    for (iodepth, batch, first, top) in [
+        (8, None, [1, 2, 4, 0, 0, 0, 0], 3),
+        (5, None, [1, 2, 0, 0, 0, 0, 0], 2),
+        (100, None, [1, 2, 4, 8, 16, 32, 0], 6),
+        (8, batch(4, 4, 7), [0, 0, 4, 0, 0, 0, 0], 3),
+    ] {
+        let stream = Stream {
+            iodepth,
+            batch,
+            ..plain::stream()
+        };
+        let device = Costly::new(iodepth, 50_000, 1_000, 100);
+        let (totals, counted) = run_counted(plan(1, &stream), device);
+        let below: u64 = first.iter().sum();
+        let mut expected: [u64; 7] = first;
+        expected[top] += totals.ops - below;
+        assert_eq!(counted.depth, expected, "{iodepth} {batch:?}");
     }
 }
