@@ -1,0 +1,113 @@
+"""Distributions as fio takes them: their defaults, what is refused, and the real fio beside it."""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.formats.fio import ReadOptions, TokenSource, read_jobfiles, values
+from loadstone.formats.fio.numbers import Reading
+from loadstone.plan import patterns
+from loadstone.plan.notes import Notes
+from loadstone.plan.pattern import pattern
+from loadstone.workload.model import Distribution, Job
+
+
+def distribution(text: str, *, strict: bool = True) -> Distribution:
+    return values.distribution(text, Reading(Where("job"), strict=strict))[0]
+
+
+def order(job: Job, range_bytes: int = 1 << 20) -> patterns.RandomOrder:
+    return pattern(job, Notes(), range_bytes).read.random
+
+
+def job(**fields: object) -> Job:
+    return Job.model_validate({"name": "a", "where": Where("job"), "rw": "randread", **fields})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "parameter", "center"),
+    [
+        ("normal", "normal", 100 / 12, None),
+        ("normal:0", "normal", 100 / 12, None),
+        ("normal:7.5", "normal", 7.5, None),
+        ("normal:7.5:0.25", "normal", 7.5, 0.25),
+        ("zipf", "zipf", 1.1, None),
+        ("zipf:0", "zipf", 0.0, None),
+        ("zipf:1.3:1", "zipf", 1.3, 1.0),
+        ("pareto", "pareto", 0.2, None),
+        ("pareto:0.3:0.2:1", "pareto", 0.3, 0.2),
+        ("random", "random", None, None),
+    ],
+)
+def test_a_distribution_has_fios_defaults(
+    text: str, kind: str, parameter: float | None, center: float | None
+) -> None:
+    found = distribution(text)
+    assert (found.kind, found.center) == (kind, center)
+    assert found.parameter == pytest.approx(parameter)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["normal:", "zipf:", "zipf:1.2:", "pareto:", "normal:100", "normal:-1", "normal:5:2", "zipf:1", "zipf:a",
+     "pareto:0", "pareto:1", "gauss", "Zipf", "sequence", "sequence:", "sequence:1,,2", "sequence:-1",
+     "sequence:" + ",".join("1" * 65), "zoned", "zoned_abs"],
+)  # fmt: skip
+def test_what_fio_refuses_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        distribution(text)
+
+
+def test_zipf_without_skew_is_uniform_with_repeats() -> None:
+    assert order(job(random_distribution=values.distribution("zipf:0", Reading(Where("job"))))) == (
+        patterns.RandomOrderUniform(repeat=True)
+    )
+
+
+def test_a_sequence_of_blocks_reaches_the_plan_and_must_fit() -> None:
+    asked = values.distribution("sequence:2, 0,1", Reading(Where("job")))
+    fixed = patterns.RandomOrderListed(blocks=(2, 0, 1), advance=False)
+    assert order(job(random_distribution=asked)) == fixed
+    moving = patterns.RandomOrderListed(blocks=(2, 0, 1), advance=True)
+    assert order(job(random_distribution=asked, sequence_advances=True)) == moving
+    with pytest.raises(InputError, match="block 2 of the sequence lies beyond the range of 2 blocks"):
+        order(job(random_distribution=asked), 8192)
+
+
+def drawn(chance: random.Random) -> str:
+    kind = chance.choice(["zipf", "pareto", "normal", "random", "normal", "zoned"])
+    if kind == "zoned":
+        shares = [chance.choice(["50", "30", "20", "", "0"]) for _ in range(chance.randint(0, 4))]
+        return "zoned" + "".join(f":{share}/{chance.choice(['10', '40', '', '50'])}" for share in shares)
+    numbers = [
+        chance.choice(["0", "0.2", "0.5", "1", "1.0", "1.2", "2", "99.9", "100", "x", ""])
+        for _ in range(chance.randint(0, 3))
+    ]
+    return ":".join([kind, *numbers])
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio beside it")
+@pytest.mark.parametrize("seed", range(40))
+def test_the_real_fio_takes_and_refuses_the_same(seed: int) -> None:
+    text = drawn(random.Random(seed))
+    words = ("--name=a", "--rw=randrw", "--size=1m", f"--random_distribution={text}")
+    fio = subprocess.run(["fio", *words, "--parse-only"], capture_output=True, check=False).returncode == 0
+    try:
+        read_jobfiles([TokenSource(words)], options=ReadOptions(strict_fio_reading=True))
+        here = True
+    except LoadstoneError:
+        here = False
+    assert here == fio, text
+
+
+def test_the_bell_without_a_deviation_is_that_of_twelve_uniform_numbers() -> None:
+    chance = random.Random(1)
+    means = [sum(chance.random() for _ in range(12)) / 12 for _ in range(20_000)]
+    deviation = math.sqrt(sum((mean - 0.5) ** 2 for mean in means) / len(means))
+    assert distribution("normal").parameter == pytest.approx(100 * deviation, rel=0.02)

@@ -177,23 +177,50 @@ def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> 
 
 def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> patterns.RandomOrder:
     distribution = job.random_distribution[i] or Distribution(kind="random")
-    parameter = distribution.parameter or 0.0
-    if distribution.kind == "zipf":
-        return patterns.RandomOrderZipf(theta=parameter, center=distribution.center)
-    if distribution.kind == "pareto":
-        return patterns.RandomOrderPareto(h=parameter, center=distribution.center)
-    if distribution.kind == "normal":
-        return patterns.RandomOrderNormal(deviation_percent=parameter, center=distribution.center)
     if distribution.reuse is not None:
         return patterns.RandomOrderReuse(**distribution.reuse.model_dump())
+    if distribution.kind == "sequence":
+        return _listed(job, i, distribution, block, range_bytes)
     if distribution.kind.startswith("zoned"):
         return patterns.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
+    return _skewed(distribution) or _uniform(job, i, block, notes)
+
+
+def _skewed(distribution: Distribution) -> patterns.RandomOrder | None:
+    """Return a law with hot blocks; None where all are alike."""
+    parameter, center = distribution.parameter or 0.0, distribution.center
+    if distribution.kind == "zipf":
+        alike = patterns.RandomOrderUniform(repeat=True)
+        return patterns.RandomOrderZipf(theta=parameter, center=center) if parameter else alike
+    if distribution.kind == "pareto":
+        return patterns.RandomOrderPareto(h=parameter, center=center)
+    if distribution.kind == "normal":
+        return patterns.RandomOrderNormal(deviation_percent=parameter, center=center)
+    return None
+
+
+def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> patterns.RandomOrder:
     repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map
     aligned = job.blockalign_bytes[i]
     if is_random(job) and not repeat and aligned not in (None, smallest(block)):
         repeat = True
         notes.info(job, "blockalign_bytes", "blockalign turns the random map off, as in fio")
     return patterns.RandomOrderUniform(repeat=repeat)
+
+
+def _listed(
+    job: Job, i: int, distribution: Distribution, block: BlockSizes, range_bytes: int
+) -> patterns.RandomOrder:
+    """Blocks by number; one that lies beyond the range is refused."""
+    blocks = range_bytes // (job.blockalign_bytes[i] or smallest(block))
+    beyond = [number for number in distribution.blocks if number >= blocks]
+    if beyond and is_random(job) and shares(job)[i]:
+        raise InputError(
+            f"block {beyond[0]} of the sequence lies beyond the range of {blocks} blocks",
+            where=job.at("random_distribution"),
+            hint="blocks are counted from 0: give smaller numbers or a larger size",
+        )
+    return patterns.RandomOrderListed(blocks=distribution.blocks, advance=bool(job.sequence_advances))
 
 
 def _zones(

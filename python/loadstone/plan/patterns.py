@@ -68,13 +68,22 @@ class RandomOrderReuse(Part):
     again_percent: U32
 
 
+class RandomOrderListed(Part):
+    """Blocks by number in a fixed order, over and over."""
+
+    type: Literal["listed"] = "listed"
+    blocks: tuple[U64, ...]
+    advance: bool
+
+
 RandomOrder = Annotated[
     RandomOrderUniform
     | RandomOrderZipf
     | RandomOrderPareto
     | RandomOrderNormal
     | RandomOrderZoned
-    | RandomOrderReuse,
+    | RandomOrderReuse
+    | RandomOrderListed,
     Field(discriminator="type"),
 ]
 

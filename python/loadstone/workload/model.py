@@ -114,11 +114,13 @@ class Reuse(_Model):
 class Distribution(_Model):
     """How random addresses are spread; `parameter` is theta, h or a percentage."""
 
-    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "reuse"]
+    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "reuse", "sequence"]
     parameter: float | None = None
     reuse: Reuse | None = None
     """Of the kind `reuse`, which walks on with every I/O of the job, of any direction."""
     center: float | None = None
+    blocks: tuple[int, ...] = ()
+    """Of the kind `sequence`: numbers of blocks, in order, over and over."""
     zones: tuple[tuple[float, float], ...] = ()
     """(access percent, size) in order; size is percent (`zoned`) or bytes (`zoned_abs`)."""
 
@@ -246,6 +248,8 @@ class Job(_Model):
         None,
         None,
     )
+    sequence_advances: bool | None = None
+    """A `sequence` lies further on each time it begins again."""
     percentage_random: NumbersByDirection = (None, None, None)
     rows: tuple[Row, ...] = ()
     """In place of all of the above: I/Os whose size, direction and address depend on each other."""

@@ -244,6 +244,11 @@ fn check_order(order: &OpPattern, path: &str) -> Checked {
             || random,
             || "a leaf holds a block or more, leaves are above 0 and shares at most 100".into(),
         ),
+        RandomOrder::Listed { blocks, .. } => need(
+            !blocks.is_empty(),
+            || random,
+            || "the list of blocks is empty".into(),
+        ),
         RandomOrder::Zoned { zones } => {
             let sum: f64 = zones.iter().map(|zone| zone.access_percent).sum();
             let shares = zones

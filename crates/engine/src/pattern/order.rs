@@ -58,7 +58,8 @@ impl Skewed {
             ),
             plan::RandomOrder::Uniform { .. }
             | plan::RandomOrder::Zoned { .. }
-            | plan::RandomOrder::Reuse { .. } => return None,
+            | plan::RandomOrder::Reuse { .. }
+            | plan::RandomOrder::Listed { .. } => return None,
         };
         let place = match center {
             None => Place::Scattered(Permutation::new(n, key)),
@@ -217,10 +218,55 @@ impl Zones {
     }
 }
 
+/// Blocks in a fixed order, over and over.
+#[derive(Debug, Clone)]
+pub(crate) struct Listed {
+    blocks: Box<[u64]>,
+    at: usize,
+    /// Added to every number.
+    base: u64,
+    /// Added to it each time the list begins again.
+    step: u64,
+}
+
+impl Listed {
+    pub(crate) fn new(blocks: &[u64], advance: bool) -> Self {
+        Self {
+            blocks: blocks.into(),
+            at: 0,
+            base: 0,
+            step: if advance { blocks.len() as u64 } else { 0 },
+        }
+    }
+
+    /// The next block of a range of `blocks`; what lies beyond begins again from its start.
+    #[inline]
+    pub(crate) fn draw(&mut self, blocks: u64) -> u64 {
+        let block = self.base.wrapping_add(self.blocks[self.at]) % blocks;
+        self.at += 1;
+        if self.at == self.blocks.len() {
+            self.at = 0;
+            self.base = self.base.wrapping_add(self.step);
+        }
+        block
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::RandomOrder;
+
+    #[test]
+    fn listed_blocks_come_in_their_order_and_move_on_where_asked() {
+        let draw = |advance, blocks| {
+            let mut order = Listed::new(&[2, 0, 1], advance);
+            (0..8).map(|_| order.draw(blocks)).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(false, 100), [2, 0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(draw(true, 100), [2, 0, 1, 5, 3, 4, 8, 6]);
+        assert_eq!(draw(true, 6), [2, 0, 1, 5, 3, 4, 2, 0]);
+    }
 
     const DRAWS: u32 = 400_000;
 

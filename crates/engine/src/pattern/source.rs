@@ -4,7 +4,7 @@
 //! and not which file is next.
 
 use super::cursor::{clamp_len, Cursor};
-use super::order::{Skewed, Zones};
+use super::order::{Listed, Skewed, Zones};
 use super::passes::{needs_map, Classes, Passes};
 use super::permutation::Walk;
 use super::plain::Plain;
@@ -49,6 +49,7 @@ enum Order {
     Uniform,
     Skewed(Box<[Skewed]>),
     Zoned(Zones),
+    Listed(Listed),
     /// The law, and the number of the operation.
     Reuse(Reuse, usize),
 }
@@ -75,6 +76,7 @@ impl Source {
             RandomOrder::Uniform { repeat: false } => {
                 Order::Walk(classes.class(&cursors, align_bytes, needs_map(pattern)))
             }
+            RandomOrder::Listed { blocks, advance } => Order::Listed(Listed::new(blocks, *advance)),
             RandomOrder::Zoned { zones } => Order::Zoned(Zones::new(zones, align_bytes)),
             other => match Reuse::new(other, align_bytes) {
                 Some(law) => Order::Reuse(law, op),
@@ -175,7 +177,7 @@ impl Source {
     fn random(&mut self, file: usize, rng: &mut Rng, passes: &mut Passes) -> (u64, u32) {
         let len = self.sizes.draw(rng);
         let cursor = &self.cursors[file];
-        let block = match &self.order {
+        let block = match &mut self.order {
             Order::Walk(class) => passes.classes[*class].walks[file].step(),
             Order::Map(class) => {
                 let most = u64::from(len).div_ceil(self.align_bytes);
@@ -189,6 +191,7 @@ impl Source {
             Order::Uniform => rng.below(cursor.blocks),
             Order::Skewed(laws) => laws[file].draw(rng),
             Order::Zoned(zones) => zones.draw(rng, cursor.blocks),
+            Order::Listed(list) => list.draw(cursor.blocks),
             Order::Reuse(law, op) => law.draw(&mut passes.places[file], *op, cursor.blocks, rng),
         };
         let start = cursor.begin + block * self.align_bytes;

@@ -134,6 +134,14 @@ pub enum RandomOrder {
         /// Share of I/Os whose address the next I/O of the operation has again.
         again_percent: u32,
     },
+    /// Blocks by number in a fixed order, over and over.
+    Listed {
+        /// Numbers of the blocks, from 0; at least one.
+        blocks: Vec<u64>,
+        /// Each time the list begins again it lies as many blocks further on as it has
+        /// entries (false: the same blocks again).
+        advance: bool,
+    },
 }
 
 /// One zone of [`RandomOrder::Zoned`].

@@ -111,7 +111,6 @@ _REFUSED_REST: Final = (
     refused("uid", _USER),
     refused("gid", _USER),
     refused("flow_watermark", _FLOW),
-    refused("random_sequence_stride", "random_distribution=sequence is not supported."),
     refused("fdp", "Data placement is not supported.", off=ZERO),
     refused("fdp_pli", "Data placement is not supported."),
     refused("fdp_pli_select", "Data placement is not supported."),

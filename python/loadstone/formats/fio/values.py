@@ -29,7 +29,7 @@ from loadstone.workload.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from loadstone.formats.fio.numbers import Reading
 
@@ -163,40 +163,66 @@ def rate(text: str, reading: Reading) -> float | None:
     return float(numbers.size(text, reading)) or None
 
 
-_KINDS: Final = ("random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "gauss")
-_DEFAULT_PARAMETER: Final = {"zipf": 1.1, "pareto": 0.2, "normal": 0.0}
+_KINDS: Final = ("random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence")
+_BELL_PERCENT: Final = 100 / 12
+"""What fio draws for `normal` without a deviation: the mean of 12 uniform numbers."""
+_DEFAULT_PARAMETER: Final = {"zipf": 1.1, "pareto": 0.2, "normal": _BELL_PERCENT}
+MAX_SEQUENCE: Final = 64
+"""Blocks that fio takes in a sequence."""
 
 
 def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
     """Read `random_distribution`: for reads, writes and trims."""
-    kind, _, rest = text.strip().partition(":")
+    kind, colon, rest = text.strip().partition(":")
     if kind in ("zoned", "zoned_abs"):
+        if not colon:
+            raise reading.error(f"{kind} names no zones", f"write {kind}:60/10:40/90")
         rest = rest.replace(f"{kind}:", "")
         zones = triple(rest, reading, None, lambda t, r: _zones(t, r, absolute=kind == "zoned_abs"))
         default = Distribution(kind="random")
         return tuple(Distribution(kind=kind, zones=z) if z else default for z in zones)  # type: ignore[arg-type]  # checked above
     if kind == "random":
         return (Distribution(kind="random"),) * 3
+    if kind == "sequence":
+        return (Distribution(kind="sequence", blocks=_sequence(rest, reading)),) * 3
     if kind not in _DEFAULT_PARAMETER:
         raise reading.error(f"unknown distribution {kind!r}", nearest(kind, _KINDS))
-    numbers_ = [_decimal(part, reading) for part in rest.split(":") if part.strip()]
-    if len(numbers_) > 2:
-        raise reading.error(f"found {text!r}, expected {kind}:parameter[:center]")
+    given = rest.split(":") if colon else []
+    if len(given) > 2 and reading.strict:
+        reading.note("trap", f"{text.strip()!r}: fio leaves out what stands behind the center; kept")
+        given = given[:2]
+    if len(given) > 2 or not all(part.strip() for part in given):
+        raise reading.error(f"found {text!r}, expected {kind}, {kind}:parameter or {kind}:parameter:center")
+    numbers_ = [_decimal(part, reading) for part in given]
     parameter = numbers_[0] if numbers_ else _DEFAULT_PARAMETER[kind]
+    if kind == "normal" and parameter == 0:
+        parameter = _BELL_PERCENT
     center = numbers_[1] if len(numbers_) == 2 else None
     _check_distribution(kind, parameter, center, reading)
     return (Distribution(kind=kind, parameter=parameter, center=center),) * 3  # type: ignore[arg-type]  # checked above
 
 
 def _check_distribution(kind: str, parameter: float, center: float | None, reading: Reading) -> None:
-    if kind == "zipf" and (parameter <= 0 or parameter == 1):
-        raise reading.error(f"zipf theta {parameter:g}: expected above 0 and not 1")
+    if kind == "zipf" and (parameter < 0 or parameter == 1):
+        raise reading.error(f"zipf theta {parameter:g}: expected 0 or more, and not 1")
     if kind == "pareto" and not 0 < parameter < 1:
         raise reading.error(f"pareto h {parameter:g}: expected between 0 and 1")
-    if kind == "normal" and not 0 < parameter <= 100:
-        raise reading.error(f"normal deviation {parameter:g}: expected above 0 and at most 100 (percent)")
+    if kind == "normal" and not 0 < parameter < 100:
+        raise reading.error(f"normal deviation {parameter:g}: expected from 0 to below 100 (percent)")
     if center is not None and not 0 <= center <= 1:
         raise reading.error(f"center {center:g}: expected 0 to 1")
+
+
+def _sequence(text: str, reading: Reading) -> tuple[int, ...]:
+    """Read `2,0,1`: numbers of blocks."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"\d{1,10}", part) for part in parts):
+        raise reading.error(
+            f"found {text!r} after sequence:, expected numbers of blocks", "write sequence:2,0,1"
+        )
+    if len(parts) > MAX_SEQUENCE:
+        raise reading.error(f"the sequence has {len(parts)} blocks, expected at most {MAX_SEQUENCE}")
+    return tuple(int(part) for part in parts)
 
 
 def _decimal(text: str, reading: Reading) -> float:
@@ -210,13 +236,17 @@ def _decimal(text: str, reading: Reading) -> float:
 
 
 def _zones(text: str, reading: Reading, *, absolute: bool) -> tuple[tuple[float, float], ...]:
-    """Read `60/10:30/20:10/70`: access percent / size; empty ones share what is left."""
+    """Read `60/10:30/20:10/70`: access percent / size; empty sizes share what is left."""
 
     def number(value: str, inner: Reading) -> float:
         return float(numbers.size(value, inner)) if absolute else _percent(value, inner)
 
     entries = _shares(text, reading, number)
-    access = _fill_rest([_percent(left, reading) if left else None for left, _ in entries], reading)
+    if not all(left for left, _ in entries):
+        raise reading.error(
+            f"found {text!r}, expected a share of the I/Os for each zone", "write 60/10:40/90"
+        )
+    access = _fill_rest([_percent(left, reading) for left, _ in entries], reading)
     sizes = [size for _, size in entries]
     if absolute:
         if any(not size for size in sizes):
@@ -227,7 +257,7 @@ def _zones(text: str, reading: Reading, *, absolute: bool) -> tuple[tuple[float,
     return tuple(zip(access, filled, strict=True))
 
 
-def _fill_rest(percents: list[float | None], reading: Reading) -> list[float]:
+def _fill_rest(percents: Sequence[float | None], reading: Reading) -> list[float]:
     given = sum(p for p in percents if p is not None)
     missing = sum(p is None for p in percents)
     if given > 100 or (not missing and abs(given - 100) > 1e-6):
