@@ -11,9 +11,11 @@ from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
-from loadstone.report.vdbench import buckets, filelines, flat, lines, pages, skew
+from loadstone.report.vdbench import anchors, buckets, filelines, flat, lines, pages, skew
+from loadstone.report.vdbench.directory import Directory, Page
 from loadstone.report.vdbench.tally import READ, Counted, Cpu, OneWay, Tally
 from loadstone.report.vdbench.words import run_line
+from loadstone.workload.trees import TreeShape
 from tests.support import runs
 from tests.support.runs import Job
 
@@ -73,7 +75,7 @@ def test_a_histogram_is_the_one_vdbench_printed() -> None:
     counted = [1_676_027, 8_498_194, 1_338_586, 127_247, 15_003, 3276, 4]
     middles_ns = np.array([300, 500, 700, 900, 1500, 3000, 5000]) * 1000
     histogram = Histogram.of(runs.bucket_of(middles_ns), np.array(counted))
-    found = buckets.table("Only reads done for this workload:", histogram)
+    found = buckets.table("Only reads done for this workload:", histogram, layout="50406")
     assert found[1] == (
         "  min(ms) <     max(ms)        count       %%    cum%%  '+': Individual%; '+-': Cumulative%"
     )
@@ -92,6 +94,15 @@ def test_a_histogram_is_the_one_vdbench_printed() -> None:
         " 2000.000 <         max            0   0.0000 100.0000  " + "-" * 50,
         "",
     ]
+
+
+def test_a_histogram_of_5_04_07_has_a_wider_count() -> None:
+    histogram = Histogram.of(runs.bucket_of(np.array([5_000])), np.array([1_102_320]))
+    found = buckets.table("Reads:", histogram)
+    assert found[1] == (
+        "  min(ms) <     max(ms)         count       %%    cum%%  '+': Individual%; '+-': Cumulative%"
+    )
+    assert found[3].startswith("    0.000 <       0.020     1,102,320 100.0000 100.0000  ")
 
 
 def test_buckets_of_ones_own_leave_empty_ends_out() -> None:
@@ -213,10 +224,12 @@ def test_the_files_are_those_of_vdbench_and_agree(tmp_path: Path) -> None:
     table = table_of(tmp_path / "out" / "flatfile.html")
     assert [row["Interval"] for row in table] == ["1", "2", "3", "4", "5", "avg_2-5"]
     summary = (tmp_path / "out" / "summary.html").read_text()
-    shown = [line.split() for line in summary.splitlines() if re.match(r"\d\d:\d\d:\d\d\.\d{3} ", line)]
+    shown = [
+        line.split() for line in summary.splitlines() if re.match(r"\d\d:\d\d:\d\d\.\d{3} +(\d|avg)", line)
+    ]
     assert [f"{float(row['rate']):.1f}" for row in table] == [line[2] for line in shown]
     assert [f"{float(row['resp']):.3f}" for row in table] == [line[6] for line in shown]
-    assert {row["reqrate"] for row in table} == {f"{flat.MAX_RATE:.4f}"}
+    assert {row["reqrate"] for row in table} == {f"{flat.MAX_RATE:.0f}"}
     assert {row["threads"] for row in table} == {"8"}
     assert {row["xfersize"] for row in table} == {"n/a"}
     for link in re.findall(r'<A HREF="([^"#]+)">', summary):
@@ -246,11 +259,13 @@ def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
     (run.bundle.path / "workload.json").write_text(json.dumps(workload))
     pages.export(run.bundle.path, tmp_path / "out")
     text = (tmp_path / "out" / "skew.html").read_text()
-    w1 = next(line for line in text.splitlines() if line.startswith("w1 ")).split()
-    assert w1[2] == "80.00%"
-    assert float(w1[3].rstrip("%")) == pytest.approx(75, abs=3)
-    assert float(w1[4].rstrip("%")) == pytest.approx(float(w1[3].rstrip("%")) - 80, abs=0.011)
-    assert next(line for line in text.splitlines() if line.startswith("w2 ")).split()[2] == "n/a"
+    w1 = next(line for line in text.splitlines() if " w1 " in line).split()[-3:]
+    assert w1[0] == "80.00%"
+    assert float(w1[1].rstrip("%")) == pytest.approx(75, abs=3)
+    assert float(w1[2].rstrip("%")) == pytest.approx(80 - float(w1[1].rstrip("%")), abs=0.011)
+    assert next(line for line in text.splitlines() if " w2 " in line).split()[-3] == "20.00%", "the rest"
+    whole = next(line for line in text.splitlines() if " Total " in line).split()
+    assert float(whole[2]) == pytest.approx(run.average(run.whole).rate, abs=0.006)
 
 
 def test_without_monitors_the_processors_are_not_known(tmp_path: Path) -> None:
@@ -357,17 +372,20 @@ def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
     assert names >= {"summary", "totals", "flatfile", "histogram", "fsd0", "fsd1", "look", "work"}
     assert names >= {"fsd0.histogram", "look.histogram", "work.histogram"}
     totals = (tmp_path / "out" / "totals.html").read_text()
-    lines_ = {line.split()[1]: line.split() for line in totals.splitlines() if re.search("_2-5 ", line)}
+    assert "std_" not in totals, "averages alone"
+    summary = (tmp_path / "out" / "summary.html").read_text()
+    lines_ = {line.split()[1]: line.split() for line in summary.splitlines() if re.search("_2-5 ", line)}
     assert set(lines_) == {"avg_2-5", "std_2-5", "max_2-5"}
     assert float(lines_["avg_2-5"][2]) == pytest.approx(run.average(run.whole).rate, abs=0.06)
-    assert lines_["std_2-5"][2:6] == ["n/a"] * 4
+    std = next(line for line in summary.splitlines() if "std_2-5" in line)
+    assert std[25:49] == " " * 24, "several operations have no deviation in common"
     assert "..getattr..." in totals
     look = (tmp_path / "out" / "look.html").read_text()
     averages = next(line.split() for line in look.splitlines() if "avg_2-5" in line)
     assert float(averages[2]) == pytest.approx(1600, rel=0.1)
     assert float(averages[4]) == 0.0, "the page of a workload has no processors"
     histogram = (tmp_path / "out" / "histogram.html").read_text()
-    assert "Total of all requested operations:" in histogram
+    assert "Total of all requested operations since warmup: " in histogram
 
 
 def test_one_operation_has_a_deviation_and_a_maximum(tmp_path: Path) -> None:
@@ -406,10 +424,73 @@ def test_shares_of_file_workloads_are_told(tmp_path: Path) -> None:
     run = on_files(tmp_path / "a", LOOK, WORK)
     for job in run.jobs:
         job["own_options"]["skew"] = "80" if job["name"] == "look" else "20"
-    told = "\n".join(skew.skew(run))
+    told = "\n".join(skew.skew(run, "10:00:00.000", ("open", "getattr")))
     assert "FWD:" in told
     assert "FSD:" in told
     assert re.search(r"look .* 80.00% +(79|80|81)", told)
+    totals = [line.split() for line in told.splitlines() if " Total " in line]
+    assert totals
+    assert all(float(one[2]) == pytest.approx(run.average(run.whole).rate, abs=0.06) for one in totals)
+
+
+REAL_FLAT = (
+    "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max "
+    "read_max write_max resp_std read_std write_std xfersize threads rdpct rhpct whpct seekpct lunsize "
+    "version compratio dedupratio queue_depth cpu_used cpu_user cpu_kernel cpu_wait cpu_idle"
+)
+"""The names in vdbench 5.04.07's own flatfile.html."""
+
+
+def test_the_flat_file_of_5_04_07_has_its_34_columns(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", Job(ops_hz={"read": 500.0, "write": 200.0}))
+    for layout, missing in (("50407", 0), ("50406", 4)):
+        pages.export(run.bundle.path, tmp_path / layout, layout)  # type: ignore[arg-type] # both are layouts
+        table = table_of(tmp_path / layout / "flatfile.html")
+        assert len(table[0]) == 34 - missing
+        assert [name for name in REAL_FLAT.split() if name in table[0]] == list(table[0])
+    row = table_of(tmp_path / "50407" / "flatfile.html")[-1]
+    assert list(row) == REAL_FLAT.split()
+    average = run.average(run.whole)
+    assert float(row["read_max"]) == pytest.approx(average.reads.max_ns / 1e6, abs=1e-4)
+    assert float(row["write_std"]) == pytest.approx(average.writes.deviation_ms, abs=1e-4)
+
+
+def test_a_tree_is_told_as_vdbench_tells_it() -> None:
+    trees = {
+        "/t1": TreeShape(depth=2, width=2, files=5, sizes=((65536, 100.0),)),
+        "/t22": TreeShape(depth=1, width=2, files=5, sizes=((65536, 100.0),)),
+    }
+    assert anchors.sizes(trees) == [
+        "Anchor size: anchor=/t1: dirs:            6; files:           20; bytes:     1.250m (1,310,720)",
+        "Anchor size: anchor=/t22: dirs:            2; files:           10; bytes:   640.000k (655,360)",
+        "Estimated totals for all 2 anchors: dirs: 8; files: 30; bytes: 1.875m ",
+    ]
+    assert anchors.first(trees)[0] == (
+        "/t1        20        6   1.3m        0        0      0        0        0      0        0        0"
+        "      0        0      0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"), [(10239, "10239"), (10240, "10.0k"), (1 << 20, "1.0m"), (1310720, "1.3m")]
+)
+def test_bytes_of_an_anchor_round_half_up(size_bytes: int, text: str) -> None:
+    tree = TreeShape(depth=1, width=1, files=1, sizes=((size_bytes, 100.0),))
+    assert anchors.first({"/t": tree})[0].split()[3] == text
+
+
+def test_a_page_grows_and_is_never_taken_back(tmp_path: Path) -> None:
+    directory, page = Directory(tmp_path / "out"), Page("summary", ["head"])
+    directory.grow([page])
+    page.body.append("1")
+    directory.grow([page])
+    path = tmp_path / "out" / "summary.html"
+    inode = path.stat().st_ino
+    assert path.read_text() == "head\n1\n"
+    directory.settle([Page("summary", ["head", "1", "avg"])])
+    assert (path.read_text(), path.stat().st_ino) == ("head\n1\navg\n", inode)
+    directory.settle([Page("summary", ["another"])])
+    assert path.read_text() == "another\n"
 
 
 def test_shares_of_one_rate_are_chance(tmp_path: Path) -> None:

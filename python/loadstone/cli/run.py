@@ -30,6 +30,7 @@ def run(
     *,
     repeat: int | None = None,
     until: str | None = None,
+    vdbench_output: Path | None = None,
     spec: Sheet = None,
     load: Load = Load(),
     manner: Manner = Manner(),
@@ -43,6 +44,8 @@ def run(
     until
         Repeat until the 95% interval of the mean rate is within a share of it, or time is up: 2%,30m
         [default time: 30m]; with --repeat, at most so many times.
+    vdbench_output
+        Directory for vdbench's own files, of a parameter file, written while it runs.
     """
     options = {"job": job, **asdict(load)}
     if (found := runlist.read(job, load)) is not None:
@@ -50,7 +53,9 @@ def run(
 
         runlist.refuse_given("several runs", until=until)
         options["repeat"] = times(repeat)
+        options["vdbench_output"] = None if vdbench_output is None else str(vdbench_output)
         return runlist.execute(found, load, options, manner, data_sheet.read(spec))
+    runlist.refuse_given("what is no parameter file of vdbench", vdbench_output=vdbench_output)
     asked_for, sheet = workload(job, load), data_sheet.read(spec)
     commands.check(asked_for)
     if repeat is not None or until is not None:

@@ -59,6 +59,8 @@ class RunList:
     """Notes of the study's end."""
     watch: Callable[[Next], Progress | None] | None = None
     """Who shows a run while it runs, when the language has a way of its own."""
+    output: Callable[[Path], study.Beside] | None = None
+    """Who writes the files of `--vdbench-output` into a directory."""
 
 
 def read(word: str, load: Load) -> RunList | None:
@@ -90,8 +92,11 @@ def _load_of(wanted: Next, load: Load, found: RunList) -> Load:
 
 
 def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet) -> int:
-    """Run all of them as a study, so often as `repeat` of the options says, and return the exit code."""
+    """Run all of them as a study and return the exit code; `repeat` and `vdbench_output` are options."""
     talk.notes(found.notes)
+    output = options.get("vdbench_output")
+    if output is not None and found.output is None:
+        raise _without_effect("vdbench_output", "what is no parameter file of vdbench")
     repeats = options.get("repeat")
     if repeats is not None and found.once:
         where = Where(COMMAND_LINE, option="--repeat")
@@ -120,6 +125,7 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
         lambda wanted: resolution(wanted.workload, _load_of(wanted, load, found)),
         None if closing is None else lambda: closing(controller),
         watch=found.watch,
+        beside=None if output is None or found.output is None else found.output(Path(output)),
     )
 
 

@@ -7,7 +7,7 @@ run is a controller's business, what the numbers say the analysis'.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import exitcodes, units
 from loadstone.bundle import study as on_disk
@@ -16,14 +16,15 @@ from loadstone.cli.consent import consent
 from loadstone.cli.main import show
 from loadstone.errors import InputError
 from loadstone.study import sequences
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyAsked, StudyProgress, run_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from loadstone.bundle.study import Study
     from loadstone.cli.manner import Manner
+    from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
@@ -51,17 +52,19 @@ def execute(
     closing: Callable[[], list[Any]] | None = None,
     *,
     watch: Callable[[Next], Progress | None] | None = None,
+    beside: Beside | None = None,
     after_failure: AfterFailure = "stop",
 ) -> int:
     """Run a study, print its result and return the exit code.
 
-    `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table.
+    `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table. `beside`:
+    who writes something else of it while it runs.
     """
     for wanted in controller.known():
         commands.check(wanted.workload)
     hooks = Hooks(
         resolve,
-        progress=_Shown(live=manner.progress, watch=watch),
+        progress=_Shown(live=manner.progress, watch=watch, beside=beside),
         before=commands.before,
         after=commands.after,
         result=_result,
@@ -76,6 +79,8 @@ def execute(
         after_failure=after_failure,
         calibration=manner.calibration,
     )
+    if beside is not None:
+        beside.close(outcome.path)
     return _tell(outcome, manner)
 
 
@@ -113,15 +118,55 @@ def _tell(outcome: StudyOutcome, manner: Manner) -> int:
     return outcome.exit_code
 
 
+class Beside(StudyProgress, Protocol):
+    """Who writes something of a study while it runs."""
+
+    def close(self, study: Path) -> None:
+        """Write what is known at its end."""
+
+
+class _Both:
+    """Two who want to see a run."""
+
+    def __init__(self, *all_of_them: Progress) -> None:
+        self._all = all_of_them
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Tell both."""
+        for one in self._all:
+            one.begin(plan, bundle)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Tell both."""
+        for one in self._all:
+            one.event(event)
+
+    def finish(self) -> None:
+        """Tell both."""
+        for one in self._all:
+            one.finish()
+
+
 class _Shown:
     """A line for each run on standard error, and on a terminal the run while it runs."""
 
-    def __init__(self, *, live: bool, watch: Callable[[Next], Progress | None] | None) -> None:
+    def __init__(
+        self, *, live: bool, watch: Callable[[Next], Progress | None] | None, beside: Beside | None
+    ) -> None:
         self._live = live
         self._watch = watch
+        self._beside = beside
 
     def begin(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
-        """Show a run while it runs; the usual table on a terminal only."""
+        """Show a run while it runs, and let it be written."""
+        shown = self._show(wanted, number, expected)
+        written = self._beside.begin(wanted, number, expected) if self._beside is not None else None
+        if shown is None or written is None:
+            return shown or written
+        return _Both(shown, written)
+
+    def _show(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
+        """Return who shows a run; the usual table on a terminal only."""
         watched = self._watch(wanted) if self._live and self._watch is not None else None
         if watched is not None:
             return watched
@@ -134,6 +179,8 @@ class _Shown:
         """Say what a run measured and how long the rest will take."""
         from loadstone.report.study_terminal import in_short
 
+        if self._beside is not None:
+            self._beside.end(done, number, expected, left_s)
         goes_on = done.run.point.status != "interrupted"
         left = f"; about {units.whole_seconds(left_s)} left" if left_s and goes_on else ""
         talk.say(f"{_of(number, expected)} {in_short(done.run)}{left}")

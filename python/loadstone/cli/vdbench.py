@@ -13,6 +13,7 @@ from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import seconds, source
 from loadstone.cli.runlist import RunList, refuse
 from loadstone.cli.vdbench_live import watch
+from loadstone.cli.vdbench_output import Output
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
@@ -60,7 +61,14 @@ def read(word: str, load: Load) -> RunList:
         refused=refused,
         journal=file.general.journal,
         watch=watch,
+        output=lambda out: Output(out, _lowered(file, runs, allow_exec=load.allow_exec)),
     )
+
+
+def _lowered(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> list[Workload]:
+    """Return what every run does; any rate will do where it follows from a run before."""
+    given = vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec)
+    return [vdbench.lower(file, run, given) for run in runs]
 
 
 def _size_bytes(lun: str) -> int | None:

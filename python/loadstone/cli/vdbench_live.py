@@ -9,24 +9,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
-
-from loadstone.bundle import layout
-from loadstone.bundle.arrows import Follower
 from loadstone.cli import talk
 from loadstone.monitor.cpu import Cpu as Processors
 from loadstone.report.vdbench import filelines, lines
-from loadstone.report.vdbench.tally import (
-    SECOND_NS,
-    Cpu,
-    Tally,
-    added,
-    asked_of,
-    lengths_s,
-    of_workloads,
-    tallies,
-    windowed,
-)
+from loadstone.report.vdbench.growing import Windows
+from loadstone.report.vdbench.tally import CPU_KINDS, SECOND_NS, Cpu, Tally, added, asked_of, shares, tallies
 from loadstone.report.vdbench.words import run_line
 
 if TYPE_CHECKING:
@@ -37,11 +24,6 @@ if TYPE_CHECKING:
     from loadstone.study.controller import Next
 
 LAYOUT: Final = "50407"
-_NUMBERS: Final = (
-    *("start_ns", "end_ns", "stage", "op", "ops", "bytes"),
-    *("clat_sum_ns", "clat_sumsq_ns2", "clat_max_ns"),
-)
-_KINDS: Final = ("user", "system", "irq", "iowait", "steal", "idle")
 
 
 def watch(wanted: Next) -> IntervalLines | None:
@@ -55,51 +37,45 @@ class IntervalLines:
 
     def __init__(self, facts: Mapping[str, str]) -> None:
         self._facts = facts
-        self._window_ns = int(facts["interval"]) * SECOND_NS
-        self._follower: Follower | None = None
-        self._waiting: pl.DataFrame | None = None
-        """Samples of intervals that are not complete."""
+        self._windows: Windows | None = None
         self._done: list[Tally] = []
         self._processors = Processors()
         self._before = self._read()
-        self._spent = dict.fromkeys(_KINDS, 0.0)
+        self._spent = dict.fromkeys(CPU_KINDS, 0.0)
         self._grace_ns = 0
         self._asked_ops: frozenset[str] | None = None
         """What counts on file systems; None for SDs."""
-        self._asked = (int(facts["elapsed"]) + int(facts["warmup"])) // int(facts["interval"])
-        """Intervals that were asked for; a run that ends by its data may have fewer."""
 
     def begin(self, plan: Plan, bundle: Path) -> None:
         """Say what runs."""
-        self._follower = Follower(bundle / "samples.arrows", layout.SAMPLES)
-        self._grace_ns = plan.interval_ns
         self._asked_ops = asked_of(plan, self._facts)
+        interval_s = int(self._facts["interval"])
+        # A run that ends by its data may have fewer.
+        asked = (int(self._facts["elapsed"]) + int(self._facts["warmup"])) // interval_s
+        on_files = self._asked_ops is not None
+        self._windows = Windows(bundle, interval_s * SECOND_NS, asked, on_files=on_files)
+        self._grace_ns = plan.interval_ns
         talk.say(f"{_clock()} {run_line(self._facts)}")
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Print the intervals that are complete."""
         if event.get("type") == "start":
             self._before = self._read()
-        if event.get("type") == "tick":
-            whole = (int(event["t_ns"]) - self._grace_ns) // self._window_ns
-            # What ends after the time is up belongs to the last interval, which waits for it.
-            whole = min(whole, self._asked - 1)
+        if event.get("type") == "tick" and self._windows is not None:
+            whole = self._windows.complete(int(event["t_ns"]), self._grace_ns)
             if whole > len(self._done):
                 self._print(whole)
 
     def finish(self) -> None:
         """Print what is left, and the averages."""
-        waiting = self._read_on()
-        if waiting.height:
-            last = int(str(waiting["window"].max())) + 1
-            self._print(max(min(last, self._asked), len(self._done) + 1))
+        if self._windows is not None and (begun := self._windows.begun()) > len(self._done):
+            self._print(begun)
         if not self._done:
             return
         first = (
             (int(self._facts["warmup"]) // int(self._facts["interval"]) or 1) if len(self._done) > 1 else 0
         )
-        total = sum(self._spent.values())
-        cpu = _shares(self._spent) if total else None
+        cpu = shares(self._spent)
         name = f"avg_{first + 1}-{len(self._done)}"
         talk.say(self._line(name, added(self._done[first:]), cpu))
         if self._asked_ops is not None:
@@ -118,22 +94,12 @@ class IntervalLines:
             return lines.line(LAYOUT, _clock(), name, tally, cpu)
         return filelines.line(LAYOUT, _clock(), name, tally, filelines.shown(self._asked_ops), cpu=cpu)
 
-    def _read_on(self) -> pl.DataFrame:
-        """Return all samples of intervals that were not printed."""
-        assert self._follower is not None  # noqa: S101 - `begin` comes first
-        rows = self._follower.new().select(_NUMBERS)
-        new = windowed(rows if self._asked_ops else of_workloads(rows), self._window_ns)
-        self._waiting = new if self._waiting is None else pl.concat([self._waiting, new])
-        return self._waiting
-
     def _print(self, upto: int) -> None:
-        """Print the intervals up to one, the last of which takes what came late."""
-        first = len(self._done)
-        waiting = self._read_on().with_columns(pl.col("window").clip(first, self._asked - 1))
-        self._waiting = waiting.filter(pl.col("window") >= upto)
-        shifted = waiting.filter(pl.col("window") < upto).with_columns(pl.col("window") - first)
+        """Print the intervals up to one."""
+        assert self._windows is not None  # noqa: S101 - `begin` comes first
+        rows, lengths = self._windows.take(upto)
         cpu = self._since()
-        for tally in tallies(shifted, lengths_s(shifted, upto - first), self._asked_ops):
+        for tally in tallies(rows, lengths, self._asked_ops):
             self._done.append(tally)
             number = len(self._done)
             if number % lines.EVERY == 1:
@@ -144,21 +110,15 @@ class IntervalLines:
     def _since(self) -> Cpu | None:
         """Return the use of the processors since the last time."""
         now = self._read()
-        spent = {kind: now[kind] - self._before[kind] for kind in _KINDS}
+        spent = {kind: now[kind] - self._before[kind] for kind in CPU_KINDS}
         self._before = now
         if len(self._done) >= (int(self._facts["warmup"]) // int(self._facts["interval"]) or 1):
-            self._spent = {kind: self._spent[kind] + spent[kind] for kind in _KINDS}
-        return _shares(spent) if sum(spent.values()) else None
+            self._spent = {kind: self._spent[kind] + spent[kind] for kind in CPU_KINDS}
+        return shares(spent)
 
     def _read(self) -> dict[str, float]:
         growing = self._processors.read().growing
-        return {kind: float(growing.get(f"cpu.all.{kind}_ns", 0)) for kind in _KINDS}
-
-
-def _shares(spent: Mapping[str, float]) -> Cpu:
-    whole = sum(spent.values())
-    share = {kind: 100 * value / whole for kind, value in spent.items()}
-    return Cpu(share["user"], share["system"] + share["irq"], share["iowait"], share["idle"])
+        return {kind: float(growing.get(f"cpu.all.{kind}_ns", 0)) for kind in CPU_KINDS}
 
 
 def _clock() -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.histogram import Histogram
+    from loadstone.report.vdbench.lines import Layout
 
 DEFAULT_US: Final = (
     *(20, 40, 60, 80, 100, 200, 400, 600, 800),
@@ -25,10 +26,7 @@ DEFAULT_US: Final = (
 _UNITS_US: Final = {"u": 1, "m": 1000, "s": 1_000_000}
 _PER_PERCENT: Final = 0.5
 """Letters of a bar for one percent."""
-HEADER: Final = (
-    f" {'min(ms)':>8} <  {'max(ms)':>10}   {'count':>10} {'%%':>8} {'cum%%':>8}  "
-    "'+': Individual%; '+-': Cumulative%"
-)
+_COUNT_WIDTH: Final[dict[Layout, int]] = {"50407": 13, "50406": 12}
 
 
 def bounds_us(asked: str) -> tuple[tuple[int, ...], bool]:
@@ -45,7 +43,7 @@ def counts(histogram: Histogram, bounds: Sequence[int]) -> list[int]:
     return [int(n) for n in np.bincount(places, histogram.counts[used], len(bounds) + 1)]
 
 
-def table(title: str, histogram: Histogram, asked: str = "") -> list[str]:
+def table(title: str, histogram: Histogram, asked: str = "", layout: Layout = "50407") -> list[str]:
     """Return the lines of one histogram; none when it is empty."""
     total = histogram.count
     if not total:
@@ -57,7 +55,9 @@ def table(title: str, histogram: Histogram, asked: str = "") -> list[str]:
         filled = [at for at, count in enumerate(found) if count]
         # One empty bucket stays on each side.
         first, last = max(filled[0] - 1, 0), min(filled[-1] + 1, last)
-    lines = [title, HEADER, ""]
+    wide = _COUNT_WIDTH[layout]
+    names = f" {'min(ms)':>8} <  {'max(ms)':>10} {'count':>{wide}} {'%%':>8} {'cum%%':>8}"
+    lines = [title, f"{names}  '+': Individual%; '+-': Cumulative%", ""]
     seen = sum(found[:first])
     for at in range(first, last + 1):
         share, before = 100 * found[at] / total, 100 * seen / total
@@ -65,7 +65,9 @@ def table(title: str, histogram: Histogram, asked: str = "") -> list[str]:
         low = _ms(0 if at == 0 else bounds[at - 1])
         high = "max" if at == len(bounds) else _ms(bounds[at])
         bar = "+" * int(share * _PER_PERCENT) + "-" * int(before * _PER_PERCENT)
-        lines.append(f" {low:>8} < {high:>11} {found[at]:>12,} {share:8.4f} {100 * seen / total:8.4f}  {bar}")
+        lines.append(
+            f" {low:>8} < {high:>11} {found[at]:>{wide},} {share:8.4f} {100 * seen / total:8.4f}  {bar}"
+        )
     return [*lines, ""]
 
 

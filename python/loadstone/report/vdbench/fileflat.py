@@ -46,7 +46,7 @@ _Value = str | float | int | None
 
 def header(layout: Layout) -> list[str]:
     """Return the comments and the line of names, which begins with a blank."""
-    return head_of([(name, _meaning(name)) for name, _ in _columns(layout, None, [])])
+    return head_of(layout, [(name, _meaning(name)) for name, _ in _columns(layout, None, [])])
 
 
 def row(
@@ -71,7 +71,7 @@ def row(
         **dict(zip(("cpu_used", "cpu_user", "cpu_kernel", "cpu_wait", "cpu_idle"), used, strict=True)),
     }
     cells = [told.get(column.lower(), value) for column, value in values.items()]
-    return f"{stamps[0]:>12} {stamps[1]:>24}" + "".join(cell(value) for value in cells)
+    return f"{stamps[0]:>12} {stamps[1]:>24}" + "".join(cell(layout, value) for value in cells)
 
 
 def _meaning(name: str) -> str:

@@ -43,10 +43,10 @@ class _Group:
         above = f" {'.' * left}{self.above}{'.' * (dots - left)}"
         return above, "".join(f" {below:>{wide}}" for below, wide, _ in self.places)
 
-    def text(self, numbers: Sequence[_Number]) -> str:
+    def text(self, numbers: Sequence[_Number], unknown: str = UNKNOWN) -> str:
         """Return numbers, each with a blank before it."""
         return "".join(
-            f" {UNKNOWN:>{width}}" if number is None else f" {fitted(number, width, digits)}"
+            f" {unknown:>{width}}" if number is None else f" {fitted(number, width, digits)}"
             for number, (_, width, digits) in zip(numbers, self.places, strict=True)
         )
 
@@ -100,7 +100,14 @@ def line(
     cpu: Cpu | Literal[False] | None,
 ) -> str:
     """Return one line; `cpu` False: the page has no such columns, None: nothing is known."""
-    values: list[list[_Number]] = [
+    used: list[_Number] = [None, None] if not cpu else [cpu.used, cpu.system]
+    values = [_pair(tally, tally.requested), used, *_values(tally, ops)]
+    return _line(layout, (time, name), values, ops, cpu=cpu is not False)
+
+
+def _values(tally: Tally, ops: Sequence[str]) -> list[list[_Number]]:
+    """Return the numbers of the groups behind those of the processors."""
+    return [
         [100 * tally.reads.count / tally.both.count if tally.both.count else 0.0],
         _pair(tally, tally.reads),
         _pair(tally, tally.writes),
@@ -109,10 +116,19 @@ def line(
         [float(tally.bytes_per_io)],
         *(_pair(tally, tally.of(op)) for op in ops),
     ]
-    used: list[_Number] = [None, None] if not cpu else [cpu.used, cpu.system]
-    return _line(
-        layout, (time, name), [_pair(tally, tally.requested), used, *values], ops, cpu=cpu is not False
-    )
+
+
+def short_header(ops: Sequence[str]) -> tuple[str, str]:
+    """Return the two lines of a table without intervals and processors."""
+    heads = [group.head() for group in _groups(ops, cpu=False)]
+    return "".join(above for above, _ in heads), "".join(below for _, below in heads)
+
+
+def short_line(tally: Tally, ops: Sequence[str]) -> str:
+    """Return one line of such a table, after its label."""
+    groups = _groups(ops, cpu=False)
+    values = [_pair(tally, tally.requested), *_values(tally, ops)]
+    return "".join(group.text(one) for group, one in zip(groups, values, strict=True))
 
 
 def spread(
@@ -126,7 +142,8 @@ def spread(
 ) -> list[str]:
     """Return the lines `std_` and `max_` below the averages of 5.04.07; 5.04.06 has none.
 
-    Of what was asked for only when it was one operation: several have no deviation in common.
+    Of what was asked for only when it was one operation: several have no deviation in common. What was
+    not done is left blank.
     """
     if layout != "50407" or not counted:
         return []
@@ -148,16 +165,21 @@ def spread(
             [None],
             *(of(counted, whole, op) for op in ops),
         ]
-        made.append(_line(layout, (time, average_name.replace("avg", kind)), values, ops, cpu=cpu))
+        begin = (time, average_name.replace("avg", kind))
+        made.append(_line(layout, begin, values, ops, cpu=cpu, unknown=""))
     return made
 
 
 def _deviations(counted: Sequence[Tally], whole: Tally, op: str) -> list[_Number]:
+    if not whole.of(op).count:
+        return [None, None]
     rates = [tally.per_second(tally.of(op)) for tally in counted]
     return [statistics.stdev(rates) if len(rates) > 1 else None, whole.of(op).deviation_ms]
 
 
 def _highest(counted: Sequence[Tally], whole: Tally, op: str) -> list[_Number]:
+    if not whole.of(op).count:
+        return [None, None]
     return [max(tally.per_second(tally.of(op)) for tally in counted), whole.of(op).max_ns / 1e6]
 
 
@@ -168,11 +190,12 @@ def _line(
     ops: Sequence[str],
     *,
     cpu: bool,
+    unknown: str = UNKNOWN,
 ) -> str:
     if not cpu:
         values = [*values[:1], *values[2:]]
     groups = _groups(ops, cpu=cpu)
-    numbers = "".join(group.text(one) for group, one in zip(groups, values, strict=True))
+    numbers = "".join(group.text(one, unknown) for group, one in zip(groups, values, strict=True))
     return f"{begin[0]} {begin[1]:>{_NAME_WIDTH[layout]}}{numbers}"
 
 

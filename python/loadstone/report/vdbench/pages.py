@@ -1,41 +1,41 @@
 """The directory of files vdbench leaves behind: summary, totals, histograms, SDs, status.
 
-Knows which page holds what, and the links between them. Numbers and lines are made elsewhere.
+Knows which page holds what of a run, and when: at its start, after an interval, at its end. So the same
+pages are written after the runs, and while they go on. Numbers and lines are made elsewhere.
 """
 
 from __future__ import annotations
 
 import html
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
-from loadstone.errors import BundleError, InputError
-from loadstone.report.vdbench import buckets, fileflat, filelines, flat, lines
+from loadstone.errors import BundleError
+from loadstone.report.vdbench import anchors, buckets, fileflat, filelines, flat, lines
+from loadstone.report.vdbench.directory import Directory, Page
+from loadstone.report.vdbench.heads import Everything, known
 from loadstone.report.vdbench.skew import skew
 from loadstone.report.vdbench.tally import READ, WRITE, Counted, Cpu, Part, added
 from loadstone.report.vdbench.words import run_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from loadstone.report.vdbench.lines import Layout
     from loadstone.report.vdbench.tally import Tally
 
 _Cpu = Cpu | Literal[False] | None
-_LABEL_WIDTH: Final = 32
-_WITH_CPU: Final = ("summary", "localhost")
-
-
-@dataclass(slots=True)
-class _Page:
-    """One file: its name without ending, and its lines."""
-
-    name: str
-    title: str
-    body: list[str] = field(default_factory=list)
+_WITH_CPU: Final = ("summary", "localhost", "localhost-0")
+_FIXED: Final = ("logfile", "totals", "status", "parmfile", "errorlog", "flatfile", "histogram", "skew")
+_BEFORE: Final = (
+    "Starting slaves",
+    "Slaves connected",
+    "Query host configuration started",
+    "Query host configuration completed",
+)
 
 
 def export(path: Path, out: Path, layout: Layout = "50407") -> None:
@@ -43,21 +43,32 @@ def export(path: Path, out: Path, layout: Layout = "50407") -> None:
 
     Raises InputError when it cannot be written, BundleError when there is nothing to write.
     """
+    pages = of(path, out.name, layout)
+    if pages is None:
+        raise BundleError(f"{path}: no run has measured anything")
+    Directory(out).settle(pages.all)
+
+
+def of(path: Path, name: str, layout: Layout) -> Pages | None:
+    """Return the pages of a bundle or of a study's runs; None when nothing was measured."""
     runs = [Counted(bundle) for bundle in bundles(path)]
     runs = [run for run in runs if run.whole.intervals]
     if not runs:
-        raise BundleError(f"{path}: no run has measured anything")
-    pages = _Pages(layout, runs)
-    for number, run in enumerate(runs, start=1):
-        pages.add(number, run)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for page in pages.finished():
-            head = f"<title>Vdbench {html.escape(out.name)}/{page.name}.html</title><pre>"
-            text = "\n".join([head, page.title, "", *page.body])
-            (out / f"{page.name}.html").write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
+        return None
+    first = runs[0].bundle
+    pages = Pages(layout, name, Everything([known(run) for run in runs], first.inputs, created_s(first)))
+    for run in runs:
+        pages.begin(run)
+        for number in range(1, len(run.whole.intervals) + 1):
+            pages.interval(run, number)
+        pages.end(run)
+    pages.close(runs[-1])
+    return pages
+
+
+def created_s(bundle: Bundle) -> float:
+    """Return when a run was begun, in seconds of the wall clock."""
+    return int(bundle.manifest["created_unix_ns"]) / 1e9
 
 
 def bundles(path: Path) -> list[Bundle]:
@@ -68,73 +79,92 @@ def bundles(path: Path) -> list[Bundle]:
     return [bundle for bundle in found if bundle is not None]
 
 
-class _Pages:
-    """All pages while runs are added to them."""
+class Pages:
+    """All pages while runs are added to them, one after the other."""
 
-    def __init__(self, layout: Layout, runs: list[Counted]) -> None:
+    def __init__(self, layout: Layout, name: str, everything: Everything) -> None:
         self._layout = layout
-        self._runs = runs
-        self._pages: dict[str, _Page] = {}
-        self._links: list[tuple[str, str]] = []
-        self._open("summary", f"Vdbench summary report, created {time.strftime('%H:%M:%S %b %d %Y %Z')}")
-        for name, title in (
-            ("totals", "Run totals"),
-            ("logfile", "Vdbench logfile"),
-            ("status", "* Vdbench status"),
-            ("flatfile", "* Flat file"),
-            ("histogram", "Total response time histogram."),
-            ("skew", "Workload skew report"),
-            ("errorlog", "Error log"),
-            ("parmfile", "Parameter files"),
-            ("localhost", "Host summary report(s) for host=localhost"),
+        self._name = name
+        self._runs = everything
+        self._on_files = everything.on_files
+        self._ops = filelines.shown(everything.asked)
+        self._begun = 0
+        self._pages: dict[str, Page] = {}
+        parts = [*everything.storages, *everything.workloads]
+        for page in (
+            *("summary", *_FIXED, *(("anchors",) if self._on_files else ()), "localhost", "localhost-0"),
+            *parts,
+            *(f"{part}.histogram" for part in parts),
         ):
-            self._open(name, title)
-            self._links.append((f"Link to {name}", name))
-        self._on_files = any(run.on_files for run in runs)
-        self._ops = filelines.shown({op for run in runs for op in run.asked or ()})
-        self._pages["flatfile"].body += fileflat.header(layout) if self._on_files else flat.header()
-        self._pages["status"].body += ["* Tab-delimited: time, state, run, loops", ""]
-        for name, raw in runs[0].bundle.inputs.items():
-            text = html.escape(raw.decode("utf-8", "replace"))
-            self._pages["parmfile"].body += [f"* Contents of parameter file: {html.escape(name)}", "", text]
+            self._open(page)
+        self._pages["flatfile"].body += fileflat.header(layout) if self._on_files else flat.header(layout)
+        if self._on_files:
+            self._pages["anchors"].body += anchors.first(everything.trees)
 
-    def _open(self, name: str, title: str) -> _Page:
-        if name not in self._pages:
-            self._pages[name] = _Page(name, title)
-        return self._pages[name]
+    @property
+    def all(self) -> list[Page]:
+        """The pages."""
+        return list(self._pages.values())
 
-    def add(self, number: int, run: Counted) -> None:
-        """Put a run on every page."""
-        start = f"{_clock(run, 0)} {run_line(run.facts)}"
-        anchor = f'<a name="_{number}"></a><i><b>{html.escape(start)}</b></i>'
-        parts: list[tuple[str, Part]] = [(name, run.whole) for name in _WITH_CPU]
-        storages, workloads = run.storages, run.workloads
-        parts += [(part.name, part) for part in storages]
-        parts += [(part.name, part) for part in workloads if len(workloads) > 1 or run.on_files]
-        for name, part in parts:
-            page = self._open(name, f"Report for {name}")
-            page.body += ["", anchor, *self._intervals(run, part, with_cpu=name in _WITH_CPU)]
-        self._histograms("histogram", run, run.whole, anchor)
-        for part in [*storages, *(workloads if run.on_files else [])]:
-            self._histograms(f"{part.name}.histogram", run, part, anchor)
+    def _open(self, name: str) -> None:
+        title = f"<title>Vdbench {html.escape(self._name)}/{html.escape(name)}.html</title><pre>"
+        self._pages[name] = Page(name, [title, *self._runs.head(name)])
+
+    def begin(self, run: Counted) -> None:
+        """Say on every page that a run has started."""
+        self._begun += 1
+        start = html.escape(f"{_clock(run, 0)} {run_line(run.facts)}")
+        anchor = f'<a name="_{self._begun}"></a><i><b>{start}</b></i>'
+        for page in self._pages.values():
+            if page.name not in ("status", "parmfile", "errorlog", "flatfile"):
+                page.body += ["", anchor, ""]
+        if self._begun == 1:
+            self._status(run, 0, _BEFORE, run_too=False)
+            self._pages["totals"].body += self._head(run, cpu=True)
+        self._status(run, 0, ("Starting",))
+
+    def interval(self, run: Counted, number: int) -> None:
+        """Add an interval to every page that has them."""
+        for name, part in self._parts(run):
+            self._pages[name].body += self._interval(run, number, part, with_cpu=name in _WITH_CPU)
+        self._pages["logfile"].body += self._interval(run, number, run.whole, with_cpu=True)
+        self._flat(run, str(number), number, number)
+        # Without a warmup the first interval is none of the result.
+        if number == run.warmup_intervals:
+            self._status(run, number, ("Warmup done",))
+
+    def end(self, run: Counted) -> None:
+        """Add what is known of a run once it is over."""
+        last = len(run.whole.intervals)
+        for name, part in self._parts(run):
+            self._pages[name].body += self._averages(run, part, with_cpu=name in _WITH_CPU)
         averages = self._averages(run, run.whole, with_cpu=True)
-        head = self._head(run, cpu=True)
-        self._pages["totals"].body += ["", anchor, *(head if number == 1 else [""]), *averages]
-        text = self._intervals(run, run.whole, with_cpu=True)
-        self._pages["logfile"].body += ["", html.escape(start), *text]
-        self._pages["skew"].body += ["", anchor, "", *skew(run)]
-        self._flat(run)
-        self._status(run)
-        self._errors(run, anchor)
+        self._pages["logfile"].body += averages
+        self._pages["totals"].body += averages[:1]
+        self._flat(run, f" {run.average_name}" if self._layout == "50407" else run.average_name)
+        self._histograms("histogram", run, run.whole)
+        for part in (*run.storages, *run.workloads):
+            self._histograms(f"{part.name}.histogram", run, part)
+        self._pages["skew"].body += skew(run, _clock(run, last), self._ops)
+        if self._on_files:
+            self._pages["anchors"].body += anchors.rows(run, self._runs.trees)
+        self._errors(run)
+        self._status(run, last, ("Workload done", "Slaves done"))
 
-    def _intervals(self, run: Counted, part: Part, *, with_cpu: bool) -> list[str]:
-        made: list[str] = []
-        for number, tally in enumerate(part.intervals, start=1):
-            if number % lines.EVERY == 1:
-                made += self._head(run, cpu=with_cpu)
-            cpu: _Cpu = run.cpu(number, number) if with_cpu else False
-            made.append(self._line(run, number, str(number), tally, cpu))
-        return [*made, *self._averages(run, part, with_cpu=with_cpu)]
+    def close(self, run: Counted) -> None:
+        """Say that everything is done; `run` is the last one."""
+        last = len(run.whole.intervals)
+        self._status(run, last, ("Shutting down slaves", "Vdbench complete"), run_too=False)
+        self._pages["summary"].body.append(f"{_clock(run, last)} Vdbench execution completed successfully")
+
+    def _parts(self, run: Counted) -> list[tuple[str, Part]]:
+        parts = [(name, run.whole) for name in _WITH_CPU]
+        return parts + [(part.name, part) for part in (*run.storages, *run.workloads)]
+
+    def _interval(self, run: Counted, number: int, part: Part, *, with_cpu: bool) -> list[str]:
+        made = self._head(run, cpu=with_cpu) if number % lines.EVERY == 1 else []
+        cpu: _Cpu = run.cpu(number, number) if with_cpu else False
+        return [*made, self._line(run, number, str(number), part.intervals[number - 1], cpu)]
 
     def _head(self, run: Counted, *, cpu: bool) -> list[str]:
         if self._on_files:
@@ -157,73 +187,44 @@ class _Pages:
             made += filelines.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
         return made
 
-    def _histograms(self, name: str, run: Counted, part: Part, anchor: str) -> None:
-        page = self._open(name, f"Performance histogram for {name.removesuffix('.histogram')}")
+    def _histograms(self, name: str, run: Counted, part: Part) -> None:
         asked = run.facts.get("histogram", "")
         reads, writes = run.histogram(part, READ), run.histogram(part, WRITE)
-        page.body += ["", anchor, ""]
         if run.on_files:
-            page.body += buckets.table("Total of all requested operations: ", run.requested(part), asked)
-            return
-        if reads.count and writes.count:
-            page.body += buckets.table("Reads and writes:", reads + writes, asked)
-            page.body += buckets.table("Reads:", reads, asked)
-            page.body += buckets.table("Writes:", writes, asked)
+            since = "since warmup" if self._layout == "50407" else ""
+            title = f"Total of all requested operations {since}".rstrip() + ": "
+            made = buckets.table(title, run.requested(part), asked, self._layout)
+        elif reads.count and writes.count:
+            made = buckets.table("Reads and writes:", reads + writes, asked, self._layout)
+            made += buckets.table("Reads:", reads, asked, self._layout)
+            made += buckets.table("Writes:", writes, asked, self._layout)
         else:
             word = "reads" if reads.count else "writes"
             title = f"Only {word} done for this workload:"
-            page.body += buckets.table(title, reads if reads.count else writes, asked)
+            made = buckets.table(title, reads if reads.count else writes, asked, self._layout)
+        self._pages[name].body += made or ["No statistics generated for this run."]
 
-    def _flat(self, run: Counted) -> None:
-        whole, last = run.whole, len(run.whole.intervals)
-        rows = [(str(n), n, n, tally) for n, tally in enumerate(whole.intervals, start=1)]
-        rows.append((run.average_name, run.first_counted, last, run.average(whole)))
-        for name, first, end, tally in rows:
-            stamps, cpu = (_clock(run, end), _stamp(run, end)), run.cpu(first, end)
-            parts = whole.intervals[first - 1 : end]
-            row = (
-                fileflat.row(self._layout, stamps, run, name, parts, cpu=cpu)
-                if self._on_files
-                else flat.row(stamps, run, name, tally, cpu)
-            )
-            self._pages["flatfile"].body.append(row)
+    def _flat(self, run: Counted, name: str, first: int | None = None, end: int | None = None) -> None:
+        first, end = first or run.first_counted, end or len(run.whole.intervals)
+        parts = run.whole.intervals[first - 1 : end]
+        stamps, cpu = (_clock(run, end), _stamp(run, end)), run.cpu(first, end)
+        self._pages["flatfile"].body.append(
+            fileflat.row(self._layout, stamps, run, name, parts, cpu=cpu)
+            if self._on_files
+            else flat.row(self._layout, stamps, run, name, added(parts), cpu=cpu)
+        )
 
-    def _status(self, run: Counted) -> None:
-        what = f"rd={run.facts['rd']}\tFor loops: {run.facts['loops'] or 'None'}"
-        last = len(run.whole.intervals)
-        states = [("Starting", 0), ("Workload done", last)]
-        if run.facts["warmup"] != "0" and last >= run.first_counted:
-            states.insert(1, ("Warmup done", run.first_counted - 1))
-        self._pages["status"].body += [f"{_stamp(run, at)}\t{state}\t{what}" for state, at in states]
+    def _status(self, run: Counted, at: int, states: Sequence[str], *, run_too: bool = True) -> None:
+        what = f"\trd={run.facts['rd']}\tFor loops: {run.facts['loops'] or 'None'}" if run_too else ""
+        self._pages["status"].body += [f"{_stamp(run, at)}\t{state}{what}" for state in states]
 
-    def _errors(self, run: Counted, anchor: str) -> None:
+    def _errors(self, run: Counted) -> None:
         told = [event for event in run.bundle.events if event.get("type") in ("io_error", "damage")]
         if told:
-            self._pages["errorlog"].body += ["", anchor, ""]
+            self._pages["errorlog"].body += ["", html.escape(f"{_clock(run, 0)} {run_line(run.facts)}"), ""]
         for event in told:
             text = f"{event.get('op', '')} at {event.get('offset')}: {event.get('message')}".strip()
             self._pages["errorlog"].body.append(html.escape(text))
-
-    def finished(self) -> list[_Page]:
-        """Return the pages, links in place."""
-        last = self._runs[-1]
-        self._pages["status"].body.append(f"{_stamp(last, len(last.whole.intervals))}\tVdbench complete")
-        links = [*self._links]
-        links += [(f"Link to report for {name}", name) for name in self._pages if name not in self._fixed()]
-        index = [
-            f'{label + ":":<{_LABEL_WIDTH}} <A HREF="{html.escape(name)}.html">{html.escape(name)}</A>'
-            for label, name in links
-        ]
-        for number, run in enumerate(self._runs, start=1):
-            label = "Link to Run Definitions:" if number == 1 else ""
-            said = html.escape(f"{run.facts['rd']} For loops: {run.facts['loops'] or 'None'}")
-            index.append(f'{label:<{_LABEL_WIDTH}} <A HREF="#_{number}">{said}</A>')
-        summary = self._pages["summary"]
-        summary.body = [*index, *summary.body]
-        return list(self._pages.values())
-
-    def _fixed(self) -> set[str]:
-        return {"summary", *(name for _, name in self._links)}
 
 
 def _moment(run: Counted, interval: int) -> float:

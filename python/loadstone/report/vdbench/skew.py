@@ -1,58 +1,138 @@
-"""What share of a run's I/Os each workload and SD had, against what was asked for.
+"""`skew.html`: what each workload, SD and host did in a run, and its share against what was asked for.
 
-Knows shares only. A share that nobody asked for has no difference to tell.
+Knows the tables and their columns. Shares of a run without a rate are told too: as in vdbench they
+mean nothing there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.report.vdbench import filelines
+from loadstone.report.vdbench.words import FORMAT
 
 if TYPE_CHECKING:
-    from loadstone.report.vdbench.tally import Counted, Part
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.report.vdbench.tally import Counted, Part, Tally
+
+_ABOVE: Final = ("i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue")
+_BELOW: Final = ("rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth")
+_WIDTHS: Final = (10, 8, 7, 6, 8, 8, 8, 8, 8, 5)
+_SHOWN: Final = 0.1
+"""Percent: a difference that is told."""
+_FILE_LABEL: Final = 12
+_RAW_LABEL: Final = 13
 
 
-def skew(run: Counted) -> list[str]:
-    """Return the lines of a run; with one workload on one SD there is nothing to say."""
-    if len(run.workloads) < 2 and len(run.storages) < 2:
-        if run.on_files:
-            return ["Only one File system Workload Definition (FWD) and one File System Definition (FSD)."]
-        return ["Only one Workload Definition (WD) and one Storage Definition (SD)."]
-    asked: dict[str, float] = {}
-    kind, place = ("fwd", "fsd") if run.on_files else ("wd", "sd")
-    for job in run.jobs:
-        share = job["own_options"].get("skew")
-        if share is not None:
-            wd = job["own_options"][kind]
-            asked[wd] = asked.get(wd, 0.0) + float(share) / _streams(run, job)
+def skew(run: Counted, time: str, ops: Sequence[str]) -> list[str]:
+    """Return the lines of a run; `time` stands before each, `ops` are the operations of the page."""
+    made = _files(run, ops) if run.on_files else _raw(run)
+    return [f"{time} {text}" for text in made]
+
+
+def _raw(run: Counted) -> list[str]:
+    width = max(_RAW_LABEL, *(len(part.name) for part in [*run.storages, *run.workloads]))
     made: list[str] = []
-    for what, parts, wanted in ((kind, run.workloads, asked), (place, run.storages, {})):
-        if len(parts) > 1:
-            made += _table(run, what.upper(), parts, wanted)
+    whole = run.average(run.whole)
+    if len(run.storages) > 1 or len(run.workloads) < 2:
+        made += ["", *_raw_head("SD:", width)]
+        made += [_raw_line(part.name, width, run.average(part)) for part in run.storages]
+        made.append(_raw_line("Total", width, whole))
+    if len(run.workloads) > 1:
+        made += [
+            "",
+            f"Calculated versus requested workload skew. (Delta only shown if > {_SHOWN:.2f}% absolute)",
+        ]
+        made.append("Note that for an Uncontrolled MAX run workload skew is irrelevant.")
+        if run.facts["iorate"] in ("max", "curve") and run.facts.get("controlled") != "yes":
+            made.append("This was an Uncontrolled MAX run.")
+        above, below = _raw_head("WD:", width)
+        made += ["", f"{above} {'skew':>9} {'skew':>8} {'skew':>7} "]
+        made.append(f"{below} {'requested':>9} {'observed':>8} {'delta':>7} ")
+        shares = _shares(run)
+        for part, share in zip(run.workloads, shares, strict=True):
+            tally = run.average(part)
+            observed = 100 * tally.both.count / whole.both.count if whole.both.count else 0.0
+            delta = share - observed
+            told = f"{delta:6.2f}%" if abs(delta) >= _SHOWN else ""
+            made.append(f"{_raw_line(part.name, width, tally)} {share:8.2f}% {observed:7.2f}% {told}")
+        made.append(f"{_raw_line('Total', width, whole)} {100:8.2f}% {sum(shares):7.2f}%")
     return made
 
 
-def _streams(run: Counted, job: dict[str, object]) -> int:
+def _raw_head(kind: str, width: int) -> tuple[str, str]:
+    above = "".join(f"{word:>{wide}} " for word, wide in zip(_ABOVE, _WIDTHS, strict=True))
+    below = "".join(f"{word:>{wide}} " for word, wide in zip(_BELOW, _WIDTHS, strict=True))
+    return f"{'':<{width}} {above}", f"{kind:<{width}} {below}"
+
+
+def _raw_line(name: str, width: int, tally: Tally) -> str:
+    both = tally.both
+    return (
+        f"{name:<{width}} {tally.rate:10.2f} {tally.mib_per_s:8.2f} {tally.bytes_per_io:7d}"
+        f" {tally.read_percent:6.2f} {both.response_ms:8.3f} {tally.reads.response_ms:8.3f}"
+        f" {tally.writes.response_ms:8.3f} {both.max_ns / 1e6:8.3f} {tally.deviation_ms:8.3f}"
+        f" {tally.queue_depth:5.1f} "
+    )
+
+
+def _files(run: Counted, ops: Sequence[str]) -> list[str]:
+    made: list[str] = []
+    tables: list[tuple[str, Sequence[Part]]] = [("Host:", ()), ("FSD:", run.storages)]
+    if not run.facts["rd"].startswith(FORMAT):
+        tables.append(("FWD:", run.workloads))
+    whole = run.average(run.whole)
+    for kind, parts in tables:
+        above, below = filelines.short_header(ops)
+        made += ["", f"{'':<{_FILE_LABEL}} {above}", f"{kind:<{_FILE_LABEL}} {below}"]
+        rows = [(part.name, run.average(part)) for part in parts] or [("localhost", whole)]
+        if len(parts) > 1:
+            rows.append(("Total", whole))
+        made += [f"{name:<{_FILE_LABEL}} {filelines.short_line(tally, ops)}" for name, tally in rows]
+    if len(run.workloads) > 1 and _asked(run) and not run.facts["rd"].startswith(FORMAT):
+        made += _file_shares(run, whole)
+    return made
+
+
+def _file_shares(run: Counted, whole: Tally) -> list[str]:
+    made = ["", "FWD skew requested vs. actual (Use 'abort_failed_skew=n.n' to abort when delta > n.n)"]
+    made.append(f"{'FWD':<12} {'ops/sec':>7} {'requested':>10} {'actual':>7} {'delta':>7}")
+    total = whole.requested.count
+    for part, share in zip(run.workloads, _shares(run), strict=True):
+        tally = run.average(part)
+        actual = 100 * tally.requested.count / total if total else 0.0
+        delta = actual - share
+        made.append(f"{part.name:<12} {tally.rate:7.0f} {share:9.2f}% {actual:6.2f}% {delta:+6.2f}%")
+    return made
+
+
+def _asked(run: Counted) -> dict[str, float]:
+    """Return the percentage each workload asks for, of those that do."""
+    kind = "fwd" if run.on_files else "wd"
+    asked: dict[str, float] = {}
+    for job in run.jobs:
+        share = job["own_options"].get("skew")
+        if share is not None:
+            name = job["own_options"][kind]
+            asked[name] = asked.get(name, 0.0) + float(share) / _streams(run, job)
+    return asked
+
+
+def _shares(run: Counted) -> list[float]:
+    """Return the percentage of each workload: what it asks for, or an even part of the rest."""
+    asked = _asked(run)
+    without = [part.name for part in run.workloads if part.name not in asked]
+    rest = (100 - sum(asked.values())) / len(without) if without else 0.0
+    return [asked.get(part.name, rest) for part in run.workloads]
+
+
+def _streams(run: Counted, job: Mapping[str, Any]) -> int:
     """Return how many jobs say the same share: the streams of one workload on one SD."""
     if run.on_files:
         return 1  # A share of one file system, and of one operation.
     own = job["own_options"]
-    assert isinstance(own, dict)  # noqa: S101 - the shape of a workload's JSON
     return sum(
         (one["own_options"].get("wd"), one["own_options"].get("sd")) == (own.get("wd"), own.get("sd"))
         for one in run.jobs
     )
-
-
-def _table(run: Counted, what: str, parts: list[Part], asked: dict[str, float]) -> list[str]:
-    rates = {part.name: run.average(part).rate for part in parts}
-    whole = sum(rates.values())
-    made = [f"{what + ':':<16} {'i/o rate':>10} {'requested':>10} {'observed':>10} {'delta':>10}"]
-    for name, rate in rates.items():
-        observed = 100 * rate / whole if whole else None
-        wanted = asked.get(name)
-        delta = None if wanted is None or observed is None else observed - wanted
-        cells = "".join(
-            f" {'n/a' if value is None else f'{value:.2f}%':>10}" for value in (wanted, observed, delta)
-        )
-        made.append(f"{name:<16} {rate:10.2f}{cells}")
-    return [*made, f"{'Total':<16} {whole:10.2f}", ""]

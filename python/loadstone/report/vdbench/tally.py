@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = float(1 << 20)
+CPU_KINDS: Final = ("user", "system", "irq", "idle", "iowait", "steal")
+PROCESSORS: Final = tuple(f"cpu.all.{kind}_ns" for kind in CPU_KINDS)
+"""Columns of the monitors."""
 BY_NAME: Final = OPS[OPS.index("sync") + 1 :]
 """Operations on files and directories."""
 READ: Final = OPS.index("read")
@@ -223,15 +226,29 @@ class Counted:
         return int(self.facts["interval"])
 
     @property
+    def warmup_intervals(self) -> int:
+        """How many intervals do not count for the averages: without a warmup the first."""
+        return int(self.facts["warmup"]) // self.interval_s or 1
+
+    @property
     def first_counted(self) -> int:
         """Number of the first interval that counts for the averages."""
-        warmup = int(self.facts["warmup"]) // self.interval_s
-        return (warmup or 1) + 1 if len(self.whole.intervals) > 1 else 1
+        return self.warmup_intervals + 1 if len(self.whole.intervals) > 1 else 1
 
     @property
     def average_name(self) -> str:
         """What the line of averages is called."""
         return f"avg_{self.first_counted}-{len(self.whole.intervals)}"
+
+    @property
+    def asked_intervals(self) -> int:
+        """How many intervals were asked for; a run that ends by its data may have fewer."""
+        return (int(self.facts["elapsed"]) + int(self.facts["warmup"])) // self.interval_s
+
+    @property
+    def makes_trees(self) -> bool:
+        """Whether it is a format of vdbench's."""
+        return self.facts["rd"].startswith(FORMAT)
 
     def average(self, part: Part) -> Tally:
         """Return the intervals that count as one."""
@@ -278,7 +295,7 @@ class Counted:
         if self.reads_back:
             rows = of_workloads(rows)
         rows = windowed(rows, self.interval_s * SECOND_NS)
-        asked = (int(self.facts["elapsed"]) + int(self.facts["warmup"])) // self.interval_s
+        asked = self.asked_intervals
         last = int(str(rows["window"].max())) if rows.height else -1
         # What ends after the time is up belongs to the last interval, as in vdbench.
         count = min(last + 1, asked) if asked else last + 1
@@ -327,26 +344,37 @@ class Counted:
 
     def cpu(self, first: int, last: int) -> Cpu | None:
         """Return the use of the processors from one interval to another, both included."""
-        host = self.bundle.host()
-        kinds = ("user", "system", "irq", "idle", "iowait", "steal")
-        columns = [f"cpu.all.{kind}_ns" for kind in kinds]
-        if host.height == 0 or not set(columns) <= set(host.columns):
-            return None
         window_ns = self.interval_s * SECOND_NS
-        middle = pl.col("t_ns") - pl.col("dt_ns") // 2
-        rows = host.filter((middle >= (first - 1) * window_ns) & (middle < last * window_ns))
-        spent = {kind: float(rows[column].sum() or 0) for kind, column in zip(kinds, columns, strict=True)}
-        total = sum(spent.values())
-        if not total:
-            return None
-        share = {kind: 100 * value / total for kind, value in spent.items()}
-        return Cpu(share["user"], share["system"] + share["irq"], share["iowait"], share["idle"])
+        return used(self.processors, (first - 1) * window_ns, last * window_ns)
+
+    @cached_property
+    def processors(self) -> pl.DataFrame:
+        """What the processors did, as the monitors saw it."""
+        return self.bundle.host(*PROCESSORS)
 
     @property
     def started_unix_ns(self) -> int | None:
         """Wall clock of the first I/O; None when it came to none."""
         start = self.bundle.event("start")
         return int(start["unix_ns"]) if start else None
+
+
+def used(host: pl.DataFrame, begin_ns: int, end_ns: int) -> Cpu | None:
+    """Return the use of the processors in a time, by the monitors' rows."""
+    if host.height == 0 or not set(PROCESSORS) <= set(host.columns):
+        return None
+    middle = pl.col("t_ns") - pl.col("dt_ns") // 2
+    rows = host.filter((middle >= begin_ns) & (middle < end_ns))
+    return shares({kind: float(rows[f"cpu.all.{kind}_ns"].sum() or 0) for kind in CPU_KINDS})
+
+
+def shares(spent: Mapping[str, float]) -> Cpu | None:
+    """Return what the processors' time by kind comes to in percent."""
+    total = sum(spent.values())
+    if not total:
+        return None
+    share = {kind: 100 * value / total for kind, value in spent.items()}
+    return Cpu(share["user"], share["system"] + share["irq"], share["iowait"], share["idle"])
 
 
 def asked_of(plan: Plan, facts: Mapping[str, str]) -> frozenset[str] | None:

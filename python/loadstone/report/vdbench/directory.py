@@ -1,0 +1,77 @@
+"""Pages on disk: files that grow line by line, and are right in the end.
+
+Knows what of each page is in its file already. What is there is never taken back while runs go on, so
+that whoever follows a file sees every line once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loadstone.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+@dataclass(slots=True)
+class Page:
+    """One file: its name without ending, and its lines."""
+
+    name: str
+    body: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return "".join(f"{line}\n" for line in self.body)
+
+
+class Directory:
+    """A directory of pages. Raises InputError when it cannot be written."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._written: dict[str, int] = {}
+        """Lines of each page that are in its file."""
+
+    def check(self) -> None:
+        """Make the directory. Raises InputError when that cannot be done."""
+        self._guarded((), self._append)
+
+    def grow(self, pages: Sequence[Page]) -> None:
+        """Append what is new; the first time begin the files."""
+        self._guarded(pages, self._append)
+
+    def settle(self, pages: Sequence[Page]) -> None:
+        """Make the files what the pages are: append where that is enough, or write anew."""
+        self._guarded(pages, self._exactly)
+
+    def _guarded(self, pages: Sequence[Page], write: Callable[[Page], None]) -> None:
+        try:
+            self._out.mkdir(parents=True, exist_ok=True)
+            for page in pages:
+                write(page)
+        except OSError as error:
+            raise InputError(f"{self._out}: the pages cannot be written: {error.strerror}") from error
+
+    def _append(self, page: Page) -> None:
+        done = self._written.get(page.name)
+        new = page.body[done or 0 :]
+        self._written[page.name] = len(page.body)
+        if new or done is None:
+            with (self._out / f"{page.name}.html").open(
+                "w" if done is None else "a", encoding="utf-8"
+            ) as file:
+                file.write("".join(f"{line}\n" for line in new))
+
+    def _exactly(self, page: Page) -> None:
+        path, text = self._out / f"{page.name}.html", page.text
+        there = path.read_text(encoding="utf-8") if page.name in self._written else None
+        if there is not None and text.startswith(there):
+            with path.open("a", encoding="utf-8") as file:
+                file.write(text[len(there) :])
+        else:
+            path.write_text(text, encoding="utf-8")

@@ -1,0 +1,77 @@
+"""`--vdbench-output`: vdbench's files while a parameter file runs, as those who follow them see them."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from tests.e2e import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RAW = """sd=sd1,lun={d}/f1,size=16m
+sd=sd2,lun={d}/f2,size=16m
+wd=wd1,sd=sd1,xfersize=4k,rdpct=70,skew=30
+wd=wd2,sd=sd*,xfersize=8k,rdpct=0
+rd=rd1,wd=wd*,iorate=200,elapsed=3,interval=1,threads=2
+rd=rd2,wd=wd2,iorate=100,elapsed=2,interval=1,threads=2
+"""
+FILES = """fsd=fsd1,anchor={d}/tree,depth=1,width=2,files=4,size=8k
+fwd=fwd1,fsd=fsd1,operation=getattr,threads=2
+rd=rd1,fwd=fwd1,fwdrate=100,format=yes,elapsed=2,interval=1
+"""
+
+
+def same(out: Path, study: Path, directory: Path) -> None:
+    again = directory / "again" / out.name
+    done = program.run("export", study, "vdbench", again, cwd=directory)
+    assert done.code == 0, done.err
+    assert sorted(path.name for path in again.iterdir()) == sorted(path.name for path in out.iterdir())
+    for path in again.iterdir():
+        assert (out / path.name).read_text() == path.read_text(), path.name
+
+
+def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) -> None:
+    job = tmp_path / "a.parm"
+    job.write_text(RAW.format(d=tmp_path))
+    out, study = tmp_path / "out", tmp_path / "study"
+    words = [sys.executable, "-m", "loadstone.cli.main", "run", str(job), "--out", str(study)]
+    words += ["--vdbench-output", str(out)]
+    seen: list[str] = []
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
+        while run.poll() is None:
+            summary = out / "summary.html"
+            text = summary.read_text() if summary.exists() else ""
+            if text != (seen[-1] if seen else ""):
+                seen.append(text)
+            time.sleep(0.1)
+        assert run.returncode == 0
+    assert len(seen) >= 5, "a reader sees the runs go on"
+    for before, after in itertools.pairwise(seen):
+        assert after.startswith(before), "no line is taken back"
+    same(out, study, tmp_path)
+
+
+def test_trees_have_their_pages_too(tmp_path: Path) -> None:
+    job = tmp_path / "a.parm"
+    job.write_text(FILES.format(d=tmp_path))
+    out, study = tmp_path / "out", tmp_path / "study"
+    done = program.run("run", job, "--out", study, "--vdbench-output", out, cwd=tmp_path)
+    assert done.code == 0, done.err
+    same(out, study, tmp_path)
+    assert "Anchor size: anchor=" in (out / "logfile.html").read_text()
+    rows = [
+        line for line in (out / "anchors.html").read_text().splitlines() if line.startswith(str(tmp_path))
+    ]
+    assert len(rows) == 3, "before the first run, and after each"
+
+
+def test_the_option_is_refused_where_it_has_no_effect(tmp_path: Path) -> None:
+    done = program.run("run", "four-corners", "--vdbench-output", tmp_path / "out", cwd=tmp_path)
+    assert done.code == 2
+    assert "vdbench-output" in done.err
+    assert not (tmp_path / "out").exists()
