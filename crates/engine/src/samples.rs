@@ -3,8 +3,9 @@
 //! Knows their columns and how to merge rows of several workers. Knows no thread. Every
 //! batch goes out with one `write(2)`, so a killed run leaves whole batches.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -280,13 +281,26 @@ impl std::fmt::Debug for BatchFile {
     }
 }
 
+/// Makes a file that nothing stands in the place of: samples never go over what is there.
+///
+/// # Errors
+/// Those of the file, with its path.
+pub fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
 impl BatchFile {
-    /// Creates the file and writes the schema.
+    /// Creates the file, for nobody else to read, and writes the schema.
     ///
     /// # Errors
-    /// Of the file, or of the schema's encoding.
+    /// Of the file, whatever it is that stands there already, or of the schema's encoding.
     pub fn create(path: &Path, schema: &Schema) -> io::Result<Self> {
-        let file = File::create(path)?;
+        let file = new_file(path)?;
         let writer = StreamWriter::try_new(Vec::new(), schema).map_err(arrow_error)?;
         let mut this = Self { file, writer };
         this.drain()?;
@@ -459,5 +473,34 @@ fn type_name(kind: &DataType) -> String {
         DataType::UInt64 => "u64".into(),
         DataType::Int32 => "i32".into(),
         other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{symlink, PermissionsExt};
+
+    #[test]
+    fn samples_never_go_over_what_is_there_nor_through_a_link() {
+        let name = format!("loadstone-{}-new-file", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let (file, link, fresh) = (
+            directory.join("file"),
+            directory.join("link"),
+            directory.join("fresh"),
+        );
+        std::fs::write(&file, "kept").unwrap();
+        symlink(&fresh, &link).unwrap();
+        for taken in [&file, &link, Path::new("/dev/null")] {
+            let refused = BatchFile::create(taken, &samples_schema()).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+        BatchFile::create(&fresh, &samples_schema()).unwrap();
+        let mode = std::fs::metadata(&fresh).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

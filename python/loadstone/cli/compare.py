@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from loadstone import exitcodes
+from loadstone import exitcodes, output
 from loadstone.cli import talk
 from loadstone.cli.arguments import COMMAND_LINE, Flag
 from loadstone.cli.finish import PIPE_WIDTH
@@ -52,6 +52,8 @@ def compare(
     allowed = _tolerance(tolerance, gate=gate)
     if markdown and json:
         raise InputError("--markdown and --json exclude each other", where=Where(COMMAND_LINE))
+    if html is not None:
+        output.check(html)
     from loadstone.analysis.compare import compare as put_together
     from loadstone.audit.run import audit
     from loadstone.report import compare as shown
@@ -104,8 +106,5 @@ def _tolerance(text: str | None, *, gate: bool) -> float:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise InputError(f"{path}: the comparison cannot be written: {error.strerror}") from error
+    output.write(path, text)
     talk.say(f"comparison: {path}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loadstone.cli.fio import FIO_VERSION
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import IO
 
     from polars import LazyFrame
 
@@ -28,7 +28,7 @@ class Results:
     """Prints one run's results to `out`."""
 
     def __init__(
-        self, asked: FioArguments, workload: Workload, plan: Plan, out: TextIO, notes: list[str]
+        self, asked: FioArguments, workload: Workload, plan: Plan, out: IO[str], notes: list[str]
     ) -> None:
         self._asked = asked
         self._workload = workload
@@ -42,6 +42,22 @@ class Results:
         if "normal" in self._asked.formats:
             self._out.write(text)
             self._out.flush()
+
+    def check_files(self) -> None:
+        """Refuse logs that could not be written after the run, before it."""
+        wanted = any(job.logs.wanted or job.logs.iolog is not None for job in self._workload.jobs)
+        if not wanted and not self._asked.bandwidth_log:
+            return
+        from loadstone import output
+        from loadstone.report.fio import iolog, lines, logs
+
+        everyone = lines.members(self._plan, self._workload)
+        paths = [file.path for file in logs.requested(self._plan, everyone, Path())]
+        paths += iolog.requested(everyone, Path())
+        paths += logs.aggregates(Path()) if self._asked.bandwidth_log else []
+        for path in dict.fromkeys(paths):
+            if path.parent.exists():  # What is missing is made then.
+                output.check(path)
 
     def begin(self) -> None:
         """Print what fio prints before the first I/O."""

@@ -19,20 +19,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import exitcodes
+from loadstone import exitcodes, output
 from loadstone.cli import commands
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
 from loadstone.cli.fio_results import Results
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import RefusedError
 from loadstone.plan.guard import Consent
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.session import Asked, run_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import TextIO
+    from typing import IO
 
     from loadstone.cli.fio_args import FioArguments
     from loadstone.plan.model import Plan
@@ -54,6 +54,7 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     notes = [str(note.text) for note in resolution.notes]
     with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
         results = Results(asked, workload, resolution.plan, out, notes)
+        results.check_files()
         results.begin()
         watch = _Watch(asked, resolution.plan, results)
         commands.before(workload)  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
@@ -125,16 +126,11 @@ def _bundle_directory(name: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _output(name: str | None) -> Iterator[TextIO]:
+def _output(name: str | None) -> Iterator[IO[str]]:
     if name is None:
         yield sys.stdout
         return
-    with contextlib.ExitStack() as stack:
-        try:
-            file = stack.enter_context(Path(name).open("w", encoding="utf-8"))
-        except OSError as error:
-            hint = f"--output={name}"
-            raise InputError(f"output file open error: {error.strerror}", hint=hint) from None
+    with output.stream(Path(name)) as file:
         yield file
 
 

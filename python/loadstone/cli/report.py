@@ -16,6 +16,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
 from loadstone.cli.finish import REPORT
 from loadstone.errors import InputError
+from loadstone.output import check
 
 OVERLAY = Path("curves.html")
 
@@ -46,6 +47,7 @@ def report(
     from loadstone.report import page
 
     where = output or bundle / REPORT
+    check(where)
     made = summarise(opened)
     page.write(made, where, audit(made))
     talk.say(f"report: {where}")
@@ -62,6 +64,7 @@ def _studies(paths: list[Path], output: Path | None) -> int:
                 hint="`loadstone curve` makes them; `loadstone compare` holds runs against each other",
             )
     where = output or (OVERLAY if len(paths) > 1 else paths[0] / REPORT)
+    check(where)
     study_page.write([study_page.read(path) for path in paths], where)
     talk.say(f"report: {where}")
     return exitcodes.DONE

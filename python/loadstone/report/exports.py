@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from loadstone import units
+from loadstone import output, units
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.series import series
 from loadstone.analysis.summary import Summary, summarise
@@ -44,13 +44,10 @@ def export(bundle: Bundle, kind: str, out: Path | None) -> None:
     out = out or DEFAULTS.get(kind)
     if kind.startswith("fio-"):
         refuse_trees(bundle, "fio's outputs have")
-    try:
-        if out is not None and kind in _FILES:
-            _FILES[kind](bundle, out)
-        else:
-            put(_TEXTS[kind](bundle), out)
-    except OSError as error:
-        raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
+    if out is not None and kind in _FILES:
+        _FILES[kind](bundle, out)
+    else:
+        put(_TEXTS[kind](bundle), out)
 
 
 def refuse_trees(bundle: Bundle, what: str) -> None:
@@ -63,17 +60,11 @@ def refuse_trees(bundle: Bundle, what: str) -> None:
 
 
 def put(text: str, out: Path | None) -> None:
-    """Write text to a file, or to standard output without one. Raises `InputError`."""
+    """Write text to a file, or to standard output without one; raises what `output.write` does."""
     if out is None:
         sys.stdout.write(text)
-        return
-    try:
-        # In one step, because node exporters read such files while they are written.
-        part = out.with_name(out.name + ".part")
-        part.write_text(text)
-        part.replace(out)
-    except OSError as error:
-        raise InputError(f"{out}: the export cannot be written: {error.strerror}") from error
+    else:
+        output.write(out, text)
 
 
 def csv(bundle: Bundle) -> str:
@@ -210,7 +201,9 @@ def _scopes(made: Summary) -> list[tuple[str, str, Total]]:
 
 
 def _parquet(bundle: Bundle, path: Path) -> None:
-    flat(bundle).write_parquet(path, compression="zstd")
+    rows = flat(bundle)
+    with output.opened(path) as file:
+        rows.write_parquet(file, compression="zstd")
 
 
 def _fio_json(bundle: Bundle) -> str:
@@ -218,7 +211,7 @@ def _fio_json(bundle: Bundle) -> str:
 
 
 def _fio_logs(bundle: Bundle, directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+    output.directory(directory)
     fio.write_logs(bundle, directory)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 import vl_convert
 
-from loadstone import __version__, units
+from loadstone import __version__, output, units
 from loadstone.analysis.point import LARGE_BLOCK_BYTES
 from loadstone.analysis.verified import verified
 from loadstone.errors import InputError
@@ -64,10 +64,7 @@ def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
     content = render(made, audited).encode() if kind == ".html" else _picture(made, audited, kind, path)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"{path}: the report cannot be written: {error.strerror}") from error
+    output.write(path, content)
 
 
 def render(made: Summary, audited: Audited | None = None) -> str:

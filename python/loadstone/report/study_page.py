@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 import vl_convert
 
-from loadstone import __version__, units
+from loadstone import __version__, output, units
 from loadstone.analysis import point, repeats
 from loadstone.analysis.curve import curves
 from loadstone.analysis.rounds import rounds
@@ -108,10 +108,7 @@ def write(studies: Sequence[Whole], path: Path) -> None:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
     parts = [*_parts(studies[0]), *_sheet(studies[0].runs)] if len(studies) == 1 else [_overlay(studies)]
-    try:
-        path.write_bytes(_page(studies, parts) if kind == ".html" else _picture(parts, kind, path))
-    except OSError as error:
-        raise InputError(f"{path}: the report cannot be written: {error.strerror}") from error
+    output.write(path, _page(studies, parts) if kind == ".html" else _picture(parts, kind, path))
 
 
 def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:

@@ -60,6 +60,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::expect::{before, Table};
+use crate::samples::new_file;
 
 /// Bytes of the file's header.
 pub const FILE_HEADER_BYTES: usize = 64;
@@ -240,12 +241,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts a journal; one that exists is replaced.
+    /// Starts a journal, for nobody else to read.
     ///
     /// # Errors
-    /// Those of creating and writing the file.
+    /// Those of creating and writing the file, whatever it is that stands there already.
     pub fn create(path: &Path, settings: Settings, limit_bytes: u64) -> io::Result<Self> {
-        let mut file = File::create(path)?;
+        let mut file = new_file(path)?;
         file.write_all(&settings.encode())?;
         file.sync_all()?;
         let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + FRAME_RECORDS * RECORD_BYTES);
@@ -344,6 +345,8 @@ impl Journal {
     /// Those of writing, `fsync(2)` and `rename(2)`.
     pub fn compact(&mut self, tables: &[(u16, &Table)]) -> io::Result<()> {
         let beside = self.path.with_extension("new");
+        // A compaction that failed left one behind.
+        let _ = std::fs::remove_file(&beside);
         let mut fresh = Self::create(&beside, self.settings, self.limit_bytes)?;
         for &(target, table) in tables {
             for index in 0..table.len() {

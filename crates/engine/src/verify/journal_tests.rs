@@ -256,8 +256,8 @@ fn an_acknowledged_write_missing_after_a_crash_is_found() {
 
 #[test]
 fn without_a_flush_an_acknowledged_write_may_be_missing() {
-    let scratch = Scratch::new("unflushed");
     for (durability, expected) in [(Durability::Flushed, 0), (Durability::Acknowledged, 1)] {
+        let scratch = Scratch::new(&format!("unflushed-{durability:?}"));
         let mut machine = Machine::new(&scratch.0, durability, 1, u64::MAX);
         machine.issue();
         let (index, generation, _) = machine.flying[0].clone();

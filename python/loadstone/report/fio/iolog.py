@@ -8,15 +8,19 @@ An I/O that failed moved no bytes and has no length here, so it is left out.
 
 from __future__ import annotations
 
+import io
 from typing import IO, TYPE_CHECKING, Final
 
 import polars as pl
+
+from loadstone import output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from loadstone.report.fio.collect import Source
+    from loadstone.report.fio.lines import Member
 
 HEADER: Final = "fio version 3 iolog"
 CHUNK_ROWS: Final = 2_000_000
@@ -30,15 +34,23 @@ def write(source: Source, ios: pl.LazyFrame, directory: Path) -> list[Path]:
     `ios` has the columns of `ios.arrows`. Clones and jobs that name the same file share
     it, sorted by time. A file of that name is replaced (fio appends to it).
     """
+    streams = requested(source.everyone, directory)
+    for path, mine in streams.items():
+        output.directory(path.parent)
+        with output.opened(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
+            _trace(source, ios.filter(pl.col("stream").is_in(mine)), mine, text)
+            text.detach()
+    return list(streams)
+
+
+def requested(everyone: Sequence[Member], directory: Path) -> dict[Path, list[int]]:
+    """Return the traces that are asked for, each with its streams."""
     streams: dict[Path, list[int]] = {}
-    for member in source.everyone:
+    for member in everyone:
         if member.job.logs.iolog is not None:
             streams.setdefault(directory / member.job.logs.iolog, []).extend(member.streams)
-    for path, mine in streams.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
-            _trace(source, ios.filter(pl.col("stream").is_in(mine)), mine, file)
-    return list(streams)
+    return streams
 
 
 def _trace(source: Source, ios: pl.LazyFrame, streams: Sequence[int], file: IO[str]) -> None:

@@ -12,6 +12,7 @@ clock of `time`, in the logs of slat and clat alone. Windows have size, offset a
 
 from __future__ import annotations
 
+import contextlib
 import time
 import zlib
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone import output
 from loadstone.bundle import layout, older
 from loadstone.plan import io_priority
 from loadstone.report.fio import packed
@@ -28,10 +30,11 @@ from loadstone.report.fio.lines import numbers
 from loadstone.report.fio.stats import SYNC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
+    from loadstone.plan.model import Plan
     from loadstone.report.fio.lines import Member
     from loadstone.workload.model import Job, LogRequests
 
@@ -60,11 +63,11 @@ class LogFile:
         return self.member.job.logs
 
 
-def requested(source: Source, directory: Path) -> list[LogFile]:
+def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[LogFile]:
     """Find all log files the jobs ask for, under `directory` unless their prefix is absolute."""
     found: list[LogFile] = []
-    number_of = numbers(source.plan)
-    for member in source.everyone:
+    number_of = numbers(plan)
+    for member in everyone:
         logs, stats = member.job.logs, member.job.stats
         average = logs.avg_msec or 0
         windows = {
@@ -96,7 +99,7 @@ def write(source: Source, ios: pl.LazyFrame | None, directory: Path) -> list[Pat
     `ios` has the columns of `ios.arrows`; it is needed when a log without averaging was
     asked for. Files of that name are replaced; jobs that share a name follow one another.
     """
-    files = requested(source, directory)
+    files = requested(source.plan, source.everyone, directory)
     with _Outputs(files) as outputs:
         spans = measured_spans(source)
         per_io = [f for f in files if f.kind != "clat_hist" and not f.window_ms]
@@ -141,19 +144,22 @@ class _Outputs:
     def __init__(self, files: list[LogFile]) -> None:
         self.paths = list(dict.fromkeys(file.path for file in files))
         self._open: dict[Path, IO[bytes]] = {}
+        self._stack = contextlib.ExitStack()
         self._packers = {f.path: zlib.compressobj() for f in files if f.path.name.endswith(packed.SUFFIX)}
 
     def __enter__(self) -> _Outputs:
-        for path in self.paths:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._open[path] = path.open("wb")
+        with contextlib.ExitStack() as stack:
+            for path in self.paths:
+                output.directory(path.parent)
+                self._open[path] = stack.enter_context(output.opened(path))
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for path, file in self._open.items():
-            if path in self._packers:
-                file.write(self._packers[path].flush())
-            file.close()
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is None:
+            for path, packer in self._packers.items():
+                self._open[path].write(packer.flush())
+        self._stack.__exit__(*raised)  # type: ignore[arg-type]  # what a with statement hands on
 
     def text(self, log: LogFile, rows: list[str]) -> None:
         if rows:
@@ -339,14 +345,17 @@ def write_aggregate(source: Source, directory: Path) -> list[Path]:
         )
         .sort("window", "op")
     )
-    written = []
-    for op, name in enumerate(("read", "write", "trim")):
+    paths = aggregates(directory)
+    for op, path in enumerate(paths):
         lines = [
             f"{(window + 1) * AGGREGATE_WINDOW_MS}, {round(count / 1024 / seconds)}, {op}, 0, 0"
             for window, kind, count, seconds in windows.iter_rows()
             if kind == op and seconds
         ]
-        path = directory / f"agg-{name}_bw.log"
-        path.write_text("".join(line + "\n" for line in lines))
-        written.append(path)
-    return written
+        output.write(path, "".join(line + "\n" for line in lines))
+    return paths
+
+
+def aggregates(directory: Path) -> list[Path]:
+    """Return the files of `--bandwidth-log`."""
+    return [directory / f"agg-{name}_bw.log" for name in ("read", "write", "trim")]

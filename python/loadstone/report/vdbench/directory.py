@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadstone.errors import InputError
+from loadstone import output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,16 +30,17 @@ class Page:
 
 
 class Directory:
-    """A directory of pages. Raises InputError when it cannot be written."""
+    """A directory of pages. Raises what `output` does for what cannot be written, or may not be."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
         self._written: dict[str, int] = {}
         """Lines of each page that are in its file."""
+        self._files: dict[str, output.Growing] = {}
 
     def check(self) -> None:
         """Make the directory. Raises InputError when that cannot be done."""
-        self._guarded((), self._append)
+        output.directory(self._out)
 
     def grow(self, pages: Sequence[Page]) -> None:
         """Append what is new; the first time begin the files."""
@@ -50,28 +51,24 @@ class Directory:
         self._guarded(pages, self._exactly)
 
     def _guarded(self, pages: Sequence[Page], write: Callable[[Page], None]) -> None:
-        try:
-            self._out.mkdir(parents=True, exist_ok=True)
-            for page in pages:
-                write(page)
-        except OSError as error:
-            raise InputError(f"{self._out}: the pages cannot be written: {error.strerror}") from error
+        output.directory(self._out)
+        for page in pages:
+            write(page)
 
     def _append(self, page: Page) -> None:
         done = self._written.get(page.name)
         new = page.body[done or 0 :]
         self._written[page.name] = len(page.body)
         if new or done is None:
-            with (self._out / f"{page.name}.html").open(
-                "w" if done is None else "a", encoding="utf-8"
-            ) as file:
-                file.write("".join(f"{line}\n" for line in new))
+            if page.name not in self._files:
+                self._files[page.name] = output.Growing(self._out / f"{page.name}.html")
+            self._files[page.name].append("".join(f"{line}\n" for line in new).encode())
 
     def _exactly(self, page: Page) -> None:
         path, text = self._out / f"{page.name}.html", page.text
-        there = path.read_text(encoding="utf-8") if page.name in self._written else None
-        if there is not None and text.startswith(there):
-            with path.open("a", encoding="utf-8") as file:
-                file.write(text[len(there) :])
+        file = self._files.get(page.name)
+        there = path.read_text(encoding="utf-8") if file is not None else None
+        if file is not None and there is not None and text.startswith(there):
+            file.append(text[len(there) :].encode())
         else:
-            path.write_text(text, encoding="utf-8")
+            output.write(path, text)

@@ -1,0 +1,383 @@
+"""Every file the program writes for somebody: results, reports, exports, logs.
+
+Knows over what an output may be written: nothing, an empty file, or what Loadstone wrote there
+itself and nobody changed. It says which by a mark: an extended attribute with the file's inode
+and the digest of its content, or beside the file where the file system has no attributes.
+A file appears whole or not at all, by link or rename; only a stream grows where it is.
+Knows no format. Bundles and the files under test are made elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import io
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from blake3 import blake3
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.path.mounts import mount_of
+from loadstone.plan.in_use import Snapshot, file_uses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+MARK: Final = "user.loadstone.output"
+_BESIDE: Final = ".loadstone-output-"
+_SWALLOW: Final = frozenset({(1, 3), (1, 5), (1, 7)})
+"""/dev/null, /dev/zero and /dev/full (Linux Documentation/admin-guide/devices.txt)."""
+_OWN_DESCRIPTOR: Final = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/(\d+)\Z")
+_STANDARD: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
+_KINDS: Final = (
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+_CHOOSE: Final = "choose another name"
+_REMOVE: Final = "remove it or choose another name"
+PSEUDO: Final = frozenset(
+    {"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts"}
+    | {"devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "nfsd", "pipefs", "proc", "pstore"}
+    | {"resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sockfs", "sysfs", "tracefs"}
+)
+"""File systems whose files are the kernel's, whatever their length (`/proc/filesystems`, `nodev`)."""
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file whole. Raises RefusedError for what may not be replaced, InputError when it fails."""
+    with opened(path) as file:
+        file.write(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
+
+
+def check(path: Path) -> None:
+    """Raise what `opened` would raise for the place, before there is anything to write."""
+    with _told(path):
+        if (straight := _straight(path)) is not None:
+            straight.close()
+        else:
+            _Place(path).judge()
+
+
+def directory(path: Path) -> None:
+    """Make a directory for several files. Raises InputError when there can be none."""
+    with _told(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that appears whole when the block is left, and not at all after an error."""
+    with _told(path):
+        if (straight := _straight(path)) is not None:
+            with straight as file:
+                yield file
+            return
+        place = _Place(path)
+        place.judge()
+        with _New(place) as new:
+            yield new.file
+            new.keep()
+
+
+@contextlib.contextmanager
+def stream(path: Path) -> Iterator[IO[str]]:
+    """Write text to a file that is there from the start and grows as it is flushed."""
+    with _told(path):
+        raw = _straight(path) or _Stream(Growing(path))
+        file = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="surrogateescape")
+        try:
+            yield file
+            file.flush()
+        finally:
+            # Closed here and not by the interpreter: what cannot be written any more is told once.
+            with contextlib.suppress(OSError):
+                file.close()
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file holds just what Loadstone wrote there as an output."""
+    with contextlib.suppress(OSError, RefusedError):
+        place = _Place(path)
+        return place.status is not None and stat.S_ISREG(place.status.st_mode) and place.is_ours()
+    return False
+
+
+class _Place:
+    """A name in a directory, links followed, and what stands there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        real = Path(os.path.realpath(path.parent, strict=True)) / path.name
+        self._follows = real.is_symlink()
+        if self._follows:
+            real = Path(os.path.realpath(real))
+            if not real.exists():
+                raise RefusedError(f"{path} is a link to {real}, which is not there", hint=_REMOVE)
+        self.real = real
+        if self.real.name in ("", ".."):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        self.status = self.look()
+
+    def look(self) -> os.stat_result | None:
+        """Look at what stands there now; None: nothing."""
+        try:
+            return self.real.lstat()
+        except FileNotFoundError:
+            return None
+
+    def judge(self) -> None:
+        """Raise RefusedError when an output may not stand here."""
+        shown = f"{self.path} (a link to {self.real})" if self._follows else str(self.path)
+        status = self.status
+        for is_kind, kind in _KINDS:
+            if status is not None and is_kind(status.st_mode):
+                raise RefusedError(f"{shown} is {kind}: no output is written there", hint=_CHOOSE)
+        if (belongs := _of_the_kernel(self.real.parent)) is not None:
+            raise RefusedError(f"{shown} is in {belongs}: no output is written there", hint=_CHOOSE)
+        if status is None:
+            return
+        if status.st_nlink > 1:
+            raise RefusedError(f"{shown} has {status.st_nlink} names (hard links)", hint=_REMOVE)
+        if used := file_uses(self.real, Snapshot()):
+            raise RefusedError(f"{shown} is in use: {used[0]}", hint=_CHOOSE)
+        if status.st_size and not self.is_ours():
+            marked = self._mark() is not None
+            what = (
+                "was changed since Loadstone wrote it" if marked else "exists, and Loadstone did not make it"
+            )
+            raise RefusedError(f"{shown} {what}", hint=_REMOVE)
+
+    def is_ours(self) -> bool:
+        """Whether the mark says that what is there is what we wrote."""
+        status, mark = self.status, self._mark()
+        if status is None or mark is None:
+            return False
+        return mark == _mark(status.st_ino, _digest(self.real))
+
+    def _mark(self) -> bytes | None:
+        with contextlib.suppress(OSError):
+            return os.getxattr(self.real, MARK, follow_symlinks=False)
+        with contextlib.suppress(OSError):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            with os.fdopen(os.open(self.beside, flags), "rb") as file:
+                return file.read(256)
+        return None
+
+    @property
+    def beside(self) -> Path:
+        """Name of the file with the mark where there are no attributes; short whatever the name is."""
+        return self.real.with_name(_BESIDE + blake3(os.fsencode(self.real.name)).hexdigest()[:16])
+
+    def unchanged(self) -> bool:
+        """Whether there still stands what was judged."""
+        now, then = self.look(), self.status
+        if now is None or then is None:
+            return now is then
+        return (now.st_ino, now.st_dev, now.st_size, now.st_mtime_ns) == (
+            then.st_ino,
+            then.st_dev,
+            then.st_size,
+            then.st_mtime_ns,
+        )
+
+    def put_mark(self, descriptor: int, digest: str) -> None:
+        """Mark the file that is open, or beside it."""
+        text = _mark(os.fstat(descriptor).st_ino, digest)
+        try:
+            os.setxattr(descriptor, MARK, text)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._put_beside(text)
+
+    def _put_beside(self, text: bytes) -> None:
+        self.beside.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(self.beside, flags, 0o644), "wb") as file:
+            file.write(text)
+
+
+class _New:
+    """A file without a name, or with one nobody looks for, until it is kept."""
+
+    def __init__(self, place: _Place) -> None:
+        self._place = place
+        self._name: Path | None = None
+        try:
+            descriptor = os.open(place.real.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+                raise
+            descriptor = self._named()
+        self.file: IO[bytes] = os.fdopen(descriptor, "w+b")
+
+    def _named(self) -> int:
+        self._name = self._unused_name()
+        return os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+
+    def _unused_name(self) -> Path:
+        return self._place.real.with_name(_BESIDE + secrets.token_hex(8))
+
+    def __enter__(self) -> _New:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self.file.close()
+        if self._name is not None:
+            with contextlib.suppress(OSError):
+                self._name.unlink()
+
+    def keep(self) -> None:
+        """Give the file its name. Raises RefusedError when somebody put something there meanwhile."""
+        place = self._place
+        self.file.flush()
+        if not place.unchanged():
+            raise RefusedError(f"{place.path}: somebody else wrote it meanwhile", hint=_REMOVE)
+        descriptor = self.file.fileno()
+        if place.status is not None:
+            os.fchmod(descriptor, stat.S_IMODE(place.status.st_mode) & 0o777)
+        place.put_mark(descriptor, _digest(f"/proc/self/fd/{descriptor}"))
+        if place.status is None and self._linked(place.real):
+            return
+        if self._name is None:
+            name = self._unused_name()
+            self._linked(name)
+            self._name = name
+        self._name.replace(place.real)
+        self._name = None
+
+    def _linked(self, name: Path) -> bool:
+        """Link it, which fails where anything stands; False on file systems without links."""
+        try:
+            if self._name is None:
+                # Only with a directory's descriptor Python calls linkat(2), which follows /proc's links.
+                here = os.open(name.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    os.link(f"/proc/self/fd/{self.file.fileno()}", name, src_dir_fd=here)
+                finally:
+                    os.close(here)
+            else:
+                os.link(self._name, name)
+        except OSError as error:
+            if error.errno in (errno.EPERM, errno.EOPNOTSUPP) and self._name is not None:
+                return False
+            raise
+        return True
+
+
+class Growing:
+    """A file that is there from the start, and marked anew after each part, so that it is ours if we die."""
+
+    def __init__(self, path: Path) -> None:
+        with _told(path):
+            self._place = _Place(path)
+            self._place.judge()
+            with _New(self._place) as new:
+                new.keep()
+                self._inode = os.fstat(new.file.fileno()).st_ino
+        self._digest = blake3()
+        self._bytes = 0
+
+    def append(self, content: bytes | memoryview) -> None:
+        """Write at the end. Raises RefusedError when somebody else has changed the file."""
+        with _told(self._place.path):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with io.FileIO(os.open(self._place.real, flags), "ab") as file:
+                status = os.fstat(file.fileno())
+                if (status.st_ino, status.st_size) != (self._inode, self._bytes):
+                    raise RefusedError(f"{self._place.path}: somebody else wrote it meanwhile", hint=_REMOVE)
+                rest = memoryview(content)
+                try:
+                    while rest:
+                        count = file.write(rest)
+                        self._digest.update(rest[:count])
+                        self._bytes += count
+                        rest = rest[count:]
+                finally:
+                    self._place.put_mark(file.fileno(), self._digest.hexdigest())
+
+
+class _Stream(io.RawIOBase):
+    """A growing file as something to write to."""
+
+    def __init__(self, file: Growing) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer) -> int:
+        content = memoryview(data)
+        self._file.append(content)
+        return content.nbytes
+
+
+def _of_the_kernel(directory: Path) -> str | None:
+    """Say what a directory belongs to where no files are kept, None where they are."""
+    mount = mount_of(directory)
+    if mount is not None and mount.kind in PSEUDO:
+        return f"{mount.kind}, which keeps no files"
+    within = (directory, *directory.parents)
+    # Of tmpfs in a container; a mistyped device would become a file there.
+    return "/dev" if Path("/dev") in within and Path("/dev/shm") not in within else None  # noqa: S108 - only compared
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of a descriptor of ours that a path means, as /dev/stdout does."""
+    text = os.path.normpath(path)
+    match = _OWN_DESCRIPTOR.fullmatch(text)
+    return int(match[1]) if match else _STANDARD.get(text)
+
+
+def _straight(path: Path) -> io.FileIO | None:
+    """Open what is written as it is: our own descriptors, and devices that swallow everything."""
+    number = _descriptor(path)
+    if number is not None:
+        if stat.S_ISBLK(os.fstat(number).st_mode):
+            raise RefusedError(f"{path} is a block device: no output is written there", hint=_CHOOSE)
+        if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "it is open for reading only")
+        return io.FileIO(os.dup(number), "wb")
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    known = (os.major(status.st_rdev), os.minor(status.st_rdev))
+    return io.FileIO(path, "wb") if stat.S_ISCHR(status.st_mode) and known in _SWALLOW else None
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say of what the system refuses which file it was and what to do."""
+    remedies = {
+        errno.ENOENT: "make the directory first",
+        errno.ENOSPC: "free space there, or name a file elsewhere",
+        errno.EDQUOT: "free space there, or name a file elsewhere",
+        errno.ENAMETOOLONG: "a name has at most 255 bytes",
+    }
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # Whoever read it has gone; `cli.main` knows what to do.
+    except OSError as error:
+        hint = remedies.get(error.errno or 0, "choose a place that can be written")
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+def _mark(inode: int, digest: str) -> bytes:
+    return f"1 {inode} {digest}".encode()
+
+
+def _digest(path: Path | str) -> str:
+    return blake3().update_mmap(path).hexdigest()

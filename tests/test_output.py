@@ -1,0 +1,337 @@
+"""Where an output may be written: over nothing, and over what Loadstone wrote and nobody changed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import output
+from loadstone.errors import InputError, LoadstoneError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PACKAGE = Path(output.__file__).parent
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(RefusedError) as caught:
+        output.write(path, "new")
+    assert caught.value.hint
+    with pytest.raises(RefusedError):
+        output.check(path)
+    return str(caught.value)
+
+
+def test_a_second_run_of_the_same_script_writes_over_the_first(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    for text in ("first", "second, and longer", ""):
+        output.check(out)
+        output.write(out, text)
+        assert out.read_text() == text
+    assert [one.name for one in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_an_edited_output_is_not_written_over(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    output.write(out, "{}")
+    with out.open("a") as file:
+        file.write("my own notes")
+    assert refusal(out) == f"{out} was changed since Loadstone wrote it"
+    assert out.read_text() == "{}my own notes"
+
+
+def test_an_edit_of_the_same_length_and_time_is_seen(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    output.write(out, "12345")
+    before = out.stat()
+    with out.open("r+") as file:
+        file.write("54321")
+    os.utime(out, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "was changed" in refusal(out)
+
+
+def test_a_copy_with_all_its_attributes_is_somebody_elses(tmp_path: Path) -> None:
+    out, kept = tmp_path / "r.json", tmp_path / "kept.json"
+    output.write(out, "{}")
+    subprocess.run(["cp", "--preserve=all", out, kept], check=True)
+    assert os.getxattr(kept, output.MARK)
+    assert "was changed" in refusal(kept)
+
+
+def test_an_existing_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
+    out = tmp_path / "thesis.txt"
+    out.write_text("two years")
+    assert refusal(out) == f"{out} exists, and Loadstone did not make it"
+    assert out.read_text() == "two years"
+
+
+def test_an_empty_file_such_as_mktemp_makes_is_filled_and_keeps_its_mode(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    out.touch(mode=0o600)
+    output.write(out, "new")
+    assert out.read_text() == "new"
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+
+
+def test_a_link_to_our_own_output_is_followed_and_one_to_nothing_is_not(tmp_path: Path) -> None:
+    out, link, lost = tmp_path / "r", tmp_path / "link", tmp_path / "lost"
+    output.write(out, "first")
+    link.symlink_to(out)
+    output.write(link, "second")
+    assert link.is_symlink()
+    assert out.read_text() == "second"
+    lost.symlink_to(tmp_path / "not-there")
+    assert "is not there" in refusal(lost)
+    assert not (tmp_path / "not-there").exists()
+
+
+def test_a_hard_link_is_not_written_through(tmp_path: Path) -> None:
+    out, other = tmp_path / "r", tmp_path / "other"
+    output.write(out, "first")
+    other.hardlink_to(out)
+    assert "2 names" in refusal(out)
+    assert other.read_text() == "first"
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to("/dev/tty")
+    assert "a named pipe" in refusal(pipe)
+    assert "a character device" in refusal(link)
+    assert "a directory" in refusal(tmp_path)
+    assert "procfs" in refusal(Path("/proc/self/comm")) or "in proc," in refusal(Path("/proc/self/comm"))
+    assert "in sysfs" in refusal(Path("/sys/loadstone"))
+    assert "/dev" in refusal(Path("/dev/loadstone-no-such-disk"))
+    assert not Path("/dev/loadstone-no-such-disk").exists()
+
+
+def test_what_another_process_is_writing_is_in_use(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    output.write(out, "first")
+    with out.open("a") as file, subprocess.Popen(["sleep", "60"], stdout=file) as other:
+        file.close()
+        try:
+            assert f"process {other.pid} (sleep) has it open for writing" in refusal(out)
+        finally:
+            other.kill()
+
+
+def test_a_stream_is_there_from_the_start_and_ours_at_every_moment(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    with output.stream(out) as file:
+        assert out.read_text() == ""
+        for part in ("one\n", "two\n"):
+            file.write(part)
+            file.flush()
+            assert output.is_ours(out)
+    assert out.read_text() == "one\ntwo\n"
+    with output.stream(out) as file:
+        file.write("again\n")
+    assert out.read_text() == "again\n"
+
+
+def test_nothing_is_left_half_written_after_an_error(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    output.write(out, "first")
+
+    def half() -> None:
+        with output.opened(out) as file:
+            file.write(b"half")
+            file.flush()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half()
+    assert out.read_text() == "first"
+    assert output.is_ours(out)
+    assert [one.name for one in tmp_path.iterdir()] == ["r"]
+
+
+def test_what_appeared_meanwhile_is_kept(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+
+    def meanwhile() -> None:
+        with output.opened(out) as file:
+            file.write(b"ours")
+            out.write_text("theirs")
+
+    with pytest.raises(RefusedError, match="meanwhile"):
+        meanwhile()
+    assert out.read_text() == "theirs"
+
+
+def test_a_full_disk_is_told_with_the_file_and_the_remedy() -> None:
+    with pytest.raises(InputError) as caught:
+        output.write(Path("/dev/full"), "x" * 100_000)
+    assert str(caught.value) == "/dev/full: cannot be written: No space left on device"
+    assert caught.value.hint == "free space there, or name a file elsewhere"
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/zero"])
+def test_what_swallows_everything_may_be_written(name: str) -> None:
+    output.write(Path(name), "gone")
+    assert stat.S_ISCHR(Path(name).stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_our_own_descriptors_may_be_written_whatever_the_shell_made_of_them(
+    name: str, tmp_path: Path
+) -> None:
+    code = f"from pathlib import Path; from loadstone import output; output.write(Path({name!r}), 'told')"
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert piped.stdout == "told"
+    log = tmp_path / "log"
+    log.write_text("before ")
+    with log.open("a") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+    assert log.read_text() == "before told"
+
+
+@pytest.fixture(params=["no O_TMPFILE", "no attributes", "no links"])
+def poor_file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What NFS, vfat and old kernels' tmpfs lack."""
+    wanted: list[tuple[str, Callable[..., object]]] = []
+    real_open = os.open
+
+    def without_tmpfile(path: str, flags: int, *words: int, **named: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(95, "Operation not supported")
+        return real_open(path, flags, *words, **named)
+
+    def unsupported(*_: object, **__: object) -> object:
+        raise OSError(95, "Operation not supported")
+
+    wanted.append(("open", without_tmpfile))
+    if request.param == "no attributes":
+        wanted += [("setxattr", unsupported), ("getxattr", unsupported)]
+    if request.param == "no links":
+        wanted.append(("link", unsupported))
+    for name, replacement in wanted:
+        monkeypatch.setattr(os, name, replacement)
+    return str(request.param)
+
+
+def test_file_systems_that_can_do_less_keep_the_rules(poor_file_system: str, tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    output.write(out, "first")
+    output.write(out, "second")
+    with output.stream(out) as file:
+        file.write("third")
+    assert out.read_text() == "third"
+    output.write(out, "fourth")
+    out.write_text("edited")
+    assert "was changed" in refusal(out)
+    assert out.read_text() == "edited"
+    left = sorted(one.name for one in tmp_path.iterdir())
+    assert len(left) == (2 if poor_file_system == "no attributes" else 1)
+
+
+@pytest.mark.root
+def test_a_file_behind_a_loop_device_is_no_place_for_an_output(tmp_path: Path) -> None:
+    losetup = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin")
+    if os.geteuid() != 0 or losetup is None:
+        pytest.skip("loop devices need root and losetup")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(1 << 20)
+    made = subprocess.run([losetup, "--find", "--show", image], capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no loop device here: {made.stderr.strip()}")
+    device = Path(made.stdout.strip())
+    try:
+        assert f"backs {device.name}" in refusal(image)
+        assert "a block device" in refusal(device)
+        link = tmp_path / "link"
+        link.symlink_to(device)
+        assert "a block device" in refusal(link)
+        assert not any(device.read_bytes())
+    finally:
+        subprocess.run([losetup, "--detach", device], check=True)
+
+
+ALLOWED = {
+    "output.py": "the one place",
+    "bundle/write.py": "a bundle is a directory that it made or found empty",
+    "bundle/study.py": "a study is a directory that it made or found empty",
+    "bundle/arrows.py": "tables of the bundle while it is sealed",
+    "bundle/host.py": "tables of the bundle while it is sealed",
+    "engine/calibrate.py": "a directory of its own under the temporary directory",
+    "plan/anchors.py": "the mark in the anchor of a tree, which the guard has judged",
+    "plan/guard.py": "the files under test, which it judges itself",
+    "cli/main.py": "/dev/null in place of a missing standard stream",
+}
+"""Who else opens files to write, and why it may."""
+WRITERS = {"write_text", "write_bytes", "write_parquet", "write_csv", "sink_parquet", "sink_csv", "mkstemp"}
+WRITERS |= {"NamedTemporaryFile", "copy", "copyfile", "copy2", "move"}
+
+
+def writes_files(tree: ast.AST) -> list[int]:
+    """Lines that open a file to write it, as far as names and constants tell."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        words = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if name == "open":
+            modes = [word.value for word in words if isinstance(word, ast.Constant)]
+            flags = {one.attr for word in words for one in ast.walk(word) if isinstance(one, ast.Attribute)}
+            written = any(isinstance(one, str) and set(one) & set("wax+") and len(one) < 4 for one in modes)
+            if written or flags & {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"}:
+                found.append(node.lineno)
+        elif name == "write_csv" and not node.args:
+            continue  # Returns text.
+        elif name == "write_parquet" and words and isinstance(words[0], ast.Name) and words[0].id == "file":
+            continue  # Into a file that `output` opened.
+        elif name in WRITERS and not (name in {"copy", "move"} and not _of_shutil(node.func)):
+            found.append(node.lineno)
+    return found
+
+
+def _of_shutil(function: ast.expr) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "shutil"
+    )
+
+
+def test_no_other_module_opens_files_to_write_them() -> None:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        lines = writes_files(ast.parse(path.read_text()))
+        if lines:
+            found[name] = lines
+    assert set(found) <= set(ALLOWED), {name: found[name] for name in set(found) - set(ALLOWED)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["p.open('w')", "open(p, 'ab')", "p.open(mode='x')", "os.open(p, os.O_RDWR)", "p.write_text('')",
+     "frame.write_parquet(path)", "frame.write_csv(path)", "shutil.copy(a, b)", "p.open('r+b')"],
+)  # fmt: skip
+def test_the_search_for_writers_finds_them(line: str) -> None:
+    assert writes_files(ast.parse(line)) == [1]
+
+
+@pytest.mark.parametrize("line", ["p.open('rb')", "open(p)", "os.open(p, os.O_RDONLY)", "frame.write_csv()"])
+def test_the_search_for_writers_passes_over_readers(line: str) -> None:
+    assert writes_files(ast.parse(line)) == []
+
+
+def test_the_errors_are_of_the_tree(tmp_path: Path) -> None:
+    for path in (tmp_path / "no" / "such" / "r", tmp_path / ("n" * 300), tmp_path / "a" / ".."):
+        with pytest.raises(LoadstoneError):
+            output.write(path, "x")
