@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use crate::backend::discard::{ring_discards, Discarding};
@@ -83,6 +83,7 @@ pub struct Hand {
     pub log_blocks: Sender<Vec<IoRecord>>,
     /// Address of the table it counts in; 0: none.
     table_in_use: Arc<AtomicUsize>,
+    fallback: Arc<OnceLock<&'static str>>,
     /// Its slots, to look at when it is lost.
     pub slots: Arc<Shared<Slot>>,
     /// Its streams' counters, likewise.
@@ -124,6 +125,7 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
     let _ = tables.send(Box::new(Table::new(rows.len())?));
     let (log_blocks, log_spare) = channel();
     let table_in_use = Arc::new(AtomicUsize::new(0));
+    let fallback = Arc::new(OnceLock::new());
     let kit = Kit {
         stage: stage.clone(),
         worker,
@@ -139,6 +141,7 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
             spare,
             log_spare,
             table_in_use: table_in_use.clone(),
+            fallback: fallback.clone(),
         },
     };
     let thread = std::thread::Builder::new()
@@ -152,6 +155,7 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
         tables,
         log_blocks,
         table_in_use,
+        fallback,
         slots,
         counters,
         streams,
@@ -159,6 +163,13 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
 }
 
 impl Hand {
+    /// Name of the backend that runs.
+    #[must_use]
+    pub fn backend_name(&self, plan: &Plan) -> &'static str {
+        let planned = || plan.workers[self.worker as usize].backend.name();
+        self.fallback.get().copied().unwrap_or_else(planned)
+    }
+
     /// A copy of the table the worker counts in at the moment, from `bounds_ns.0` to
     /// `bounds_ns.1`. Meant for a worker that does not move: of one that does, the
     /// numbers may not fit together.
@@ -226,7 +237,13 @@ fn body(kit: Kit) {
                 say(notes, worker, &out);
                 return drive(kit, backend, &local);
             }
-            let backend = Uring::new(clock, options, &files, depth, buffers, notes);
+            let backend = match Uring::new(clock, options, &files, depth, buffers, notes) {
+                Err(error) if can_be_replaced(options, &error) => {
+                    say(notes, worker, &out);
+                    return fall_back(kit, &error, &files, depth, &local);
+                }
+                backend => backend,
+            };
             let trims_itself = discards_itself(&kit, &files);
             if trims_itself {
                 notes.push("io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into());
@@ -267,6 +284,54 @@ fn body(kit: Kit) {
             let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
             drive(kit, Ok(backend), &local);
         }
+    }
+}
+
+/// True when another backend can do what a ring that cannot be had was asked for: the kernel
+/// lacks io_uring or forbids it, or the memory for a ring exceeds `RLIMIT_MEMLOCK` (before
+/// Linux 5.12). Polling has no replacement.
+fn can_be_replaced(options: UringOptions, error: &io::Error) -> bool {
+    let missing = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::ENOMEM];
+    !options.iopoll
+        && !options.sqpoll
+        && error.raw_os_error().is_some_and(|no| missing.contains(&no))
+}
+
+/// Runs on libaio where there is no ring, or on system calls where there is no libaio either.
+fn fall_back(kit: Kit, error: &io::Error, files: &[OpenFile], depth: u32, local: &Local) {
+    let (out, worker, clock) = (kit.stage.out.clone(), kit.worker, kit.stage.clock);
+    let why = ring_is_missing(error);
+    let libaio = Libaio::new(clock, files, depth);
+    let direct = files.iter().all(|file| file.direct);
+    let (name, effect) = match &libaio {
+        Ok(_) if direct => ("libaio", String::new()),
+        Ok(_) => (
+            "libaio",
+            "; without O_DIRECT it does one I/O at a time".into(),
+        ),
+        Err(error) => ("psync", format!(" at depth 1 (libaio failed: {error})")),
+    };
+    let text = format!("{why}: I/O is done by {name}{effect}");
+    say(&mut vec![text], worker, &out);
+    let _ = kit.lines.fallback.set(name);
+    match libaio {
+        Ok(backend) => drive(kit, Ok(backend), local),
+        Err(_) => drive(kit, Ok(Psync::new(clock, files, depth)), local),
+    }
+}
+
+/// Why there is no ring, and what would bring it.
+fn ring_is_missing(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => "this kernel has no io_uring".into(),
+        Some(libc::EPERM | libc::EACCES) => {
+            "io_uring is forbidden (sysctl kernel.io_uring_disabled, or a container's seccomp profile)"
+                .into()
+        }
+        Some(libc::ENOMEM) => {
+            "the memory of an io_uring exceeds RLIMIT_MEMLOCK (raise it with ulimit -l)".into()
+        }
+        _ => format!("io_uring failed: {error}"),
     }
 }
 
@@ -425,9 +490,11 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
 fn fail(stage: &Stage, worker: u32, error: &io::Error) {
     let backend = stage.plan.workers[worker as usize].backend.name();
     let hint = match error.raw_os_error() {
-        Some(libc::ENOSYS) => "this kernel has no io_uring: use the libaio or psync engine",
+        Some(libc::ENOSYS) if backend.starts_with("io_uring") => {
+            "this kernel has no io_uring: leave out hipri and sqthread_poll"
+        }
         Some(libc::EPERM) if backend.starts_with("io_uring") => {
-            "io_uring is switched off: sysctl kernel.io_uring_disabled=0, or use the libaio or psync engine"
+            "allow it with sysctl kernel.io_uring_disabled=0, or leave out hipri and sqthread_poll"
         }
         Some(errno) => hint_for(errno),
         None => "",

@@ -224,6 +224,13 @@ impl State {
         self.lines.say(message);
     }
 
+    /// Name of the backend that runs.
+    #[must_use]
+    pub fn backend_name(&self) -> &'static str {
+        let planned = || self.plan.workers[self.worker as usize].backend.name();
+        self.lines.fallback.get().copied().unwrap_or_else(planned)
+    }
+
     /// Worker's clock to time since the run's origin.
     #[inline]
     fn run_time(&self, time_ns: u64) -> u64 {

@@ -195,6 +195,7 @@ pub fn run(plan: &Plan) -> Outcome {
         // Nobody gives blocks of records back: each one is new.
         log_spare: channel().1,
         table_in_use: Arc::default(),
+        fallback: Arc::default(),
     };
     let state = State::new(plan.clone(), 0, streams.collect(), memory, lines);
     let depth = plan.streams.iter().map(|stream| stream.iodepth).sum();

@@ -237,7 +237,7 @@ impl Run {
                 depth: counters.depth,
                 submit_batches: [0; 7],
                 complete_batches: [0; 7],
-                backend: self.plan.workers[hand.worker as usize].backend.name(),
+                backend: hand.backend_name(&self.plan),
             })));
         }
         Ok(())

@@ -84,7 +84,7 @@ impl State {
             depth: counters.depth,
             submit_batches: self.submit_batches,
             complete_batches: self.complete_batches,
-            backend: self.plan.workers[self.worker as usize].backend.name(),
+            backend: self.backend_name(),
         }))));
         self.say_verified(index, now);
         self.lines.control.has_ended(id, ended_ns);

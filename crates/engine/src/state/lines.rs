@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::control::{Control, Message};
 use crate::record::Table;
@@ -23,6 +23,8 @@ pub struct Lines {
     pub log_spare: Receiver<Vec<IoRecord>>,
     /// Address of the table in use, to be looked at when the worker cannot answer.
     pub table_in_use: Arc<AtomicUsize>,
+    /// Name of the backend that stands in for the Plan's; unset where the Plan's runs.
+    pub fallback: Arc<OnceLock<&'static str>>,
 }
 
 impl Lines {

@@ -183,6 +183,7 @@ fn run_counted<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters) {
         spare,
         log_spare: channel().1,
         table_in_use: Arc::default(),
+        fallback: Arc::default(),
     };
     let state = State::new(plan.clone(), 0, streams, memory, lines);
     let mut worker = Worker { backend, state };
