@@ -40,6 +40,17 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         target: Option<u32>,
     },
+    Signal {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        t_ns: Option<u64>,
+        signal: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender_pid: Option<i32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender_uid: Option<u32>,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        sender: String,
+    },
     Start {
         unix_ns: u64,
         startup_ns: u64,
@@ -277,6 +288,7 @@ pub fn hint_for(errno: i32) -> &'static str {
         libc::ENOMEM => "not enough memory: lower iodepth or block size, or raise RLIMIT_MEMLOCK for registered buffers",
         libc::EOPNOTSUPP => "the target does not support this operation (polling, discard or direct I/O)",
         libc::EDQUOT => "the quota is used up: raise it or lower the size",
+        libc::EFBIG => "it is longer than the file system or the limit on file sizes allows (ulimit -f)",
         libc::ENODEV | libc::ENXIO => "the device went away",
         _ => "",
     }

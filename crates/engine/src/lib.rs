@@ -33,6 +33,7 @@ pub mod run;
 pub mod samples;
 pub mod search;
 pub mod setup;
+pub mod signals;
 pub mod slots;
 pub mod state;
 pub mod steady;

@@ -25,6 +25,7 @@ use crate::plan::{Backend, Plan};
 use crate::priority;
 use crate::report::Reporter;
 use crate::setup::{self, Hand, Stage};
+use crate::signals;
 use crate::target::{self, OpenTarget};
 use crate::tree::Trees;
 use crate::verify::books::{self, Books};
@@ -50,6 +51,8 @@ struct Run {
     origin_ns: u64,
     started: bool,
     stopped_ns: Option<u64>,
+    /// A signal that ends the run was told.
+    signal_told: bool,
     /// By stream: its end was said.
     ended: Vec<bool>,
     lost: bool,
@@ -79,6 +82,7 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
     priority::check_allowed(&plan)?;
     target::allow_open_files(plan.targets.len() as u64 + plan.workers.len() as u64 + 64)?;
     let control = Arc::new(Control::new(&plan));
+    signals::listen(&control);
     orders::listen(&control)
         .map_err(|error| Fault::broken(format!("cannot listen for orders: {error}"), ""))?;
     let reporter = Reporter::new(&plan, dir).map_err(|error| {
@@ -106,6 +110,7 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
         origin_ns: 0,
         started: false,
         stopped_ns: None,
+        signal_told: false,
         lost: false,
         hung: Vec::new(),
         abandoned: false,
@@ -460,7 +465,27 @@ impl Run {
         self.speaker.say(&Event::Verified { found });
     }
 
+    /// Says once which signal ends the run, and who sent it.
+    fn say_signal(&mut self) {
+        if self.signal_told {
+            return;
+        }
+        let Some(found) = signals::received() else {
+            return;
+        };
+        self.signal_told = true;
+        let since_origin = self.clock.now_ns().saturating_sub(self.origin_ns);
+        self.speaker.say(&Event::Signal {
+            t_ns: self.started.then_some(since_origin),
+            signal: found.signal,
+            sender_pid: found.sender.map(|(pid, _)| pid),
+            sender_uid: found.sender.map(|(_, uid)| uid),
+            sender: found.sender_name,
+        });
+    }
+
     fn end(mut self) -> Result<(), Fault> {
+        self.say_signal();
         if !self.lost {
             for text in target::unlink_all(&self.plan) {
                 self.speaker.say(&Event::Note {

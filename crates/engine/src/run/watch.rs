@@ -89,6 +89,7 @@ impl Run {
         if self.speaker.is_alone() {
             self.control.stop(Stop::Now);
         }
+        self.say_signal();
         let now = self.clock.now_ns();
         let ordered = self.control.stopping() != Stop::No || self.control.stage_is_over(stage);
         if ordered && self.stopped_ns.is_none() {
