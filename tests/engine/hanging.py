@@ -36,8 +36,14 @@ def missing() -> str | None:
 
 
 @contextmanager
-def hanging_file(path: Path, size_bytes: int, good_reads: int) -> Iterator[Path]:
-    """A file at `path` that answers `good_reads` reads (with zeros) and nothing after them."""
+def hanging_file(
+    path: Path, size_bytes: int, good_reads: int, *, read_on: bool = False, forgets: bool = False
+) -> Iterator[Path]:
+    """A file at `path` that answers `good_reads` reads (with zeros) and nothing after them.
+
+    With `read_on` the requests after them are taken and never answered: who waits for one of them
+    cannot be killed. With `forgets` the kernel asks for attributes each time.
+    """
     path.write_bytes(b"")
     device = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={device},rootmode=100644,user_id=0,group_id=0,allow_other"
@@ -45,7 +51,9 @@ def hanging_file(path: Path, size_bytes: int, good_reads: int) -> Iterator[Path]
         number = ctypes.get_errno()
         os.close(device)
         raise OSError(number, os.strerror(number), str(path))
-    server = threading.Thread(target=_serve, args=(device, size_bytes, good_reads), daemon=True)
+    server = threading.Thread(
+        target=_serve, args=(device, size_bytes, good_reads, read_on, forgets), daemon=True
+    )
     server.start()
     try:
         # The kernel learns here that there is nothing to flush at a close.
@@ -57,9 +65,9 @@ def hanging_file(path: Path, size_bytes: int, good_reads: int) -> Iterator[Path]
         os.close(device)
 
 
-def _serve(device: int, size_bytes: int, good_reads: int) -> None:
+def _serve(device: int, size_bytes: int, good_reads: int, read_on: bool, forgets: bool) -> None:
     left = good_reads
-    while left > 0:
+    while left > 0 or read_on:
         try:
             request = os.read(device, 1 << 17)
         except OSError:
@@ -67,17 +75,19 @@ def _serve(device: int, size_bytes: int, good_reads: int) -> None:
         _, operation, unique, *_ = _IN.unpack_from(request)
         if operation in (_FORGET, _INTERRUPT):
             continue
-        number, body = _answer(operation, request[_IN.size :], size_bytes)
+        if left <= 0:
+            continue
+        number, body = _answer(operation, request[_IN.size :], size_bytes, 0 if forgets else 3600)
         left -= operation == _READ
         os.write(device, _OUT.pack(_OUT.size + len(body), -number, unique) + body)
 
 
-def _answer(operation: int, argument: bytes, size_bytes: int) -> tuple[int, bytes]:
+def _answer(operation: int, argument: bytes, size_bytes: int, valid_s: int) -> tuple[int, bytes]:
     if operation == _INIT:
         return 0, struct.pack("<IIIIHHIIHH8I", 7, 31, 0, 0, 64, 64, 1 << 16, 1, 0, 0, *[0] * 8)
     if operation == _GETATTR:
         attributes = struct.pack("<6Q10I", 1, size_bytes, 0, 0, 0, 0, 0, 0, 0, 0o100644, 1, 0, 0, 0, 4096, 0)
-        return 0, struct.pack("<QII", 3600, 0, 0) + attributes
+        return 0, struct.pack("<QII", valid_s, 0, 0) + attributes
     if operation == _OPEN:
         return 0, struct.pack("<QII", 1, _DIRECT_IO, 0)
     if operation == _READ:

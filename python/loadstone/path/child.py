@@ -1,0 +1,255 @@
+"""Work in a child process that can be left behind.
+
+A system call on storage that has stopped answering may never come back, and nothing ends it: not
+a signal, not a time limit. Whatever touches a target is done in a child, so that it is the child
+that waits. Knows processes and pipes; does not know what the work is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import time
+import warnings
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from loadstone.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+SILENT_S: Final = 20.0
+"""A child that did nothing for so long waits for something that does not answer: the longest that
+disks take to spin up, and paths to fail over, is below that."""
+LOOK_S: Final = 0.25
+PR_SET_PDEATHSIG: Final = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+_left: list[int] = []
+"""Children that were killed and had not ended when we last looked."""
+_to_parent: Connection | None = None
+"""In a child: the way to the parent."""
+
+
+class NoAnswerError(RunError):
+    """What was touched did not answer in time."""
+
+
+def run_in_child(
+    work: Callable[[], T],
+    *,
+    doing: str,
+    silent_s: float | None = None,
+    give_up: Callable[[], bool] = lambda: False,
+) -> T:
+    """Do `work` in a child and return what it returns, or raise what it raises.
+
+    It sees all that this process sees, and changes nothing in this process. Raises `NoAnswerError`
+    once it did nothing for `silent_s`, and as soon as `give_up` says so; the child is then killed
+    and not waited for. `doing` begins the message: "looking at /dev/sdb". Nothing of the terminal
+    is open in the child; `ask_parent` asks through this process.
+    """
+    if _to_parent is not None:
+        return work()
+    _reap()
+    ours, theirs = Pipe()
+    try:
+        pid = _fork()
+    except OSError as error:
+        ours.close()
+        theirs.close()
+        raise RunError(
+            f"{doing}: no process can be started for it: {error.strerror}",
+            hint="raise the limit on processes (ulimit -u, or pids.max of the control group), or free memory",
+        ) from error
+    if pid == 0:
+        _serve(work, theirs)
+    theirs.close()
+    child = _Child(pid, ours)
+    try:
+        answer: T = child.answer(doing, SILENT_S if silent_s is None else silent_s, give_up)
+        return answer
+    finally:
+        ours.close()
+        child.end()
+
+
+def ask_parent(question: Callable[..., T], *words: Any) -> T:
+    """Call a function that speaks with the user; from within `run_in_child` in the parent."""
+    if _to_parent is None:
+        return question(*words)
+    _to_parent.send(("ask", _questions.index(question), words))
+    done, value = _to_parent.recv()
+    if not done:
+        raise value
+    answer: T = value
+    return answer
+
+
+_questions: list[Callable[..., Any]] = []
+"""What `ask_parent` may call: put here before the fork, as functions do not travel."""
+
+
+@contextlib.contextmanager
+def answering(*questions: Callable[..., Any]) -> Any:
+    """Let children that are made meanwhile ask these questions."""
+    before = list(_questions)
+    _questions.extend(questions)
+    try:
+        yield
+    finally:
+        _questions[:] = before
+
+
+def left_behind() -> list[int]:
+    """Return the children that could not be ended so far."""
+    _reap()
+    return list(_left)
+
+
+def _fork() -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        # From 3.12 on Python warns of a fork beside threads. Ours (monitors, the screen) hold no
+        # lock the child takes: it makes system calls and answers through a pipe of its own.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _serve(work: Callable[[], object], parent: Connection) -> None:
+    """Do the work and leave, whatever happens: nothing of the parent's may be run here."""
+    global _to_parent  # noqa: PLW0603 # one per process, set where the process begins
+    code = 1
+    try:
+        _let_go(parent.fileno())
+        _to_parent = parent
+        try:
+            answer: tuple[str, Any] = ("done", work())
+        except BaseException as error:  # noqa: BLE001 # whatever it is, it is the parent's
+            answer = ("raised", error)
+        parent.send_bytes(_pickled(answer))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _let_go(keep: int) -> None:
+    """Hold nothing that somebody waits for: neither the terminal nor an engine's pipes."""
+    os.setsid()
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    for asking in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(asking, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 # a Path per descriptor has no use
+        number = int(name)
+        if number > 2 and number != keep:
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+
+def _pickled(answer: tuple[str, Any]) -> bytes:
+    try:
+        told = pickle.dumps(answer)
+        if answer[0] == "raised":
+            pickle.loads(told)  # noqa: S301 # our own: an error may be taken apart and not put together
+    except Exception as error:  # noqa: BLE001 # what cannot travel is told in words
+        what = answer[1] if answer[0] == "raised" else error
+        return pickle.dumps(("raised", RunError(f"{type(what).__name__}: {what}")))
+    return told
+
+
+class _Child:
+    """A child as its parent sees it."""
+
+    def __init__(self, pid: int, way: Connection) -> None:
+        self._pid = pid
+        self._way = way
+        self._is_over = False
+
+    def answer(self, doing: str, silent_s: float, give_up: Callable[[], bool]) -> Any:
+        seen, since_s = _progress(self._pid), time.monotonic()
+        while True:
+            if self._way.poll(LOOK_S):
+                try:
+                    kind, *said = pickle.loads(self._way.recv_bytes())  # noqa: S301 # from our own child
+                except (EOFError, ConnectionError):
+                    raise RunError(f"{doing}: the process that did it {self._how()}") from None
+                if kind == "ask":
+                    self._way.send(_reply(said[0], said[1]))
+                    since_s = time.monotonic()
+                    continue
+                if kind == "raised":
+                    raise said[0]
+                return said[0]
+            now = _progress(self._pid)
+            if now != seen:
+                seen, since_s = now, time.monotonic()
+            waited_s = time.monotonic() - since_s
+            if waited_s >= silent_s or give_up():
+                self.end()
+                what = f"{doing}: no answer for {waited_s:.0f} s"
+                if self._pid in _left:
+                    what += f"; process {self._pid} waits in the kernel for it and is left behind"
+                raise NoAnswerError(
+                    what, hint="see whether the device or server answers; the kernel's log (dmesg) may say"
+                )
+
+    def end(self) -> None:
+        """Kill it unless it has ended; wait a moment, and never longer."""
+        if self._is_over:
+            return
+        self._is_over = True
+        with contextlib.suppress(OSError):
+            os.kill(self._pid, signal.SIGKILL)
+        _left.append(self._pid)
+        for _ in range(20):
+            _reap()
+            if self._pid not in _left:
+                return
+            time.sleep(0.005)
+
+    def _how(self) -> str:
+        self._is_over = True
+        with contextlib.suppress(OSError):
+            _, status = os.waitpid(self._pid, 0)
+            if os.WIFSIGNALED(status):
+                return f"was killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return "ended without an answer"
+
+
+def _reply(number: int, words: tuple[Any, ...]) -> tuple[bool, Any]:
+    try:
+        return True, _questions[number](*words)
+    except Exception as error:  # noqa: BLE001 # raised again where it was asked
+        return False, error
+
+
+def _progress(pid: int) -> tuple[str, ...]:
+    """Return what changes with all the child does: times, faults, and how often it waited."""
+    with contextlib.suppress(OSError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+        waits = status.rpartition("voluntary_ctxt_switches:")[0].rpartition("voluntary_ctxt_switches:")[2]
+        return (fields[7], fields[9], fields[11], fields[12], waits.split()[0])
+    return ()
+
+
+def _reap() -> None:
+    for pid in list(_left):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            _left.remove(pid)
