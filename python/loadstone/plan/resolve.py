@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.path.child import run_in_child
 from loadstone.plan import (
     backend,
     budget,
@@ -148,12 +149,22 @@ def resolve(
 
     Touches nothing: paths are only looked at. Raises InputError for what cannot be (no
     size, no such device, a block larger than the file) and RefusedError for what would
-    have no effect or is not done.
+    have no effect or is not done. Without a `host` it is this one, whose paths are looked at in
+    a child: one that does not answer is an error.
     """
     options = options or ResolveOptions()
+    if host is not None:
+        return _resolve(workload, host, options)
+    return run_in_child(
+        lambda: _resolve(workload, HostFacts.here(), options),
+        doing=f"looking at the targets of {workload.name}",
+    )
+
+
+def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Resolution:
     base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
     if any(job.tree is not None for job in workload.jobs):
-        return _in_trees(workload, host or HostFacts.here(), options, base)
+        return _in_trees(workload, host, options, base)
     strict = workload.strict_fio_reading
     notes = Notes()
     if strict:
@@ -163,7 +174,7 @@ def resolve(
     workload = workload.model_copy(update={"jobs": jobs})
     build = _Build(
         options,
-        host or HostFacts.here(),
+        host,
         base,
         notes,
         Targets(),
