@@ -14,33 +14,40 @@ reaped), `calibration` (see `engine.calibrate`), `target_state` (see `monitor.fi
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loadstone import environment, exitcodes
+from loadstone import environment, exitcodes, last_words
 from loadstone.bundle import earlier
+from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.calibrate import calibrate
+from loadstone.engine.cause import Deaths
 from loadstone.engine.interrupts import Interrupts
-from loadstone.engine.ledger import Ledger, Status, Verdict
 from loadstone.engine.process import EngineProcess
-from loadstone.engine.watch import Act, Watch
-from loadstone.errors import EngineError, LoadstoneError, RunError
+from loadstone.engine.run_state import Began, Instruction, Kill, Leave, RunState, Tell, how_it_ended
+from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.monitor import files
-from loadstone.monitor.sampler import Sampler
+from loadstone.monitor.sampler import Sampler, Under
+from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan import guard
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
+    from loadstone.engine.ledger import Status, Verdict
     from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
 
 LOOK_S = 1.0
 """How often a silent engine is looked at; one that speaks wakes us by itself."""
+END_SILENT_S = 5.0
+"""How long a target may take to tell how its files lie, while and after a run."""
 
 
 class Progress(Protocol):
@@ -85,6 +92,19 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Means:
+    """What a run is done with; a test puts its own clock, engine, files and signals in their place."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    engine: Callable[[Path, Path], EngineProcess] = EngineProcess
+    interrupts: Callable[[Callable[[], None], Callable[[], None]], Interrupts] = Interrupts
+    sampler: Callable[..., Sampler] = Sampler
+    look: Callable[..., Any] = run_in_child
+    """Does what touches a target, and gives it up when that does not answer."""
+    disk: Disk = dataclasses.field(default_factory=Disk)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ended. `status` is the bundle's; `partial` when it was left at once."""
 
@@ -105,22 +125,26 @@ def run_plan(
     result: Callable[[Bundle], dict[str, Any]] | None = None,
     calibration: bool | dict[str, Any] = False,
     steer: Steer | None = None,
+    means: Means | None = None,
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
-    Raises `RefusedError` from the safety check, `RunError` when a file cannot be created or
-    the bundle's disk is full, and `BundleError` for an unusable `out_dir`; every other end,
-    an engine that cannot be started among them, is an `Outcome`. `guard_files=False` checks
+    Raises `RefusedError` from the safety check, `RunError` when a file cannot be created or a
+    target does not answer, and `BundleError` for an unusable `out_dir`; every other end, an
+    engine that cannot be started and a disk that fills up among them, is an `Outcome`: where the
+    bundle could not be completed its error has the figures. `guard_files=False` checks
     devices only (what `loadstone fio` does). `result` computes the bundle's `result.json`.
     `calibration` may be the event of an earlier run whose Plan has the same shape. `steer` sees
     the engine's events and may end stages and streams early. The first SIGINT, SIGTERM or
     SIGHUP asks the engine to stop and keeps what was measured; the second kills it and returns
     at once.
     """
+    means = means or Means()
     # Before files are claimed and their content is looked at: a run without a bundle leaves no trace.
     BundleWriter.check(out_dir)
-    plan = guard.claim(guard.secure(plan, consent or guard.Consent(), files=guard_files))
+    plan = _secured(plan, consent or guard.Consent(), means, guard_files=guard_files)
     calibrated = calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
+    around, under = _looked_around(plan, asked, out_dir, means)
     writer = BundleWriter.create(
         out_dir,
         request=asked.request,
@@ -128,133 +152,248 @@ def run_plan(
         workload_json=asked.workload_json,
         plan_json=plan.model_dump_json(),
         notes=asked.notes,
-        environment={
-            **environment.describe(plan, asked.spec),
-            "same_sequence": earlier.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute()),
-        },
+        environment=around,
+        disk=means.disk,
     )
-    if calibrated is not None:
-        writer.event(calibrated)
-    run = _Run(plan, writer, out_dir, progress, steer)
+    run = _Run(plan, writer, means, under=under, progress=progress, steer=steer)
     try:
-        verdict = run.go()
-    except EngineError as error:
-        verdict = Verdict("failed", error.exit_code, error)
-    except OSError as error:
-        writer.close()
-        raise RunError(
-            f"the bundle {out_dir} cannot be written any more: {error.strerror}; the engine was ended",
-            hint="what was measured is still there and opens as a partial run",
-        ) from error
+        verdict = run.go(calibrated)
+    finally:
+        if not run.is_settled:
+            writer.close()
+    if verdict is not None and not run.writes:
+        writer.leave(result)
+        return _unsealed(writer, run.measured(), verdict.error)
+    return _ended(writer, verdict, run.measured(), result)
+
+
+def _secured(plan: Plan, consent: guard.Consent, means: Means, *, guard_files: bool) -> Plan:
+    """Check and claim the targets; questions come through to the user."""
+    ask = consent.ask
+    asking = consent
+    if ask is not None:
+        asking = dataclasses.replace(consent, ask=lambda *told: ask_parent(ask, *told))
+    with answering(*([] if ask is None else [ask])):
+        secured: Plan = means.look(
+            lambda: guard.claim(guard.secure(plan, asking, files=guard_files)), doing=_looking(plan)
+        )
+        return secured
+
+
+def _looked_around(plan: Plan, asked: Asked, out_dir: Path, means: Means) -> tuple[dict[str, Any], Under]:
+    """Return `environment.json`, and what the monitors will watch."""
+
+    def look() -> tuple[dict[str, Any], Under]:
+        same = earlier.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute())
+        return {**environment.describe(plan, asked.spec), "same_sequence": same}, Under.of(plan)
+
+    found: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
+    return found
+
+
+def _looking(plan: Plan) -> str:
+    paths = list(dict.fromkeys(target.path for target in plan.targets))
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"looking at {paths[0]}{more}" if paths else "looking at the host"
+
+
+def _ended(
+    writer: BundleWriter,
+    verdict: Verdict | None,
+    measured: Sequence[str],
+    result: Callable[[Bundle], dict[str, Any]] | None,
+) -> Outcome:
+    """Seal the bundle and say how the run ended; what cannot be sealed is told with its figures."""
     if verdict is None:
         writer.close()
-        return Outcome(out_dir, "partial", exitcodes.INTERRUPTED, None)
-    writer.seal(verdict.status, exit_code=verdict.exit_code, result=result)
-    return Outcome(out_dir, verdict.status, verdict.exit_code, verdict.error)
+        return Outcome(writer.directory, "partial", exitcodes.INTERRUPTED, None)
+    try:
+        writer.seal(verdict.status, exit_code=verdict.exit_code, result=result)
+    except BundleError as error:
+        return _unsealed(writer, measured, error, verdict.error)
+    return Outcome(writer.directory, verdict.status, verdict.exit_code, verdict.error)
+
+
+def _unsealed(writer: BundleWriter, measured: Sequence[str], *errors: LoadstoneError | None) -> Outcome:
+    """Say why there is no complete bundle, what else went wrong, and what was measured."""
+    told = [error for error in errors if error is not None]
+    figures = ["measured until then:", *measured] if measured else ["nothing was measured"]
+    lines = [*(str(error) for error in told), *figures]
+    hint = next((error.hint for error in told if error.hint), None)
+    failure = RunError("\n  ".join(lines), hint=hint)
+    return Outcome(writer.directory, "failed", failure.exit_code, failure)
 
 
 class _Run:
-    """The part between the first event and the last."""
+    """The part between the first event and the last: does what `RunState` says."""
 
     def __init__(
-        self, plan: Plan, writer: BundleWriter, bundle: Path, progress: Progress | None, steer: Steer | None
+        self,
+        plan: Plan,
+        writer: BundleWriter,
+        means: Means,
+        *,
+        under: Under,
+        progress: Progress | None,
+        steer: Steer | None,
     ) -> None:
         self._plan = plan
         self._writer = writer
-        self._bundle = bundle
+        self._under = under
         self._progress = progress
         self._steer = steer
-        self._ledger = Ledger([target.path for target in plan.targets])
-        self._watch = Watch(plan.interval_ns / 1e9, plan.grace_ns / 1e9, time.monotonic())
-        self._killed: str | None = None
+        self._means = means
+        self._state = RunState(plan, means.monotonic())
         self._sampler: Sampler | None = None
+        self._engine: EngineProcess | None = None
+        self._interrupts: Interrupts | None = None
+        self._left = False
+        self.writes = True
+        """The bundle takes what is written to it."""
+        self.is_settled = False
+        """It came to a verdict, whatever that is."""
 
-    def go(self) -> Verdict | None:
+    def measured(self) -> list[str]:
+        """Return what was measured, a line for each operation."""
+        return self._state.tally.lines()
+
+    def go(self, calibrated: dict[str, Any] | None) -> Verdict | None:
         """Run the engine to its end; `None` when the user insisted on leaving at once."""
-        plan_file = self._bundle / "plan.json"
-        with EngineProcess(plan_file, self._writer.engine_dir) as engine:
-            with Interrupts(engine.stop, engine.kill) as interrupts:
+        before, code = Deaths.now(), None
+        try:
+            if calibrated is not None:
+                self._tell(calibrated)
+            if self.writes:
+                code = self._through()
+        except EngineError as error:
+            self._do(self._state.failed(error, self._means.monotonic()))
+        self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
+        cpu_s = 0.0 if self._engine is None else self._engine.cpu_s
+        verdict = self._state.verdict(code, how_it_ended(code, before, Deaths.now(), cpu_s))
+        self.is_settled = True
+        return verdict
+
+    def _through(self) -> int | None:
+        """Start the engine, listen to its end, return its exit code."""
+        plan_file = self._writer.engine_dir / "plan.json"
+        with self._means.engine(plan_file, self._writer.engine_dir) as self._engine:
+            with self._means.interrupts(self._engine.stop, self._engine.kill) as self._interrupts:
                 if self._progress is not None:
-                    self._progress.begin(self._plan, self._bundle)
+                    self._progress.begin(self._plan, self._writer.engine_dir)
                 try:
-                    self._listen(engine, interrupts)
+                    self._listen(self._engine, self._interrupts)
                 finally:
                     self._end_monitors()
                     if self._progress is not None:
                         self._progress.finish()
-                if interrupts.count > 1:
-                    return None
-            code = engine.wait(0.0 if self._watch.look(time.monotonic()) is Act.LEAVE else 5.0)
-        self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
-        return self._ledger.verdict(code, killed=self._killed)
+                if self._is_insisted_on():
+                    self._do(self._state.asked_to_end(self._interrupts.count))
+            return self._engine.wait(0.0 if self._left else 5.0)
 
     def _listen(self, engine: EngineProcess, interrupts: Interrupts) -> None:
+        now = self._means.monotonic
         for event in engine.events(LOOK_S):
-            if interrupts.count > 1:
-                # Killed, but it may be stuck in the kernel and never close its output.
-                return
-            if interrupts.count and not self._ledger.stopped:
-                # Not told by the signal handler: it may run in the middle of another write.
-                self._ledger.stopped = True
-                self._tell({"type": "stop"})
-            if event is not None:
-                self._watch.heard(str(event.get("type")), time.monotonic())
-                self._ledger.heard(event)
-                self._tell(event)
+            # Not told by the signal handler: it may run in the middle of another write.
+            self._do(self._state.asked_to_end(interrupts.count))
+            if event is not None and not self._left:
+                self._do(self._state.heard(event, now()))
+                if event.get("type") == "tick":
+                    last_words.note("\n".join([*self.measured(), f"bundle: {self._writer.engine_dir}"]))
                 if self._steer is not None:
-                    self._steer(event, _Told(engine, self._tell))
-                if event.get("type") == "start":
-                    guard.prepared(self._plan)
-                    self._begin_monitors(engine.pid, int(event["unix_ns"]))
-            act = self._watch.look(time.monotonic())
-            if act is Act.LEAVE:
+                    self._steer(event, _Told(engine, self._state, self._do))
+            if not self._left:
+                self._do(self._state.passed(now(), engine.state()))
+            if self._left:
                 return
-            if act is not Act.NOTHING:
-                self._act(act, engine)
 
-    def _act(self, act: Act, engine: EngineProcess) -> None:
-        waits = " (it waits in the kernel for I/O that does not come back)" if engine.state() == "D" else ""
-        if act is Act.WARN:
-            self._tell({"type": "silent", "text": f"the engine has not been heard of for a while{waits}"})
-            return
-        # After `end` a slow exit is the kernel's business and not a failure of the run.
-        why = f"the engine fell silent and was killed; what it had measured is kept{waits}"
-        if self._watch.ended_s is None:
-            self._killed = why
-        self._tell({"type": "kill", "why": why})
-        engine.kill()
-        self._watch.killed(time.monotonic())
+    def _do(self, instructions: Sequence[Instruction]) -> None:
+        for one in instructions:
+            match one:
+                case Tell(event):
+                    self._tell(event)
+                case Began(unix_ns):
+                    self._begin_monitors(unix_ns)
+                case Kill():
+                    if self._engine is not None:
+                        self._engine.kill()
+                case Leave():
+                    # Killed, but it may be stuck in the kernel and never close its output.
+                    self._left = True
 
     def _tell(self, event: dict[str, Any]) -> None:
-        self._writer.event(event)
+        self._write(self._writer.event, event)
         if self._progress is not None:
             self._progress.event(event)
 
-    def _begin_monitors(self, pid: int, origin_unix_ns: int) -> None:
+    def _write(self, write: Callable[[dict[str, Any]], None], row: dict[str, Any]) -> None:
+        if not self.writes:
+            return
+        try:
+            write(row)
+        except (OSError, MemoryError) as error:
+            self.writes = False
+            failure = RunError(
+                f"the bundle {self._writer.directory} cannot be written any more: {reason(error)}; "
+                "the engine was ended",
+                hint=remedy(error),
+            )
+            self._do(self._state.failed(failure, self._means.monotonic()))
+
+    def _begin_monitors(self, origin_unix_ns: int) -> None:
         origin_ns = time.monotonic_ns() - (time.time_ns() - origin_unix_ns)
-        self._sampler = Sampler(self._plan, pid, origin_ns, self._writer.host)
-        self._sampler.start()
-        for state in files.states(self._plan, "begin"):
-            self._writer.event(state)
+        if self._engine is not None:
+            self._sampler = self._means.sampler(
+                self._plan, self._engine.pid, origin_ns, self._writer.host, self._under
+            )
+            self._sampler.start()
+
+        def look() -> list[dict[str, Any]]:
+            guard.prepared(self._plan)
+            return files.states(self._plan, "begin")
+
+        self._look_at_targets(look)
 
     def _end_monitors(self) -> None:
-        if self._sampler is not None:
-            self._writer.event({"type": "monitor_cost", **self._sampler.stop()})
-            for state in files.states(self._plan, "end"):
-                self._writer.event(state)
+        if self._sampler is None:
+            return
+        try:
+            cost = self._sampler.stop()
+        except OSError as error:
+            cost = {"stopped": reason(error)}
+        self._write(self._writer.event, {"type": "monitor_cost", **cost})
+        self._look_at_targets(lambda: files.states(self._plan, "end"))
+
+    def _look_at_targets(self, look: Callable[[], list[dict[str, Any]]]) -> None:
+        """Look while the engine runs or after it: what does not answer is told and left."""
+        try:
+            events = self._means.look(
+                look, doing=_looking(self._plan), silent_s=END_SILENT_S, give_up=self._is_insisted_on
+            )
+        except NoAnswerError as error:
+            events = [{"type": "note", "text": str(error)}]
+        except LoadstoneError as error:
+            events = [{"type": "note", "text": f"the files are not looked at: {error}"}]
+        for event in events:
+            self._write(self._writer.event, event)
+
+    def _is_insisted_on(self) -> bool:
+        return self._interrupts is not None and self._interrupts.count > 1
 
 
 class _Told:
     """Orders to the engine, each told in the bundle."""
 
-    def __init__(self, engine: EngineProcess, tell: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, engine: EngineProcess, state: RunState, do: Callable[[Sequence[Instruction]], None]
+    ) -> None:
         self._engine = engine
-        self._tell = tell
+        self._state = state
+        self._do = do
 
     def end_stage(self, stage: int) -> None:
-        self._tell({"type": "order", "text": f"end-stage {stage}"})
+        self._do(self._state.ordered(stage=stage))
         self._engine.end_stage(stage)
 
     def end_stream(self, stream: int) -> None:
-        self._tell({"type": "order", "text": f"end-stream {stream}"})
+        self._do(self._state.ordered(stream=stream))
         self._engine.end_stream(stream)

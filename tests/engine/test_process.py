@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.engine import binary
-from loadstone.engine.process import EngineProcess, how_it_ended, probe
+from loadstone.engine.process import EngineProcess, probe
 from loadstone.errors import EngineError
 
 
@@ -103,12 +103,6 @@ def test_probe_reads_one_object_and_tells_what_went_wrong(tmp_path: Path) -> Non
     bad = program(tmp_path, "echo no ring >&2; exit 4")
     with pytest.raises(EngineError, match="exit code 4: no ring"):
         probe(program=bad)
-
-
-def test_how_it_ended() -> None:
-    assert how_it_ended(-9) == "was killed by SIGKILL"
-    assert how_it_ended(3) == "ended with exit code 3"
-    assert how_it_ended(-63) == "was killed by signal 63"
 
 
 def test_the_override_must_be_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,12 @@ say() { printf '%s\\n' "$1"; }
 say '{"type":"hello","pid":'$$'}'
 say '{"type":"start","unix_ns":'$(date +%s%N)',"startup_ns":1}'
 """
-DONE = """say '{"type":"end","t_ns":1,"reason":"done"}'"""
+STREAM_END = """say '{"type":"stream_end","stream":0,"reason":"bytes","failed":[0,0,0,0]}'"""
+DONE = (
+    STREAM_END
+    + """
+say '{"type":"end","t_ns":1,"reason":"done"}'"""
+)
 
 
 class Seen:
@@ -75,7 +80,7 @@ def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = Seen()
     outcome = run(tmp_path, monkeypatch, DONE, seen)
     assert (outcome.status, outcome.exit_code, outcome.error) == ("complete", 0, None)
-    assert seen.kinds == ["hello", "start", "end", "engine_exit"]
+    assert seen.kinds == ["hello", "start", "stream_end", "end", "engine_exit"]
     assert seen.finished == 1
     bundle = Bundle.open(tmp_path / "b")
     assert bundle.manifest["exit_code"] == 0
@@ -149,11 +154,13 @@ def test_a_full_disk_under_the_bundle_is_an_error_with_a_remedy(
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(RunError, match="cannot be written any more: File too large") as caught:
-            run(tmp_path, monkeypatch, talk + "\n" + DONE)
+        outcome = run(tmp_path, monkeypatch, talk + "\n" + DONE)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert caught.value.hint
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert isinstance(outcome.error, RunError)
+    assert "cannot be written any more: File too large" in str(outcome.error)
+    assert "ulimit -f" in str(outcome.error.hint)
     assert Bundle.open(tmp_path / "b").status == "partial"
 
 

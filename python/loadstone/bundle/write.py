@@ -12,6 +12,7 @@ import json
 import os
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,13 +20,16 @@ from blake3 import blake3
 
 from loadstone import __version__
 from loadstone.bundle import arrows, layout
+from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.path.child import run_in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import BinaryIO
+
+    import polars as pl
 
 Status = Literal["complete", "interrupted", "failed"]
 
@@ -33,36 +37,26 @@ Status = Literal["complete", "interrupted", "failed"]
 class BundleWriter:
     """One run's directory. Make it with `create`, end it with `seal`, or `close` to leave it partial."""
 
-    def __init__(self, directory: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, manifest: dict[str, Any], disk: Disk) -> None:
         self._directory = directory
         self._manifest = manifest
-        self._events = (directory / layout.EVENTS).open("ab")
-        self._host = (directory / layout.HOST).open("ab")
+        self._disk = disk
         self._columns: set[str] = set()
+        self._files: list[int] = []
+        try:
+            # Held, so that it is found again when somebody renames it.
+            self._held = self._kept(disk.open(directory, os.O_RDONLY | os.O_DIRECTORY))
+            append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            self._events = self._kept(disk.open(directory / layout.EVENTS, append))
+            self._host = self._kept(disk.open(directory / layout.HOST, append))
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def check(directory: Path) -> None:
         """Raise `BundleError` when a bundle could not be begun here; create nothing."""
-        there = directory.absolute()
-        try:
-            if directory.is_dir() and any(directory.iterdir()):
-                raise BundleError(
-                    f"{directory}: the directory for the run is not empty",
-                    hint="name a new one with --out; a run never writes over another",
-                )
-            while not there.exists() and there != there.parent:
-                there = there.parent
-            if there.is_dir():
-                # Asking for permission is not enough: root has it on file systems that take no files.
-                with tempfile.TemporaryFile(dir=there):
-                    return
-            why = f"{there} is not a directory"
-        except OSError as error:
-            why = f"{there}: {error.strerror}"
-        raise BundleError(
-            f"{directory}: the bundle cannot be written: {why}",
-            hint="name a directory you may write to with --out",
-        )
+        run_in_child(lambda: _check(directory), doing=f"looking at {directory} for the bundle")
 
     @classmethod
     def create(
@@ -75,15 +69,17 @@ class BundleWriter:
         plan_json: str,
         notes: list[Any],
         environment: dict[str, Any],
+        disk: Disk | None = None,
     ) -> BundleWriter:
         """Begin a bundle in a directory that does not exist or is empty.
 
         `inputs` maps the names the user gave to their bytes. `notes` is anything JSON can
         say, or pydantic models. Raises `BundleError` when the directory cannot be used.
         """
-        cls.check(directory)
+        _check(directory)
+        disk = disk or Disk()
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            disk.mkdir(directory)
             files = input_files(inputs)
             manifest: dict[str, Any] = {
                 "format": layout.FORMAT,
@@ -93,21 +89,36 @@ class BundleWriter:
                 "pid": os.getpid(),
                 "inputs": files,
             }
-            _replace(directory / layout.MANIFEST, _pretty(manifest))
-            (directory / layout.INPUT).mkdir()
+            disk.put_whole(directory / layout.MANIFEST, _pretty(manifest))
+            disk.mkdir(directory / layout.INPUT)
             for name, file in files.items():
-                (directory / file).write_bytes(inputs[name])
-            (directory / layout.REQUEST).write_bytes(_pretty(request))
-            (directory / layout.WORKLOAD).write_text(workload_json)
-            (directory / layout.PLAN).write_text(plan_json)
-            (directory / layout.NOTES).write_bytes(_pretty(notes))
-            (directory / layout.ENVIRONMENT).write_bytes(_pretty(environment))
-            return cls(directory, manifest)
-        except OSError as error:
+                disk.put(directory / file, inputs[name])
+            disk.put(directory / layout.REQUEST, _pretty(request))
+            disk.put(directory / layout.WORKLOAD, workload_json.encode())
+            disk.put(directory / layout.PLAN, plan_json.encode())
+            disk.put(directory / layout.NOTES, _pretty(notes))
+            disk.put(directory / layout.ENVIRONMENT, _pretty(environment))
+            return cls(directory, manifest, disk)
+        except (OSError, MemoryError) as error:
             raise BundleError(
-                f"{directory}: the bundle cannot be written: {error.strerror}",
-                hint="name a directory you may write to with --out",
+                f"{directory}: the bundle cannot be written: {reason(error)}", hint=remedy(error)
             ) from error
+
+    @property
+    def directory(self) -> Path:
+        """Where it is: where it was begun, unless somebody has renamed it since."""
+        held = os.fstat(self._held) if self._held in self._files else None
+        with contextlib.suppress(OSError):
+            there = self._directory.stat()
+            if held is None or (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino):
+                return self._directory
+        if held is not None:
+            now = Path(os.readlink(f"/proc/self/fd/{self._held}"))  # noqa: PTH115 # a link of procfs
+            with contextlib.suppress(OSError):
+                there = now.stat()
+                if (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino):
+                    return now
+        return self._directory
 
     @property
     def engine_dir(self) -> Path:
@@ -116,18 +127,28 @@ class BundleWriter:
 
     def event(self, obj: dict[str, Any]) -> None:
         """Append one event."""
-        _line(self._events, obj)
+        self._disk.write_all(self._events, _line(obj))
 
     def host(self, row: dict[str, Any]) -> None:
         """Append one row of the monitors."""
         self._columns.update(row)
-        _line(self._host, row)
+        self._disk.write_all(self._host, _line(row))
 
     def close(self) -> None:
         """Write no more lines; without `seal` the bundle stays a partial one."""
-        for file in (self._events, self._host):
+        for file in self._files:
             with contextlib.suppress(OSError):
-                file.close()
+                os.close(file)
+        self._files = []
+
+    def leave(self, result: Callable[[Bundle], dict[str, Any]] | None) -> None:
+        """End the bundle as a partial one, because it could not be written; compute what can be."""
+        self._directory = self.directory
+        self.close()
+        if result is not None:
+            # It is known already that something went wrong; this was a try.
+            with contextlib.suppress(Exception):
+                result(Bundle(self._directory, self._manifest))
 
     def seal(
         self,
@@ -138,41 +159,102 @@ class BundleWriter:
     ) -> None:
         """End the bundle: tables to Parquet, result, hashes, manifest; all of it on disk.
 
-        `result` computes `result.json` from the bundle as it will be read. Raises
-        `BundleError` when something cannot be written; the bundle is then still readable,
-        as a partial one.
+        `result` computes `result.json` from the bundle as it will be read; it is asked also when
+        the tables cannot be made, so that its figures are not lost. Raises `BundleError` when
+        something cannot be written or computed; the bundle is then still readable, as a partial one.
         """
+        self._directory = self.directory
+        self.close()
+        self._manifest |= {"status": status, "ended_unix_ns": time.time_ns()}
+        if exit_code is not None:
+            self._manifest["exit_code"] = exit_code
+        failed: BaseException | None = None
         try:
-            self.close()
             self._make_tables()
-            self._manifest |= {"status": status, "ended_unix_ns": time.time_ns()}
-            if exit_code is not None:
-                self._manifest["exit_code"] = exit_code
+        except Exception as error:  # noqa: BLE001 # a library's own errors, too: it is told below
+            failed = error
+        document = None
+        try:
             if result is not None:
                 document = result(Bundle(self._directory, self._manifest))
-                (self._directory / layout.RESULT).write_bytes(_pretty(document))
-            self._manifest["files"] = _hashes(self._directory)
-            _replace(self._directory / layout.MANIFEST, _pretty(self._manifest))
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 # what was measured is not lost for a figure that fails
+            failed = failed or error
+        try:
+            self._complete(document, failed)
+        except Exception as error:
+            self._clear_away()
             raise BundleError(
-                f"{self._directory}: the bundle cannot be sealed: {error.strerror}",
-                hint="what was measured is still there and opens as a partial run",
+                f"{self._directory}: the bundle cannot be sealed: {reason(error)}; what was measured is "
+                "still there and opens as a partial run"
+                if self._directory.is_dir()
+                else f"{self._directory}: the bundle is gone: it was removed during the run",
+                hint=remedy(error),
             ) from error
+
+    def _complete(self, document: dict[str, Any] | None, failed: BaseException | None) -> None:
+        if failed is not None:
+            raise failed
+        if document is not None:
+            self._disk.put(self._directory / layout.RESULT, _pretty(document))
+        self._manifest["files"] = self._hashes()
+        self._disk.put_whole(self._directory / layout.MANIFEST, _pretty(self._manifest))
+
+    def _kept(self, file: int) -> int:
+        self._files.append(file)
+        return file
 
     def _make_tables(self) -> None:
         for stream, table in layout.STREAMS.items():
             source = self._directory / stream
             if source.exists():
                 made = self._directory / f"{table}.part"
-                arrows.to_parquet(source, made, layout.SCHEMAS[stream])
-                made.replace(self._directory / table)
-                source.unlink()
+                schema = layout.SCHEMAS[stream]
+                self._disk.make(made, partial(_to_parquet, source, schema))
+                self._disk.replace(made, self._directory / table)
+                self._disk.unlink(source)
         lines = self._directory / layout.HOST
         if self._columns:
             made = self._directory / f"{layout.HOST_TABLE}.part"
-            host_to_parquet(lines, made, self._columns)
-            made.replace(self._directory / layout.HOST_TABLE)
-        lines.unlink()
+            self._disk.make(made, lambda out: host_to_parquet(lines, out, self._columns))
+            self._disk.replace(made, self._directory / layout.HOST_TABLE)
+        self._disk.unlink(lines)
+
+    def _clear_away(self) -> None:
+        """Remove what was begun and not finished."""
+        with contextlib.suppress(OSError):
+            for part in self._directory.glob("*.part"):
+                part.unlink()
+
+    def _hashes(self) -> dict[str, dict[str, Any]]:
+        """Size and BLAKE3 of every file but the manifest, each one brought to disk first."""
+        found: dict[str, dict[str, Any]] = {}
+        for path in sorted(self._directory.rglob("*")):
+            name = path.relative_to(self._directory).as_posix()
+            if path.is_file() and name != layout.MANIFEST:
+                self._disk.sync(path)
+                digest = blake3().update_mmap(path).hexdigest()
+                found[name] = {"size_bytes": path.stat().st_size, "blake3": digest}
+        return found
+
+
+def _check(directory: Path) -> None:
+    there = directory.absolute()
+    try:
+        if directory.is_dir() and any(directory.iterdir()):
+            raise BundleError(
+                f"{directory}: the directory for the run is not empty",
+                hint="name a new one with --out; a run never writes over another",
+            )
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        if there.is_dir():
+            # Asking for permission is not enough: root has it on file systems that take no files.
+            with tempfile.TemporaryFile(dir=there):
+                return
+        why, hint = f"{there} is not a directory", "name a directory you may write to with --out"
+    except OSError as error:
+        why, hint = f"{there}: {error.strerror}", remedy(error)
+    raise BundleError(f"{directory}: the bundle cannot be written: {why}", hint=hint)
 
 
 def input_files(inputs: Mapping[str, bytes]) -> dict[str, str]:
@@ -188,22 +270,12 @@ def input_files(inputs: Mapping[str, bytes]) -> dict[str, str]:
     return files
 
 
-def _hashes(directory: Path) -> dict[str, dict[str, Any]]:
-    """Size and BLAKE3 of every file but the manifest, each one brought to disk first."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in sorted(directory.rglob("*")):
-        name = path.relative_to(directory).as_posix()
-        if path.is_file() and name != layout.MANIFEST:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-            digest = blake3().update_mmap(path).hexdigest()
-            found[name] = {"size_bytes": path.stat().st_size, "blake3": digest}
-    return found
+def _to_parquet(source: Path, schema: pl.Schema, out: Path) -> None:
+    arrows.to_parquet(source, out, schema)
 
 
-def _line(file: BinaryIO, obj: dict[str, Any]) -> None:
-    file.write(json.dumps(obj, separators=(",", ":"), default=_plain).encode() + b"\n")
-    file.flush()
+def _line(obj: dict[str, Any]) -> bytes:
+    return json.dumps(obj, separators=(",", ":"), default=_plain).encode() + b"\n"
 
 
 def _pretty(obj: object) -> bytes:
@@ -214,17 +286,3 @@ def _plain(value: object) -> object:
     """Say values JSON has no word for: pydantic models, paths, tuples of either."""
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump is not None else str(value)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

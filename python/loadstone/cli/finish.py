@@ -5,12 +5,15 @@ Knows which of summary, JSON document, report and error go where. Computes nothi
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes
+from loadstone.bundle.disk import reason
 from loadstone.cli import talk
 from loadstone.cli.main import show
+from loadstone.errors import RunError
 
 if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
@@ -38,7 +41,8 @@ class Result:
 
     made: Summary
     audited: Audited
-    """Both only there once `document` was called, which sealing a bundle does."""
+    told: dict[str, Any] | None = None
+    """The document; None, and the others missing, until `document` was called, which sealing does."""
 
     def document(self, bundle: Bundle) -> dict[str, Any]:
         """Compute `result.json`, which is the document of `--json`."""
@@ -47,7 +51,8 @@ class Result:
 
         self.made = summarise(bundle)
         self.audited = audit(self.made)
-        return self.made.document(self.audited)
+        self.told = self.made.document(self.audited)
+        return self.told
 
 
 def tell(
@@ -65,9 +70,15 @@ def tell(
     if outcome.status == "partial":
         talk.say(f"left at once; what was measured is in {outcome.bundle_path}")
         return outcome.exit_code
+    if result.told is None:
+        # Nothing could be made of it: the error has what is known.
+        if outcome.error is not None:
+            show(outcome.error)
+        talk.say(f"bundle: {outcome.bundle_path}")
+        return outcome.exit_code
     if told.json:
-        # As it stands in the bundle, so that the two never differ.
-        sys.stdout.write((outcome.bundle_path / "result.json").read_text())
+        # As it stands in the bundle: the two never differ.
+        sys.stdout.write(json.dumps(result.told, indent=2, ensure_ascii=False) + "\n")
     else:
         from rich.console import Console
 
@@ -83,12 +94,24 @@ def tell(
     if outcome.error is not None:
         show(outcome.error)
     talk.say(f"bundle: {outcome.bundle_path}")
-    if told.report:
-        from loadstone.report import page
-
-        page.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)
-        talk.say(f"report: {outcome.bundle_path / REPORT}")
+    if told.report and not _reported(outcome, result, judged=judged):
+        return outcome.exit_code or exitcodes.FAILED
     return validity(outcome.exit_code, result.audited) if require_valid else outcome.exit_code
+
+
+def _reported(outcome: Outcome, result: Result, *, judged: bool) -> bool:
+    """Write the report; tell whether that worked."""
+    from loadstone.report import page
+
+    try:
+        page.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)
+    except (OSError, MemoryError) as error:
+        what = f"{outcome.bundle_path / REPORT}: the report cannot be written: {reason(error)}"
+        again = f"loadstone report {outcome.bundle_path} -o FILE"
+        show(RunError(what, hint=f"the run is whole; `{again}` writes it elsewhere"))
+        return False
+    talk.say(f"report: {outcome.bundle_path / REPORT}")
+    return True
 
 
 def validity(exit_code: int, audited: Audited) -> int:

@@ -25,7 +25,7 @@ from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
 from loadstone.cli.fio_results import Results
-from loadstone.errors import RefusedError
+from loadstone.errors import BundleError, RefusedError, RunError
 from loadstone.plan.guard import Consent
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.session import Asked, run_plan
@@ -79,7 +79,12 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
         if outcome.status == "partial":
             return INTERRUPTED
         commands.after(workload)
-        failed = results.end(bundle, outcome.error)
+        try:
+            failed = results.end(outcome.bundle_path, outcome.error)
+        except (BundleError, OSError) as error:
+            # Without a bundle the error has what is known of the run.
+            say(outcome.error or RunError(str(error)))
+            return FAILED
         if outcome.error is not None and not watch.told:
             say(outcome.error)
     if outcome.exit_code == exitcodes.INTERRUPTED:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import exitcodes
-from loadstone.engine.process import how_it_ended
+from loadstone.engine import cause
 from loadstone.errors import EngineError, InputError, LoadstoneError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from loadstone.engine.whole import Streams
 
 Status = Literal["complete", "interrupted", "failed"]
 
@@ -39,10 +41,15 @@ class Ledger:
     """Adds up events; `targets` are the Plan's paths, for messages."""
 
     targets: Sequence[str]
+    streams: Streams | None = None
+    """What each stream should have done; None: it is not asked."""
     failed_ios: int = 0
     damaged_blocks: int = 0
     stopped: bool = False
     ended: str | None = None
+    ended_ns: int = 0
+    signal: dict[str, Any] | None = None
+    """The engine was asked to end by somebody else."""
     fatal: dict[str, Any] | None = None
     talk: list[str] = field(default_factory=list)
     _problems: dict[tuple[object, ...], str] = field(default_factory=dict)
@@ -60,26 +67,46 @@ class Ledger:
                 self.damaged_blocks = sum((event.get("found") or {}).values())
             case "stream_end":
                 self._stream_end(event)
+            case "signal":
+                self.signal = event
             case "end":
                 self.ended = str(event.get("reason"))
+                self.ended_ns = int(event.get("t_ns") or 0)
             case "fatal":
                 self.fatal = event
             case "talk":
                 self.talk = [*self.talk[-9:], str(event.get("text"))]
 
-    def verdict(self, code: int | None, *, killed: str | None = None) -> Verdict:
+    def verdict(self, code: int | None, *, killed: str | None = None, how: str | None = None) -> Verdict:
         """Judge, given the engine's exit code (`None`: it never ended).
 
-        `killed` says why the coordinator killed it, if it did. An interrupt asked for by the
-        user wins over failed I/Os: the run is `interrupted`, and the problems are still told.
+        `killed` says why the coordinator killed it, if it did; `how` says what `code` means. An
+        interrupt asked for by the user wins over failed I/Os: the run is `interrupted`, and the
+        problems are still told.
         """
-        error = self._error(code, killed)
+        error = self._error(code, killed, how)
         if self.stopped:
             return Verdict("interrupted", exitcodes.INTERRUPTED, error)
         if error is None:
             return Verdict("complete", exitcodes.DONE)
-        ran = self.ended is not None and killed is None and not self.fatal
+        ran = self.ended is not None and killed is None and not self.fatal and self._cut_short() is None
         return Verdict("complete" if ran else "failed", error.exit_code, error)
+
+    def _cut_short(self) -> str | None:
+        """Say who ended the run before its time, where it was not us; None when nobody did."""
+        if self.signal is not None:
+            who = cause.of_signal(self.signal)
+            return f"the engine {who} after {self.ended_ns / 1e9:.1f} s; what it had measured is kept"
+        if self.stopped:
+            return None
+        if self.ended == "stopped":
+            return (
+                f"the engine stopped after {self.ended_ns / 1e9:.1f} s and nobody here asked for it: "
+                "its standard input was closed, or somebody else wrote `stop` there; "
+                "what it had measured is kept"
+            )
+        missing = self.streams.missing() if self.streams is not None and self.ended == "done" else []
+        return "\n  ".join(["the engine did not run all that was planned", *missing]) if missing else None
 
     @property
     def problems(self) -> list[str]:
@@ -90,26 +117,34 @@ class Ledger:
             lines = [*lines[:MAX_PROBLEMS], f"and {len(lines) - MAX_PROBLEMS} more; see events.jsonl"]
         return lines
 
-    def _error(self, code: int | None, killed: str | None) -> LoadstoneError | None:
+    def _error(self, code: int | None, killed: str | None, how: str | None) -> LoadstoneError | None:
         if self.fatal is not None:
             kind = FATAL.get(int(self.fatal.get("code") or 0), EngineError)
             return kind(str(self.fatal.get("message")), hint=self.fatal.get("hint") or None)
-        if killed is not None:
-            return EngineError(self._listing(killed))
-        if self.ended is None:
-            how = "did not end" if code is None else how_it_ended(code)
-            heard = "".join(f"\n  it said: {line}" for line in self.talk)
-            message = f"the engine {how} before the run was over; what it had measured is kept{heard}"
-            return EngineError(self._listing(message))
+        early = killed or (self._death(code, how) if self.ended is None else self._cut_short())
+        if early is not None:
+            return EngineError(self._listing(early))
         if self.failed_ios or self._problems:
-            count = f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run did not go as asked"
-            if self.damaged_blocks:
-                blocks = "1 block does" if self.damaged_blocks == 1 else f"{self.damaged_blocks} blocks do"
-                count = f"{blocks} not hold what was written"
-            return RunError(self._listing(count))
+            return RunError(self._listing(self._failures()))
         if self.ended == "failed":
             return RunError("the engine reports that the run failed")
         return None
+
+    def _death(self, code: int | None, how: str | None) -> str:
+        if self.signal is not None:
+            how = cause.of_signal(self.signal)
+        elif code is None:
+            how = "did not end"
+        elif how is None:
+            how = cause.of_exit(code, oom=None, cpu_s=0.0, cpu_limit_s=None)
+        heard = "".join(f"\n  it said: {line}" for line in self.talk)
+        return f"the engine {how} before the run was over; what it had measured is kept{heard}"
+
+    def _failures(self) -> str:
+        if self.damaged_blocks:
+            blocks = "1 block does" if self.damaged_blocks == 1 else f"{self.damaged_blocks} blocks do"
+            return f"{blocks} not hold what was written"
+        return f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run did not go as asked"
 
     def _listing(self, headline: str) -> str:
         return "\n  ".join([headline, *self.problems])
@@ -136,6 +171,8 @@ class Ledger:
         self._problems.setdefault(key, f"{place}: {event.get('message')}")
 
     def _stream_end(self, event: dict[str, Any]) -> None:
+        if self.streams is not None:
+            self.streams.heard(event)
         self.failed_ios += sum(event.get("failed") or [])
         if event.get("reason") == "rate_minimum":
             key = ("rate", event.get("stream"))

@@ -1,7 +1,7 @@
 """One engine process: its pipes, its events, its end.
 
 Knows how to start the program, read what it says without waking more often than it speaks,
-ask it to stop or to end a part of the run, kill it, and describe how it died. Knows no
+ask it to stop or to end a part of the run, kill it. Knows no
 meaning of an event beyond its `type`; what silence means is in `engine.watch`.
 """
 
@@ -9,22 +9,38 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import selectors
-import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone.engine import cause
 from loadstone.engine.binary import find
 from loadstone.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Event = dict[str, Any]
 """One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
 
 READ_BYTES = 1 << 20
+
+
+class Lines:
+    """Pieces of a pipe into the events of its lines."""
+
+    def __init__(self, read: Callable[[bytes], Event] | None = None) -> None:
+        self._read = read or _event
+        self.rest = b""
+        """What came after the last line's end."""
+
+    def of(self, data: bytes) -> Iterator[Event]:
+        """Yield the events that this piece completes. Raises `EngineError` for what is none."""
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in filter(None, lines):
+            yield self._read(line)
 
 
 class EngineProcess:
@@ -33,6 +49,7 @@ class EngineProcess:
     def __init__(self, plan: Path, out: Path, *, program: Path | None = None) -> None:
         """Start `loadstone-engine run PLAN --out OUT`; raise `EngineError` if it cannot start."""
         argv = [str(program or find()), "run", str(plan), "--out", str(out)]
+        self._children_s = _children_s()
         try:
             # A group of its own: a Ctrl-C of the terminal reaches us, and we decide.
             self._process = subprocess.Popen(
@@ -54,6 +71,11 @@ class EngineProcess:
         """Process id."""
         return self._process.pid
 
+    @property
+    def cpu_s(self) -> float:
+        """Processor time it took, once it has been waited for."""
+        return _children_s() - self._children_s
+
     def events(self, tick_s: float) -> Iterator[Event | None]:
         """Yield events as they come, `None` after each `tick_s` seconds of silence.
 
@@ -61,9 +83,9 @@ class EngineProcess:
         `talk` with `text`. Raises `EngineError` for output that is not a JSON object.
         """
         out, talk = (pipe.fileno() for pipe in self._pipes[1:])
-        waiting = {out: b"", talk: b""}
+        lines = {out: Lines(_event), talk: Lines(_talk)}
         with selectors.DefaultSelector() as selector:
-            for descriptor in waiting:
+            for descriptor in lines:
                 selector.register(descriptor, selectors.EVENT_READ)
             while selector.get_map():
                 ready = selector.select(tick_s)
@@ -74,12 +96,10 @@ class EngineProcess:
                     if not data:
                         selector.unregister(key.fd)
                         continue
-                    *lines, waiting[key.fd] = (waiting[key.fd] + data).split(b"\n")
-                    for line in filter(None, lines):
-                        yield _talk(line) if key.fd == talk else _event(line)
+                    yield from lines[key.fd].of(data)
         # A last line without its end is what a killed engine leaves: half an object, dropped.
-        if waiting[talk]:
-            yield _talk(waiting[talk])
+        if lines[talk].rest:
+            yield _talk(lines[talk].rest)
 
     def stop(self) -> None:
         """Ask for a clean end: stop issuing, drain, report."""
@@ -130,15 +150,9 @@ class EngineProcess:
             pipe.close()
 
 
-def how_it_ended(code: int) -> str:
-    """Describe an exit code as `subprocess` gives it: negative for a signal."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"was killed by {name}"
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def probe(*, program: Path | None = None, timeout_s: float = 20.0) -> dict[str, Any]:
@@ -150,7 +164,9 @@ def probe(*, program: Path | None = None, timeout_s: float = 20.0) -> dict[str, 
         raise EngineError(f"{argv[0]} probe did not work: {error}") from error
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip()
-        raise EngineError(f"{argv[0]} probe {how_it_ended(done.returncode)}: {text}")
+        raise EngineError(
+            f"{argv[0]} probe {cause.of_exit(done.returncode, oom=None, cpu_s=0.0, cpu_limit_s=None)}: {text}"
+        )
     return _event(done.stdout)
 
 

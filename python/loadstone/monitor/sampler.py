@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from loadstone.path.block import BlockDevice
+    from loadstone.path.mounts import Mount
     from loadstone.plan.model import Plan
 
 PERIOD_NS = 1_000_000_000
+STOP_S = 5.0
 
 
 class Collector(Protocol):
@@ -56,11 +59,17 @@ class Sampler:
         pid: int,
         origin_ns: int,
         write: Callable[[dict[str, Any]], None],
+        under: Under | None = None,
         *,
         collectors: Mapping[str, Collector] | None = None,
     ) -> None:
-        """`origin_ns`: CLOCK_MONOTONIC of the run's origin; `write` takes one row."""
-        self._collectors = dict(collectors) if collectors is not None else _collectors(plan, pid)
+        """`origin_ns`: CLOCK_MONOTONIC of the run's origin; `write` takes one row.
+
+        `under`: what was found under the targets before; None: look for it now.
+        """
+        self._collectors = dict(
+            collectors if collectors is not None else _collectors(under or Under.of(plan), pid)
+        )
         self._origin_ns = origin_ns
         self._write = write
         self._done = threading.Event()
@@ -84,7 +93,10 @@ class Sampler:
         and `failed`, why a collector was given up, when one was.
         """
         self._done.set()
-        self._thread.join()
+        self._thread.join(STOP_S)
+        if self._thread.is_alive():
+            # It waits for something that does not answer; nothing waits for it.
+            return {"rows": self._rows, "failed": {"all": f"the last reading took more than {STOP_S:.0f} s"}}
         self._sample()
         told = {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
         return told | {"failed": self._failed} if self._failed else told
@@ -141,10 +153,23 @@ def devices_under(paths: Iterable[str]) -> list[BlockDevice]:
     return list(found.values())
 
 
-def _collectors(plan: Plan, pid: int) -> dict[str, Collector]:
-    real = [target.path for target in plan.targets if target.kind is not TargetKind.VIRTUAL]
-    devices = devices_under(real)
-    mounted = [mount for path in real if (mount := mount_of(Path(path))) is not None]
+@dataclass(frozen=True, slots=True)
+class Under:
+    """What carries the targets. To find out touches them; to watch it does not."""
+
+    devices: tuple[BlockDevice, ...]
+    mounts: tuple[Mount, ...]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Under:
+        """Look."""
+        real = [target.path for target in plan.targets if target.kind is not TargetKind.VIRTUAL]
+        mounted = [mount for path in real if (mount := mount_of(Path(path))) is not None]
+        return cls(tuple(devices_under(real)), tuple(mounted))
+
+
+def _collectors(under: Under, pid: int) -> dict[str, Collector]:
+    devices, mounted = list(under.devices), under.mounts
     numbers = {number: one.name for one in devices if (number := one.attribute("dev")) is not None}
     return {
         "cpu": Cpu(),

@@ -247,7 +247,9 @@ class _Runner:
                     done = self._one(wanted)
                     if done is None or done.point.status in {"interrupted", "partial"}:
                         return self._end("interrupted", exitcodes.INTERRUPTED)
-                    if done.point.exit_code and after_failure == "stop":
+                    # A maximum that was cut short is none to take shares of.
+                    lost = wanted.role == "maximum" and done.point.status == "failed"
+                    if done.point.exit_code and (lost or after_failure == "stop"):
                         return self._end("failed", done.point.exit_code)
         except BaseException as error:
             status: Literal["interrupted", "failed"] = (

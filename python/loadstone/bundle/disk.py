@@ -1,0 +1,112 @@
+"""The file operations of a bundle that is written, in one place, and what to do when one fails.
+
+Knows system calls and errors. Does not know what is written. A test puts its own in place of
+`Disk` to let each of them fail.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REMEDIES: Final = {
+    errno.ENOSPC: "free space there, or name another file system with --out",
+    errno.EDQUOT: "the quota there is used up: free some of it, or name another place with --out",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f unlimited)",
+    errno.EMFILE: "raise the limit on open files (ulimit -n 65536)",
+    errno.ENFILE: "raise the host's limit on open files (sysctl fs.file-max)",
+    errno.EROFS: "the file system is read-only, perhaps since an error: see dmesg, or use --out",
+    errno.EACCES: "name a directory you may write to with --out",
+    errno.EPERM: "name a directory you may write to with --out; lsattr -d tells whether it is immutable",
+    errno.ENOENT: "the directory was removed or renamed: leave it where it is until the run is over",
+    errno.EIO: "the storage under the bundle fails: see dmesg, and use --out",
+    errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
+    errno.ENAMETOOLONG: "give a shorter name with --out",
+}
+
+
+def remedy(error: BaseException) -> str:
+    """Return what to do about an error of a bundle's files."""
+    if isinstance(error, MemoryError):
+        return _REMEDIES[errno.ENOMEM]
+    number = error.errno if isinstance(error, OSError) else None
+    return _REMEDIES.get(number or 0, "name another directory with --out")
+
+
+def reason(error: BaseException) -> str:
+    """Return an error in words, with the file it is about."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, OSError) and error.strerror:
+        name = f" ({Path(os.fsdecode(error.filename)).name})" if error.filename else ""
+        return f"{error.strerror}{name}"
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+class Disk:
+    """What is done to files."""
+
+    def mkdir(self, path: Path) -> None:
+        """Make a directory and those above it; one that is there will do."""
+        path.mkdir(parents=True, exist_ok=True)
+
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file."""
+        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+
+    def write(self, file: int, content: bytes) -> int:
+        """Write some of it, and return how much."""
+        return os.write(file, content)
+
+    def fsync(self, file: int) -> None:
+        """Bring it to disk."""
+        os.fsync(file)
+
+    def replace(self, old: Path, new: Path) -> None:
+        """Rename a file over another."""
+        old.replace(new)
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file."""
+        path.unlink()
+
+    def make(self, path: Path, how: Callable[[Path], None]) -> None:
+        """Let a library write a file by itself."""
+        how(path)
+
+    def write_all(self, file: int, content: bytes) -> None:
+        """Write all of it."""
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self.write(file, bytes(rest)) :]
+
+    def put(self, path: Path, content: bytes, *, durable: bool = False) -> None:
+        """Write a file; `durable`: it is on disk afterwards."""
+        file = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            self.write_all(file, content)
+            if durable:
+                self.fsync(file)
+        finally:
+            os.close(file)
+
+    def put_whole(self, path: Path, content: bytes) -> None:
+        """Write a file whole or not at all, and bring it to disk."""
+        part = path.with_name(path.name + ".part")
+        self.put(part, content, durable=True)
+        self.replace(part, path)
+        self.sync(path.parent)
+
+    def sync(self, path: Path) -> None:
+        """Bring a file, or a directory's entries, to disk."""
+        file = self.open(path, os.O_RDONLY)
+        try:
+            self.fsync(file)
+        finally:
+            os.close(file)

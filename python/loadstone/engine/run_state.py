@@ -1,0 +1,178 @@
+"""The course of one run: what happened in, what is to be done out.
+
+Pure: no clock, process or file, so that every order of events can be tried (`tests/engine/
+test_run_simulated.py`). `session` does what it says. Knows when an engine is silent (`watch`), what its
+events add up to (`ledger`) and whether it did all that was planned (`whole`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.engine import cause
+from loadstone.engine.ledger import Ledger, Verdict
+from loadstone.engine.tally import Tally
+from loadstone.engine.watch import Act, Watch
+from loadstone.engine.whole import Streams
+from loadstone.errors import EngineError, LoadstoneError
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
+
+CLOCK_SLACK_S: Final = 2.0
+"""The engine's clock may be so far from ours, with a twentieth of the time besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Write this event to the bundle, and show it."""
+
+    event: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The load has begun at this time of the wall clock: watch the host from now on."""
+
+    unix_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Kill the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Listen no more: it does not end."""
+
+
+Instruction = Tell | Began | Kill | Leave
+
+
+class RunState:
+    """A run between its first event and its verdict. Times are seconds of one clock."""
+
+    def __init__(self, plan: Plan, now_s: float) -> None:
+        self._streams = Streams(plan)
+        self._ledger = Ledger([target.path for target in plan.targets], self._streams)
+        self._watch = Watch(plan.interval_ns / 1e9, plan.grace_ns / 1e9, now_s)
+        self._virtual = any(worker.backend.type == "sim" for worker in plan.workers)
+        self._killed: str | None = None
+        self._error: LoadstoneError | None = None
+        self._insisted = False
+        self._began_s: float | None = None
+        self._clocks: str | None = None
+        self.tally = Tally()
+
+    def heard(self, event: dict[str, Any], now_s: float) -> list[Instruction]:
+        """Take note of an event of the engine's, or a line it said besides."""
+        kind = str(event.get("type"))
+        self._watch.heard(kind, now_s)
+        if not isinstance(event.get("type"), str):
+            broken = EngineError(f"the engine broke the contract: {str(event)[:200]} has no type")
+            return [Tell({"type": "talk", "text": str(event)[:200]}), *self.failed(broken, now_s)]
+        try:
+            return self._understood(kind, event, now_s)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            broken = EngineError(f"the engine broke the contract: event {kind!r}: {error}")
+            return [Tell(event), *self.failed(broken, now_s)]
+
+    def _understood(self, kind: str, event: dict[str, Any], now_s: float) -> list[Instruction]:
+        self._ledger.heard(event)
+        self.tally.heard(event)
+        doing: list[Instruction] = [Tell(event)]
+        if kind == "start":
+            if self._began_s is not None:
+                raise ValueError("it comes a second time")
+            self._began_s = now_s
+            doing.append(Began(int(event["unix_ns"])))
+        elif kind == "end":
+            self._compare_clocks(int(event.get("t_ns") or 0) / 1e9, now_s)
+        return doing
+
+    def asked_to_end(self, times: int) -> list[Instruction]:
+        """Take note that the user has asked so often for the end; the engine knows already."""
+        if times > 1:
+            self._insisted = True
+            return [Leave()]
+        if times and not self._ledger.stopped:
+            self._ledger.stopped = True
+            return [Tell({"type": "stop"})]
+        return []
+
+    def ordered(self, *, stage: int | None = None, stream: int | None = None) -> list[Instruction]:
+        """Take note that a part of the run was told to end."""
+        if stream is not None:
+            self._streams.ordered_streams.add(stream)
+            return [Tell({"type": "order", "text": f"end-stream {stream}"})]
+        if stage is not None:
+            self._streams.ordered_stage = max(self._streams.ordered_stage, stage)
+            return [Tell({"type": "order", "text": f"end-stage {stage}"})]
+        return []
+
+    def passed(self, now_s: float, state: str | None = None) -> list[Instruction]:
+        """Take note of the time, and of the state letter of the engine's process where it is known."""
+        act = self._watch.look(now_s)
+        if act is Act.NOTHING:
+            return []
+        if act is Act.LEAVE:
+            return [Leave()]
+        waits = _waits(state)
+        if act is Act.WARN:
+            return [Tell({"type": "silent", "text": f"the engine has not been heard of for a while{waits}"})]
+        # After `end` a slow exit is the kernel's business and not a failure of the run.
+        why = f"the engine fell silent and was killed; what it had measured is kept{waits}"
+        if self._watch.ended_s is None:
+            self._killed = why
+        self._watch.killed(now_s)
+        return [Tell({"type": "kill", "why": why}), Kill()]
+
+    def failed(self, error: LoadstoneError, now_s: float) -> list[Instruction]:
+        """Take note of what makes it senseless to go on."""
+        self._error = self._error or error
+        self._watch.killed(now_s)
+        return [Kill()]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the engine has said that it is done with the run."""
+        return self._watch.ended_s is not None
+
+    def verdict(self, code: int | None, how: str | None = None) -> Verdict | None:
+        """Judge by the engine's exit code (None: it did not end); None when the user insisted on leaving."""
+        if self._insisted:
+            return None
+        if self._error is not None:
+            return Verdict("failed", self._error.exit_code, self._error)
+        found = self._ledger.verdict(code, killed=self._killed, how=how)
+        if found.error is None and self._clocks is not None and not self._ledger.stopped:
+            error = EngineError(self._clocks)
+            return Verdict("failed", error.exit_code, error)
+        return found
+
+    def _compare_clocks(self, engine_s: float, now_s: float) -> None:
+        """Hold the time the engine says it ran against what passed here meanwhile."""
+        if self._began_s is None or self._virtual:
+            return
+        here_s = now_s - self._began_s
+        if engine_s > here_s * 1.05 + CLOCK_SLACK_S:
+            self._clocks = (
+                f"the engine says it ran {engine_s:.1f} s, and {here_s:.1f} s passed here: a clock is wrong"
+            )
+
+
+def how_it_ended(code: int | None, before: cause.Deaths, after: cause.Deaths, cpu_s: float) -> str | None:
+    """Say what an exit code means, with what else is known."""
+    if code is None:
+        return None
+    return cause.of_exit(code, oom=after.since(before), cpu_s=cpu_s, cpu_limit_s=cause.cpu_limit_s())
+
+
+def _waits(state: str | None) -> str:
+    if state == "D":
+        return " (it waits in the kernel for I/O that does not come back)"
+    if state in ("T", "t"):
+        return " (it is stopped: somebody sent it SIGSTOP, or a debugger holds it; SIGCONT lets it go on)"
+    return ""

@@ -1,0 +1,128 @@
+"""Whoever ends the engine before its time: the run is not complete, and it says who it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.bundle.read import Bundle
+
+from .program import engine_pid, finish, job, run, start, ticks, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = "[r]\nrw=randread\nbs=4k\nsize=16m\ntime_based\nruntime=20s\niodepth=4\nfilename=data\n"
+ME = f"from process {os.getpid()} ("
+ORDERLY = [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGPWR]
+AT_ONCE = [signal.SIGKILL, signal.SIGABRT, signal.SIGRTMIN]
+
+
+@pytest.mark.parametrize("number", ORDERLY)
+def test_a_signal_that_can_be_taken_names_its_sender(tmp_path: Path, number: signal.Signals) -> None:
+    running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
+    ticks(tmp_path / "b")
+    os.kill(engine_pid(tmp_path / "b"), number)
+    done = finish(running)
+    assert done.code == 1, done.err
+    assert f"the engine was ended by {number.name} {ME}" in done.err
+    assert f"), uid {os.getuid()} after " in done.err
+    assert "IOPS" in done.out
+    bundle = Bundle.open(tmp_path / "b")
+    assert (bundle.status, bundle.manifest["exit_code"]) == ("failed", 1)
+    assert bundle.samples()["ops"].sum() > 0
+
+
+@pytest.mark.parametrize("number", AT_ONCE)
+def test_a_signal_that_kills_is_named(tmp_path: Path, number: signal.Signals) -> None:
+    running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
+    ticks(tmp_path / "b")
+    os.kill(engine_pid(tmp_path / "b"), number)
+    done = finish(running)
+    assert done.code == 1, done.err
+    said = number.name if number in list(signal.Signals) else f"signal {number}"
+    assert f"was killed by {said} before the run was over; what it had measured is kept" in done.err
+    assert Bundle.open(tmp_path / "b").status == "failed"
+
+
+def test_a_limit_on_processor_time_is_named(tmp_path: Path) -> None:
+    one = job(tmp_path / "r.fio", JOB.replace("filename=data", "filename=/dev/zero"))
+    words = f"run {one} --out b --no-report --no-calibration"
+    running = subprocess.Popen(
+        ["/bin/sh", "-c", f"ulimit -t 4; exec {sys.executable} -m loadstone.cli.main {words}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    done = finish(running)
+    assert done.code == 1, done.err
+    assert "ulimit -t" in done.err
+
+
+@pytest.mark.slow
+def test_an_engine_that_is_stopped_is_told_to_be_stopped(tmp_path: Path) -> None:
+    text = JOB.replace("runtime=20s", "runtime=60s")
+    running = start("run", job(tmp_path / "r.fio", text), "--out", "b", "--no-report", cwd=tmp_path)
+    ticks(tmp_path / "b")
+    os.kill(engine_pid(tmp_path / "b"), signal.SIGSTOP)
+    done = finish(running)
+    assert done.code == 1, done.err
+    assert "fell silent and was killed" in done.err
+    assert "somebody sent it SIGSTOP" in done.err
+
+
+def test_the_drop_in_fails_as_well(tmp_path: Path) -> None:
+    one = job(tmp_path / "r.fio", JOB)
+    os.environ["LOADSTONE_FIO_BUNDLES"] = str(tmp_path / "kept")
+    try:
+        running = start("fio", one, cwd=tmp_path)
+    finally:
+        del os.environ["LOADSTONE_FIO_BUNDLES"]
+    bundle = until(lambda: list((tmp_path / "kept").glob("*/events.jsonl")), "a bundle")[0].parent
+    ticks(bundle)
+    os.kill(engine_pid(bundle), signal.SIGTERM)
+    done = finish(running)
+    assert done.code == 1, (done.out, done.err)
+    assert f"was ended by SIGTERM {ME}" in done.err
+    assert Bundle.open(bundle).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "--repeat", "3"), ("sweep", "--iodepth", "1,2"), ("curve", "--points", "3")]
+)
+def test_a_study_fails_and_takes_no_shares_of_a_maximum_that_was_cut_short(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    verb, *more = words
+    one = job(tmp_path / "r.fio", JOB.replace("runtime=20s", "runtime=5s"))
+    running = start(verb, one, *more, "--out", "s", "--no-report", cwd=tmp_path)
+    bundle = until(lambda: list((tmp_path / "s" / "runs").glob("*/events.jsonl")), "a bundle")[0].parent
+    ticks(bundle)
+    os.kill(engine_pid(bundle), signal.SIGTERM)
+    done = finish(running)
+    assert done.code == 1, (done.out, done.err)
+    assert f"was ended by SIGTERM {ME}" in done.err
+    assert Bundle.open(bundle).status == "failed"
+    ran = len(list((tmp_path / "s" / "runs").iterdir()))
+    assert ran == (2 if verb == "sweep" else 1)
+
+
+def test_a_run_again_and_a_verification_fail_as_well(tmp_path: Path) -> None:
+    text = "[w]\nrw=randwrite\nbs=4k\nsize=64m\nverify=crc32c\ndo_verify=0\nfilename=data\nrate_iops=2000\n"
+    text += "time_based\nruntime=3s\n"
+    wrote = run("run", job(tmp_path / "w.fio", text), "--out", "a", "--journal", "--no-report", cwd=tmp_path)
+    assert wrote.code == 0, wrote.err
+    again = start("rerun", "a", "--out", "b", "--no-report", cwd=tmp_path)
+    ticks(tmp_path / "b", 1)
+    os.kill(engine_pid(tmp_path / "b"), signal.SIGTERM)
+    done = finish(again)
+    assert done.code == 1, done.err
+    assert f"was ended by SIGTERM {ME}" in done.err
+    assert Bundle.open(tmp_path / "b").status == "failed"
