@@ -9,11 +9,12 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test lint bench fuzz docs verdicts faults nvme format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts faults nvme format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
 	@echo "make test    all tests"
+	@echo "make nightly the tests that take minutes: every failure of every file operation, thousands of simulated runs"
 	@echo "make lint    formatters, linters, types and the import rules"
 	@echo "make build   both programs, in $(VENV)/bin"
 	@echo "make bench   the engine beside fio"
@@ -43,6 +44,11 @@ demo: build
 test: build
 	$(CARGO) test $(QUIET) --locked --workspace
 	$(BIN)/python -m pytest $(PYTEST)
+	@echo "left out: $$($(BIN)/python -m pytest -m nightly --collect-only --quiet 2>/dev/null | grep -c ::) tests marked nightly; make nightly runs them"
+
+# What takes minutes: give a test the marker `nightly`.
+nightly: build
+	$(BIN)/python -m pytest -m nightly $(PYTEST)
 
 lint: $(VENV)/.python
 	$(CARGO) fmt --check

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line (without the program's name) and return the exit code."""
+    if argv is None:
+        from loadstone.cli import supervisor
+
+        return supervisor.run(lambda: main(sys.argv[1:]))
     _have_descriptors()
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = list(argv)
     try:
         return _kept(_dispatch(words))
     except LoadstoneError as error:

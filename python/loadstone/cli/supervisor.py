@@ -1,0 +1,118 @@
+"""The process a shell waits for: it starts the one that works, and tells how that one ended.
+
+Whatever the working process meets (a library that aborts, the OOM killer, a bundle on storage that
+stopped answering), somebody is left to say it and to end. Knows signals and exits; imports little,
+touches no file and does no work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone import exitcodes, last_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ASKING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FORWARDED: Final = (*ASKING, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
+SENT_BY_PROCESS: Final = 0
+"""`si_code` of 0 and below: `kill(2)` and its like. What a terminal sends, the worker gets by itself."""
+PATIENCE_S: Final = 10.0
+"""After the second request to end, before the worker is given up."""
+SAME_REQUEST_S: Final = 0.25
+PR_SET_PDEATHSIG: Final = 1
+
+
+def run(work: Callable[[], int]) -> int:
+    """Do `work` in a process of its own and return its exit code; without one where none can be had."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*FORWARDED, signal.SIGCHLD))
+    last_words.share()
+    parent = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        return work()
+    if pid == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(exitcodes.FAILED)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        return work()
+    code = _Waiting(pid).to_the_end()
+    # Nothing of the worker's is ours to flush or to take down.
+    os._exit(code)
+
+
+@dataclass
+class _Waiting:
+    """Waits for the worker, and passes on what it is sent."""
+
+    pid: int
+    requests: int = 0
+    asked_s: float = 0.0
+
+    def to_the_end(self) -> int:
+        while True:
+            found = signal.sigtimedwait((*FORWARDED, signal.SIGCHLD), 1.0)
+            if found is not None and found.si_signo != signal.SIGCHLD:
+                self._pass_on(signal.Signals(found.si_signo), found.si_code)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                return _told(status)
+            if self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S:
+                return self._leave()
+
+    def _pass_on(self, number: signal.Signals, code: int) -> None:
+        now_s = time.monotonic()
+        asks = number in ASKING and signal.getsignal(number) != signal.SIG_IGN
+        if asks and now_s - self.asked_s >= SAME_REQUEST_S:
+            self.requests += 1
+            self.asked_s = now_s
+        if code <= SENT_BY_PROCESS:
+            os.kill(self.pid, number)
+
+    def _leave(self) -> int:
+        os.kill(self.pid, signal.SIGKILL)
+        time.sleep(0.1)
+        ended, _ = os.waitpid(self.pid, os.WNOHANG)
+        waits = "" if ended else f"; process {self.pid} waits in the kernel for it and is left behind"
+        _say(f"left: something did not answer{waits}")
+        return exitcodes.INTERRUPTED
+
+
+def _told(status: int) -> int:
+    if os.WIFEXITED(status):
+        return os.WEXITSTATUS(status)
+    number = os.WTERMSIG(status)
+    if number in FORWARDED:
+        # It was asked to die and had no reason not to: so do we, and the shell sees by what.
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (number,))
+        os.kill(os.getpid(), number)
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    _say(f"the program was killed by {name}{_why(number)}")
+    return exitcodes.FAILED
+
+
+def _why(number: int) -> str:
+    if number == signal.SIGKILL:
+        return ", perhaps by the OOM killer: the kernel's log (dmesg) names it"
+    if number in (signal.SIGABRT, signal.SIGTRAP, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL):
+        return ": a library broke off, as they do without memory (ulimit -v, memory.max)"
+    return ""
+
+
+def _say(text: str) -> None:
+    """Write to standard error, with the figures of the run; whoever closed it does not want them."""
+    figures = last_words.read()
+    said = f"loadstone: {text}\n" + (f"{figures}\n" if figures else "")
+    with contextlib.suppress(OSError):
+        os.write(2, said.encode(errors="replace"))

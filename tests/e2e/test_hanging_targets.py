@@ -1,0 +1,126 @@
+"""Targets and bundles on a file system that stops answering: we end in time and say so."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.bundle.read import Bundle
+from tests.engine.hanging import missing
+
+from .fuse_dir import mounted
+from .program import INTERRUPT, finish, job, kinds, run, start, ticks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(missing() is not None, reason=f"no hanging directory: {missing()}"),
+]
+MADE = b"\0" * (1 << 20)
+
+
+def reading(directory: Path, seconds: int, target: object) -> Path:
+    text = f"[r]\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}s\nioengine=psync\n"
+    text += f"filename={target}\n"
+    return job(directory / "r.fio", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["run", "plan", "fio"])
+def test_a_target_that_hangs_before_the_run_is_told(tmp_path: Path, verb: str) -> None:
+    with mounted(tmp_path / "m") as there:
+        (there.path / "data").write_bytes(MADE)
+        there.stop()
+        began = time.monotonic()
+        more = ("--out", "b") if verb == "run" else ()
+        done = run(verb, reading(tmp_path, 2, there.path / "data"), *more, cwd=tmp_path)
+        assert time.monotonic() - began < 40
+    assert done.code in (1, 2), done
+    assert "no answer for 20 s" in done.err
+    assert "is left behind" in done.err
+    assert not (tmp_path / "b").exists()
+
+
+def test_ctrl_c_while_a_target_hangs_before_the_run(tmp_path: Path) -> None:
+    with mounted(tmp_path / "m") as there:
+        (there.path / "data").write_bytes(MADE)
+        there.stop()
+        running = start("run", reading(tmp_path, 2, there.path / "data"), "--out", "b", cwd=tmp_path)
+        time.sleep(4)
+        began = time.monotonic()
+        running.send_signal(INTERRUPT)
+        done = finish(running)
+        assert time.monotonic() - began < 5
+    assert done.code == 130, done
+
+
+@pytest.mark.slow
+def test_a_target_that_hangs_in_the_run_ends_it_and_its_figures_are_kept(tmp_path: Path) -> None:
+    with mounted(tmp_path / "m") as there:
+        (there.path / "data").write_bytes(MADE)
+        one = reading(tmp_path, 4, there.path / "data")
+        running = start("run", one, "--out", "b", "--no-report", cwd=tmp_path)
+        ticks(tmp_path / "b")
+        there.stop()
+        began = time.monotonic()
+        done = finish(running)
+        assert time.monotonic() - began < 45
+    assert done.code == 1, done
+    assert "did not come back within" in done.err
+    assert "IOPS" in done.out
+    bundle = Bundle.open(tmp_path / "b")
+    assert bundle.status in {"complete", "failed"}
+    assert bundle.samples()["ops"].sum() > 0
+    assert any("no answer for" in str(event.get("text")) for event in bundle.events)
+
+
+def test_two_interrupts_end_a_run_on_a_target_that_hangs(tmp_path: Path) -> None:
+    with mounted(tmp_path / "m") as there:
+        (there.path / "data").write_bytes(MADE)
+        one = reading(tmp_path, 300, there.path / "data")
+        running = start("run", one, "--out", "b", "--no-report", cwd=tmp_path)
+        ticks(tmp_path / "b")
+        there.stop()
+        time.sleep(1)
+        began = time.monotonic()
+        running.send_signal(INTERRUPT)
+        time.sleep(1)
+        running.send_signal(INTERRUPT)
+        done = finish(running)
+        assert time.monotonic() - began < 20
+    assert done.code == 130, done
+    assert "tick" in kinds(tmp_path / "b")
+
+
+@pytest.mark.slow
+def test_a_bundle_directory_that_hangs_before_the_run_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(MADE)
+    with mounted(tmp_path / "m") as there:
+        there.stop()
+        done = run("run", reading(tmp_path, 2, tmp_path / "data"), "--out", there.path / "b", cwd=tmp_path)
+    assert done.code == 1, done
+    assert "for the bundle: no answer for 20 s" in done.err
+
+
+def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(MADE)
+    with mounted(tmp_path / "m") as there:
+        one = reading(tmp_path, 300, tmp_path / "data")
+        running = start("run", one, "--out", there.path / "b", "--no-report", cwd=tmp_path)
+        ticks(there.path / "b")
+        there.stop()
+        time.sleep(2)
+        began = time.monotonic()
+        running.send_signal(INTERRUPT)
+        time.sleep(1)
+        running.send_signal(signal.SIGTERM)
+        done = finish(running)
+        assert time.monotonic() - began < 25
+    assert done.code == 130, done
+    assert "read: " in done.err
+    assert "IOPS" in done.err
