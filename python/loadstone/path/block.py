@@ -6,11 +6,17 @@ systems or what is on a device. Reference: Linux Documentation/ABI/stable/sysfs-
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 SYS = Path("/sys")
+_LOOP_GET_STATUS64 = 0x4C05
+_LOOP_INFO64_BYTES = 232
+"""`struct loop_info64` (Linux include/uapi/linux/loop.h); it begins with device, inode and rdevice."""
 SECTOR_BYTES = 512
 """Sizes in sysfs are in units of 512 bytes whatever the device's block size."""
 
@@ -84,6 +90,28 @@ class BlockDevice:
     def backing_file(self) -> str | None:
         """Path of a loop device's backing file, as the kernel knows it."""
         return self.attribute("loop/backing_file")
+
+    def backing(self) -> tuple[int, int] | None:
+        """Return what a loop device stands on: a file's device and inode, or 0 and a device's number.
+
+        As the driver knows it: the name in sysfs may be gone, or be another file's by now. None when it
+        cannot be asked.
+        """
+        if not self.sys.is_relative_to(SYS):
+            return None
+        told = bytearray(_LOOP_INFO64_BYTES)
+        with contextlib.suppress(OSError):
+            node = os.open(f"/dev/{self.name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if os.fstat(node).st_rdev != self.number:
+                    return None
+                fcntl.ioctl(node, _LOOP_GET_STATUS64, told)
+            finally:
+                os.close(node)
+            device, inode, special = struct.unpack_from("QQQ", told)
+            # Of a file older kernels say the same device twice, newer ones no second.
+            return (device, inode) if special in (0, device) else (0, special)
+        return None
 
     def _linked(self, name: str) -> list[BlockDevice]:
         try:

@@ -1,8 +1,9 @@
 """Evidence that a device or file is in use, as sentences.
 
-Knows mounts, swap, holders, loop devices, btrfs members, other processes that have it open
-for writing, and the kernel's own claim (`O_EXCL`). Judges nothing else: signatures and
-consent are elsewhere. An empty list means that no use was found.
+Knows mounts, swap, holders, loop devices, btrfs members, overlays, what the kernel serves to others,
+what other processes have open, mapped or locked (`open_files`), and the kernel's own claim (`O_EXCL`).
+A file is told by device and inode, never by name. Judges nothing else: signatures and consent are
+elsewhere. An empty list means that no use was found.
 """
 
 from __future__ import annotations
@@ -10,19 +11,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
-from loadstone.path.mounts import Mount, mounts, swaps
-
-PROC = Path("/proc")
-
-Key = tuple[int, int]
-"""What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
+from loadstone.path.mounts import Mount, mount_of, mounts, swaps
+from loadstone.plan import open_files
+from loadstone.plan.kernel_exports import exported
+from loadstone.plan.open_files import Key, key_of
 
 
 @dataclass(frozen=True)
@@ -46,21 +43,36 @@ class Snapshot:
     @cached_property
     def swaps(self) -> list[tuple[Key, str]]:
         """Swap devices and files."""
-        return [(key, name) for name in swaps() if (key := _key(Path(name))) is not None]
+        return [(key, name) for name in swaps() if (key := key_of(Path(name))) is not None]
+
+    @cached_property
+    def has_swap(self) -> bool:
+        """Whether anything is swapped to."""
+        return bool(swaps())
 
     @cached_property
     def loops(self) -> list[tuple[Key | None, BlockDevice]]:
         """Loop devices that are set up, by what backs them."""
-        return [(_key(Path(loop.backing_file() or "")), loop) for loop in loops(self.sys)]
+        return [(loop.backing() or key_of(Path(loop.backing_file() or "")), loop) for loop in loops(self.sys)]
 
     @cached_property
-    def writers(self) -> dict[Key, list[str]]:
-        """What other processes have open for writing: a virtual machine on a raw volume claims no more."""
-        found: dict[Key, list[str]] = {}
-        for process in PROC.iterdir():
-            if process.name.isdecimal() and int(process.name) != os.getpid():
-                for key in _open_for_writing(process):
-                    found.setdefault(key, []).append(_process(process))
+    def users(self) -> dict[Key, list[str]]:
+        """What other processes have open for writing, mapped or locked, and what the kernel serves."""
+        found = open_files.users()
+        for path, told in exported():
+            if (key := key_of(path)) is not None:
+                found.setdefault(key, []).append(told)
+        return found
+
+    @cached_property
+    def file_uses(self) -> dict[Key, list[str]]:
+        """All uses of files and devices that are not mounts, holders or claims."""
+        found = {key: list(told) for key, told in self.users.items()}
+        for key, loop in self.loops:
+            if key is not None:
+                found.setdefault(key, []).insert(0, f"it backs {loop.name}")
+        for key, name in self.swaps:
+            found.setdefault(key, []).append(f"it is used as swap ({name})")
         return found
 
 
@@ -75,17 +87,85 @@ def device_uses(path: Path, host: Snapshot) -> list[str]:
             family.append(device.disk())
         for member in family:
             evidence += _member_uses(member, host)
-    evidence += [f"{process} has it open for writing" for process in host.writers.get((0, number), [])]
+    evidence += host.users.get((0, number), [])
+    disk = None if device is None else device.disk()
+    for backing, loop in host.loops:
+        if backing is not None and backing[0] and loop == disk:
+            evidence += [f"the file behind it: {told}" for told in host.users.get(backing, [])]
     return evidence or _claimed(path)
 
 
 def file_uses(path: Path, host: Snapshot) -> list[str]:
-    """Evidence that the regular file at `path` backs a loop device, is swapped to or is being written."""
-    key = _key(path)
-    evidence = [f"it backs {loop.name}" for backing, loop in host.loops if backing == key]
-    evidence += [f"it is used as swap ({name})" for swap, name in host.swaps if swap == key]
-    writers = host.writers.get(key, []) if key is not None else []
-    return evidence + [f"{process} has it open for writing" for process in writers]
+    """Evidence that somebody uses the regular file at `path`, by whatever name."""
+    found = [told for key in keys(path, host) for told in host.file_uses.get(key, [])]
+    if not any("swap" in told for told in found) and _is_swapped_to(path, host):
+        found.append("it is used as swap")
+    return list(dict.fromkeys(found))
+
+
+def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
+    """Evidence that somebody uses a file below a directory: its name there and how, `most` of them.
+
+    By inode, so that a file that was linked into the tree is found. Does not enter other file systems.
+    """
+    used = {inode for device, inode in host.file_uses if device}
+    found: list[str] = []
+    waiting = [str(anchor)]
+    while waiting and len(found) < most:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.inode() in used and entry.is_file(follow_symlinks=False):
+                    found += [f"{entry.path}: {told}" for told in file_uses(Path(entry.path), host)]
+    return found[:most]
+
+
+def keys(path: Path, host: Snapshot) -> list[Key]:
+    """All keys under which a file may be known: its own, the kernel's, and those through overlays."""
+    try:
+        status = path.stat()
+    except OSError:
+        return []
+    key = open_files.key_of_status(status)
+    if key is None:
+        return []
+    found = [key]
+    mount = mount_of(path)
+    if mount is not None:
+        # Where a file system has several devices, as subvolumes of btrfs, locks know the first.
+        found.append((mount.device, status.st_ino))
+    real = os.path.realpath(path)
+    for overlay in (one for one in host.mounts if one.kind == "overlay"):
+        beside = (key_of(Path(other)) for other in _through(overlay, real))
+        found += [one for one in beside if one is not None]
+    return list(dict.fromkeys(found))
+
+
+def _through(overlay: Mount, real: str) -> list[str]:
+    """Return the names of a file on the other side of an overlay."""
+    options = [word.partition("=") for word in overlay.super_options.split(",")]
+    given = [value.split(":") for name, _, value in options if name.startswith(("upperdir", "lowerdir"))]
+    layers = [layer for one in given for layer in one if layer.startswith("/")]
+    if real.startswith(overlay.point.rstrip("/") + "/"):
+        rest = real[len(overlay.point.rstrip("/")) :]
+        return [layer + rest for layer in layers if os.path.lexists(layer + rest)]
+    return [overlay.point + real[len(layer) :] for layer in layers if real.startswith(layer + "/")]
+
+
+def _is_swapped_to(path: Path, host: Snapshot) -> bool:
+    """Ask the kernel, which knows it by inode: it refuses even a write of no bytes to swap (ETXTBSY)."""
+    if not host.has_swap:
+        return False
+    with contextlib.suppress(OSError):
+        file = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            os.pwrite(file, b"", 0)
+        except OSError as error:
+            return error.errno == errno.ETXTBSY
+        finally:
+            os.close(file)
+    return False
 
 
 def _member_uses(device: BlockDevice, host: Snapshot) -> list[str]:
@@ -119,30 +199,6 @@ def _describe(device: BlockDevice) -> str:
     return device.name + (f" ({name})" if name else f" (md {level})" if level else "")
 
 
-def _open_for_writing(process: Path) -> set[Key]:
-    found: set[Key] = set()
-    with contextlib.suppress(OSError):
-        for link in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                key = _key(link)
-                if key is not None and key not in found and _writable(process / "fdinfo" / link.name):
-                    found.add(key)
-    return found
-
-
-def _writable(fdinfo: Path) -> bool:
-    match = re.search(r"^flags:\s*([0-7]+)", fdinfo.read_text(), re.MULTILINE)
-    return match is not None and int(match.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
-
-
-def _process(directory: Path) -> str:
-    try:
-        name = (directory / "comm").read_text(errors="replace").strip()
-    except OSError:
-        name = "already gone"
-    return f"process {directory.name} ({name})"
-
-
 def _claimed(path: Path) -> list[str]:
     """Ask the kernel: opening a block device with O_EXCL fails while anything claims it."""
     try:
@@ -153,18 +209,7 @@ def _claimed(path: Path) -> list[str]:
     return []
 
 
-def _key(path: Path) -> Key | None:
-    """Key of a block device or regular file; `None` for anything else, or nothing."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    if stat.S_ISBLK(status.st_mode):
-        return (0, status.st_rdev)
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
 def _rdev(path: str) -> int:
     """Device number of a block device by path, 0 when it is none."""
-    key = _key(Path(path))
+    key = key_of(Path(path))
     return key[1] if key is not None and key[0] == 0 else 0

@@ -1,0 +1,124 @@
+"""Who has which file or device open to write it, mapped to write it, or locked.
+
+Knows /proc/PID/fd, maps and map_files, /proc/locks and the states of nfsd's clients (proc(5),
+Linux fs/locks.c and fs/nfsd/nfs4state.c), and `Key`: what a file is by, whatever its name and
+whatever mount namespace it was opened in. Judges nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+Key = tuple[int, int]
+"""What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
+
+_SHARED: Final = re.compile(r"^(\S+) .w.s \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) ", re.MULTILINE)
+"""A shared mapping that may be written: its addresses, the file's device and inode."""
+_LOCK: Final = re.compile(
+    r"^\d+:\s+(?:-> )?(\S+)\s+\S+\s+(\S+)\s+(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE
+)
+_NFS_OPEN: Final = re.compile(r'access: \S*w\S*,.*superblock: "([0-9a-f]+):([0-9a-f]+):(\d+)"')
+
+
+def key_of(path: Path) -> Key | None:
+    """Key of a block device or regular file; `None` for anything else, or nothing."""
+    try:
+        return key_of_status(path.stat())
+    except OSError:
+        return None
+
+
+def key_of_status(status: os.stat_result) -> Key | None:
+    """Key of what `stat(2)` told of."""
+    if stat.S_ISBLK(status.st_mode):
+        return (0, status.st_rdev)
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def users(proc: Path = PROC) -> dict[Key, list[str]]:
+    """Return for each file or device that others use sentences that say who and how."""
+    found: dict[Key, list[str]] = {}
+    for process in proc.iterdir():
+        if process.name.isdecimal() and int(process.name) != os.getpid():
+            written = _open_for_writing(process)
+            for key in written:
+                found.setdefault(key, []).append(f"{name_of(process)} has it open for writing")
+            for key in _mapped(process) - written:
+                found.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
+    for key, told in [*_locked(proc), *_open_over_nfs(proc)]:
+        found.setdefault(key, []).append(told)
+    return found
+
+
+def name_of(process: Path) -> str:
+    """Say which process a directory of /proc is."""
+    try:
+        name = (process / "comm").read_text(errors="replace").strip()
+    except OSError:
+        name = "already gone"
+    return f"process {process.name} ({name})"
+
+
+def _open_for_writing(process: Path) -> set[Key]:
+    found: set[Key] = set()
+    with contextlib.suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                key = key_of(link)
+                if key is not None and key not in found and _writable(process / "fdinfo" / link.name):
+                    found.add(key)
+    return found
+
+
+def _writable(fdinfo: Path) -> bool:
+    match = re.search(r"^flags:\s*([0-7]+)", fdinfo.read_text(), re.MULTILINE)
+    return match is not None and int(match.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _mapped(process: Path) -> set[Key]:
+    """Return what is mapped shared and may be written, also after it was closed."""
+    found: set[Key] = set()
+    with contextlib.suppress(OSError):
+        text = (process / "maps").read_text(errors="replace")
+        for match in _SHARED.finditer(text):
+            # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
+            key = key_of(process / "map_files" / match[1])
+            found.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))
+    return found
+
+
+def _locked(proc: Path) -> list[tuple[Key, str]]:
+    """Locks of others: flock(2), fcntl(2) and those of an open file description, and leases."""
+    try:
+        text = (proc / "locks").read_text(errors="replace")
+    except OSError:
+        return []
+    found = []
+    for match in _LOCK.finditer(text):
+        kind, process = match[1], int(match[3])
+        if process == os.getpid():
+            continue
+        who = name_of(proc / str(process)) if process > 0 else "another process"
+        what = "a lease on it" if kind in {"LEASE", "DELEG"} else f"it locked ({kind})"
+        found.append((_key(match[4], match[5], match[6]), f"{who} has {what}"))
+    return found
+
+
+def _open_over_nfs(proc: Path) -> list[tuple[Key, str]]:
+    """Return what clients of this host's NFS server have open for writing."""
+    found: list[tuple[Key, str]] = []
+    for states in (proc / "fs" / "nfsd" / "clients").glob("*/states"):
+        with contextlib.suppress(OSError):
+            opened = _NFS_OPEN.finditer(states.read_text(errors="replace"))
+            found += [(_key(*match.groups()), "a client of the NFS server has it open") for match in opened]
+    return found
+
+
+def _key(major: str, minor: str, inode: str) -> Key:
+    return (os.makedev(int(major, 16), int(minor, 16)), int(inode))

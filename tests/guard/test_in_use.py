@@ -1,0 +1,249 @@
+"""A file is in use by device and inode: whatever its name, whoever holds it and however."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.path.block import BlockDevice
+from loadstone.plan import in_use, kernel_exports, open_files
+
+from .test_devices import attached, backing, call, loop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["backing", "loop"]
+
+HOLD = {
+    "open for writing": "f = os.open(path, os.O_WRONLY)",
+    "mapped for writing": "f = os.open(path, os.O_RDWR); m = mmap.mmap(f, 4096); os.closerange(3, 99)",
+    "locked (FLOCK)": "f = os.open(path, os.O_RDONLY); fcntl.flock(f, fcntl.LOCK_SH)",
+    "locked (POSIX)": "f = os.open(path, os.O_RDONLY); fcntl.lockf(f, fcntl.LOCK_SH)",
+    "locked (OFDLCK)": "f = os.open(path, os.O_RDONLY); "
+    "fcntl.fcntl(f, 37, struct.pack('hhlli', fcntl.F_RDLCK, 0, 0, 0, 0))",
+    "a lease": "f = os.open(path, os.O_RDONLY); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+}
+HARMLESS = {
+    "open for reading": "f = os.open(path, os.O_RDONLY)",
+    "mapped for reading": "f = os.open(path, os.O_RDONLY); m = mmap.mmap(f, 4096, access=mmap.ACCESS_READ)",
+    "mapped privately": "f = os.open(path, os.O_RDONLY); m = mmap.mmap(f, 4096, access=mmap.ACCESS_COPY)",
+}
+
+
+@contextlib.contextmanager
+def holding(path: Path, how: str) -> Iterator[int]:
+    code = f"import fcntl, mmap, os, struct, sys; path = {str(path)!r}; {how}"
+    code += "; print(1, flush=True); sys.stdin.read()"
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == b"1\n"
+        yield process.pid
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(10)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "database"
+    path.write_bytes(bytes(8192))
+    return path
+
+
+def uses(path: Path) -> list[str]:
+    return in_use.file_uses(path, in_use.Snapshot())
+
+
+@pytest.mark.parametrize("how", HOLD)
+def test_a_file_held_by_another_process_is_in_use(how: str, database: Path) -> None:
+    with holding(database, HOLD[how]) as pid:
+        found = uses(database)
+        assert any(how in one for one in found), found
+        assert any(f"process {pid}" in one or "OFDLCK" in one for one in found)
+    assert uses(database) == []
+
+
+@pytest.mark.parametrize("how", HARMLESS)
+def test_reading_a_file_is_no_use_that_forbids_to_write(how: str, database: Path) -> None:
+    with holding(database, HARMLESS[how]):
+        assert uses(database) == []
+
+
+def test_our_own_descriptors_and_locks_do_not_count(database: Path) -> None:
+    with database.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert uses(database) == []
+
+
+def test_a_file_is_known_by_any_of_its_names(database: Path) -> None:
+    other = database.with_name("other")
+    other.hardlink_to(database)
+    with holding(database, HOLD["open for writing"]):
+        database.unlink()
+        assert any("open for writing" in one for one in uses(other))
+
+
+def test_a_tree_with_a_file_in_use_names_it(database: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    inside = tree / "vdb.1_1.dir"
+    inside.mkdir(parents=True)
+    for number in range(3):
+        (inside / f"vdb_f000{number}.file").touch()
+    assert in_use.tree_uses(tree, in_use.Snapshot()) == []
+    linked = inside / "vdb_f0009.file"
+    linked.hardlink_to(database)
+    with holding(database, HOLD["mapped for writing"]):
+        found = in_use.tree_uses(tree, in_use.Snapshot())
+    assert [one.split(":")[0] for one in found] == [str(linked)]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("change", ["nothing", "renamed", "removed", "replaced", "parent removed"])
+def test_what_backs_a_loop_device_is_known_without_its_name(
+    change: str, loop: str, backing: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.hardlink_to(backing)
+    if change == "renamed":
+        backing.rename(tmp_path / "renamed")
+    elif change != "nothing":
+        backing.unlink()
+    if change == "replaced":
+        backing.write_bytes(b"innocent")
+    assert uses(other) == [f"it backs {Path(loop).name}"]
+    if change == "replaced":
+        assert uses(backing) == []
+
+
+@pytest.mark.root
+def test_a_loop_device_over_a_loop_device_is_known_by_number(loop: str) -> None:
+    with attached(Path(loop)) as upper:
+        device = BlockDevice.of_name(Path(upper).name)
+        assert device is not None
+        assert device.backing() == (0, Path(loop).stat().st_rdev)
+
+
+@pytest.mark.root
+def test_a_loop_device_whose_file_somebody_else_writes_is_in_use(loop: str, backing: Path) -> None:
+    with holding(backing, HOLD["open for writing"]) as pid:
+        found = in_use.device_uses(Path(loop), in_use.Snapshot())
+    assert f"the file behind it: process {pid} (python) has it open for writing" in [
+        one.replace("python3", "python") for one in found
+    ]
+
+
+@pytest.mark.root
+def test_a_bind_mount_and_both_sides_of_an_overlay_are_one_file(database: Path, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    names = ("upper", "lower", "work", "merged", "bound")
+    upper, lower, work, merged, bound = (tmp_path / name for name in names)
+    for one in (upper, lower, work, merged, bound):
+        one.mkdir()
+    for layer in (upper, lower):
+        (layer / f"in-{layer.name}").write_bytes(bytes(8192))
+    with contextlib.ExitStack() as stack:
+        options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        for words in (("-t", "overlay", "none", "-o", options, merged), ("--bind", tmp_path, bound)):
+            done = subprocess.run(["mount", *map(str, words)], capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"mounting is not possible here: {done.stderr}")
+            stack.callback(call, "umount", str(words[-1]))
+        sides = [(bound / database.name, database)]
+        for layer in (upper, lower):
+            sides += [(merged / f"in-{layer.name}", layer / f"in-{layer.name}")]
+        for one, other in [*sides, *(pair[::-1] for pair in sides)]:
+            if one.parent == merged and other.parent == lower:
+                continue  # Written through the overlay it becomes a file of the upper layer.
+            with holding(one, HOLD["open for writing"]):
+                assert any("open for writing" in told for told in uses(other)), (one, other)
+
+
+@pytest.mark.root
+def test_another_mount_namespace_makes_no_difference(database: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a mount namespace needs root")
+    script = f"mount -t tmpfs none /mnt 2>/dev/null; exec 9>>{database}; echo 1; read x"
+    words = ["unshare", "--mount", "sh", "-c", script]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        if process.stdout.readline() != b"1\n":
+            pytest.skip("no mount namespaces here")
+        assert any("open for writing" in one for one in uses(database))
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(10)
+
+
+@pytest.mark.root
+def test_a_swap_file_is_known_without_its_name(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("swap needs root")
+    swap, other = tmp_path / "swap", tmp_path / "other"
+    swap.write_bytes(bytes(1 << 20))
+    swap.chmod(0o600)
+    other.hardlink_to(swap)
+    call("mkswap", str(swap))
+    try:
+        call("swapon", str(swap))
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"swap is not possible here: {error.stderr.strip()}")
+    try:
+        assert uses(swap) == [f"it is used as swap ({swap})"]
+        assert uses(other) == [f"it is used as swap ({swap})"]
+        # In another root the name of /proc/swaps leads nowhere.
+        host = in_use.Snapshot()
+        host.__dict__["swaps"] = []
+        assert in_use.file_uses(other, host) == ["it is used as swap"]
+    finally:
+        call("swapoff", str(swap))
+    assert uses(swap) == []
+
+
+def test_what_the_kernel_serves_is_told(tmp_path: Path) -> None:
+    """The layout of configfs as the kernel makes it, in a directory."""
+    files = {
+        "target/core/fileio_0/disk/enable": "1",
+        "target/core/fileio_0/disk/info": "ACTIVATED  TCM FILEIO ID: 0  File: /srv/disk.img  Size: 1024",
+        "target/core/iblock_0/raw/enable": "1",
+        "target/core/iblock_0/raw/info": "Status: ACTIVATED",
+        "target/core/iblock_0/raw/udev_path": "/dev/sdb\n",
+        "target/core/iblock_0/off/enable": "0",
+        "target/core/iblock_0/off/udev_path": "/dev/sdc",
+        "nvmet/subsystems/nqn.a/namespaces/1/enable": "1",
+        "nvmet/subsystems/nqn.a/namespaces/1/device_path": "/dev/sdd",
+        "usb_gadget/g1/functions/mass_storage.0/lun.0/file": "/srv/stick.img",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert kernel_exports.exported(tmp_path) == [
+        (Path("/srv/disk.img"), "the SCSI target serves it (fileio_0/disk)"),
+        (Path("/dev/sdb"), "the SCSI target serves it (iblock_0/raw)"),
+        (Path("/dev/sdd"), "the NVMe target serves it (nqn.a)"),
+        (Path("/srv/stick.img"), "the USB gadget serves it"),
+    ]
+
+
+def test_what_a_client_of_the_nfs_server_has_open_is_told(tmp_path: Path) -> None:
+    """The text of nfsd4_show_open in fs/nfsd/nfs4state.c."""
+    states = tmp_path / "fs" / "nfsd" / "clients" / "4" / "states"
+    states.parent.mkdir(parents=True)
+    line = '- 0x01: { type: open, access: %s, deny: --, superblock: "fd:10:%d", filename: "a" }\n'
+    states.write_text(line % ("rw", 13649) + line % ("r-", 7))
+    key = (os.makedev(0xFD, 0x10), 13649)
+    assert open_files.users(tmp_path) == {key: ["a client of the NFS server has it open"]}
