@@ -11,15 +11,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import shutil
+import signal
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import exitcodes, output
+from loadstone import exitcodes, output, temporary
 from loadstone.cli import commands
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
@@ -123,11 +122,8 @@ def _bundle_directory(name: str) -> Iterator[Path]:
     if keep:
         yield Path(keep) / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{os.getpid()}"
         return
-    directory = Path(tempfile.mkdtemp(prefix="loadstone-fio-"))
-    try:
+    with temporary.directory() as directory:
         yield directory / "bundle"
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -149,12 +145,16 @@ class _Watch:
         self._bundle: Path | None = None
         self._eta = _eta(asked, plan)
         self._status_s = time.monotonic()
+        self._wanted = False
+        """Somebody sent SIGUSR1, as to fio, to see the results so far."""
         self.told: set[int] = set()
         """Streams whose first error was printed."""
 
     def begin(self, plan: Plan, bundle: Path) -> None:
         """Note where the bundle is; load what the results need while the engine works."""
         self._bundle = bundle
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, self._asked_for_status)
         self._results.disks = Disks(plan)
         threading.Thread(
             target=importlib.import_module, args=("loadstone.report.fio.collect",), daemon=True
@@ -178,6 +178,10 @@ class _Watch:
         """End the status line."""
         self._eta.finish()
 
+    def _asked_for_status(self, *_: object) -> None:
+        # Printed with the next tick: a handler may run in the middle of another line.
+        self._wanted = True
+
     def _error(self, event: Mapping[str, Any]) -> None:
         target = self._plan.targets[int(event["target"])].path
         number = int(event.get("errno") or 0)
@@ -193,9 +197,13 @@ class _Watch:
     def _status(self) -> None:
         every_s = self._asked.status_interval_s
         now_s = time.monotonic()
-        if every_s and self._bundle is not None and now_s - self._status_s >= every_s:
+        due = bool(every_s) and now_s - self._status_s >= every_s
+        if self._bundle is None or not (due or self._wanted):
+            return
+        if due:
             self._status_s += every_s
-            self._results.status(self._bundle, self._eta.left_s)
+        self._wanted = False
+        self._results.status(self._bundle, self._eta.left_s)
 
 
 def _eta(asked: FioArguments, plan: Plan) -> Eta:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line (without the program's name) and return the exit code."""
     if argv is None:
+        _be_there_for_signals(sys.argv[1:])
         from loadstone.cli import supervisor
 
         return supervisor.run(lambda: main(sys.argv[1:]))
@@ -39,6 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("loadstone: interrupted\n")
         return exitcodes.INTERRUPTED
+
+
+def _be_there_for_signals(words: Sequence[str]) -> None:
+    """Hear an interrupt also where a shell had it ignored, as for `loadstone ... &` in a script."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if words[:1] == ["fio"]:
+        # As fio, which tells how far it is; before there is anything to tell it must not die of it.
+        signal.signal(signal.SIGUSR1, lambda *_: None)
 
 
 def _kept(code: int) -> int:

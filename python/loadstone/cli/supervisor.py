@@ -72,7 +72,8 @@ class _Waiting:
 
     def _pass_on(self, number: signal.Signals, code: int) -> None:
         now_s = time.monotonic()
-        asks = number in ASKING and signal.getsignal(number) != signal.SIG_IGN
+        ignored = number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
+        asks = number in ASKING and not ignored
         if asks and now_s - self.asked_s >= SAME_REQUEST_S:
             self.requests += 1
             self.asked_s = now_s

@@ -7,10 +7,10 @@ bundles; whoever asks gets an event.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import temporary
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError
 from loadstone.plan import model
@@ -133,7 +133,7 @@ def shape(plan: Plan) -> str:
 
 
 def _run(plan: Plan) -> list[dict[str, Any]]:
-    with tempfile.TemporaryDirectory(prefix="loadstone-") as directory:
+    with temporary.directory() as directory:
         file = Path(directory) / "plan.json"
         file.write_text(plan.model_dump_json())
         events: list[dict[str, Any]] = []

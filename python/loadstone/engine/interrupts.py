@@ -21,8 +21,9 @@ ASKING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupts:
     """While entered, calls `on_first` for the first of the signals and `on_second` for the next.
 
-    Outside the main thread Python cannot handle signals, and nothing is installed. A signal
-    that was ignored before (as `nohup` does with SIGHUP) stays ignored.
+    Outside the main thread Python cannot handle signals, and nothing is installed. A SIGHUP
+    that was ignored before, as by `nohup`, stays ignored. SIGINT does not: every shell ignores
+    it for `loadstone ... &` in a script, where it is still the way to ask for the end.
     """
 
     def __init__(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> None:
@@ -35,7 +36,7 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in ASKING:
-                if signal.getsignal(number) != signal.SIG_IGN:
+                if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._caught)
         return self
 
