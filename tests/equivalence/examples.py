@@ -83,13 +83,7 @@ _ENGINES = {
     "cpuio": "cpuio",
     "dev-dax": "dev-dax",
     "dfs": "dfs",
-    "e4defrag": "e4defrag",
-    "e4defrag2": "e4defrag",
     "exec": "exec",
-    "falloc": "falloc",
-    "filecreate-ioengine": "filecreate",
-    "filedelete-ioengine": "filedelete",
-    "filestat-ioengine": "filestat",
     "ftruncate": "ftruncate",
     "gfapi": "gfapi",
     "gpudirect-rdmaio-client": "rdma",
@@ -127,6 +121,17 @@ _ENGINES = {
 _ZONED = ("libzbc-rand-write", "libzbc-seq-read", "uring-cmd-zoned", "zbd-rand-write", "zbd-seq-read")
 
 WHY_NOT: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "e4defrag",
+            "e4defrag2",
+            "falloc",
+            "filecreate-ioengine",
+            "filedelete-ioengine",
+            "filestat-ioengine",
+        ),
+        "runs; engines without reads and writes are compared by what they count and leave",
+    ),
     **{name: f"the engine `{engine}` is not supported" for name, engine in _ENGINES.items()},
     **dict.fromkeys(_ZONED, "`zonemode=zbd`: zoned block devices are not supported"),
     "cross-stripe-verify": "lays 30 jobs over a device of 3.6 TB; cut to a file it is another pattern",

@@ -3,6 +3,7 @@
 //! Knows the rules between a Plan's fields. Opens nothing and allocates nothing but
 //! messages.
 
+mod calls;
 mod files;
 mod pattern;
 mod priorities;
@@ -172,6 +173,11 @@ fn check_targets(plan: &Plan) -> Checked {
             || path("namesake"),
             || "belongs to the character device of an NVMe namespace, and to nothing else".into(),
         )?;
+        need(
+            target.named.is_none() || target.kind == TargetKind::File,
+            || path("named"),
+            || "is for targets of kind file".into(),
+        )?;
     }
     Ok(())
 }
@@ -218,6 +224,7 @@ fn within(index: u32, count: usize, path: &str, what: &str) -> Checked {
 
 fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let backend = &plan.workers[stream.worker as usize].backend;
+    calls::check_calls(plan, stream, backend, path)?;
     need(
         (1..=MAX_DEPTH).contains(&stream.iodepth),
         || format!("{path}/iodepth"),

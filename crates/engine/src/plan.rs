@@ -169,6 +169,9 @@ pub struct Target {
     /// Of the character device of an NVMe namespace.
     #[serde(default)]
     pub namesake: Option<Namesake>,
+    /// Of kind file, used by its name alone: it is not open during the run.
+    #[serde(default)]
+    pub named: Option<Named>,
 }
 
 /// The block device with the same data as a character device.
@@ -344,6 +347,22 @@ pub enum Backend {
     Mmap {},
     /// Operations on files and directories by name, one at a time.
     Files {},
+    /// One operation on its targets by their names: each I/O is one, whatever its bytes.
+    Names {
+        /// What is done.
+        operation: NameOperation,
+    },
+    /// `fallocate(2)`: reads keep the size, writes may extend it, trims punch holes.
+    Falloc {},
+    /// `splice(2)` through a pipe, one I/O at a time.
+    Splice {},
+    /// ext4's exchange of extents: writes give a range the blocks a donor has there.
+    MoveExtents {
+        /// Index into [`Plan::targets`]: the file the blocks come from.
+        donor: u32,
+        /// The donor is given its blocks before each exchange, and loses them after it.
+        in_place: bool,
+    },
     /// No I/O: completes at once. Measures the engine itself.
     Null {},
     /// Virtual clock and a seeded device model.
@@ -364,10 +383,46 @@ impl Backend {
             Self::Psync {} => "psync",
             Self::Mmap {} => "mmap",
             Self::Files {} => "files",
+            Self::Names { .. } => "names",
+            Self::Falloc {} => "falloc",
+            Self::Splice {} => "splice",
+            Self::MoveExtents { .. } => "move_extents",
             Self::Null {} => "null",
             Self::Sim { .. } => "sim",
         }
     }
+}
+
+/// An operation on a target by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NameOperation {
+    /// Open a file that is made where it is missing, and close it.
+    Create,
+    /// `stat(2)`.
+    Stat,
+    /// `lstat(2)`.
+    Lstat,
+    /// `statx(2)` with all there is.
+    Statx,
+    /// `unlink(2)`.
+    Delete,
+    /// `mkdir(2)`.
+    Mkdir,
+    /// `rmdir(2)`.
+    Rmdir,
+}
+
+/// What stands for a target that is used by name before the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Named {
+    /// Whatever is there; nothing is made.
+    AsFound,
+    /// The file, laid out.
+    File,
+    /// A directory, made where it is missing.
+    Directory,
 }
 
 /// One source of I/O: a clone of a job.

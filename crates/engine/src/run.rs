@@ -149,7 +149,7 @@ impl Run {
             self.targets.push(target::open(target)?);
         }
         let began = monotonic_ns();
-        for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&self.targets)) {
+        for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&mut self.targets)) {
             let speaker = &mut self.speaker;
             let mut report = |event: Event| {
                 speaker.say(&event);
@@ -157,6 +157,9 @@ impl Run {
             };
             if !layout::prepare(index, target, open, &mut report)? {
                 return Ok(false);
+            }
+            if target.named.is_some() {
+                open.let_go();
             }
         }
         let speaker = &mut self.speaker;

@@ -4,20 +4,25 @@
 //! workers.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use crate::backend::called::Called;
 use crate::backend::discard::{ring_discards, Discarding};
 use crate::backend::libaio::Libaio;
 use crate::backend::medium::Medium;
 use crate::backend::mmap::Mmap;
+use crate::backend::names::Names;
 use crate::backend::null::Null;
 use crate::backend::nvme;
 use crate::backend::psync::Psync;
 use crate::backend::sim::Sim;
+use crate::backend::space::{Falloc, MoveExtents};
+use crate::backend::splice::Splice;
 use crate::backend::uring::{Uring, UringOptions};
 use crate::backend::{Backend, OpenFile};
 use crate::budget::buffer_stride;
@@ -268,6 +273,27 @@ fn body(kit: Kit) {
                 (Ok(()), worker.state.lost, worker)
             });
         }
+        plan::Backend::Names { operation } => {
+            let backend = names(*operation, &plan, &local.targets);
+            drive(
+                kit,
+                backend.map(|names| Called::new(clock, names, depth)),
+                &local,
+            );
+        }
+        plan::Backend::Falloc {} => {
+            let backend = Called::new(clock, Falloc::new(&files), depth);
+            drive(kit, Ok(backend), &local);
+        }
+        plan::Backend::Splice {} => {
+            let backend = Splice::new(&files).map(|splice| Called::new(clock, splice, depth));
+            drive(kit, backend, &local);
+        }
+        plan::Backend::MoveExtents { donor, in_place } => {
+            let donor = kit.stage.files[*donor as usize].fd;
+            let extents = MoveExtents::new(&files, donor, *in_place);
+            drive(kit, Ok(Called::new(clock, extents, depth)), &local);
+        }
         plan::Backend::Libaio {} => {
             let backend = Libaio::new(clock, &files, depth);
             drive(kit, backend, &local);
@@ -333,6 +359,15 @@ fn ring_is_missing(error: &io::Error) -> String {
         }
         _ => format!("io_uring failed: {error}"),
     }
+}
+
+/// An operation on the names of a worker's targets.
+fn names(operation: plan::NameOperation, plan: &Plan, targets: &[u32]) -> io::Result<Names> {
+    let paths = targets
+        .iter()
+        .map(|&target| CString::new(plan.targets[target as usize].path.as_bytes()))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Names::new(operation, paths))
 }
 
 /// True when buffers are to be registered: they are few enough to be pinned soon, and used for

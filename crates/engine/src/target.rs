@@ -6,12 +6,12 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 
 use crate::backend::nvme::namespace::Namespace;
 use crate::backend::OpenFile;
 use crate::fault::Fault;
-use crate::plan::{Advice, Identity, OpenSync, Plan, Target, TargetKind};
+use crate::plan::{Advice, Identity, Named, OpenSync, Plan, Target, TargetKind};
 
 /// An open target; virtual ones have no file.
 #[derive(Debug)]
@@ -27,6 +27,11 @@ impl OpenTarget {
     #[must_use]
     pub fn view(&self) -> OpenFile {
         self.view
+    }
+
+    /// Closes it: from now on it is used by its name.
+    pub fn let_go(&mut self) {
+        (self.file, self.view.fd) = (None, -1);
     }
 
     /// The file; none for a virtual target.
@@ -49,7 +54,15 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
         kind: target.kind,
         size_bytes: target.size_bytes,
     };
-    if target.kind == TargetKind::Virtual {
+    if target.kind == TargetKind::Virtual || target.named == Some(Named::AsFound) {
+        return Ok(OpenTarget {
+            file: None,
+            view,
+            _held: None,
+        });
+    }
+    if target.named == Some(Named::Directory) {
+        make_directory(target).map_err(|error| open_fault(target, &error))?;
         return Ok(OpenTarget {
             file: None,
             view,
@@ -153,6 +166,14 @@ fn check_namespace(target: &Target, file: &File) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Makes a directory that operations by name are done on, unless something is there.
+fn make_directory(target: &Target) -> io::Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(&target.path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        outcome => outcome,
+    }
 }
 
 /// Opens the directory a tree is in; makes it, but nothing above it, when it is missing and
@@ -295,7 +316,16 @@ pub fn unlink_all(plan: &Plan) -> Vec<String> {
         .iter()
         .filter(|target| target.unlink && target.kind == TargetKind::File)
     {
-        if let Err(error) = std::fs::remove_file(&target.path) {
+        let is_directory = target.named.is_some() && std::path::Path::new(&target.path).is_dir();
+        let outcome = if is_directory {
+            std::fs::remove_dir(&target.path)
+        } else {
+            std::fs::remove_file(&target.path)
+        };
+        let gone =
+            |error: &io::Error| target.named.is_some() && error.kind() == io::ErrorKind::NotFound;
+        if let Err(error) = outcome.or_else(|error| if gone(&error) { Ok(()) } else { Err(error) })
+        {
             notes.push(format!("{}: could not be removed: {error}", target.path));
         }
     }

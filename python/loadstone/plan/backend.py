@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import io_priority, passthrough
+from loadstone.plan import called, io_priority, passthrough
 from loadstone.plan import model as plan
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from loadstone.plan.host import HostFacts, TargetFacts
     from loadstone.plan.notes import Notes
@@ -48,6 +48,7 @@ def drive(
     strict: bool,
     host: HostFacts,
     notes: Notes,
+    donor: Callable[[Job], int] = lambda _: 0,
 ) -> Drive:
     """Choose how the clones of a job do their I/O."""
     iodepth = job.iodepth or 1
@@ -58,11 +59,10 @@ def drive(
     io_priority.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
-    if engine in _SYNCHRONOUS or engine == "mmap":
+    if engine in _SYNCHRONOUS or engine == "mmap" or engine in called.ENGINES:
         if iodepth > 1:
             notes.trap(job, "iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio")
-        backend: plan.Backend = plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
-        return Drive(backend, 1, shared=False, cpus=cpus, nice=nice)
+        return Drive(_alone(job, engine, donor), 1, shared=False, cpus=cpus, nice=nice)
     if engine == passthrough.ENGINE:
         return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine == "libaio" and keep_ioengine:
@@ -85,6 +85,13 @@ def drive(
     if iodepth > 1 and job.iodepth_batch is None:
         notes.info(job, "iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
     return Drive(_ring(job, plan.BackendIoUring), iodepth, shared=True, cpus=cpus, nice=nice)
+
+
+def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
+    """Return the backend of an engine that does one I/O at a time."""
+    if engine in called.ENGINES:
+        return called.backend(job, donor)
+    return plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
 
 
 def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> str:
@@ -115,7 +122,7 @@ def _ring(job: Job, kind: type[_Ring]) -> _Ring:
 def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
     for field in (*_RING_ONLY, "hipri"):
-        if getattr(job, field) and engine in (*_SYNCHRONOUS, "mmap", "null"):
+        if getattr(job, field) and engine in (*_SYNCHRONOUS, *called.ENGINES, "mmap", "null"):
             raise RefusedError(
                 f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
             )
@@ -184,7 +191,7 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
 def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
     """Refuse direct I/O in sizes or at addresses the target cannot do."""
     commands = job.ioengine == passthrough.ENGINE
-    if not (job.direct or commands) or job.ioengine == "null":
+    if not (job.direct or commands) or job.ioengine == "null" or job.ioengine in called.WITHOUT_CONTENT:
         return
     if job.ioengine == "mmap":
         raise RefusedError("mmap cannot be direct I/O", where=job.at("direct"), hint="remove direct=1")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.plan import called
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block
 from loadstone.workload.model import Amount, Job
@@ -36,6 +37,8 @@ class FileRange:
     facts: TargetFacts
     offset_bytes: int
     length_bytes: int
+    name: called.Name | None = None
+    """Its name is what is used of it."""
 
     @property
     def end_bytes(self) -> int:
@@ -97,7 +100,7 @@ def resolve_files(
     """Resolve a clone's files. Raises InputError when no size is known, or none fits."""
     virtual = job.ioengine == "null"
     paths = names(job, clone, base_directory, host, notes)
-    facts = [_virtual() if virtual else host.target(path, job.at("targets")) for path in paths]
+    facts = [_virtual() if virtual else _facts(job, path, host) for path in paths]
     for path, fact in zip(paths, facts, strict=True):
         parent = Path(path).parent
         if job.directories and not (fact.exists or path in host.known or parent.is_dir()):
@@ -105,6 +108,9 @@ def resolve_files(
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
+    called.check(job, ranges)
+    if job.ioengine in called.BY_NAME:
+        ranges = [_by_name(job, part, notes) for part in ranges]
     total = sum(part.length_bytes for part in ranges)
     asked = job.size.bytes if job.size and job.size.bytes else 0
     size = min(asked, total) if asked else total
@@ -122,6 +128,18 @@ def resolve_files(
     if size < max_block(job) and not job.time_based:
         notes.info(job, "size", f"{size} bytes are less than the largest block")
     return CloneFiles(tuple(ranges), size)
+
+
+def _facts(job: Job, path: str, host: HostFacts) -> TargetFacts:
+    """Say what stands at a path; of a directory that is made or removed nothing is known beforehand."""
+    if job.ioengine in called.DIRECTORIES:
+        return _nothing(TargetKind.FILE)
+    return host.target(path, job.at("targets"))
+
+
+def _by_name(job: Job, part: FileRange, notes: Notes) -> FileRange:
+    bytes_each, name = called.one_io_each(job, part, notes)
+    return FileRange(part.path, part.facts, 0, bytes_each, name)
 
 
 def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
@@ -144,9 +162,13 @@ def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
 
 
 def _virtual() -> TargetFacts:
+    return _nothing(TargetKind.VIRTUAL, exists=True)
+
+
+def _nothing(kind: TargetKind, *, exists: bool = False) -> TargetFacts:
     from loadstone.plan.host import TargetFacts as Facts  # noqa: PLC0415 - only types are imported above
 
-    return Facts(TargetKind.VIRTUAL)
+    return Facts(kind, exists=exists)
 
 
 def _real_size(facts: TargetFacts) -> int:

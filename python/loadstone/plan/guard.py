@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, RefusedError, RunError, Where
 from loadstone.path import nvme
 from loadstone.plan import anchors, in_use, marker, signatures
+from loadstone.plan.called import REMOVING
 from loadstone.plan.content import content
 from loadstone.plan.host import namesake_of
 from loadstone.plan.in_use import Snapshot
-from loadstone.plan.model import Identity, Plan, Target, TargetKind
+from loadstone.plan.model import BackendMoveExtents, BackendNames, Identity, Plan, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,12 @@ def written(plan: Plan) -> set[int]:
     for stream in plan.streams:
         if stream.pattern.write_percent or stream.pattern.trim_percent or stream.pattern.trim_then_write:
             changed |= {use.target for use in stream.files}
+    for stream in plan.streams:
+        backend = plan.workers[stream.worker].backend
+        if isinstance(backend, BackendNames) and backend.operation in REMOVING:
+            changed |= {use.target for use in stream.files}
+        elif isinstance(backend, BackendMoveExtents):
+            changed.add(backend.donor)
     changed |= {tree.target for tree in plan.trees if not plan.targets[tree.target].read_only}
     return {index for index in changed if plan.targets[index].kind is not TargetKind.VIRTUAL}
 

@@ -93,6 +93,26 @@ class Advice(StrEnum):
     NOREUSE = "noreuse"
 
 
+class Named(StrEnum):
+    """What stands for a target that is used by name before the run."""
+
+    AS_FOUND = "as_found"
+    FILE = "file"
+    DIRECTORY = "directory"
+
+
+class NameOperation(StrEnum):
+    """An operation on a target by its name."""
+
+    CREATE = "create"
+    STAT = "stat"
+    LSTAT = "lstat"
+    STATX = "statx"
+    DELETE = "delete"
+    MKDIR = "mkdir"
+    RMDIR = "rmdir"
+
+
 class Target(Part):
     """A file or device and how to open and prepare it."""
 
@@ -111,6 +131,8 @@ class Target(Part):
     unlink: bool
     namesake: Namesake | None = None
     """Of the character device of an NVMe namespace."""
+    named: Named | None = None
+    """Of kind file, used by its name alone: it is not open during the run."""
 
 
 class Unit(Part):
@@ -172,6 +194,33 @@ class BackendFiles(Part):
     type: Literal["files"] = "files"
 
 
+class BackendNames(Part):
+    """One operation on its targets by their names: each I/O is one, whatever its bytes."""
+
+    type: Literal["names"] = "names"
+    operation: NameOperation
+
+
+class BackendFalloc(Part):
+    """`fallocate(2)`: reads keep the size, writes may extend it, trims punch holes."""
+
+    type: Literal["falloc"] = "falloc"
+
+
+class BackendSplice(Part):
+    """`splice(2)` through a pipe, one I/O at a time."""
+
+    type: Literal["splice"] = "splice"
+
+
+class BackendMoveExtents(Part):
+    """ext4's exchange of extents: writes give a range the blocks a donor has there."""
+
+    type: Literal["move_extents"] = "move_extents"
+    donor: U32
+    in_place: bool
+
+
 class BackendNull(Part):
     """No I/O: completes at once."""
 
@@ -192,6 +241,10 @@ Backend = Annotated[
     | BackendPsync
     | BackendMmap
     | BackendFiles
+    | BackendNames
+    | BackendFalloc
+    | BackendSplice
+    | BackendMoveExtents
     | BackendNull
     | BackendSim,
     Field(discriminator="type"),

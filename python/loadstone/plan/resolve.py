@@ -34,6 +34,7 @@ from loadstone.plan.notes import Notes
 from loadstone.plan.targets import Targets, TargetUse
 from loadstone.plan.tree_jobs import TreePlan
 from loadstone.workload.forgotten import refuse_forgotten_target
+from loadstone.workload.model import TargetName
 
 if TYPE_CHECKING:
     from loadstone.plan.patterns import Pattern
@@ -320,6 +321,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         strict=build.strict,
         host=build.host,
         notes=build.notes,
+        donor=lambda job: _donor(build, job, clone, found.ranges[0]),
     )
     if job.cpus_policy == "split":
         how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
@@ -363,6 +365,17 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
     if verify.reads_back(job):
         back = verify.pass_over(job, asked, found.ranges)
         build.clones.append(_Clone(job, number + 1, stage + 1, unit, uses, how, back))
+
+
+def _donor(build: _Build, job: Job, clone: int, part: files.FileRange) -> int:
+    """Return the target that blocks come from: as long as what it gives them to."""
+    by_name = job.model_copy(
+        update={"targets": (TargetName(path=job.donor or "", written=job.donor or ""),), "direct": None}
+    )
+    [path] = files.names(by_name, clone, build.base, build.host, build.notes)
+    facts = build.host.target(path, job.at("donor"))
+    given = files.FileRange(path, facts, part.offset_bytes, part.length_bytes)
+    return build.targets.use(by_name, given, build.notes)
 
 
 def _check_exits(workload: Workload, build: _Build) -> None:

@@ -14,6 +14,7 @@ from loadstone.plan.pattern import is_random, shares
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
+    from loadstone.plan.called import Name
     from loadstone.plan.files import FileRange
     from loadstone.plan.host import TargetFacts
     from loadstone.plan.notes import Notes
@@ -57,6 +58,8 @@ class _Draft:
     empty: bool = True
     """Not laid out: whoever uses it wants it created only."""
     may_create: bool = True
+    name: Name | None = None
+    """Its name is what is used of it."""
     jobs: list[tuple[str, Where]] = field(default_factory=list)
 
     @property
@@ -77,15 +80,16 @@ class Targets:
 
     def __init__(self) -> None:
         self._drafts: list[_Draft] = []
-        self._index: dict[tuple[str, bool, str, str | None], int] = {}
+        self._index: dict[tuple[str, bool, str, str | None, Name | None], int] = {}
 
     def use(self, job: Job, part: FileRange, notes: Notes) -> int:
         """Add a job's use of a file and return the target's index."""
         kind = part.facts.kind
         direct = kind is TargetKind.NVME or (bool(job.direct) and kind is not TargetKind.VIRTUAL)
         sync = plan.OpenSync(job.sync or "none")
-        advice = _advice(job, part.facts.kind)
-        key = (part.path, direct, sync.value, advice.value if advice else None)
+        advice = None if part.name else _advice(job, part.facts.kind)
+        direct = direct and part.name is None
+        key = (part.path, direct, sync.value, advice.value if advice else None, part.name)
         if key not in self._index:
             self._index[key] = len(self._drafts)
             self._drafts.append(_Draft(part.path, part.facts, direct, sync, advice))
@@ -96,14 +100,18 @@ class Targets:
     def _add(self, draft: _Draft, job: Job, part: FileRange, notes: Notes) -> None:
         reads, writes, trims = shares(job)
         draft.end_bytes = max(draft.end_bytes, part.end_bytes)
-        draft.written |= writes > 0
+        if part.name is not None:
+            draft.name = part.name
+            draft.end_bytes = max(draft.end_bytes, part.name.size_bytes)
+            draft.empty = part.name.named is not plan.Named.FILE
+        draft.written |= (writes > 0 or job.ioengine == "falloc") and part.name is None
         draft.trimmed |= trims > 0
         draft.needs_data |= reads > 0 or bool(job.overwrite) or job.ioengine == "mmap"
         draft.fallocate = plan.Fallocate(job.fallocate or draft.fallocate.value)
         draft.fsync |= bool(job.create_fsync)
         draft.invalidate |= job.invalidate is not False
         draft.unlink |= bool(job.unlink)
-        draft.empty &= bool(job.create_on_open)
+        draft.empty &= bool(job.create_on_open) or part.name is not None
         draft.may_create &= job.allow_file_create is not False
         if (job.name, job.where) not in draft.jobs:
             draft.jobs.append((job.name, job.where))
@@ -144,7 +152,7 @@ class Targets:
                 writes=any(d.written for d in drafts),
                 trims=any(d.trimmed for d in drafts),
                 lays_out_bytes=max(d.missing_bytes for d in drafts),
-                unlinks=any(d.unlink for d in drafts),
+                unlinks=any(d.unlink or (d.name is not None and d.name.removed) for d in drafts),
                 jobs=tuple(dict.fromkeys(job for d in drafts for job in d.jobs)),
             )
             if use.writes or use.trims or use.lays_out_bytes or use.unlinks or not use.exists:
@@ -171,8 +179,9 @@ def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:
 
 def _target(draft: _Draft, *, exclusive: bool, seed: int) -> plan.Target:
     facts = draft.facts
+    opened = draft.name is None
     layout = None
-    if draft.grows:
+    if draft.grows and (opened or draft.needs_data or draft.fallocate is not plan.Fallocate.NONE):
         layout = plan.Layout(
             size_bytes=draft.end_bytes,
             truncate=False,
@@ -186,14 +195,20 @@ def _target(draft: _Draft, *, exclusive: bool, seed: int) -> plan.Target:
         kind=facts.kind,
         size_bytes=facts.size_bytes if facts.is_device else max(draft.end_bytes, facts.size_bytes),
         direct=draft.direct,
-        read_only=not (draft.written or draft.trimmed),
-        create=facts.kind is TargetKind.FILE and not facts.exists and draft.may_create,
+        read_only=opened and not (draft.written or draft.trimmed),
+        create=(
+            facts.kind is TargetKind.FILE
+            and not facts.exists
+            and draft.may_create
+            and (draft.name is None or draft.name.named is plan.Named.FILE)
+        ),
         sync=draft.sync,
         exclusive=exclusive,
         identity=facts.identity,
         layout=layout,
-        invalidate=draft.invalidate and facts.kind in (TargetKind.FILE, TargetKind.BLOCK),
+        invalidate=opened and draft.invalidate and facts.kind in (TargetKind.FILE, TargetKind.BLOCK),
         advice=draft.advice,
         unlink=draft.unlink and facts.kind is TargetKind.FILE,
         namesake=facts.namesake,
+        named=None if draft.name is None else draft.name.named,
     )

@@ -298,6 +298,12 @@ class Job(_Model):
     ioengine: str | None = None
     command_type: Literal["nvme"] | None = None
     """Whose commands `ioengine=io_uring_cmd` sends; None: the only ones there are."""
+    stat_type: Literal["stat", "lstat", "statx"] | None = None
+    """The call of `ioengine=filestat` and `dirstat`."""
+    donor: str | None = None
+    """Of `ioengine=e4defrag`: the file blocks come from, in the job's directory."""
+    donor_in_place: bool | None = None
+    """It gets its blocks for each I/O anew."""
     iodepth: int | None = None
     iodepth_batch: int | None = None
     iodepth_batch_complete_min: int | None = None

@@ -8,10 +8,12 @@ use std::os::fd::RawFd;
 
 use crate::plan::TargetKind;
 
+pub mod called;
 pub mod discard;
 pub mod libaio;
 pub mod medium;
 pub mod mmap;
+pub mod names;
 pub mod null;
 pub mod nvme;
 pub mod psync;
@@ -19,6 +21,8 @@ mod queue;
 mod raw;
 pub mod ring;
 pub mod sim;
+pub mod space;
+pub mod splice;
 pub(crate) mod syscall;
 pub mod uring;
 

@@ -56,6 +56,7 @@ pub fn target(path: &str, kind: TargetKind, size_bytes: u64) -> Target {
         advice: None,
         unlink: false,
         namesake: None,
+        named: None,
     }
 }
 

@@ -62,23 +62,23 @@ ENGINES: Final = (
     "pvsync2",
     "mmap",
     "null",
-)
-FOREIGN_ENGINES: Final = (
-    "cpuio",
-    "net",
-    "netsplice",
-    "ftruncate",
     "filecreate",
     "filestat",
     "filedelete",
     "dircreate",
     "dirstat",
     "dirdelete",
+    "falloc",
+    "splice",
+    "e4defrag",
+)
+FOREIGN_ENGINES: Final = (
+    "cpuio",
+    "net",
+    "netsplice",
+    "ftruncate",
     "exec",
     "page_fault",
-    "falloc",
-    "e4defrag",
-    "splice",
     "gfapi",
     "gfapi_async",
     "mtd",
@@ -317,6 +317,14 @@ _RINGS: Final = "io_uring, io_uring_cmd"
 
 HOW: Final = (
     honoured("ioengine", _engine, why="libaio and posixaio run on io_uring unless told otherwise."),
+    choice(
+        "stat_type",
+        "stat_type",
+        {name: name for name in ("stat", "lstat", "statx")},
+        why="Engine filestat, dirstat.",
+    ),
+    text("donorname", "donor", why="Engine e4defrag: its blocks are exchanged and its content lost."),
+    boolean("inplace", "donor_in_place", why="Engine e4defrag."),
     honoured("cmd_type", _command, why="nvme, the only kind and the default.", engine="io_uring_cmd"),
     number("iodepth", "iodepth", low=1, high=65_536),
     number("iodepth_batch", "iodepth_batch", "iodepth_batch_submit", low=1),

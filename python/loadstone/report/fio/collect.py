@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.plan import called
 from loadstone.report.fio import goals
 from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members
 from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latencies, Latency, Report, Windows
@@ -91,6 +92,9 @@ def report(source: Source) -> Report:
         if not any(member.has_slat for member in together):
             for direction in line.directions:
                 direction.slat = Latency()
+        if all(member.job.ioengine in called.BY_NAME for member in together):
+            for direction in line.directions:  # fio times the operation and nothing around it.
+                direction.lat = Latency()
     _share_cpu(lines, source)
     start_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
     length_ns = _end_ns(source)

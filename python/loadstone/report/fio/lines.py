@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.formats.fio.grammar import COMMAND_LINE
+from loadstone.plan import called
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
 from loadstone.report.fio.units import scaled
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from loadstone.plan.patterns import OpPattern
     from loadstone.workload.model import Job, Workload
 
-SYNCHRONOUS_ENGINES: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"})
+SYNCHRONOUS_ENGINES: Final = (
+    frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"}) | called.ENGINES
+)
 """Engines that complete an I/O in the call that submits it: fio keeps no `slat` for them."""
 DEFAULT_ENGINE: Final = "psync"
 DEFAULT_IODEPTH: Final = 1

@@ -1,0 +1,119 @@
+"""Engines that do something else than reads and writes: fio's `filecreate`, `falloc`, `splice` and the like.
+
+Knows which operation each is, what stands for its targets before the run, and what a job for it
+cannot ask for. Knows no system call and no clone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.plan import model as plan
+from loadstone.plan.model import Named, NameOperation, TargetKind
+from loadstone.plan.pattern import min_block, shares
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadstone.plan.files import FileRange
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import Job
+
+BY_NAME: Final[dict[str, tuple[NameOperation, Named]]] = {
+    "filecreate": (NameOperation.CREATE, Named.AS_FOUND),
+    "filestat": (NameOperation.STAT, Named.FILE),
+    "filedelete": (NameOperation.DELETE, Named.FILE),
+    "dircreate": (NameOperation.MKDIR, Named.AS_FOUND),
+    "dirstat": (NameOperation.STAT, Named.DIRECTORY),
+    "dirdelete": (NameOperation.RMDIR, Named.DIRECTORY),
+}
+"""Engines whose I/Os are operations on the names of their files, and what stands there before."""
+DIRECTORIES: Final = frozenset(("dircreate", "dirstat", "dirdelete"))
+REMOVING: Final = frozenset((NameOperation.DELETE, NameOperation.RMDIR))
+DEFRAGMENTING: Final = "e4defrag"
+ENGINES: Final = frozenset((*BY_NAME, "falloc", "splice", DEFRAGMENTING))
+WITHOUT_CONTENT: Final = ENGINES - {"splice"}
+"""Write no bytes that could be read back."""
+_STAT: Final = {
+    None: NameOperation.STAT,
+    "stat": NameOperation.STAT,
+    "lstat": NameOperation.LSTAT,
+    "statx": NameOperation.STATX,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """How a file is used whose name counts: what stands there before, and how long it is then."""
+
+    named: Named
+    size_bytes: int
+    removed: bool
+
+
+def check(job: Job, ranges: Sequence[FileRange]) -> None:
+    """Refuse a job whose engine and options do not belong together."""
+    engine = job.ioengine or ""
+    owners = {
+        "stat_type": ("filestat", "dirstat"),
+        "donor": (DEFRAGMENTING,),
+        "donor_in_place": (DEFRAGMENTING,),
+    }
+    for field, engines in owners.items():
+        if getattr(job, field) is not None and engine not in engines:
+            raise RefusedError(
+                f"has no effect with ioengine={engine or 'psync'}",
+                where=job.at(field),
+                hint=f"remove it, or use ioengine={engines[0]}",
+            )
+    if engine not in ENGINES:
+        return
+    if engine in WITHOUT_CONTENT and (job.verify or job.verify_pattern):
+        raise RefusedError(
+            f"ioengine={engine} writes no content that could be verified", where=job.at("verify")
+        )
+    reads, writes, trims = shares(job)
+    if engine in BY_NAME and trims:
+        raise RefusedError(
+            f"ioengine={engine} does no trims", where=job.at("rw"), hint="use rw=read or rw=write"
+        )
+    if engine == DEFRAGMENTING and (reads or trims or not writes):
+        raise RefusedError("e4defrag only writes", where=job.at("rw"), hint="use rw=write or randwrite")
+    if engine == DEFRAGMENTING and not job.donor:
+        raise InputError("e4defrag needs a donor", where=job.where, hint="give donorname=FILE")
+    others = [part for part in ranges if part.facts.kind is not TargetKind.FILE]
+    if others and engine in (*BY_NAME, DEFRAGMENTING):
+        raise InputError(
+            f"ioengine={engine} works on files only, and {others[0].path} is none",
+            where=job.at("targets"),
+        )
+
+
+def backend(job: Job, donor: Callable[[Job], int]) -> plan.Backend:
+    """Return the backend of an engine of this kind; `donor` gives the target blocks come from."""
+    engine = job.ioengine or ""
+    if engine in BY_NAME:
+        operation = BY_NAME[engine][0]
+        stat = operation is NameOperation.STAT
+        return plan.BackendNames(operation=_STAT[job.stat_type] if stat else operation)
+    if engine == "falloc":
+        return plan.BackendFalloc()
+    if engine == "splice":
+        return plan.BackendSplice()
+    return plan.BackendMoveExtents(donor=donor(job), in_place=bool(job.donor_in_place))
+
+
+def one_io_each(job: Job, part: FileRange, notes: Notes) -> tuple[int, Name]:
+    """Return the bytes an operation on a file stands for, and how its name is used."""
+    operation, named = BY_NAME[job.ioengine or ""]
+    block = min_block(job)
+    if part.length_bytes > block and named is not Named.DIRECTORY:
+        notes.info(
+            job,
+            "size",
+            f"each file is one I/O of {block} bytes, however long it is: fio would count more and do nothing",
+        )
+    size = part.end_bytes if named is Named.FILE else 0
+    return block, Name(named, size, operation in REMOVING)
