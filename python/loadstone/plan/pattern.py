@@ -202,7 +202,8 @@ def _skewed(distribution: Distribution) -> patterns.RandomOrder | None:
 def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> patterns.RandomOrder:
     repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map
     aligned = job.blockalign_bytes[i]
-    if is_random(job) and not repeat and aligned not in (None, smallest(block)):
+    runs = smallest(block) * (job.rw_number or 1)  # Blocks moved in parts are aligned to the whole.
+    if is_random(job) and not repeat and aligned not in (None, smallest(block), runs):
         repeat = True
         notes.info(job, "blockalign_bytes", "blockalign turns the random map off, as in fio")
     return patterns.RandomOrderUniform(repeat=repeat)

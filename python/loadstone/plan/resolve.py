@@ -22,6 +22,7 @@ from loadstone.plan import (
     files,
     io_priority,
     journal,
+    large_blocks,
     passthrough,
     pattern,
     stream,
@@ -171,7 +172,8 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
     if strict:
         jobs = tuple(verify.kept_by_engine(job, notes) for job in workload.jobs)
         workload = workload.model_copy(update={"jobs": jobs})
-    jobs = tuple(endings.checked(job, notes, strict=strict) for job in workload.jobs)
+    jobs = tuple(large_blocks.in_parts(job, notes) for job in workload.jobs)
+    jobs = tuple(endings.checked(job, notes, strict=strict) for job in jobs)
     workload = workload.model_copy(update={"jobs": jobs})
     build = _Build(
         options,

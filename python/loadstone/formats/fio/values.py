@@ -37,7 +37,9 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 MAX_BLOCK_BYTES: Final = 2**31 - 1
-"""The kernel moves less than 2 GiB in one call."""
+"""The kernel moves less than 2 GiB in one call: of sizes that vary none is larger."""
+MAX_FIXED_BYTES: Final = 2**40
+"""A block of one size may be larger: it is moved in parts."""
 MAX_SPLITS: Final = 64
 """What the engine takes; fio 3.33 took 512, later ones more than a Plan should hold."""
 
@@ -63,11 +65,11 @@ def triple(
     return tuple(result)
 
 
-def block_bytes(text: str, reading: Reading) -> int:
+def block_bytes(text: str, reading: Reading, most: int = MAX_BLOCK_BYTES) -> int:
     """Read one block size."""
     value = numbers.size(text, reading)
-    if not 1 <= value <= MAX_BLOCK_BYTES:
-        raise reading.error(f"block size {text!r} is out of range, expected 1 to {MAX_BLOCK_BYTES} bytes")
+    if not 1 <= value <= most:
+        raise reading.error(f"block size {text!r} is out of range, expected 1 to {most} bytes")
     return value
 
 
@@ -75,7 +77,7 @@ def block_fixed(text: str, reading: Reading) -> BlockSizes:
     """Read `4k`."""
     if not text.startswith("(") and re.search(r"\w[-:]", text):
         raise reading.error(f"found {text!r}, expected one size", f"for a range write bsrange={text}")
-    return FixedSize(bytes=block_bytes(text, reading))
+    return FixedSize(bytes=block_bytes(text, reading, MAX_FIXED_BYTES))
 
 
 def block_range(text: str, reading: Reading) -> BlockSizes:

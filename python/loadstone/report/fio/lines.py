@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.plan import called
+from loadstone.plan.large_blocks import MAX_MOVED_BYTES
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
 from loadstone.report.fio.units import scaled
+from loadstone.workload.model import FixedSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loadstone.plan.model import Plan
     from loadstone.plan.patterns import OpPattern
-    from loadstone.workload.model import Job, Workload
+    from loadstone.workload.model import BlockSizes, Job, Workload
 
 SYNCHRONOUS_ENGINES: Final = (
     frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"}) | called.ENGINES
@@ -154,7 +156,10 @@ def _header(plan: Plan, member: Member) -> str:
     job = member.job
     pattern = plan.streams[member.streams[0]].pattern
     digits = job.stats.significant_figures or 4
-    sizes = [_span(pattern.read, digits), _span(pattern.write, digits), _span(pattern.trim, digits)]
+    sizes = [
+        _asked_size(asked, digits) or _span(done, digits)
+        for asked, done in zip(job.bs, (pattern.read, pattern.write, pattern.trim), strict=True)
+    ]
     sizes_text = f"(R) {sizes[READ]}, (W) {sizes[WRITE]}, " + (
         "bs_is_seq_rand" if job.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
     )
@@ -162,6 +167,13 @@ def _header(plan: Plan, member: Member) -> str:
         f"{job.name}: (g={plan.units[member.unit].group}): rw={job.rw or 'read'}, bs={sizes_text},"
         f" ioengine={job.ioengine or DEFAULT_ENGINE}, iodepth={job.iodepth or DEFAULT_IODEPTH}"
     )
+
+
+def _asked_size(asked: BlockSizes | None, digits: int) -> str | None:
+    """Write a size that is too large for one call, and so stands in the Plan in parts."""
+    if not isinstance(asked, FixedSize) or asked.bytes <= MAX_MOVED_BYTES:
+        return None
+    return "-".join([scaled(asked.bytes, digits, binary=True, unit="B")] * 2)
 
 
 def _span(pattern: OpPattern, digits: int) -> str:

@@ -1,0 +1,84 @@
+"""Blocks larger than the kernel moves in one call: the same bytes in several I/Os that follow each other.
+
+Knows what of a job counts I/Os and has to grow with them. Knows no file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.errors import RefusedError
+from loadstone.plan.pattern import is_random, shares, sizes
+from loadstone.workload.model import Amount, FixedSize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.notes import Notes
+    from loadstone.workload.model import BlockSizes, Job
+
+MAX_MOVED_BYTES: Final = 0x7FFF_F000
+"""What `read(2)` and its like move at most (`MAX_RW_COUNT`, include/linux/fs.h)."""
+MAX_PART_BYTES: Final = 1 << 30
+_COUNTED: Final = ("number_ios", "thinktime_blocks", "fsync_every", "fdatasync_every")
+_RATES: Final = ("rate_iops", "rate_iops_min")
+
+
+def in_parts(job: Job, notes: Notes) -> Job:
+    """Return a job whose blocks the kernel can move: each that it cannot is some that can."""
+    blocks, parts_of = sizes(job), shares(job)
+    if not any(_is_large(block) for block in blocks):
+        return job
+    used = [block for block, share in zip(blocks, parts_of, strict=True) if share]
+    if not any(_is_large(block) for block in used):
+        return job.model_copy(update={"bs": tuple(None if _is_large(block) else block for block in job.bs)})
+    whole = next(block.bytes for block in used if isinstance(block, FixedSize) and _is_large(block))
+    parts = _checked_parts(job, used, whole)
+    part = FixedSize(bytes=whole // parts)
+    notes.changed(
+        job,
+        "bs",
+        f"each block of {units.size(whole)} is {parts} I/Os of {units.size(part.bytes)}, one after the "
+        "other: the kernel moves at most 2 GiB less 4 KiB per call",
+    )
+    changed: dict[str, object] = {"bs": (part, part, part)}
+    if is_random(job):
+        changed |= {"rw_number": parts, "blockalign_bytes": (whole,) * 3}
+    changed |= {field: getattr(job, field) * parts for field in _COUNTED if getattr(job, field)}
+    for field in _RATES:
+        changed[field] = tuple(rate and rate * parts for rate in getattr(job, field))
+    for field in ("size", "io_size"):
+        amount = getattr(job, field)
+        if amount is not None and (amount.bytes or 0) >= whole:
+            changed[field] = Amount(bytes=amount.bytes - amount.bytes % whole)
+    return job.model_copy(update=changed)
+
+
+def _is_large(block: BlockSizes | None) -> bool:
+    return isinstance(block, FixedSize) and block.bytes > MAX_MOVED_BYTES
+
+
+def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
+    """Return in how many parts a block is moved. Raises RefusedError where that cannot be."""
+    if any(block != FixedSize(bytes=whole) for block in used):
+        raise RefusedError(
+            f"a block of {units.size(whole)} beside another size is not supported",
+            where=job.at("bs"),
+            hint="use the same bs for reads and writes, or at most 1g",
+        )
+    if job.rw_number:
+        raise RefusedError(
+            f"rw={job.rw}:{job.rw_number} with blocks of {units.size(whole)} is not supported",
+            where=job.at("rw_number"),
+            hint="use at most bs=1g",
+        )
+    least = -(-whole // MAX_PART_BYTES)
+    for parts in range(least, least * 64):
+        if whole % parts == 0 and (whole // parts) % 4096 == 0:
+            return parts
+    raise RefusedError(
+        f"a block of {whole} bytes cannot be moved in equal parts of whole pages",
+        where=job.at("bs"),
+        hint="use a bs that is a multiple of 1m",
+    )
