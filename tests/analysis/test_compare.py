@@ -104,6 +104,7 @@ def test_what_else_differs_is_told_and_what_moves_by_itself_is_not(tmp_path: Pat
         told = json.loads(file.read_text())
         told["host"] |= {"kernel": kernel, "uptime_s": uptime}
         file.write_text(json.dumps(told))
+        runs.reseal(path)
     found = compare([a, b]).differences
     assert [(one.where, one.key, one.values) for one in found] == [
         ("environment", "host.kernel", ("6.1.0", "6.18.0"))

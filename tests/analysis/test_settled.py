@@ -26,6 +26,7 @@ def falling(path: Path, *, asked: bool = True, seconds: float = 12, fast: int = 
     request = json.loads((path / "request.json").read_text())
     request["options"]["ramp_until_steady"] = asked
     (path / "request.json").write_text(json.dumps(request))
+    runs.reseal(path)
     return Bundle.open(made.path)
 
 

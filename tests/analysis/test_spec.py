@@ -13,7 +13,7 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.read import Bundle
 from loadstone.path.spec import Spec
 from loadstone.report import page, terminal
-from tests.support.runs import Job, make
+from tests.support.runs import Job, make, reseal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,7 @@ def summary(place: Path, *jobs: Job, sheet: dict[str, object] | None = None) -> 
     if sheet is not None:
         environment["spec"] = Spec.model_validate(sheet).model_dump(mode="json")
     told.write_text(json.dumps(environment))
+    reseal(place / "b")
     return summarise(Bundle.open(made.path))
 
 

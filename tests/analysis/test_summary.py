@@ -145,6 +145,7 @@ def test_problems_are_told_once_with_their_place(tmp_path: Path) -> None:
 def test_a_run_without_data_has_nulls_and_no_numbers(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1)
     (run.path / "samples.parquet").unlink()
+    runs.reseal(run.path)
     total = result(run)["total"]
     assert total["operations"] == 0
     assert total["iops"] is None

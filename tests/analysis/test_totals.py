@@ -120,6 +120,7 @@ def test_a_killed_run_counts_up_to_its_last_sample(tmp_path: Path) -> None:
 def test_no_data_is_not_zero(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1)
     (run.path / "samples.parquet").unlink()
+    runs.reseal(run.path)
     (job,) = totals(measure(run), "job")
     assert job.data is None
     assert job.ops == {}
@@ -178,6 +179,7 @@ def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path)
     reach = 2 * run.plan.interval_ns
     late = pl.when(pl.col("start_ns") >= reach).then(pl.col("start_ns") - reach).otherwise(0)
     rows.with_columns(late.cast(pl.UInt64).alias("start_ns")).write_parquet(samples)
+    runs.reseal(run.path)
     (job,) = totals(measure(run), "job")
     assert job.data is not None
     assert job.data.iops is not None

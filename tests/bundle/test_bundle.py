@@ -46,7 +46,11 @@ def test_the_manifest_names_every_file_and_finds_the_one_that_changed(tmp_path: 
     plan = path / "plan.json"
     plan.write_bytes(plan.read_bytes().replace(b"data0", b"data9"))
     (path / "input" / "job.fio").unlink()
-    assert Bundle.open(path).verify() == ["input/job.fio", "plan.json"]
+    with pytest.raises(BundleError, match=r"input/job\.fio is missing, plan\.json was altered"):
+        Bundle.open(path)
+    opened = Bundle.open(path, unverified=True)
+    assert opened.verify() == ["input/job.fio is missing", "plan.json was altered"]
+    assert opened.doubt == "NOT VERIFIED: input/job.fio is missing, plan.json was altered."
 
 
 def test_a_killed_run_opens_as_partial_with_what_was_written(tmp_path: Path) -> None:
@@ -119,14 +123,15 @@ def test_ios_are_converted_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert ios["t_ns"].to_list() == list(range(5000))
 
 
-def test_a_table_with_other_columns_is_refused(tmp_path: Path) -> None:
+def test_a_table_with_other_columns_has_no_rows_and_is_named(tmp_path: Path) -> None:
     writer = _empty(tmp_path / "b")
     table = pa.table({"interval": pa.array([1], pa.uint32())})
     with (writer.engine_dir / "samples.arrows").open("wb") as f, pa.ipc.new_stream(f, table.schema) as out:
         out.write_table(table)
     writer.close()
-    with pytest.raises(BundleError, match="'start_ns' is missing"):
-        Bundle.open(tmp_path / "b").samples()
+    bundle = Bundle.open(tmp_path / "b")
+    assert bundle.samples().height == 0
+    assert bundle.faults == ["samples.arrows: column 'start_ns' is missing, expected UInt64"]
 
 
 def test_a_run_that_measured_nothing_has_empty_tables(tmp_path: Path) -> None:
@@ -200,10 +205,12 @@ def test_a_bundle_of_the_first_format_opens_with_what_its_plan_did_not_say(tmp_p
             del stream[name]
         stream["pace"]["read"] = rate | {"min_window_ns": 1}
     (path / "plan.json").write_text(json.dumps(plan))
+    runs.reseal(path)
     manifest = json.loads((path / "manifest.json").read_text())
     assert manifest["format"] == layout.FORMAT
     with pytest.raises(BundleError, match=r"plan.json: streams.0.pace.read.profile: Field required"):
         _ = Bundle.open(path).plan
+    del manifest["blake3"]
     (path / "manifest.json").write_text(json.dumps(manifest | {"format": 1}))
     stream = Bundle.open(path).plan.streams[0]
     assert stream.pace.read is not None

@@ -179,6 +179,7 @@ def test_a_run_of_another_front_end(tmp_path: Path) -> None:
     job = runs.Job(name="mixed", ops_hz={"read": 700.0, "write": 300.0}, targets=(0, 1))
     runs.make(tmp_path / "run", job, targets=2)
     (tmp_path / "run" / "workload.json").write_text('{"name": "other", "jobs": []}')
+    runs.reseal(tmp_path / "run")
     (rows,) = tables(iometer.results([Bundle.open(tmp_path / "run")]))
     kinds = [row["'Target Type"] for row in rows]
     assert kinds == ["ALL", "MANAGER", "PROCESSOR", "PROCESSOR", "WORKER"]

@@ -148,6 +148,7 @@ def made(
         ],
     }
     (found.path / "workload.json").write_text(json.dumps(workload))
+    runs.reseal(found.path)
     return Counted(Bundle.open(found.path))
 
 
@@ -257,6 +258,7 @@ def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
     workload = json.loads((run.bundle.path / "workload.json").read_text())
     workload["jobs"][0]["own_options"]["skew"] = "80"
     (run.bundle.path / "workload.json").write_text(json.dumps(workload))
+    runs.reseal(run.bundle.path)
     pages.export(run.bundle.path, tmp_path / "out")
     text = (tmp_path / "out" / "skew.html").read_text()
     w1 = next(line for line in text.splitlines() if " w1 " in line).split()[-3:]
@@ -330,6 +332,7 @@ def on_files(path: Path, *jobs: Job, rd: str = "rd1") -> Counted:
         own = job["own_options"]
         own |= {"fwd": own.pop("wd"), "fsd": f"f{own.pop('sd')}", "anchor": own.pop("lun")}
     (path / "workload.json").write_text(json.dumps(workload))
+    runs.reseal(path)
     return Counted(Bundle.open(run.bundle.path))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from loadstone.bundle import layout
+from loadstone.bundle import layout, seal
 from loadstone.bundle.write import BundleWriter
 from loadstone.plan.model import Plan
 from tests.support import plans
@@ -112,6 +112,19 @@ def make(
         writer.seal(seal)  # type: ignore[arg-type]  # any status, from a parameter
     writer.close()
     return run
+
+
+def reseal(path: Path) -> Path:
+    """Make a changed bundle one that was sealed as it is now."""
+    manifest = json.loads((path / layout.MANIFEST).read_text())
+    manifest["files"] = {}
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path).as_posix()
+        if file.is_file() and name != layout.MANIFEST and name not in seal.REPORTS:
+            size_bytes, digest = seal.hash_of(path, name)
+            manifest["files"][name] = {"size_bytes": size_bytes, "blake3": digest}
+    (path / layout.MANIFEST).write_text(json.dumps(seal.with_digest(manifest)))
+    return path
 
 
 def plan_of(

@@ -67,6 +67,9 @@ class Side:
     name: str
     path: Path
     things: dict[str, tuple[Summary, ...]]
+    verified: bool | None = None
+    doubt: str | None = None
+    """Why these may not be the numbers that were measured, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +102,26 @@ class Comparison:
     warnings: tuple[str, ...]
 
 
-def side(path: Path) -> Side:
+def side(path: Path, *, unverified: bool = False) -> Side:
     """Open a bundle or a study; raises `BundleError` for anything else."""
     if not on_disk.is_study(path):
-        return Side(path.name or str(path), path, {"": (summarise(Bundle.open(path)),)})
+        one = Bundle.open(path, unverified=unverified)
+        return Side(path.name or str(path), path, {"": (summarise(one),)}, one.verified, one.doubt)
     found: dict[str, list[Summary]] = {}
-    for point in on_disk.read(path).points:
-        bundle = on_disk.bundle_of(path, point) if point.role == "measure" else None
+    opened = on_disk.open_all(path, unverified=unverified)
+    for point in opened.study.points:
+        bundle = opened.bundles.get(point.name) if point.role == "measure" else None
         if bundle is None:
             continue
         factors = {name: value for name, value in point.factors.items() if name != REPEAT}
         told = ", ".join(f"{name} {value}" for name, value in factors.items())
         name = told or ("" if REPEAT in point.factors else point.name)
         found.setdefault(name, []).append(summarise(bundle))
-    return Side(path.name, path, {name: tuple(runs) for name, runs in found.items()})
+    things = {name: tuple(runs) for name, runs in found.items()}
+    return Side(path.name, path, things, opened.verified, opened.doubt)
 
 
-def compare(paths: Sequence[Path]) -> Comparison:
+def compare(paths: Sequence[Path], *, unverified: bool = False) -> Comparison:
     """Compare two or more bundles or studies with the first of them.
 
     Raises `InputError` for fewer than two, for the same one twice, and when they have nothing
@@ -125,7 +131,7 @@ def compare(paths: Sequence[Path]) -> Comparison:
         raise InputError("one result alone cannot be compared", hint="name two or more bundles or studies")
     if len({path.resolve() for path in paths}) != len(paths):
         raise InputError("the same result is given twice: it would differ from itself by nothing")
-    sides = _named(tuple(side(path) for path in paths))
+    sides = _named(tuple(side(path, unverified=unverified) for path in paths))
     numbers = [_numbers(one) for one in sides]
     rows = [_row(key, numbers) for key in _keys(numbers)]
     if not rows:
@@ -310,7 +316,10 @@ def _warnings(sides: Sequence[Side], numbers: Sequence[_Numbers]) -> list[str]:
         if lost_jobs:
             names = ", ".join(" ".join(part for part in job if part) for job in lost_jobs)
             warnings.append(f"{one.name} has no {names}")
+    warnings += [f"{one.name}: {one.doubt}" for one in sides if one.doubt]
     for one in sides:
+        faults = {fault: None for runs in one.things.values() for run in runs for fault in run.bundle.faults}
+        warnings += [f"{one.name}: {fault}" for fault in faults]
         broken = {run.status for runs in one.things.values() for run in runs} - {"complete"}
         if broken:
             warnings.append(f"{one.name} is not complete: {', '.join(sorted(broken))}")

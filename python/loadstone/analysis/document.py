@@ -176,7 +176,9 @@ class Note(_Model):
 class Error(_Model):
     """One kind of failure, where it was first met and how often it was told."""
 
-    kind: Literal["io_error", "short", "hung", "damage", "rate_minimum", "latency", "fatal", "engine"]
+    kind: Literal[
+        "io_error", "short", "hung", "damage", "rate_minimum", "latency", "fatal", "engine", "bundle"
+    ]
     message: str
     count: int
     t_ns: int | None
@@ -193,6 +195,9 @@ class Document(_Model):
     loadstone_version: str
     bundle: str = Field(description="path of the bundle's directory")
     status: Literal["complete", "interrupted", "failed", "partial"]
+    verified: bool | None = Field(
+        description="every file is the one that was sealed; null: not sealed, false: read with --unverified"
+    )
     exit_code: int | None = Field(description="docs/exit-codes.md; null for a run that was never sealed")
     started: str | None = Field(description="time of the first I/O, RFC 3339 in UTC")
     duration_s: float

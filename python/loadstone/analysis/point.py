@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Final
 from loadstone.analysis.spec import nearest
 from loadstone.analysis.summary import summarise
 from loadstone.analysis.tail import percentile_intervals
-from loadstone.bundle import study as on_disk
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Latency, Stats
-    from loadstone.bundle.study import Point, Study
+    from loadstone.bundle.study import Opened, Point
 
 PERCENTILES: Final = (50.0, 95.0, 99.0, 99.9)
 ALL_OPS: Final = "all"
@@ -86,13 +83,10 @@ def run(point: Point, summary: Summary | None) -> Run:
     return Run(point, _whole(summary), tuple(_lines(summary)), summary)
 
 
-def runs(path: Path, study: Study) -> list[Run]:
-    """Read all runs of a study from disk."""
-    made = []
-    for point in study.points:
-        bundle = on_disk.bundle_of(path, point)
-        made.append(run(point, None if bundle is None else summarise(bundle)))
-    return made
+def runs(opened: Opened) -> list[Run]:
+    """Add up all runs of a study."""
+    found = [(point, opened.bundles.get(point.name)) for point in opened.study.points]
+    return [run(point, None if bundle is None else summarise(bundle)) for point, bundle in found]
 
 
 def _whole(summary: Summary) -> Measured | None:

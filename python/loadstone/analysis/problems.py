@@ -44,7 +44,14 @@ def problems(bundle: Bundle) -> list[Problem]:
             found[identity].count += 1
         else:
             found[identity] = problem
-    return list(found.values())
+    return [*(Problem("bundle", what) for what in _of_bundle(bundle)), *found.values()]
+
+
+def _of_bundle(bundle: Bundle) -> list[str]:
+    """Return what differs from the seal, and what of the bundle cannot be read at all."""
+    # Only of what was looked at it is known whether it can be read.
+    bundle.look_at_all()
+    return [*([bundle.doubt] if bundle.doubt else []), *bundle.faults]
 
 
 def _of_run(bundle: Bundle, event: dict[str, Any]) -> Problem | None:

@@ -80,6 +80,8 @@ class Summary:
     @cached_property
     def problems(self) -> list[Problem]:
         """What went wrong, one entry per kind."""
+        # What of the samples cannot be read is known once they were.
+        _ = self.measurement.samples
         return problems(self.bundle)
 
     @cached_property
@@ -137,7 +139,7 @@ class Summary:
         told = self.bundle.manifest.get("exit_code")
         if isinstance(told, int):
             return told
-        went_wrong = any(problem.kind != "engine" for problem in self.problems)
+        went_wrong = any(problem.kind not in ("engine", "bundle") for problem in self.problems)
         codes = {
             "complete": exitcodes.FAILED if went_wrong else exitcodes.DONE,
             "interrupted": exitcodes.INTERRUPTED,
@@ -176,6 +178,7 @@ class Summary:
                 loadstone_version=__version__,
                 bundle=str(self.bundle.path.resolve()),
                 status=cast("Literal['complete', 'interrupted', 'failed', 'partial']", self.status),
+                verified=self.bundle.verified,
                 exit_code=self.exit_code,
                 started=self.started.isoformat() if self.started else None,
                 duration_s=self.duration_s,

@@ -44,6 +44,10 @@ class File(_Model):
     format: str
     title: str | None
     source: str | None = Field(description="where published figures come from")
+    verified: bool | None = Field(
+        description="of a bundle, every file is the one that was sealed; null: nothing tells, "
+        "false: read with --unverified"
+    )
     notes: tuple[str, ...] = Field(description="what a reader took on trust or could not see")
     verdict: Verdict
     phases: tuple[Phase, ...]
@@ -94,6 +98,7 @@ def document(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> 
                 format=one.results.format,
                 title=one.results.title,
                 source=one.results.source,
+                verified=one.results.verified,
                 notes=one.results.notes,
                 verdict=one.audited.verdict,
                 phases=one.audited.phases,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,12 +21,14 @@ from loadstone.audit.from_bundle import cases
 from loadstone.audit.repeats import with_repeats
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
-from loadstone.bundle.study import is_study
+from loadstone.bundle.study import bundle_of, is_study
 from loadstone.bundle.study import read as read_study
 from loadstone.errors import InputError, LoadstoneError, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+
+    from loadstone.bundle.study import Point
 
 LIMIT: Final = 20_000
 """Names in directories that are looked at in all, unless told otherwise."""
@@ -48,6 +51,8 @@ class Looked:
     """How far a search has come."""
 
     limit: int = LIMIT
+    unverified: bool = False
+    """Read bundles that are not as they were sealed, too."""
     tell: Callable[[Looked, Path], None] | None = None
     files: int = 0
     """Names in directories, of files and of directories."""
@@ -70,9 +75,9 @@ def find(path: Path, looked: Looked) -> Iterator[Found]:
     if not path.exists():
         raise InputError("there is no such file or directory", where=Where(str(path)))
     if is_bundle(path):
-        yield path, bundle(path)
+        yield path, bundle(Bundle.open(path, unverified=looked.unverified))
     elif is_study(path):
-        yield from _study(path)
+        yield from _study(path, looked)
     elif path.is_dir():
         yield from _walk(path, looked)
     elif path.is_file():
@@ -86,20 +91,24 @@ def is_bundle(path: Path) -> bool:
     return sum((path / name).is_file() for name in OF_A_BUNDLE) > 1
 
 
-def bundle(path: Path) -> Results:
+def bundle(opened: Bundle) -> Results:
     """Read a run of our own."""
-    return Results("bundle", tuple(cases(summarise(Bundle.open(path)))))
+    made = summarise(opened)
+    found = tuple(cases(made))
+    notes = tuple(problem.message for problem in made.problems if problem.kind == "bundle")
+    return Results("bundle", found, notes=notes, verified=opened.verified)
 
 
-def _study(path: Path) -> Iterator[Found]:
+def _study(path: Path, looked: Looked) -> Iterator[Found]:
     """Read the runs of a study, which know their repeats; one that is broken is passed over."""
-    points = [point for point in read_study(path).points if point.bundle and point.role != "prepare"]
+    told = read_study(path, unverified=looked.unverified)
+    points = [point for point in told.points if point.bundle and point.role != "prepare"]
     if not points:
         raise InputError("no run of the study has measured anything", where=Where(str(path)))
     read = []
     for point in points:
         run = path / str(point.bundle)
-        found = _tried(run, bundle)
+        found = _tried(run, partial(_of_study, path, point, looked))
         if isinstance(found, Passed):
             yield found
         else:
@@ -107,6 +116,11 @@ def _study(path: Path) -> Iterator[Found]:
     repeated = with_repeats([(factors, one.cases) for _, factors, one in read])
     for (run, _, one), known in zip(read, repeated, strict=True):
         yield run, replace(one, cases=known)
+
+
+def _of_study(path: Path, point: Point, looked: Looked, _run: Path) -> Results:
+    opened = bundle_of(path, point, unverified=looked.unverified)
+    return Results("bundle", ()) if opened is None else bundle(opened)
 
 
 def _tried(path: Path, read: Callable[[Path], Results]) -> Results | Passed:
@@ -156,11 +170,13 @@ def _walk(root: Path, looked: Looked) -> Iterator[Found]:
 def _whole(place: Path, looked: Looked) -> Generator[Found, None, bool]:
     """Read a directory that is one result. Returns whether nothing else is to be looked for in it."""
     if is_bundle(place):
-        yield _counted(place, _tried(place, bundle), looked)
+        yield _counted(
+            place, _tried(place, lambda at: bundle(Bundle.open(at, unverified=looked.unverified))), looked
+        )
         return True
     if is_study(place):
         try:
-            found = list(_study(place))
+            found = list(_study(place, looked))
         except LoadstoneError as error:
             # Its runs are bundles by themselves.
             yield Passed(place, _reason(place, error))

@@ -1,32 +1,48 @@
 """Arrow IPC streams that may end in the middle of a message.
 
 Knows the framing of the stream format, because a killed engine leaves a half-written last
-message and the ordinary readers refuse the whole file then. Knows no table's meaning.
+message and the ordinary readers refuse the whole file then. What is damaged further in ends the
+stream there. Knows no table's meaning.
 Format: Arrow columnar specification, "Encapsulated message format" and `Message.fbs`.
 """
 
 from __future__ import annotations
 
-import mmap
+import contextlib
+import os
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import polars as pl
+import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from loadstone.bundle import older
+from loadstone.bundle import members, older
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 CONTINUATION: Final = 0xFFFFFFFF
 END_OF_STREAM: Final = struct.pack("<II", CONTINUATION, 0)
+KIND_SLOT: Final = 4 + 2 * 1
+HEADER_SLOT: Final = 4 + 2 * 2
 BODY_LENGTH_SLOT: Final = 4 + 2 * 3
-"""Where a Message's vtable says where `bodyLength` (its fourth field) is."""
+"""Where a Message's vtable says where its fields are: the type of `header`, `header`, `bodyLength`."""
+COMPRESSION_SLOT: Final = 4 + 2 * 3
+"""The same of a RecordBatch's `compression`."""
+SCHEMA: Final = 1
+RECORD_BATCH: Final = 3
+MOST_METADATA_BYTES: Final = 1 << 24
+"""A message describes its buffers in a few hundred bytes."""
+MOST_BODY_BYTES: Final = 1 << 30
 PIECE_BYTES: Final = 16 << 20
 """Convert about this much at a time, so that a table of every I/O needs no memory of its size."""
+
+
+class DamagedError(Exception):
+    """What comes next in a stream is nothing that the engine writes."""
 
 
 def read(path: Path, schema: pl.Schema) -> pl.DataFrame:
@@ -58,22 +74,42 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
     register_io_source(rows, schema=schema, is_pure=True).sink_parquet(out, compression="zstd")
 
 
-def pieces(path: Path, schema: pl.Schema) -> Iterator[pl.DataFrame]:
-    """Yield tables of about `PIECE_BYTES` each, with exactly the columns of `schema`."""
-    if not path.exists() or path.stat().st_size == 0:
+def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = None) -> Iterator[pl.DataFrame]:
+    """Yield tables of about `PIECE_BYTES` each, with exactly the columns of `schema`.
+
+    `say` is told, in words, where a stream is damaged and not only cut off. Raises `BundleError`
+    when a column of `schema` is missing or has another type.
+    """
+    if not members.exists(path.parent, path.name):
         return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        ends = _message_ends(data)
-        header_end = next(ends, 0)
-        if not header_end:
-            return
-        header, begin, end = data[:header_end], header_end, header_end
-        for end in ends:
-            if end - begin >= PIECE_BYTES:
-                yield _table(header + data[begin:end], schema, path)
-                begin = end
-        if end > begin:
-            yield _table(header + data[begin:end], schema, path)
+    with members.open_member(path.parent, path.name) as file:
+        lost = 0
+        try:
+            messages = _messages(file, os.fstat(file.fileno()).st_size)
+            header = next(messages, None)
+            for together in _together(messages):
+                # The schema is there: it comes first.
+                found, unreadable = _salvaged(header or b"", together, schema, path)
+                lost += unreadable
+                yield from found
+        except DamagedError as error:
+            if say is not None:
+                say(f"{path.name} is damaged from byte {error}")
+        if lost and say is not None:
+            say(f"{path.name}: {lost} of its intervals cannot be read")
+
+
+def _together(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
+    waiting: list[bytes] = []
+    waiting_bytes = 0
+    for message in messages:
+        waiting.append(message)
+        waiting_bytes += len(message)
+        if waiting_bytes >= PIECE_BYTES:
+            yield waiting
+            waiting, waiting_bytes = [], 0
+    if waiting:
+        yield waiting
 
 
 class Follower:
@@ -90,22 +126,43 @@ class Follower:
         if not self._path.exists():
             return self._schema.to_frame()
         with self._path.open("rb") as file:
-            file.seek(self._at)
-            data = file.read()
-        ends = list(_message_ends(data))
-        begin = 0
-        if not self._header and ends:
-            begin = ends.pop(0)
-            self._header = data[:begin]
-        end = ends[-1] if ends else begin
-        self._at += end
-        if end == begin:
-            return self._schema.to_frame()
-        return _table(self._header + data[begin:end], self._schema, self._path)
+            found = list(_messages(file, os.fstat(file.fileno()).st_size, self._at))
+        if not self._header and found:
+            self._header = found[0]
+            self._at += len(found.pop(0))
+        self._at += sum(map(len, found))
+        return _table(self._header, found, self._schema, self._path) if found else self._schema.to_frame()
 
 
-def _table(messages: bytes, schema: pl.Schema, path: Path) -> pl.DataFrame:
-    table = older.filled(pl.read_ipc_stream(messages + END_OF_STREAM))
+def _salvaged(
+    header: bytes, messages: list[bytes], schema: pl.Schema, path: Path
+) -> tuple[list[pl.DataFrame], int]:
+    """Return the rows of the messages that can be read, and how many cannot."""
+    try:
+        return [_table(header, messages, schema, path)], 0
+    except DamagedError:
+        found = []
+        for message in messages:
+            with contextlib.suppress(DamagedError):
+                found.append(_table(header, [message], schema, path))
+        return found, len(messages) - len(found)
+
+
+def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) -> pl.DataFrame:
+    """Return the rows of whole messages. Raises `DamagedError` when any of them cannot be read."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(b"".join([header, *messages, END_OF_STREAM]))) as stream:
+            batches = list(stream)
+        for batch in batches:
+            batch.validate(full=True)
+        table = older.filled(pl.DataFrame(pa.Table.from_batches(batches, stream.schema)))
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, MemoryError, ValueError) as error:
+        raise DamagedError(str(error)) from error
+    return exactly(table, schema, path)
+
+
+def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
+    """Return the columns of a schema. Raises `BundleError` when one is missing or has another type."""
     for name, kind in schema.items():
         found = table.schema.get(name)
         if found != kind:
@@ -114,25 +171,64 @@ def _table(messages: bytes, schema: pl.Schema, path: Path) -> pl.DataFrame:
     return table.select(schema.names())
 
 
-def _message_ends(data: mmap.mmap | bytes) -> Iterator[int]:
-    """Offsets just after each message that is there in full, the schema's first."""
-    at, size = 0, len(data)
+def _messages(file: BinaryIO, size: int, at: int = 0) -> Iterator[bytes]:
+    """Yield each message that is there in full, the schema's first.
+
+    Raises `DamagedError` for one that says of itself what cannot be.
+    """
     while at + 8 <= size:
-        mark, metadata_bytes = struct.unpack_from("<II", data, at)
+        file.seek(at)
+        head = file.read(8)
+        mark, metadata_bytes = struct.unpack("<II", head)
         # Anything else here is the end mark, or bytes that never reached the disk.
         if mark != CONTINUATION or metadata_bytes == 0 or at + 8 + metadata_bytes > size:
             return
-        at += 8 + metadata_bytes + _body_bytes(data, at + 8)
-        if at > size:
+        if metadata_bytes > MOST_METADATA_BYTES:
+            raise DamagedError(f"{at}: {metadata_bytes} bytes describe one message")
+        metadata = file.read(metadata_bytes)
+        try:
+            body_bytes = _body_bytes(metadata)
+        except (struct.error, IndexError) as error:
+            raise DamagedError(f"{at}: a message does not say how long it is") from error
+        length = 8 + metadata_bytes + body_bytes
+        if not 0 <= body_bytes <= MOST_BODY_BYTES:
+            raise DamagedError(f"{at}: a message says that it has {body_bytes} bytes")
+        if at + length > size:
             return
-        yield at
+        yield head + metadata + file.read(body_bytes)
+        at += length
 
 
-def _body_bytes(data: mmap.mmap | bytes, root_at: int) -> int:
-    """Read `bodyLength` of the flatbuffer table `Message`; a field left out is 0."""
-    table_at = root_at + int(struct.unpack_from("<I", data, root_at)[0])
-    vtable_at = table_at - int(struct.unpack_from("<i", data, table_at)[0])
-    if int(struct.unpack_from("<H", data, vtable_at)[0]) <= BODY_LENGTH_SLOT:
+def _body_bytes(metadata: bytes) -> int:
+    """Read `bodyLength` of the flatbuffer table `Message`; a field left out is 0.
+
+    Raises `IndexError` or `struct.error` for what is no message, or none that the engine writes:
+    compressed bodies may be a thousand times their size.
+    """
+    table_at = _number("<I", metadata, 0)
+    kind_at = _field_at(metadata, table_at, KIND_SLOT)
+    kind = _number("<B", metadata, kind_at) if kind_at else 0
+    if kind not in (SCHEMA, RECORD_BATCH):
+        raise IndexError(kind)
+    header_at = _field_at(metadata, table_at, HEADER_SLOT)
+    batch_at = header_at + _number("<I", metadata, header_at) if header_at else 0
+    if kind == RECORD_BATCH and _field_at(metadata, batch_at, COMPRESSION_SLOT):
+        raise IndexError(COMPRESSION_SLOT)
+    length_at = _field_at(metadata, table_at, BODY_LENGTH_SLOT)
+    return _number("<q", metadata, length_at) if length_at else 0
+
+
+def _field_at(data: bytes, table_at: int, slot: int) -> int:
+    """Return where a field of a flatbuffer table is; 0 when it is left out."""
+    vtable_at = table_at - _number("<i", data, table_at)
+    if _number("<H", data, vtable_at) <= slot:
         return 0
-    field = int(struct.unpack_from("<H", data, vtable_at + BODY_LENGTH_SLOT)[0])
-    return int(struct.unpack_from("<q", data, table_at + field)[0]) if field else 0
+    offset = _number("<H", data, vtable_at + slot)
+    return table_at + offset if offset else 0
+
+
+def _number(form: str, data: bytes, at: int) -> int:
+    """Read a number; raises `IndexError` before the beginning, where `struct` counts from the end."""
+    if at < 0:
+        raise IndexError(at)
+    return int(struct.unpack_from(form, data, at)[0])

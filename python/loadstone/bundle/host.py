@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.bundle import layout
+from loadstone.bundle import layout, members, tables
 from loadstone.bundle.lines import read_lines
+from loadstone.bundle.shapes import TEN_YEARS_NS
+from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
 TIMES: Final = ("t_ns", "dt_ns")
@@ -32,15 +34,34 @@ def host_to_parquet(lines: Path, out: Path, columns: Collection[str]) -> None:
         _table(read_lines(lines)).write_parquet(out, compression="zstd")
 
 
-def host_rows(directory: Path, starts: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of a bundle, sealed or not; with `starts` only columns that begin with one of them."""
-    sealed = directory / layout.HOST_TABLE
-    if sealed.exists():
-        names = list(pl.read_parquet_schema(sealed))
-        return pl.read_parquet(sealed, columns=_chosen(names, starts))
-    rows = read_lines(directory / layout.HOST)
-    table = _table(rows) if rows else pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
-    return table.select(_chosen(table.columns, starts))
+def host_rows(
+    directory: Path, starts: Sequence[str], say: Callable[[str], None] | None = None
+) -> pl.DataFrame:
+    """Return the rows of a bundle, sealed or not; with `starts` only columns that begin with one of them.
+
+    Rows that have no time are left out, and `say` is told. Raises `BundleError`.
+    """
+    if members.exists(directory, layout.HOST_TABLE):
+        table = tables.whole(directory, layout.HOST_TABLE, lambda names: _chosen(names, starts))
+    else:
+        rows = read_lines(directory / layout.HOST, say=say, right=_is_row)
+        table = _table(rows) if rows else pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
+        table = table.select(_chosen(table.columns, starts))
+    if not set(TIMES) <= set(table.columns):
+        raise BundleError(f"{directory / layout.HOST_TABLE}: columns {' and '.join(TIMES)} are missing")
+    right = table.filter(
+        (pl.col("t_ns") >= 0) & (pl.col("t_ns") <= TEN_YEARS_NS) & pl.col("dt_ns").is_between(1, TEN_YEARS_NS)
+    )
+    lost = table.height - right.height
+    if lost and say is not None:
+        say(f"{layout.HOST_TABLE}: {lost} of its {table.height} rows have no time")
+    return right
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, int) and -(2**63) <= one < 2**63 for one in value.values()
+    )
 
 
 def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:

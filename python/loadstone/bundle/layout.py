@@ -10,9 +10,9 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the directory's layout; a reader refuses a newer one. 2: Plans say the profile and
-phase of every rate (`older` completes those of 1)."""
+phase of every rate (`older` completes those of 1). 3: the manifest has a hash of itself."""
 
 MANIFEST: Final = "manifest.json"
 REQUEST: Final = "request.json"

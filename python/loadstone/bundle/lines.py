@@ -5,32 +5,65 @@ Knows that only a line with its line end was written in full. Knows no line's me
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json
+
+from loadstone.bundle import members
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+MOST_BYTES: Final = 1 << 26
+"""Of one line: a longer one is none."""
 
-def read_lines(path: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return the objects of the whole lines up to the first that cannot be read; no file is none.
 
-    Keys in `without` are left out, so that what is bulky and not needed takes no memory.
+def read_lines(
+    path: Path,
+    *,
+    without: Sequence[str] = (),
+    say: Callable[[str], None] | None = None,
+    right: Callable[[Any], bool] = lambda value: isinstance(value, dict),
+) -> list[dict[str, Any]]:
+    """Return the objects of the whole lines; no file is none.
+
+    Lines that cannot be read, or are not `right`, are left out, and `say` is told of them in words.
+    Keys in `without` are left out, so that what is bulky and not needed takes no memory. Raises
+    `BundleError` for what is no file.
     """
-    found: list[dict[str, Any]] = []
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                value = json.loads(line)
-                if isinstance(value, dict):
-                    for key in without:
-                        value.pop(key, None)
-                    found.append(value)
-    except FileNotFoundError:
+    if not members.exists(path.parent, path.name):
         return []
-    except ValueError:
-        return found
+    found: list[dict[str, Any]] = []
+    wrong: list[int] = []
+    for number, line in enumerate(_whole(path), 1):
+        try:
+            value = from_json(line, allow_inf_nan=False)
+        except ValueError:
+            value = None
+        if isinstance(value, dict) and right(value):
+            for key in without:
+                value.pop(key, None)
+            found.append(value)
+        else:
+            wrong.append(number)
+    if wrong and say is not None:
+        say(f"{path.name}: {_told(wrong)} cannot be read")
     return found
+
+
+def _told(wrong: Sequence[int]) -> str:
+    if len(wrong) == 1:
+        return f"line {wrong[0]}"
+    return f"{len(wrong)} lines, the first line {wrong[0]},"
+
+
+def _whole(path: Path) -> Iterator[bytes]:
+    with members.open_member(path.parent, path.name) as file:
+        while line := file.readline(MOST_BYTES):
+            whole = line.endswith(b"\n")
+            if not whole and len(line) < MOST_BYTES:
+                return
+            yield line if whole else b""
+            while not whole and (rest := file.readline(MOST_BYTES)):
+                whole = rest.endswith(b"\n")

@@ -1,111 +1,171 @@
-"""Reading a bundle, whole, partial, or still growing.
+"""Reading a bundle, whole, partial, damaged, or still growing.
 
-Knows which file to take when a run was sealed and when it was not. Changes nothing and
-computes nothing.
+Knows which file to take when a run was sealed and when it was not, that a sealed one is held
+against its seal before anything is read from it, and that what cannot be read is named while the
+rest is. Changes nothing and computes nothing.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
-from blake3 import blake3
-from pyarrow.parquet import ParquetFile
 from pydantic import ValidationError
 
-from loadstone.bundle import arrows, layout, older
-from loadstone.bundle.host import host_rows
+from loadstone.bundle import arrows, consistent, layout, members, older, seal, shapes, tables
+from loadstone.bundle.host import TIMES, host_rows
 from loadstone.bundle.lines import read_lines
 from loadstone.errors import BundleError
 from loadstone.plan.model import Plan
+from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-PIECE_ROWS: Final = 8192
+PIECE_ROWS: Final = tables.PIECE_ROWS
+MOST_NAMED: Final = 5
+"""Of more files that differ the first are named."""
+NO_BUNDLE: Final = "name the directory `loadstone run` printed after 'bundle:'"
 
 
 class Bundle:
-    """One run as it is on disk. Small files are read once, on first use; tables on every call."""
+    """One run as it is on disk. Small files are read once, on first use; tables on every call.
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+    `verified`: True when every file is the one that was sealed, None for a run that was never
+    sealed, which has nothing to be held against, and False when the user wants to see it all the
+    same. `altered` says what differs, `faults` what could not be read so far, both in words.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: dict[str, Any],
+        *,
+        verified: bool | None = None,
+        altered: tuple[str, ...] = (),
+    ) -> None:
         self.path = path
         self.manifest = manifest
+        self.verified = verified
+        self.altered = altered
+        self.faults: list[str] = []
 
     @classmethod
-    def open(cls, path: Path) -> Bundle:
-        """Open a directory; raises `BundleError` when it is not a bundle this version can read."""
-        try:
-            manifest = json.loads((path / layout.MANIFEST).read_bytes())
-        except FileNotFoundError:
-            what = "there is no such directory" if not path.exists() else f"it has no {layout.MANIFEST}"
+    def open(cls, path: Path, *, unverified: bool = False) -> Bundle:
+        """Open a directory and hold what is in it against its seal.
+
+        Raises `BundleError` when it is not a bundle this version can read and, without
+        `unverified`, when anything in it was altered, added or lost since it was sealed.
+        """
+        document, manifest = _manifest(path)
+        if manifest.files is None and document.get("status") in STATUSES:
+            # Only a seal writes such a status, and it names the files.
+            altered = [f"{layout.MANIFEST} was altered: it names no files"]
+        elif manifest.files is None:
+            altered = seal.own_difference(document, layout.MANIFEST, required=False)
+        else:
+            altered = seal.differences(path, document, manifest)
+        if altered and not unverified:
             raise BundleError(
-                f"{path}: not a bundle: {what}",
-                hint="name the directory `loadstone run` printed after 'bundle:'",
-            ) from None
-        except NotADirectoryError:
-            raise BundleError(
-                f"{path}: not a bundle: it is a file",
-                hint="name the directory `loadstone run` printed after 'bundle:'",
-            ) from None
-        except (OSError, ValueError) as error:
-            raise BundleError(f"{path / layout.MANIFEST}: cannot be read: {error}") from error
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-            raise BundleError(f"{path / layout.MANIFEST}: not the manifest of a bundle: no 'format'")
-        if manifest["format"] > layout.FORMAT:
-            raise BundleError(
-                f"{path}: the bundle has format {manifest['format']}; this version reads up to "
-                f"{layout.FORMAT}",
-                hint=f"use loadstone {manifest.get('loadstone_version', 'of that version')} or newer",
+                f"{path} is not as it was sealed: {in_short(altered)}",
+                hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
             )
-        return cls(path, manifest)
+        verified = False if unverified else (None if manifest.files is None else True)
+        return cls(path, document, verified=verified, altered=tuple(altered))
 
     @property
     def status(self) -> str:
         """`complete`, `interrupted`, `failed`, or `partial` when the run was never sealed."""
         status = str(self.manifest.get("status"))
-        return status if status in {"complete", "interrupted", "failed"} else "partial"
+        return status if status in STATUSES else "partial"
+
+    @property
+    def doubt(self) -> str | None:
+        """Why these may not be the numbers that were measured, in a sentence; None when they are."""
+        return doubt(self.altered) if self.verified is False else None
 
     @cached_property
     def plan(self) -> Plan:
         """What ran."""
         try:
-            if self.manifest["format"] < layout.FORMAT:
-                document = older.completed(self._json(layout.PLAN), self.manifest["format"])
-                return Plan.model_validate_json(json.dumps(document))
-            return Plan.model_validate_json(self._bytes(layout.PLAN))
+            if self.manifest["format"] < 2:
+                old = older.completed(self._document(layout.PLAN), self.manifest["format"])
+                plan = Plan.model_validate_json(json.dumps(old))
+            else:
+                plan = Plan.model_validate_json(members.content(self.path, layout.PLAN))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise BundleError(f"{self.path / layout.PLAN}: {where}: {first['msg']}") from error
+        wrong = consistent.contradiction(plan)
+        if wrong is not None:
+            raise BundleError(f"{self.path / layout.PLAN}: {wrong}", hint="the Plan of no run: it is damaged")
+        return plan
+
+    @cached_property
+    def _known_plan(self) -> Plan | None:
+        """The Plan, to hold other files against; None where it cannot be read."""
+        try:
+            return self.plan
+        except BundleError:
+            return None
+
+    @cached_property
+    def workload(self) -> Workload:
+        """What was asked for, in its neutral form."""
+        try:
+            return Workload.model_validate_json(members.content(self.path, layout.WORKLOAD))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BundleError(f"{self.path / layout.WORKLOAD}: {where}: {first['msg']}") from error
 
     @cached_property
     def request(self) -> dict[str, Any]:
         """What was asked for, and how: argv, working directory, front end, options."""
-        return dict(self._json(layout.REQUEST))
+        return dict(self._shaped("request", layout.REQUEST))
 
     @cached_property
     def notes(self) -> list[Any]:
         """What the user should know about how the request was read."""
-        return list(self._json(layout.NOTES))
+        return list(self._shaped("notes", layout.NOTES))
 
     @cached_property
     def environment(self) -> dict[str, Any]:
         """Where it ran."""
-        return dict(self._json(layout.ENVIRONMENT))
+        return dict(self._shaped("environment", layout.ENVIRONMENT))
 
     @cached_property
     def inputs(self) -> dict[str, bytes]:
         """Name to content of every file the user gave, byte for byte."""
-        return {name: self._bytes(file) for name, file in self.manifest.get("inputs", {}).items()}
+        found: dict[str, bytes] = {}
+        for name, file in self.manifest.get("inputs", {}).items():
+            try:
+                found[name] = members.content(self.path, file)
+            except BundleError as error:
+                self._fault(error)
+        return found
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """Every event, oldest first; ticks without their `rows`, which the samples hold in full."""
-        return read_lines(self.path / layout.EVENTS, without=("rows",))
+        plan = self._known_plan
+        try:
+            return read_lines(
+                self.path / layout.EVENTS,
+                without=("rows",),
+                say=self._say,
+                right=lambda value: shapes.is_event(value, plan),
+            )
+        except BundleError as error:
+            self._fault(error)
+            return []
 
     def event(self, kind: str) -> dict[str, Any] | None:
         """Return the last event of a type."""
@@ -113,64 +173,137 @@ class Bundle:
 
     def samples(self) -> pl.DataFrame:
         """Return the samples so far, columns as in `layout.SAMPLES`."""
-        found = self._table("samples.arrows")
-        return layout.SAMPLES.to_frame() if found is None else found
+        found = list(self.sample_pieces())
+        return pl.concat(found) if found else layout.SAMPLES.to_frame()
 
     def sample_pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
         """Yield the samples so far a piece at a time, in memory that does not grow with the run."""
-        sealed = self.path / layout.STREAMS["samples.arrows"]
-        if sealed.exists():
-            with ParquetFile(sealed) as file:
-                for batch in file.iter_batches(PIECE_ROWS, columns=list(columns)):
-                    yield older.filled(pl.DataFrame(batch)).select(columns)
-        else:
-            for piece in arrows.pieces(self.path / "samples.arrows", layout.SAMPLES):
-                yield from piece.select(columns).iter_slices(PIECE_ROWS)
+        needed = [*columns, *(name for name in tables.CHECKED if name not in columns)]
+        possible = tables.possible_samples(self._known_plan)
+        impossible = wrong = 0
+        for piece in self._pieces("samples.arrows", needed):
+            kept = piece.filter(possible & pl.col("ramp").is_not_null() if "ramp" in columns else possible)
+            right, mended = tables.mended(kept.select(columns))
+            impossible += piece.height - kept.height
+            wrong += mended
+            yield right
+        if impossible:
+            self._say(f"{impossible} rows of the samples are not of this run")
+        if wrong and set(columns) == set(layout.SAMPLES):
+            self._say(f"latencies of {wrong} rows of the samples cannot be computed with")
 
     def ios(self) -> pl.DataFrame | None:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""
-        return self._table("ios.arrows")
+        if not any(members.exists(self.path, name) for name in ("ios.arrows", layout.STREAMS["ios.arrows"])):
+            return None
+        found = [layout.IOS.to_frame(), *self._pieces("ios.arrows", tuple(layout.IOS))]
+        table = pl.concat(found)
+        right = table.filter(tables.possible_ios(self._known_plan))
+        if right.height < table.height:
+            self._say(f"{table.height - right.height} rows of the I/Os are not of this run")
+        return right
 
     def host(self, *starts: str) -> pl.DataFrame:
         """Return the monitors' rows: `t_ns`, `dt_ns` and what the host has; empty when there are none.
 
         With `starts` only columns that begin with one of them: many cores have many columns.
         """
-        return host_rows(self.path, starts)
+        try:
+            return host_rows(self.path, starts, self._say)
+        except BundleError as error:
+            self._fault(error)
+            return pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
+
+    def look_at_all(self) -> None:
+        """Read what is small, so that `faults` has all of it that cannot be read."""
+        for read in (lambda: self.request, lambda: self.notes, lambda: self.environment, lambda: self.inputs):
+            read()
+        self.host(*TIMES)
 
     def verify(self) -> list[str]:
-        """Return the files that are missing or differ from the manifest, in its order.
+        """Return in words what is not as it was sealed.
 
         Raises `BundleError` for a bundle that was never sealed: it has no hashes.
         """
-        if "files" not in self.manifest:
+        document, manifest = _manifest(self.path)
+        if manifest.files is None:
             raise BundleError(f"{self.path}: a partial bundle has no hashes to verify")
-        return [name for name, said in self.manifest["files"].items() if not self._same(name, said)]
+        return seal.differences(self.path, document, manifest)
 
-    def _same(self, name: str, said: dict[str, Any]) -> bool:
-        path = self.path / name
-        if not path.is_file() or path.stat().st_size != said["size_bytes"]:
-            return False
-        return bool(blake3().update_mmap(path).hexdigest() == said["blake3"])
-
-    def _table(self, stream: str) -> pl.DataFrame | None:
-        sealed = self.path / layout.STREAMS[stream]
-        if sealed.exists():
-            return older.filled(pl.read_parquet(sealed)).select(layout.SCHEMAS[stream].names())
-        growing = self.path / stream
-        return arrows.read(growing, layout.SCHEMAS[stream]) if growing.exists() else None
-
-    def _bytes(self, name: str) -> bytes:
+    def _pieces(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield a table of the engine's, sealed or growing; what cannot be read is said."""
+        sealed = layout.STREAMS[stream]
+        schema = layout.SCHEMAS[stream]
         try:
-            return (self.path / name).read_bytes()
-        except OSError as error:
-            raise BundleError(
-                f"{self.path / name}: cannot be read: {error.strerror}",
-                hint="the run may have been killed before it began",
-            ) from error
+            if members.exists(self.path, sealed):
+                for piece in tables.pieces(self.path, sealed, schema, columns):
+                    yield piece.select(columns)
+            else:
+                for piece in arrows.pieces(self.path / stream, schema, self._say):
+                    yield from piece.select(columns).iter_slices(PIECE_ROWS)
+        except BundleError as error:
+            self._fault(error)
 
-    def _json(self, name: str) -> Any:
+    def _shaped(self, what: shapes.Loader, name: str) -> Any:
+        shape, empty = shapes.SHAPES[what]
         try:
-            return json.loads(self._bytes(name))
-        except ValueError as error:
-            raise BundleError(f"{self.path / name}: not JSON: {error}") from error
+            found, wrong = shapes.pruned(self._document(name), shape)
+        except BundleError as error:
+            self._fault(error)
+            return empty()
+        for place in wrong[:MOST_NAMED]:
+            self._say(f"{name}: {place} cannot be read")
+        return empty() if found is None else found
+
+    def _document(self, name: str) -> Any:
+        return members.document(self.path, name)
+
+    def _fault(self, error: BundleError) -> None:
+        self._say(error.message.removeprefix(f"{self.path}{os.sep}"))
+
+    def _say(self, what: str) -> None:
+        if what not in self.faults:
+            self.faults.append(what)
+
+
+STATUSES: Final = frozenset({"complete", "interrupted", "failed"})
+
+
+def doubt(altered: Sequence[str]) -> str:
+    """Say of what is read with `--unverified` why it may not be what was measured."""
+    if altered:
+        return f"NOT VERIFIED: {in_short(altered)}."
+    return "NOT VERIFIED: --unverified was given; no difference from the seal was found."
+
+
+def in_short(altered: Sequence[str]) -> str:
+    """Return what differs, the first of many."""
+    more = len(altered) - MOST_NAMED
+    return ", ".join(altered[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
+    try:
+        found = path.stat().st_mode
+    except OSError as error:
+        why = "there is no such directory" if error.errno == errno.ENOENT else str(error.strerror)
+        raise BundleError(f"{path}: not a bundle: {why}", hint=NO_BUNDLE) from error
+    if not stat.S_ISDIR(found):
+        raise BundleError(f"{path}: not a bundle: it is {members.kind(found)}", hint=NO_BUNDLE)
+    if not members.exists(path, layout.MANIFEST):
+        raise BundleError(f"{path}: not a bundle: it has no {layout.MANIFEST}", hint=NO_BUNDLE)
+    where = path / layout.MANIFEST
+    document = members.document(path, layout.MANIFEST)
+    if not isinstance(document, dict) or not isinstance(document.get("format"), int):
+        raise BundleError(f"{where}: not the manifest of a bundle: no 'format'")
+    if document["format"] > layout.FORMAT:
+        raise BundleError(
+            f"{path}: the bundle has format {document['format']}; this version reads up to {layout.FORMAT}",
+            hint=f"use loadstone {document.get('loadstone_version', 'of that version')} or newer",
+        )
+    try:
+        return document, seal.Manifest.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BundleError(f"{where}: {place}: {first['msg']}") from error

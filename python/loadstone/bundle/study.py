@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from loadstone.bundle import layout
-from loadstone.bundle.read import Bundle
+from loadstone.bundle import layout, members, seal
+from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
 from loadstone.verdict import Kind as VerdictKind
 from loadstone.verdict import RuleName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""2: `study.json` has a hash of itself, and of every run's manifest."""
 STUDY: Final = "study.json"
 RUNS: Final = "runs"
 
@@ -58,6 +60,8 @@ class Point(_Model):
     """The rule that decided it, when it does not simply measure the storage."""
     why: str | None = None
     """What that rule found, or what is missing."""
+    seal: str | None = None
+    """The hash its bundle's manifest has of itself, once it is sealed."""
 
 
 class Study(_Model):
@@ -80,6 +84,10 @@ class Study(_Model):
     notes: list[Any] = []
     points: tuple[Point, ...] = ()
     status: Literal["running", "complete", "interrupted", "failed"] = "running"
+    input_seals: dict[str, str] = {}
+    """BLAKE3 of each file under `input/`, by its name there."""
+    blake3: str | None = None
+    """Hash of the rest of this document; None in a study of format 1."""
 
 
 def begin(path: Path, study: Study, inputs: Mapping[str, bytes]) -> Study:
@@ -94,7 +102,8 @@ def begin(path: Path, study: Study, inputs: Mapping[str, bytes]) -> Study:
         files = input_files(inputs)
         for name, file in files.items():
             (path / file).write_bytes(inputs[name])
-        named = study.model_copy(update={"inputs": files})
+        hashes = {file: seal.hash_of(path, file)[1] for file in files.values()}
+        named = study.model_copy(update={"inputs": files, "input_seals": hashes})
         write(path, named)
     except OSError as error:
         raise BundleError(
@@ -106,28 +115,102 @@ def begin(path: Path, study: Study, inputs: Mapping[str, bytes]) -> Study:
 
 def is_study(path: Path) -> bool:
     """Tell a study's directory from a bundle's and from anything else."""
-    return (path / STUDY).is_file()
-
-
-def read(path: Path) -> Study:
-    """Read `study.json`; raises `BundleError` for what is not a study of this version."""
     try:
-        text = (path / STUDY).read_bytes()
-        found = Study.model_validate_json(text)
-    except OSError as error:
-        raise BundleError(f"{path}: not a study: {STUDY}: {error.strerror}") from error
+        return members.exists(path, STUDY)
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A study as it is on disk. `verified` and `altered` as of a `Bundle`, its runs included."""
+
+    path: Path
+    study: Study
+    bundles: dict[str, Bundle]
+    """By the point's name; a point that never began has none."""
+    verified: bool | None
+    altered: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+    """What could not be read, in words."""
+
+    @property
+    def doubt(self) -> str | None:
+        """As of a `Bundle`."""
+        return doubt(self.altered) if self.verified is False else None
+
+
+def read(path: Path, *, unverified: bool = False) -> Study:
+    """Read `study.json`; raises `BundleError` for what is not a study of this version, or not as it was."""
+    document = members.document(path, STUDY)
+    try:
+        found = Study.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise BundleError(f"{path / STUDY}: {where}: {first['msg']}") from error
     if found.format > FORMAT:
         raise BundleError(f"{path}: the study has format {found.format}; this version reads up to {FORMAT}")
+    names = [point.name for point in found.points]
+    if len(set(names)) != len(names):
+        raise BundleError(f"{path / STUDY}: two runs have one name")
+    outside = [name for name in _places(found) if not members.is_inside(name)]
+    if outside:
+        raise BundleError(f"{path / STUDY}: {outside[0]!r} leads out of the study", hint=members.HINT_FOREIGN)
+    altered = _altered(path, found, document)
+    if altered and not unverified:
+        raise BundleError(
+            f"{path} is not as it was written: {in_short(altered)}",
+            hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
+        )
     return found
+
+
+def open_all(path: Path, *, unverified: bool = False) -> Opened:
+    """Open a study with all of its runs. Raises `BundleError`, as `read` and `Bundle.open` do.
+
+    With `unverified` a run that cannot be opened at all is left out, and named.
+    """
+    study = read(path, unverified=unverified)
+    bundles: dict[str, Bundle] = {}
+    altered = _altered(path, study, members.document(path, STUDY))
+    faults = []
+    for point in study.points:
+        try:
+            bundle = bundle_of(path, point, unverified=unverified)
+        except BundleError as error:
+            if not unverified:
+                raise
+            faults.append(str(error))
+            continue
+        if bundle is not None:
+            bundles[point.name] = bundle
+            altered += [f"{point.bundle}: {one}" for one in bundle.altered]
+    verified = False if unverified else (True if study.format >= FORMAT else None)
+    return Opened(path, study, bundles, verified, tuple(altered), tuple(faults))
+
+
+def _places(study: Study) -> Iterator[str]:
+    yield from study.inputs.values()
+    yield from (point.bundle for point in study.points if point.bundle is not None)
+
+
+def _altered(path: Path, study: Study, document: Mapping[str, Any]) -> list[str]:
+    """Return in words what of the study itself is not as it was written; runs answer for themselves."""
+    altered = seal.own_difference(document, STUDY, required=study.format >= FORMAT)
+    for name, said in study.input_seals.items():
+        try:
+            if seal.hash_of(path, name)[1] != said:
+                altered.append(f"{name} was altered")
+        except BundleError as error:
+            altered.append(error.message.removeprefix(f"{path}{os.sep}"))
+    return altered
 
 
 def write(path: Path, study: Study) -> None:
     """Write `study.json` whole or not at all."""
-    text = json.dumps(study.model_dump(mode="json"), indent=2) + "\n"
+    document = json.loads(json.dumps(study.model_copy(update={"blake3": None}).model_dump(mode="json")))
+    text = json.dumps(seal.with_digest(document), indent=2) + "\n"
     new = path / f"{STUDY}.new"
     with new.open("w") as file:
         file.write(text)
@@ -141,11 +224,34 @@ def write_result(path: Path, document: Mapping[str, Any]) -> None:
     (path / layout.RESULT).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
+def seal_of(path: Path) -> str | None:
+    """Return the hash of a bundle's manifest; None where there is none."""
+    try:
+        found = members.document(path, layout.MANIFEST).get(seal.DIGEST)
+    except (BundleError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
 def is_bundle(path: Path) -> bool:
     """Tell whether a run got as far as a bundle."""
     return (path / layout.MANIFEST).is_file()
 
 
-def bundle_of(path: Path, point: Point) -> Bundle | None:
-    """Open a point's bundle; None when the point never began."""
-    return None if point.bundle is None else Bundle.open(path / point.bundle)
+def bundle_of(path: Path, point: Point, *, unverified: bool = False) -> Bundle | None:
+    """Open a point's bundle; None when the point never began.
+
+    Raises `BundleError` for a bundle that cannot be opened, or is not the one the study was made of.
+    """
+    if point.bundle is None:
+        return None
+    members.check_directory(path, point.bundle)
+    bundle = Bundle.open(path / point.bundle, unverified=unverified)
+    if point.seal is not None and bundle.manifest.get(seal.DIGEST) != point.seal:
+        if not unverified:
+            raise BundleError(
+                f"{path / point.bundle} is not the bundle of {point.name}: the study was made with another",
+                hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
+            )
+        bundle.altered = (*bundle.altered, "it is not the bundle that the study was made with")
+    return bundle

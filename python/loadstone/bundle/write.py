@@ -16,10 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from blake3 import blake3
-
 from loadstone import __version__
-from loadstone.bundle import arrows, layout
+from loadstone.bundle import arrows, layout, seal
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet
 from loadstone.bundle.read import Bundle
@@ -89,7 +87,7 @@ class BundleWriter:
                 "pid": os.getpid(),
                 "inputs": files,
             }
-            disk.put_whole(directory / layout.MANIFEST, _pretty(manifest))
+            disk.put_whole(directory / layout.MANIFEST, _sealed(manifest))
             disk.mkdir(directory / layout.INPUT)
             for name, file in files.items():
                 disk.put(directory / file, inputs[name])
@@ -197,7 +195,7 @@ class BundleWriter:
         if document is not None:
             self._disk.put(self._directory / layout.RESULT, _pretty(document))
         self._manifest["files"] = self._hashes()
-        self._disk.put_whole(self._directory / layout.MANIFEST, _pretty(self._manifest))
+        self._disk.put_whole(self._directory / layout.MANIFEST, _sealed(self._manifest))
 
     def _kept(self, file: int) -> int:
         self._files.append(file)
@@ -230,10 +228,10 @@ class BundleWriter:
         found: dict[str, dict[str, Any]] = {}
         for path in sorted(self._directory.rglob("*")):
             name = path.relative_to(self._directory).as_posix()
-            if path.is_file() and name != layout.MANIFEST:
+            if path.is_file() and name != layout.MANIFEST and name not in seal.REPORTS:
                 self._disk.sync(path)
-                digest = blake3().update_mmap(path).hexdigest()
-                found[name] = {"size_bytes": path.stat().st_size, "blake3": digest}
+                size_bytes, digest = seal.hash_of(self._directory, name)
+                found[name] = {"size_bytes": size_bytes, "blake3": digest}
         return found
 
 
@@ -275,11 +273,18 @@ def _to_parquet(source: Path, schema: pl.Schema, out: Path) -> None:
 
 
 def _line(obj: dict[str, Any]) -> bytes:
-    return json.dumps(obj, separators=(",", ":"), default=_plain).encode() + b"\n"
+    line = json.dumps(obj, separators=(",", ":"), ensure_ascii=False, default=_plain)
+    return line.encode(errors="replace") + b"\n"
 
 
 def _pretty(obj: object) -> bytes:
-    return json.dumps(obj, indent=2, ensure_ascii=False, default=_plain).encode() + b"\n"
+    # A name on the command line may be bytes that are no text; JSON has no word for them.
+    return json.dumps(obj, indent=2, ensure_ascii=False, default=_plain).encode(errors="replace") + b"\n"
+
+
+def _sealed(manifest: dict[str, Any]) -> bytes:
+    """Return a manifest with the hash of what will be read of it."""
+    return _pretty(seal.with_digest(json.loads(_pretty(manifest))))
 
 
 def _plain(value: object) -> object:

@@ -16,6 +16,14 @@ from loadstone.errors import InputError, Where
 COMMAND_LINE = "command line"
 Repeat = Parameter(negative="", show_default=False)
 Flag = Parameter(negative="", show_default=False)
+Unverified = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        show_default=False,
+        help="Read also what was altered, added or lost since it was sealed; all that is written says so.",
+    ),
+]
 Job = Annotated[
     str,
     Parameter(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from loadstone import exitcodes
-from loadstone.cli.arguments import COMMAND_LINE, Flag
+from loadstone.cli.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.cli.finish import PIPE_WIDTH, validity
 from loadstone.errors import InputError, LoadstoneError, Where
 
@@ -34,6 +34,7 @@ def audit(
     spec: Path | None = None,
     require_valid: Annotated[bool, Flag] = False,
     limit: int | None = None,
+    unverified: Unverified = False,
 ) -> int:
     """Tell what results are worth: bundles, other tools' results, published figures.
 
@@ -66,7 +67,7 @@ def audit(
     from loadstone.audit.search import LIMIT, Looked
     from loadstone.report import audit as words
 
-    looked = Looked(limit=limit or LIMIT)
+    looked = Looked(limit=limit or LIMIT, unverified=unverified)
     with _shown(looked):
         every, passed = _audited(results, spec, looked)
     if not every:

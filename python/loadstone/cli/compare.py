@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from loadstone import exitcodes, output
 from loadstone.cli import talk
-from loadstone.cli.arguments import COMMAND_LINE, Flag
+from loadstone.cli.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.cli.finish import PIPE_WIDTH
 from loadstone.errors import InputError, Where
 
@@ -31,6 +31,7 @@ def compare(
     json: Annotated[bool, Flag] = False,
     gate: Annotated[bool, Flag] = False,
     tolerance: str | None = None,
+    unverified: Unverified = False,
 ) -> int:
     """Compare results with the first of them: differences, how sure they are, and what else differs.
 
@@ -58,7 +59,7 @@ def compare(
     from loadstone.audit.run import audit
     from loadstone.report import compare as shown
 
-    made = put_together(results)
+    made = put_together(results, unverified=unverified)
     # A study is worth what its worst run is worth; the first of a part stands for its repeats.
     audits = [
         min((audit(runs[0]) for runs in one.things.values()), key=lambda audited: audited.verdict.confidence)

@@ -14,6 +14,7 @@ from loadstone import exitcodes
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.cli import study, talk
+from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.errors import InputError, Where
 
 Kind = Literal[
@@ -38,6 +39,7 @@ def export(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    unverified: Unverified = False,
 ) -> int:
     """Write a bundle's results in another format.
 
@@ -58,31 +60,33 @@ def export(
     from loadstone.report.exports import DEFAULTS
 
     out = output or where or (Path() if kind in VDBENCH else DEFAULTS.get(kind))
-    _write(bundle, kind, out)
+    _write(bundle, kind, out, unverified=unverified)
     if out is not None:
         talk.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")
     return exitcodes.DONE
 
 
-def _write(bundle: Path, kind: Kind, out: Path | None) -> None:
+def _write(bundle: Path, kind: Kind, out: Path | None, *, unverified: bool) -> None:
     if kind in VDBENCH:
         from loadstone.report.vdbench import pages
 
-        pages.export(bundle, out or Path(), "50406" if kind == "vdbench-50406" else "50407")
+        layout: Literal["50406", "50407"] = "50406" if kind == "vdbench-50406" else "50407"
+        pages.export(bundle, out or Path(), layout, unverified=unverified)
         return
     if kind == "iometer-csv":
         from loadstone.report import exports, iometer
 
-        exports.put(iometer.export(bundle), out)
+        exports.put(iometer.export(bundle, unverified=unverified), out)
         return
     if kind in ("csv", "markdown") and on_disk.is_study(bundle):
         from loadstone.report import exports, study_exports, study_page
 
         of_study = study_exports.csv if kind == "csv" else study_exports.markdown
-        exports.put(of_study(study_page.read(bundle)), out)
+        exports.put(of_study(study_page.read(bundle, unverified=unverified)), out)
         return
     study.refuse(bundle, f"export {kind}")
-    opened = Bundle.open(bundle)
+    opened = Bundle.open(bundle, unverified=unverified)
     from loadstone.report.exports import export as write
 
     write(opened, kind, out)
+    talk.doubts([*([opened.doubt] if opened.doubt else []), *opened.faults])

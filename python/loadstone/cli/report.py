@@ -14,6 +14,7 @@ from loadstone import exitcodes
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
+from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.cli.finish import REPORT
 from loadstone.errors import InputError
 from loadstone.output import check
@@ -26,6 +27,7 @@ def report(
     /,
     *others: Path,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    unverified: Unverified = False,
 ) -> int:
     """Write the report of a run or a study.
 
@@ -40,8 +42,8 @@ def report(
         several].
     """
     if others or on_disk.is_study(bundle):
-        return _studies([bundle, *others], output)
-    opened = Bundle.open(bundle)
+        return _studies([bundle, *others], output, unverified=unverified)
+    opened = Bundle.open(bundle, unverified=unverified)
     from loadstone.analysis.summary import summarise
     from loadstone.audit.run import audit
     from loadstone.report import page
@@ -50,11 +52,12 @@ def report(
     check(where)
     made = summarise(opened)
     page.write(made, where, audit(made))
+    talk.doubts([*([opened.doubt] if opened.doubt else []), *opened.faults])
     talk.say(f"report: {where}")
     return exitcodes.DONE
 
 
-def _studies(paths: list[Path], output: Path | None) -> int:
+def _studies(paths: list[Path], output: Path | None, *, unverified: bool) -> int:
     from loadstone.report import study_page
 
     for path in paths:
@@ -65,6 +68,8 @@ def _studies(paths: list[Path], output: Path | None) -> int:
             )
     where = output or (OVERLAY if len(paths) > 1 else paths[0] / REPORT)
     check(where)
-    study_page.write([study_page.read(path) for path in paths], where)
+    read = [study_page.read(path, unverified=unverified) for path in paths]
+    study_page.write(read, where)
+    talk.doubts([doubt for one in read for doubt in one.doubts])
     talk.say(f"report: {where}")
     return exitcodes.DONE

@@ -14,6 +14,7 @@ from loadstone.analysis.settled import OPTION
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.cli import finish, study, talk
+from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.cli.consent import consent
 from loadstone.cli.manner import Manner
 from loadstone.path.spec import Spec
@@ -29,6 +30,7 @@ def rerun(
     bundle: Path,
     /,
     *,
+    unverified: Unverified = False,
     manner: Manner = Manner(),
 ) -> int:
     """Run the Plan of a bundle again, or all of a study's in their order.
@@ -42,14 +44,14 @@ def rerun(
         Directory of the run or the study to do again.
     """
     if on_disk.is_study(bundle):
-        return _study(bundle, manner)
-    old = Bundle.open(bundle)
+        return _study(bundle, manner, unverified=unverified)
+    old = Bundle.open(bundle, unverified=unverified)
     sheet = old.environment.get("spec")
     asked = Asked(
         request=_request(bundle, manner, old.request),
         inputs=dict(old.inputs),
-        workload_json=(old.path / "workload.json").read_text(),
-        notes=list(old.notes),
+        workload_json=old.workload.model_dump_json(),
+        notes=[*old.notes, *_doubt(old.doubt)],
         spec=None if sheet is None else Spec.model_validate(sheet),
     )
     agreed = consent(manner.i_accept_data_loss)
@@ -67,8 +69,8 @@ def rerun(
     return finish.tell(outcome, result, manner, require_valid=manner.require_valid)
 
 
-def _study(path: Path, manner: Manner) -> int:
-    old = again.read(path)
+def _study(path: Path, manner: Manner, *, unverified: bool) -> int:
+    old = again.read(path, unverified=unverified)
     if old.left_out:
         talk.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
     if old.commands:
@@ -80,13 +82,26 @@ def _study(path: Path, manner: Manner) -> int:
         request=_request(path, manner, old.study.request),
         inputs=old.inputs,
         settings=old.study.settings,
-        notes=[*old.study.notes, *([_loads_of(path)] if old.study.kind == "curve" else [])],
+        notes=[
+            *old.study.notes,
+            *_doubt(old.doubt),
+            *([_loads_of(path)] if old.study.kind == "curve" else []),
+        ],
         spec=old.spec,
     )
     controller = ListController(old.nexts)
     return study.execute(
         controller, asked, manner, lambda wanted: old.settled[wanted.name], after_failure="go_on"
     )
+
+
+def _doubt(doubt: str | None) -> list[dict[str, Any]]:
+    """Return the note that a Plan may not be the one that ran; say it, too."""
+    if doubt is None:
+        return []
+    text = f"the Plan is of a bundle that is {doubt}"
+    talk.doubts([text])
+    return [{"kind": "changed", "text": text, "where": None}]
 
 
 def _loads_of(path: Path) -> dict[str, Any]:

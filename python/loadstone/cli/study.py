@@ -194,7 +194,8 @@ def refuse(path: Path, verb: str) -> None:
     """Refuse a study where one run is meant, and name its runs."""
     if not on_disk.is_study(path):
         return
-    bundles = [point.bundle for point in on_disk.read(path).points if point.bundle is not None]
+    points = on_disk.read(path, unverified=True).points
+    bundles = [point.bundle for point in points if point.bundle is not None]
     raise InputError(
         f"{path} is a study of {len(bundles)} run{'s' if len(bundles) != 1 else ''}; {verb} takes one run",
         hint=f"name one of them, as {path / bundles[0]}" if bundles else None,

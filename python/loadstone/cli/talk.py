@@ -45,6 +45,12 @@ def notes(found: Iterable[Note]) -> None:
         )
 
 
+def doubts(found: Iterable[str]) -> None:
+    """Say why numbers may not be those that were measured, or not all of them."""
+    for text in dict.fromkeys(found):
+        say(f"warning: {text}")
+
+
 def on_terminal() -> bool:
     """Whether somebody can be asked: both ends of the talk are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from loadstone.bundle import layout
+from loadstone.bundle import layout, members
 from loadstone.bundle.read import Bundle
 from loadstone.cli import finish, study
+from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.cli.manner import Told
 from loadstone.errors import BundleError, InputError
 from loadstone.plan.journal import read_back
@@ -21,6 +22,7 @@ def verify(
     bundle: Path,
     /,
     *,
+    unverified: Unverified = False,
     told: Told = Told(),
 ) -> int:
     """Verify what a run with --journal wrote, also after a crash in the middle of it.
@@ -33,15 +35,17 @@ def verify(
         Directory of the run that wrote; one that was killed will do.
     """
     study.refuse(bundle, "verify")
-    wrote = Bundle.open(bundle)
+    wrote = Bundle.open(bundle, unverified=unverified)
     if wrote.plan.journal is None:
         raise InputError(f"{bundle}: the run kept no journal", hint="run it with --journal")
     journal = bundle / layout.JOURNAL
     plan = read_back(wrote.plan, journal)
-    if not journal.is_file():
+    if not members.exists(bundle, layout.JOURNAL):
         raise BundleError(
             f"{journal}: there is no such file", hint="the run was killed before it began to write"
         )
+    # The engine opens it by its name: no link, no device.
+    members.open_member(bundle, layout.JOURNAL).close()
     asked = Asked(
         request={
             "argv": sys.argv,
@@ -51,8 +55,8 @@ def verify(
             "first_request": wrote.request,
         },
         inputs=dict(wrote.inputs),
-        workload_json=(wrote.path / layout.WORKLOAD).read_text(),
-        notes=[],
+        workload_json=wrote.workload.model_dump_json(),
+        notes=[] if wrote.doubt is None else [f"the journal is of a bundle that is {wrote.doubt}"],
     )
     result = finish.Result()
     outcome = run_plan(

@@ -6,9 +6,9 @@ Units stand last in the names.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 LayerKind = Literal[
     "file",
@@ -47,7 +47,7 @@ class Ceiling(_Model):
 
     quantity: Literal["bytes_per_s", "iops"]
     op: Literal["read", "write", "each", "both"]
-    per_s: float
+    per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     kind: Literal["link", "limit", "specified", "physical"]
     source: str
     """In words: 'payload of 1 GbE at MTU 1500 with TCP time stamps', 'blkio throttle of this cgroup'."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import Total
 
 Spec = dict[str, Any]
+WARNING: Final = "#b3261e"
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 
 COLOURS: Final = (
@@ -80,8 +81,9 @@ def config() -> Spec:
     }
 
 
-def together(specs: Sequence[Spec]) -> Spec:
-    """Return one chart of many, two in a row, each with its own scales."""
+def together(specs: Sequence[Spec], doubt: str | None = None) -> Spec:
+    """Return one chart of many, two in a row, each with its own scales; a doubt stands above them."""
+    marked = {} if doubt is None else {"title": {"text": doubt, "anchor": "start", "color": WARNING}}
     inner = [{k: v for k, v in spec.items() if k not in {"$schema", "config", "autosize"}} for spec in specs]
     return {
         "$schema": SCHEMA,
@@ -89,6 +91,7 @@ def together(specs: Sequence[Spec]) -> Spec:
         "padding": 16,
         "columns": 2,
         "spacing": {"row": 36, "column": 44},
+        **marked,
         "concat": inner,
         "resolve": {"scale": dict.fromkeys(("color", "stroke", "strokeDash"), "independent")},
     }

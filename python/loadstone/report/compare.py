@@ -159,6 +159,7 @@ def page(made: Comparison, audits: Sequence[Audited]) -> str:
         ],
         rows=[_page_row(row, before) for row, before in zip(made.rows, [None, *made.rows[:-1]], strict=True)],
         legend=LEGEND,
+        doubts=[f"{one.name}: {one.doubt}" for one in made.sides if one.doubt],
         warnings=made.warnings,
         differences=made.differences,
     )
@@ -213,6 +214,9 @@ class JsonSide(_Model):
 
     name: str
     path: str
+    verified: bool | None = Field(
+        description="every file is the one that was sealed; null: not sealed, false: read with --unverified"
+    )
     verdict: str
     confidence: float
 
@@ -243,6 +247,7 @@ def document(made: Comparison, audits: Sequence[Audited], gate: str | None) -> d
         JsonSide(
             name=one.name,
             path=str(one.path.resolve()),
+            verified=one.verified,
             verdict=audited.verdict.kind,
             confidence=audited.verdict.confidence,
         )

@@ -73,7 +73,14 @@ def csv(bundle: Bundle) -> str:
     Fields without a value (no I/O, or too few for the percentile) are empty.
     """
     table = series(Measurement(bundle), "job").drop("key").rename({"name": "job"})
-    return table.write_csv(float_precision=3)
+    return _marked(bundle, table).write_csv(float_precision=3)
+
+
+def _marked(bundle: Bundle, table: pl.DataFrame) -> pl.DataFrame:
+    """Add a column to what is read with `--unverified`, so that no row goes without the mark."""
+    if bundle.verified is not False:
+        return table
+    return table.with_columns(pl.lit(value=False).alias("verified"))
 
 
 def flat(bundle: Bundle) -> pl.DataFrame:
@@ -121,6 +128,8 @@ def markdown(bundle: Bundle) -> str:
     for name, total in named:
         rows += [[name.replace("|", "\\|"), op, *cells(stats)] for op, stats in total.ops.items()]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
+    if bundle.doubt is not None:
+        lines = [f"**{bundle.doubt}**", "", *lines]
     about = f"{bundle.status} after {units.seconds(made.duration_s)}; ± is one standard error"
     said = [f"- {note.text}" for note in made.notes] + [f"- **{one.message}**" for one in made.problems]
     return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"
@@ -180,6 +189,11 @@ def _run_gauges(made: Summary, registry: CollectorRegistry) -> None:
     values: list[tuple[str, str, float | None]] = [
         ("duration_seconds", "Length of the run", made.duration_s),
         ("start_time_seconds", "Time of the first I/O", made.started.timestamp() if made.started else None),
+        (
+            "verified",
+            "1 when every file of the bundle is the one that was sealed",
+            None if made.bundle.verified is None else float(made.bundle.verified),
+        ),
         ("complete", "1 when the run did all that was asked", float(made.status == "complete")),
     ]
     for name, value_ns in (
@@ -201,7 +215,7 @@ def _scopes(made: Summary) -> list[tuple[str, str, Total]]:
 
 
 def _parquet(bundle: Bundle, path: Path) -> None:
-    rows = flat(bundle)
+    rows = _marked(bundle, flat(bundle))
     with output.opened(path) as file:
         rows.write_parquet(file, compression="zstd")
 
@@ -212,6 +226,8 @@ def _fio_json(bundle: Bundle) -> str:
 
 def _fio_logs(bundle: Bundle, directory: Path) -> None:
     output.directory(directory)
+    if bundle.doubt is not None:
+        output.write(directory / "NOT-VERIFIED.txt", f"{bundle.doubt}\n")
     fio.write_logs(bundle, directory)
 
 

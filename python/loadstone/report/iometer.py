@@ -17,11 +17,10 @@ import numpy as np
 
 from loadstone.analysis.histogram import Histogram, lows_of
 from loadstone.analysis.summary import Summary, summarise
-from loadstone.bundle import layout, study
+from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.report.exports import refuse_trees
-from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from loadstone.analysis.totals import Stats, Total
-    from loadstone.workload.model import Job
+    from loadstone.workload.model import Job, Workload
 
 HEADING: Final = (
     "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,"
@@ -132,13 +131,13 @@ class _Part:
     measured_ns: int
 
 
-def export(path: Path) -> str:
+def export(path: Path, *, unverified: bool = False) -> str:
     """Return the results file of a run or of all runs of a study. Raises `BundleError`."""
     if not study.is_study(path):
-        return results([Bundle.open(path)])
-    read = study.read(path)
-    found = [study.bundle_of(path, point) for point in read.points if point.role == "measure"]
-    bundles = [bundle for bundle in found if bundle is not None]
+        return results([Bundle.open(path, unverified=unverified)])
+    opened = study.open_all(path, unverified=unverified)
+    measured = [point for point in opened.study.points if point.role == "measure"]
+    bundles = [opened.bundles[point.name] for point in measured if point.name in opened.bundles]
     if not bundles:
         raise BundleError(f"{path}: the study has no run with results")
     return results(bundles)
@@ -151,12 +150,15 @@ def results(bundles: Sequence[Bundle]) -> str:
     for bundle in bundles:
         refuse_trees(bundle, "Iometer's results have")
         made = summarise(bundle)
-        workload = _workload(bundle)
+        workload = bundle.workload
         about = workload.global_options
         started = made.started or datetime.fromtimestamp(0, UTC)
         if head:
             out.write("'Test Type,Test Description\n")
-            _row(out, [about.get("test_type", "0"), about.get("test_description", workload.name)])
+            described = about.get("test_description", workload.name)
+            if doubts := [doubt for one in bundles if (doubt := one.doubt)]:
+                described = f"{described} {doubts[0]}"
+            _row(out, [about.get("test_type", "0"), described])
             out.write(f"'Version\n{about.get('version', '1.1.0')}\n'Time Stamp\n{_stamp(started)}\n")
             head = False
         specs = _specifications(workload)
@@ -169,13 +171,6 @@ def results(bundles: Sequence[Bundle]) -> str:
         out.write(f"'Time Stamp\n{_stamp(started + timedelta(seconds=made.duration_s))}\n")
     out.write("'End Test\n")
     return out.getvalue()
-
-
-def _workload(bundle: Bundle) -> Workload:
-    try:
-        return Workload.model_validate_json((bundle.path / layout.WORKLOAD).read_bytes())
-    except (OSError, ValueError) as error:
-        raise BundleError(f"{bundle.path / layout.WORKLOAD}: cannot be read: {error}") from error
 
 
 def _stamp(at: datetime) -> str:

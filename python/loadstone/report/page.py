@@ -78,6 +78,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         style=(files / "page.css").read_text() + (files / "path_diagram.css").read_text(),
         version=__version__,
         status=bundle.status,
+        doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
         title=_title(made),
         verdict=verdict.page(audited, _svg) if audited is not None else None,
@@ -141,7 +142,7 @@ def _picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> b
     specs = pictures(made, audited)
     if not any(total.ops for total in made.totals("job")):
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
-    spec = charts.together(specs)
+    spec = charts.together(specs, made.bundle.doubt)
     if kind == ".svg":
         return _svg(spec).encode()
     if kind == ".png":

@@ -29,6 +29,8 @@ def csv(whole: Whole) -> str:
     rows: list[dict[str, Any]] = []
     for run in whole.runs:
         rows += [_row(run, line, names) for line in _lines(run)] or [_row(run, None, names)]
+    if whole.verified is False:
+        rows = [{**row, "verified": False} for row in rows]
     return pl.DataFrame(rows, infer_schema_length=None).write_csv(float_precision=3) if rows else ""
 
 
@@ -42,7 +44,8 @@ def markdown(whole: Whole) -> str:
     study_terminal.summary(whole.study, whole.runs, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
     said = "\n".join(line.rstrip() for line in text.splitlines())
-    return "\n".join([*table, "", "```", said, "```"]) + "\n"
+    doubts = [line for doubt in whole.doubts for line in (f"**{doubt}**", "")]
+    return "\n".join([*doubts, *table, "", "```", said, "```"]) + "\n"
 
 
 def _lines(run: Run) -> list[Measured]:

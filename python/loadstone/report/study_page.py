@@ -89,12 +89,16 @@ class Whole:
     path: Path
     study: Study
     runs: Sequence[Run]
+    doubts: Sequence[str] = ()
+    """Why these may not be the numbers that were measured, and what could not be read."""
+    verified: bool | None = None
 
 
-def read(path: Path) -> Whole:
+def read(path: Path, *, unverified: bool = False) -> Whole:
     """Read a study from disk, whole or as far as it got."""
-    study = on_disk.read(path)
-    return Whole(path, study, point.runs(path, study))
+    opened = on_disk.open_all(path, unverified=unverified)
+    doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
+    return Whole(path, opened.study, point.runs(opened), doubts, opened.verified)
 
 
 def write(studies: Sequence[Whole], path: Path) -> None:
@@ -108,7 +112,8 @@ def write(studies: Sequence[Whole], path: Path) -> None:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
     parts = [*_parts(studies[0]), *_sheet(studies[0].runs)] if len(studies) == 1 else [_overlay(studies)]
-    output.write(path, _page(studies, parts) if kind == ".html" else _picture(parts, kind, path))
+    doubt = next((one.doubts[0] for one in studies if one.doubts), None)
+    output.write(path, _page(studies, parts) if kind == ".html" else _picture(parts, kind, path, doubt))
 
 
 def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
@@ -123,6 +128,7 @@ def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
         status_text=STATUS[first.study.status] if len(studies) == 1 else "",
         kind=KINDS[first.study.kind] if len(studies) == 1 else "curves laid over each other",
         title=first.study.name if len(studies) == 1 else " · ".join(_label(one) for one in studies),
+        doubts=[doubt for one in studies for doubt in one.doubts],
         facts=_facts(first),
         judged=[said for one in studies for said in verdicts(one.runs)],
         parts=[(part, [_svg(spec) for spec in part.charts]) for part in parts],
@@ -136,11 +142,11 @@ def _svg(spec: Spec) -> tuple[str, str]:
     return str(spec["title"]), vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
 
 
-def _picture(parts: Sequence[Section], kind: str, path: Path) -> bytes:
+def _picture(parts: Sequence[Section], kind: str, path: Path, doubt: str | None) -> bytes:
     specs = [spec for part in parts for spec in part.charts]
     if not specs:
         raise InputError(f"{path}: the study measured nothing, so there is nothing to draw")
-    spec = charts.together(specs)
+    spec = charts.together(specs, doubt)
     if kind == ".svg":
         return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
     if kind == ".png":

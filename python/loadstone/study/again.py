@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from loadstone.bundle import layout
+from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError
 from loadstone.path.spec import Spec
@@ -21,7 +19,6 @@ from loadstone.workload.model import Note, Workload
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.bundle.read import Bundle
     from loadstone.bundle.study import Point, Study
     from loadstone.plan.model import Plan
 
@@ -46,21 +43,24 @@ class Again:
     settled: dict[str, Settled]
     """By the run's name."""
     left_out: int
+    doubt: str | None
+    """Why this may not be what ran, in words."""
     commands: bool
     """Whether jobs had commands of their own, which are not run again."""
 
 
-def read(path: Path) -> Again:
+def read(path: Path, *, unverified: bool = False) -> Again:
     """Read all runs that a study got to; raises `BundleError` when there is none."""
-    study = on_disk.read(path)
-    bundles = [(point, bundle) for point in study.points if (bundle := on_disk.bundle_of(path, point))]
+    opened = on_disk.open_all(path, unverified=unverified)
+    study = opened.study
+    bundles = [(point, opened.bundles[point.name]) for point in study.points if point.name in opened.bundles]
     if not bundles:
         raise BundleError(f"{path}: no run of the study began, so there is nothing to run again")
-    workloads = [_workload(bundle) for _, bundle in bundles]
+    workloads = [bundle.workload for _, bundle in bundles]
     sheet = bundles[0][1].environment.get("spec")
     return Again(
         study=study,
-        inputs={name: (path / file).read_bytes() for name, file in study.inputs.items()},
+        inputs={name: members.content(path, file) for name, file in study.inputs.items()},
         spec=None if sheet is None else Spec.model_validate(sheet),
         nexts=tuple(_next(point, workload) for (point, _), workload in zip(bundles, workloads, strict=True)),
         settled={
@@ -70,6 +70,7 @@ def read(path: Path) -> Again:
             for point, bundle in bundles
         },
         left_out=len(study.points) - len(bundles),
+        doubt=next((bundle.doubt for _, bundle in bundles if bundle.doubt), None),
         commands=any(job.exec_prerun or job.exec_postrun for one in workloads for job in one.jobs),
     )
 
@@ -84,14 +85,3 @@ def _next(point: Point, workload: Workload) -> Next:
     # Commands need a permission that was given for another run.
     jobs = tuple(job.model_copy(update={"exec_prerun": None, "exec_postrun": None}) for job in workload.jobs)
     return Next(point.name, workload.model_copy(update={"jobs": jobs}), dict(point.factors), point.role)
-
-
-def _workload(bundle: Bundle) -> Workload:
-    path = bundle.path / layout.WORKLOAD
-    try:
-        return Workload.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BundleError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error

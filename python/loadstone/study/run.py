@@ -331,6 +331,7 @@ class _Runner:
         return begun.model_copy(
             update={
                 "bundle": relative,
+                "seal": on_disk.seal_of(self._directory / relative),
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),

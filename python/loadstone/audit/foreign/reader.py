@@ -34,6 +34,8 @@ class Results:
     title: str | None = None
     source: str | None = None
     notes: tuple[str, ...] = ()
+    verified: bool | None = None
+    """Of a bundle: whether every file is the one that was sealed; None where nothing tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from loadstone.bundle import layout
-from loadstone.errors import BundleError
 from loadstone.report.fio import collect, document, iolog, logs, monitored, normal, terse
-from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +17,7 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.read import Bundle
     from loadstone.report.fio.stats import DiskUse
+    from loadstone.workload.model import Workload
 
 
 def source(
@@ -38,23 +34,18 @@ def source(
     """
     if notes is None:
         notes = [str(note.get("text", note) if isinstance(note, dict) else note) for note in bundle.notes]
-    asked = workload if workload is not None else _workload(bundle)
+    asked = workload if workload is not None else bundle.workload
+    if bundle.doubt is not None:
+        notes = [bundle.doubt, *notes]
     if disks is None:
         disks = monitored.disks(bundle.host())
     return collect.Source(bundle.plan, asked, bundle.samples(), bundle.events, notes=notes, disks=disks)
 
 
-def _workload(bundle: Bundle) -> Workload:
-    path = bundle.path / layout.WORKLOAD
-    try:
-        return Workload.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise BundleError(f"{path}: cannot be read: {error}") from error
-
-
 def json_document(bundle: Bundle, plus: bool = True) -> dict[str, Any]:
     """Return fio's JSON document of a run; with `plus`, histogram bins (`json+`)."""
-    return document.document(collect.report(source(bundle)), plus=plus)
+    made = document.document(collect.report(source(bundle)), plus=plus)
+    return made if bundle.verified is not False else {"loadstone verified": False, **made}
 
 
 def normal_text(bundle: Bundle) -> str:

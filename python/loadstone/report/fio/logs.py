@@ -117,7 +117,7 @@ def write(source: Source, ios: pl.LazyFrame | None, directory: Path) -> list[Pat
 def ios_of(bundle: Bundle) -> pl.LazyFrame | None:
     """Return the I/Os of a bundle without loading them where that is possible."""
     sealed = bundle.path / layout.STREAMS["ios.arrows"]
-    if sealed.exists():
+    if bundle.verified and sealed.exists():
         return older.filled(pl.scan_parquet(sealed))
     ios = bundle.ios()
     return None if ios is None else ios.lazy()

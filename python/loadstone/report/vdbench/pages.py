@@ -38,20 +38,21 @@ _BEFORE: Final = (
 )
 
 
-def export(path: Path, out: Path, layout: Layout = "50407") -> None:
+def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool = False) -> None:
     """Write the pages of a bundle or of a study's runs into a directory, which is made.
 
     Raises InputError when it cannot be written, BundleError when there is nothing to write.
     """
-    pages = of(path, out.name, layout)
+    pages = of(path, out.name, layout, unverified=unverified)
     if pages is None:
         raise BundleError(f"{path}: no run has measured anything")
     Directory(out).settle(pages.all)
 
 
-def of(path: Path, name: str, layout: Layout) -> Pages | None:
+def of(path: Path, name: str, layout: Layout, *, unverified: bool = False) -> Pages | None:
     """Return the pages of a bundle or of a study's runs; None when nothing was measured."""
-    runs = [Counted(bundle) for bundle in bundles(path)]
+    found = bundles(path, unverified=unverified)
+    runs = [Counted(bundle) for bundle in found]
     runs = [run for run in runs if run.whole.intervals]
     if not runs:
         return None
@@ -63,20 +64,21 @@ def of(path: Path, name: str, layout: Layout) -> Pages | None:
             pages.interval(run, number)
         pages.end(run)
     pages.close(runs[-1])
+    if doubt := next((bundle.doubt for bundle in found if bundle.doubt), None):
+        pages.mark(doubt)
     return pages
 
 
 def created_s(bundle: Bundle) -> float:
     """Return when a run was begun, in seconds of the wall clock."""
-    return int(bundle.manifest["created_unix_ns"]) / 1e9
+    return int(bundle.manifest.get("created_unix_ns") or 0) / 1e9
 
 
-def bundles(path: Path) -> list[Bundle]:
+def bundles(path: Path, *, unverified: bool = False) -> list[Bundle]:
     """Return the bundle at a path, or those of the study there, in order."""
     if not study.is_study(path):
-        return [Bundle.open(path)]
-    found = (study.bundle_of(path, point) for point in study.read(path).points)
-    return [bundle for bundle in found if bundle is not None]
+        return [Bundle.open(path, unverified=unverified)]
+    return list(study.open_all(path, unverified=unverified).bundles.values())
 
 
 class Pages:
@@ -105,6 +107,11 @@ class Pages:
     def all(self) -> list[Page]:
         """The pages."""
         return list(self._pages.values())
+
+    def mark(self, doubt: str) -> None:
+        """Say on every page why its numbers may not be those that were measured."""
+        for page in self._pages.values():
+            page.body.insert(1, f"* {html.escape(doubt)}")
 
     def _open(self, name: str) -> None:
         title = f"<title>Vdbench {html.escape(self._name)}/{html.escape(name)}.html</title><pre>"

@@ -10,7 +10,6 @@ its rate, and of a run that makes trees only the writes. Knows no layout of text
 from __future__ import annotations
 
 import functools
-import json
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -186,7 +185,7 @@ class Counted:
 
     @cached_property
     def _workload(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.bundle.path / "workload.json").read_text())
+        found: dict[str, Any] = self.bundle.workload.model_dump(mode="json")
         return found
 
     @cached_property

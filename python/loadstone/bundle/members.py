@@ -1,0 +1,161 @@
+"""Files inside a bundle or a study: opened only when they are what they should be.
+
+Knows that a directory may come from anybody: a member is a regular file below it, and no link on
+the way to it leads elsewhere. Opening a pipe, a device or a file of another owner by way of a
+bundle is refused by name. Knows no file's meaning.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json
+
+from loadstone.errors import BundleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+    from pathlib import Path
+
+MOST_BYTES: Final = 1 << 28
+"""A document larger than this is none of ours: it is refused before it is read."""
+LARGEST: Final = 2**64
+"""Numbers beyond it, or that are not finite, stand in no document of ours."""
+HINT_FOREIGN: Final = "a bundle holds regular files only; look at where this one comes from"
+
+
+def is_inside(name: str) -> bool:
+    """Tell whether a name means a place below the directory it is relative to."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts and "\0" not in name
+
+
+def exists(directory: Path, name: str) -> bool:
+    """Tell whether anything has this name, be it a broken link."""
+    return os.path.lexists(directory / name)
+
+
+def open_member(directory: Path, name: str) -> BufferedReader:
+    """Open a regular file below a directory. Raises `BundleError`, by name, for anything else."""
+    try:
+        return os.fdopen(_descriptor(directory, name), "rb")
+    except OSError as error:
+        hint = None
+        if error.errno == errno.ENOENT:
+            hint = "the run may have been killed before it began"
+        raise BundleError(
+            f"{directory / name}: cannot be read: {error.strerror or error}", hint=hint
+        ) from error
+
+
+def check_directory(directory: Path, name: str) -> None:
+    """Raise `BundleError` unless a name is a directory below another, with no link on the way."""
+    at = directory
+    for part in PurePosixPath(name).parts:
+        at /= part
+        try:
+            found = at.lstat().st_mode
+        except OSError as error:
+            raise BundleError(f"{at}: cannot be read: {error.strerror}") from error
+        if not is_inside(name) or not stat.S_ISDIR(found):
+            raise BundleError(f"{at}: is {kind(found)}, not a directory below {directory}", hint=HINT_FOREIGN)
+
+
+def _descriptor(directory: Path, name: str) -> int:
+    path = directory / name
+    if not is_inside(name):
+        raise BundleError(f"{path}: the name leads out of {directory}", hint=HINT_FOREIGN)
+    at = directory
+    for part in PurePosixPath(name).parts:
+        at /= part
+        found = at.lstat().st_mode
+        wanted = stat.S_ISREG if at == path else stat.S_ISDIR
+        if not wanted(found):
+            raise BundleError(f"{at}: is {kind(found)}, not a file of the bundle", hint=HINT_FOREIGN)
+    # Without O_NONBLOCK the opening of a pipe that came in between would wait for ever.
+    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise BundleError(f"{path}: is not a file of the bundle", hint=HINT_FOREIGN)
+    return number
+
+
+def kind(mode: int) -> str:
+    """Return what something is that has this mode, in words."""
+    for is_it, words in (
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISDIR, "a directory"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a character device"),
+        (stat.S_ISBLK, "a block device"),
+    ):
+        if is_it(mode):
+            return words
+    return "a file"
+
+
+def content(directory: Path, name: str) -> bytes:
+    """Return a member's bytes. Raises `BundleError`, also for one that is too large for a document."""
+    with open_member(directory, name) as file:
+        try:
+            size = os.fstat(file.fileno()).st_size
+            if size <= MOST_BYTES:
+                return file.read(MOST_BYTES)
+        except OSError as error:
+            raise BundleError(f"{directory / name}: cannot be read: {error.strerror}") from error
+    raise BundleError(
+        f"{directory / name}: has {size} bytes; at most {MOST_BYTES} are read of such a file",
+        hint="no run writes one of this size: the file is damaged or not Loadstone's",
+    )
+
+
+def document(directory: Path, name: str) -> Any:
+    """Return a member that is JSON. Raises `BundleError`."""
+    try:
+        return decoded(content(directory, name))
+    except ValueError as error:
+        raise BundleError(f"{directory / name}: not JSON: {error}") from error
+
+
+def decoded(data: bytes) -> Any:
+    """Return what JSON says. Raises `ValueError`; also for numbers that nobody can compute with."""
+    found = from_json(data, allow_inf_nan=False)
+    for value in _numbers(found):
+        if not -LARGEST <= value <= LARGEST:
+            raise ValueError("a number is out of all bounds")
+    return found
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, float | int):
+            yield one
+
+
+def below(directory: Path, most: int) -> Iterator[tuple[str, int]]:
+    """Yield name and mode of what lies below a directory, links not followed, at most so many."""
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        with os.scandir(directory / inside) as found:
+            for entry in found:
+                name = f"{inside}{entry.name}"
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISDIR(mode):
+                    waiting.append(f"{name}/")
+                yield name, mode
+                most -= 1
+                if not most:
+                    return

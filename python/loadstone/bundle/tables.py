@@ -1,0 +1,199 @@
+"""Tables of a sealed bundle, and the rows of any table that can be of the run.
+
+Knows what a table's file says of its size before it is read, and the bounds of each column: what
+names a part the Plan does not have, or a time or an amount that cannot be, is no row of the run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import polars as pl
+import pyarrow as pa
+from pyarrow.parquet import ParquetFile
+
+from loadstone.bundle import layout, members, older
+from loadstone.bundle.arrows import exactly
+from loadstone.bundle.shapes import TEN_YEARS_NS
+from loadstone.errors import BundleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from loadstone.plan.model import Plan
+
+PIECE_ROWS: Final = 8192
+MOST_EXPANDED: Final = 1000
+"""Our tables take a tenth of their size; a file that promises more than this is made to fill memory."""
+FREE_BYTES: Final = 64 << 20
+ROWS_PER_BYTE: Final = 1
+"""A row has times of its own, which take some bytes however well they are packed."""
+FREE_ROWS: Final = 1 << 16
+MOST_AMOUNT: Final = 2**52
+"""Operations or bytes of one row: more than any storage does in an interval, and rows can be added up."""
+BUCKETS: Final = 2496
+"""Of the engine's histograms (`histogram.rs`)."""
+
+
+def pieces(
+    directory: Path, name: str, schema: pl.Schema, columns: Collection[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yield a sealed table a piece at a time, with the columns of a schema or some of them.
+
+    Raises `BundleError` for what is no such table.
+    """
+    wanted = pl.Schema({key: kind for key, kind in schema.items() if columns is None or key in columns})
+    path = directory / name
+    with members.open_member(directory, name) as raw, _opened(raw, path) as file:
+        there = [column for column in file.schema_arrow.names if column in wanted]
+        batches = file.iter_batches(PIECE_ROWS, columns=there, use_threads=False)
+        while (batch := _next(batches, path)) is not None:
+            yield exactly(older.filled(_rows(batch, path)), wanted, path)
+
+
+def whole(directory: Path, name: str, chosen: Callable[[Sequence[str]], list[str]]) -> pl.DataFrame:
+    """Return the chosen columns of a sealed table of whole numbers. Raises `BundleError`."""
+    path = directory / name
+    with members.open_member(directory, name) as raw, _opened(raw, path) as file:
+        fields = {field.name for field in file.schema_arrow if pa.types.is_int64(field.type)}
+        columns = [column for column in chosen(file.schema_arrow.names) if column in fields]
+        batches = file.iter_batches(PIECE_ROWS, columns=columns, use_threads=False)
+        found = [pl.DataFrame(schema=dict.fromkeys(columns, pl.Int64))]
+        while (batch := _next(batches, path)) is not None:
+            found.append(_rows(batch, path))
+    return pl.concat(found)
+
+
+def _opened(raw: BinaryIO, path: Path) -> ParquetFile:
+    try:
+        file = ParquetFile(raw)
+        told = file.metadata
+        bytes_ = raw.seek(0, 2)
+        expanded = sum(told.row_group(index).total_byte_size for index in range(told.num_row_groups))
+        values = max(
+            (
+                told.row_group(group).column(column).num_values
+                for group in range(told.num_row_groups)
+                for column in range(told.num_columns)
+            ),
+            default=0,
+        )
+        names = file.schema_arrow.names
+    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+        raise BundleError(f"{path}: not a table: {_first_line(error)}") from error
+    if len(set(names)) != len(names):
+        raise BundleError(f"{path}: not a table: a column is there twice")
+    if (
+        expanded > FREE_BYTES + MOST_EXPANDED * bytes_
+        or told.num_rows > FREE_ROWS + ROWS_PER_BYTE * bytes_
+        or values > BUCKETS * max(told.num_rows, 1)
+    ):
+        raise BundleError(
+            f"{path}: {bytes_} bytes promise {told.num_rows} rows of {expanded} bytes in all",
+            hint="no run writes such a table: the file is damaged or made to fill the memory",
+        )
+    return file
+
+
+def _next(batches: Iterator[pa.RecordBatch], path: Path) -> pa.RecordBatch | None:
+    try:
+        batch = next(batches, None)
+        if batch is not None:
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+        raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
+    return batch
+
+
+def _rows(batch: pa.RecordBatch, path: Path) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(batch)
+    except (pl.exceptions.PolarsError, ValueError, MemoryError) as error:
+        raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+CHECKED: Final = ("cell", "op", "stage", "interval", "start_ns", "end_ns", "ops", "bytes", "errors", "shorts")
+"""Columns that decide whether a row of the samples counts, whichever of them are asked for."""
+
+
+def possible_samples(plan: Plan | None) -> pl.Expr:
+    """Tell which rows of the samples can be of a run of this Plan, by their columns `CHECKED`."""
+    named = pl.lit(value=True)
+    if plan is not None:
+        stages = max((worker.stage for worker in plan.workers), default=0)
+        named = (pl.col("cell") < len(plan.cells)) & (pl.col("stage") <= stages)
+    return (
+        named
+        & (pl.col("op") < len(layout.OPS))
+        & (pl.col("start_ns") <= pl.col("end_ns"))
+        & (pl.col("end_ns") <= TEN_YEARS_NS)
+        & pl.all_horizontal(pl.col("ops", "bytes", "errors", "shorts") <= MOST_AMOUNT)
+    ).fill_null(value=False)
+
+
+def possible_ios(plan: Plan | None) -> pl.Expr:
+    """Tell which rows can be I/Os of a run of this Plan."""
+    times = ("t_ns", "wait_ns", "slat_ns", "clat_ns", "lat_ns")
+    named = pl.lit(value=True)
+    if plan is not None:
+        named = (pl.col("stream") < len(plan.streams)) & (pl.col("target") < len(plan.targets))
+    return (
+        named
+        & (pl.col("op") < len(layout.OPS))
+        & pl.all_horizontal(pl.col(times) <= TEN_YEARS_NS)
+        & (pl.col("offset") < 2**63)
+        & pl.all_horizontal(pl.col("priority", "bytes", "error", "ramp").is_not_null())
+    ).fill_null(value=False)
+
+
+def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Return samples whose latencies can be computed with, and in how many rows they could not.
+
+    Those rows keep what they count and lose the latency that is wrong: sums that are no numbers,
+    histograms whose parts do not fit together.
+    """
+    wrong = [
+        _wrong(latency, found).alias(latency)
+        for latency in layout.LATENCIES
+        if (found := [name for name in table.columns if name.startswith(f"{latency}_")])
+    ]
+    flags = table.select(wrong)
+    rows = sum(flags[name].any() for name in flags.columns)
+    if not rows:
+        return table, 0
+    count = flags.select(pl.any_horizontal(pl.all())).to_series().sum()
+    emptied = [
+        pl.when(flags[latency]).then(_nothing(table.schema[name])).otherwise(pl.col(name)).alias(name)
+        for latency in flags.columns
+        for name in table.columns
+        if name.startswith(f"{latency}_")
+    ]
+    return table.with_columns(emptied), int(count)
+
+
+def _nothing(kind: pl.DataType) -> pl.Expr:
+    return pl.lit([], dtype=kind) if isinstance(kind, pl.List) else pl.lit(0, dtype=kind)
+
+
+def _wrong(latency: str, names: Collection[str]) -> pl.Expr:
+    sums = [pl.col(name) for name in (f"{latency}_sum_ns", f"{latency}_sumsq_ns2") if name in names]
+    limits = [pl.col(name) for name in (f"{latency}_min_ns", f"{latency}_max_ns") if name in names]
+    found = [~(one.is_finite() & (one >= 0) & (one < 1e60)).fill_null(value=False) for one in sums]
+    found += [~(one <= TEN_YEARS_NS).fill_null(value=False) for one in limits]
+    bucket, count = pl.col(f"{latency}_bucket"), pl.col(f"{latency}_count")
+    if f"{latency}_bucket" in names and f"{latency}_count" in names:
+        found.append((bucket.list.len() != count.list.len()).fill_null(value=True))
+    if f"{latency}_bucket" in names:
+        found.append((bucket.list.max() >= BUCKETS).fill_null(value=False) | _has_null(bucket))
+    if f"{latency}_count" in names:
+        found.append(_has_null(count))
+    return pl.any_horizontal(found) if found else pl.lit(value=False)
+
+
+def _has_null(column: pl.Expr) -> pl.Expr:
+    return column.is_null() | (column.list.len() != column.list.drop_nulls().list.len())
