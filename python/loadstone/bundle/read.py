@@ -127,6 +127,16 @@ class Bundle:
             raise BundleError(f"{self.path / layout.WORKLOAD}: {where}: {first['msg']}") from error
 
     @cached_property
+    def asked(self) -> dict[str, Any]:
+        """What the front end said of the workload and its jobs, of workloads of any version."""
+        try:
+            return shapes.Asked.model_validate(self._document(layout.WORKLOAD)).model_dump(mode="json")
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BundleError(f"{self.path / layout.WORKLOAD}: {where}: {first['msg']}") from error
+
+    @cached_property
     def request(self) -> dict[str, Any]:
         """What was asked for, and how: argv, working directory, front end, options."""
         return dict(self._shaped("request", layout.REQUEST))

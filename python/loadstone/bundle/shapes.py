@@ -118,6 +118,29 @@ class Environment(_Shape):
     same_sequence: list[str] | None = None
 
 
+class AskedTarget(_Shape):
+    """A target of a job."""
+
+    path: str = ""
+    written: Text = None
+
+
+class AskedJob(_Shape):
+    """A job as the front end named it."""
+
+    name: str = "job"
+    own_options: dict[str, str] = {}
+    targets: list[AskedTarget] = []
+
+
+class Asked(_Shape):
+    """`workload.json`, as far as its front end's own words are told again."""
+
+    name: str = "run"
+    global_options: dict[str, str] = {}
+    jobs: list[AskedJob] = []
+
+
 class NotePlace(_Shape):
     """Where in what the user gave."""
 

@@ -16,6 +16,8 @@ from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, J
 from loadstone.report.fio.units import scaled
 from loadstone.workload.model import FixedSize
 
+from loadstone.errors import BundleError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -85,7 +87,7 @@ def _job_named(jobs: Iterator[Job], name: str) -> Job:
     for job in jobs:
         if job.name == name:
             return job
-    raise ValueError(f"the Plan has a unit {name!r} that no job of the Workload stands for")
+    raise BundleError(f"the Plan has a unit {name!r} that no job of the workload stands for")
 
 
 def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:

@@ -185,7 +185,7 @@ class Counted:
 
     @cached_property
     def _workload(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.bundle.workload.model_dump(mode="json")
+        found: dict[str, Any] = self.bundle.asked
         return found
 
     @cached_property
