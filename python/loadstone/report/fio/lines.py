@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadstone.errors import BundleError
 from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.plan import called
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
 from loadstone.report.fio.units import scaled
 from loadstone.workload.model import FixedSize
-
-from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
