@@ -14,6 +14,7 @@ reaped), `calibration` (see `engine.calibrate`), `target_state` (see `monitor.fi
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan import guard
+from loadstone.plan.held import Held, hold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +123,7 @@ def run_plan(
     out_dir: Path,
     progress: Progress | None = None,
     consent: guard.Consent | None = None,
-    guard_files: bool = True,
+    check_content: bool = True,
     result: Callable[[Bundle], dict[str, Any]] | None = None,
     calibration: bool | dict[str, Any] = False,
     steer: Steer | None = None,
@@ -132,8 +134,9 @@ def run_plan(
     Raises `RefusedError` from the safety check, `RunError` when a file cannot be created or a
     target does not answer, and `BundleError` for an unusable `out_dir`; every other end, an
     engine that cannot be started and a disk that fills up among them, is an `Outcome`: where the
-    bundle could not be completed its error has the figures. `guard_files=False` checks
-    devices only (what `loadstone fio` does). `result` computes the bundle's `result.json`.
+    bundle could not be completed its error has the figures. `check_content=False`
+    writes over regular files whatever they hold (what `loadstone fio` may be told to do).
+    `result` computes the bundle's `result.json`.
     `calibration` may be the event of an earlier run whose Plan has the same shape. `steer` sees
     the engine's events and may end stages and streams early. The first SIGINT, SIGTERM or
     SIGHUP asks the engine to stop and keeps what was measured; the second kills it and returns
@@ -142,20 +145,28 @@ def run_plan(
     means = means or Means()
     # Before files are claimed and their content is looked at: a run without a bundle leaves no trace.
     BundleWriter.check(out_dir)
-    plan = _secured(plan, consent or guard.Consent(), means, guard_files=guard_files)
-    calibrated = calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
-    around, under = _looked_around(plan, asked, out_dir, means)
-    writer = BundleWriter.create(
-        out_dir,
-        request=asked.request,
-        inputs=asked.inputs,
-        workload_json=asked.workload_json,
-        plan_json=plan.model_dump_json(),
-        notes=asked.notes,
-        environment=around,
-        disk=means.disk,
-    )
-    run = _Run(plan, writer, means, under=under, progress=progress, steer=steer)
+    consent = consent or guard.Consent()
+    held = _held(plan, consent, means, content=check_content)
+    plan, sealing = held.plan, _Sealing(held, consent, means)
+    try:
+        calibrated = (
+            calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
+        )
+        around, under = _looked_around(plan, asked, out_dir, means)
+        writer = BundleWriter.create(
+            out_dir,
+            request=asked.request,
+            inputs=asked.inputs,
+            workload_json=asked.workload_json,
+            plan_json=plan.model_dump_json(),
+            notes=asked.notes,
+            environment=around,
+            disk=means.disk,
+        )
+    except BaseException:
+        sealing.seal()
+        raise
+    run = _Run(plan, writer, means, sealing, under=under, progress=progress, steer=steer)
     try:
         verdict = run.go(calibrated)
     finally:
@@ -167,17 +178,36 @@ def run_plan(
     return _ended(writer, verdict, run.measured(), result)
 
 
-def _secured(plan: Plan, consent: guard.Consent, means: Means, *, guard_files: bool) -> Plan:
-    """Check and claim the targets; questions come through to the user."""
-    ask = consent.ask
+def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> Held:
+    """Check and hold the targets; questions come through to the user."""
+    ask, tell = consent.ask, consent.tell
     asking = consent
     if ask is not None:
-        asking = dataclasses.replace(consent, ask=lambda *told: ask_parent(ask, *told))
-    with answering(*([] if ask is None else [ask])):
-        secured: Plan = means.look(
-            lambda: guard.claim(guard.secure(plan, asking, files=guard_files)), doing=_looking(plan)
-        )
-        return secured
+        asking = dataclasses.replace(asking, ask=lambda *told: ask_parent(ask, *told))
+    if tell is not None:
+        asking = dataclasses.replace(asking, tell=lambda *told: ask_parent(tell, *told))
+    with answering(*(one for one in (ask, tell) if one is not None)):
+        held: Held = means.look(lambda: hold(plan, asking, content=content), doing=_looking(plan))
+    consent.left.take(held.left)
+    return held
+
+
+class _Sealing:
+    """Vouches for what a run left behind, once, when nothing writes to it any more."""
+
+    def __init__(self, held: Held, consent: guard.Consent, means: Means) -> None:
+        self.held = held
+        self._consent = consent
+        self._means = means
+
+    def seal(self, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Do it; a target that does not answer stays marked as being written."""
+        held = self.held
+        with contextlib.suppress(LoadstoneError):
+            left = self._means.look(
+                held.seal, doing=_looking(held.plan), silent_s=END_SILENT_S, give_up=give_up
+            )
+            self._consent.left.take(left)
 
 
 def _looked_around(plan: Plan, asked: Asked, out_dir: Path, means: Means) -> tuple[dict[str, Any], Under]:
@@ -232,6 +262,7 @@ class _Run:
         plan: Plan,
         writer: BundleWriter,
         means: Means,
+        sealing: _Sealing,
         *,
         under: Under,
         progress: Progress | None,
@@ -243,6 +274,7 @@ class _Run:
         self._progress = progress
         self._steer = steer
         self._means = means
+        self._sealing = sealing
         self._state = RunState(plan, means.monotonic())
         self._sampler: Sampler | None = None
         self._engine: EngineProcess | None = None
@@ -267,6 +299,8 @@ class _Run:
                 code = self._through()
         except EngineError as error:
             self._do(self._state.failed(error, self._means.monotonic()))
+        if code is not None or self._engine is None:
+            self._sealing.seal(self._is_insisted_on)
         self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
         cpu_s = 0.0 if self._engine is None else self._engine.cpu_s
         verdict = self._state.verdict(code, how_it_ended(code, before, Deaths.now(), cpu_s))
@@ -348,9 +382,10 @@ class _Run:
             self._sampler.start()
 
         def look() -> list[dict[str, Any]]:
-            guard.prepared(self._plan)
+            self._sealing.held.prepared()
             return files.states(self._plan, "begin")
 
+        self._sealing.held.laid_out = True
         self._look_at_targets(look)
 
     def _end_monitors(self) -> None:

@@ -1,28 +1,59 @@
-"""What passes for test data and what somebody could miss."""
+"""What holds nothing and what somebody could miss."""
 
 from __future__ import annotations
 
+import errno
 import os
+import random
 import sqlite3
-import zlib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan.content import content
+from loadstone.plan.content import Looked, Reader, content, look
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_holes_zeros_and_random_bytes_are_test_data(tmp_path: Path) -> None:
-    hole, zeros, noise, tail = (tmp_path / name for name in ("hole", "zeros", "noise", "tail"))
+def test_holes_and_zeros_hold_nothing(tmp_path: Path) -> None:
+    hole, zeros = tmp_path / "hole", tmp_path / "zeros"
     with hole.open("wb") as file:
-        file.truncate(1 << 30)
-    zeros.write_bytes(bytes(1 << 20))
-    noise.write_bytes(os.urandom(1 << 20))
-    tail.write_bytes(os.urandom((1 << 16) + 1000))
-    assert [content(path) for path in (hole, zeros, noise, tail)] == [None] * 4
+        file.truncate(1 << 40)
+    zeros.write_bytes(bytes((1 << 20) + 1000))
+    assert [look(path) for path in (hole, zeros)] == [Looked(None)] * 2
+
+
+@pytest.mark.parametrize("size", [1, 100, 1 << 20, (1 << 20) + 1000])
+def test_random_bytes_may_be_a_backup_or_a_key(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(b"k" + os.urandom(size - 1))
+    assert content(path) is not None
+
+
+def test_one_byte_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    """Issue 11, 1.2: text every 16 MiB of a sparse file was missed."""
+    path = tmp_path / "sparse"
+    draw = random.Random(11)
+    for size in (1, 4095, 4096, 65537, 3 << 20, 1 << 30):
+        for _ in range(5):
+            at = draw.randrange(size)
+            with path.open("wb") as file:
+                file.truncate(size)
+                file.seek(at)
+                file.write(b"x")
+            assert content(path) == f"it holds text at offset {at}"
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bad"
+    path.write_bytes(bytes(1 << 20))
+
+    def bad(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Reader, "read", bad)
+    assert content(path) == "it cannot be read at offset 0 to see what it holds: Input/output error"
 
 
 def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
@@ -51,11 +82,4 @@ def test_a_database_is_structured_data(tmp_path: Path) -> None:
 def test_a_short_file_is_content(tmp_path: Path, size: int) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"ab" * (size // 2) + b"c")
-    assert content(path) is not None
-
-
-def test_compressed_data_passes_only_without_a_header(tmp_path: Path) -> None:
-    """What cannot be told from noise is told by its header, as long as it has one in plain bytes."""
-    path = tmp_path / "archive.tar"
-    path.write_bytes(b"file-name".ljust(512, b"\0") + zlib.compress(os.urandom(1 << 16)))
     assert content(path) is not None

@@ -115,7 +115,7 @@ def test_the_guard_names_the_block_device_anew(monkeypatch: pytest.MonkeyPatch) 
     before = {"path": "/dev/nvme0n1", "identity": None}
     one = target(NODE, "nvme", direct=True, exclusive=True, namesake=before)
     made: Plan = plan(one, backend=COMMANDS)
-    monkeypatch.setattr(guard, "_examine", lambda *_: guard.Finding(NODE))
+    monkeypatch.setattr(guard, "examine", lambda *_, **__: guard.Finding(NODE))
     (secured,) = guard.secure(made, guard.Consent()).targets
     assert secured.namesake == now
     assert secured.exclusive

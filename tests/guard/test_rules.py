@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,8 @@ import pytest
 
 from loadstone.cli import fio_run
 from loadstone.errors import RefusedError, RunError
-from loadstone.plan import guard, marker
-from loadstone.plan.host import HostFacts
+from loadstone.plan import guard
+from loadstone.plan.held import hold
 from loadstone.plan.model import TargetKind
 
 from .plans import plan, target
@@ -128,61 +127,22 @@ def test_an_empty_file_needs_nothing(tmp_path: Path) -> None:
     guard.secure(plan(target(str(tmp_path / "x"))), NO)
 
 
-def test_a_file_made_by_loadstone_may_be_written_again(tmp_path: Path) -> None:
-    try:
-        (tmp_path / "probe").touch()
-        os.setxattr(tmp_path / "probe", marker.NAME, b"1")
-    except OSError as error:
-        pytest.skip(f"no user attributes in {tmp_path}: {error}")
-    one = plan(target(str(tmp_path / "new"), create=True))
-    claimed = guard.claim(guard.secure(one, NO))
-    assert claimed.targets[0].identity is not None
-    (tmp_path / "new").write_bytes(b"data of the first run")
-    guard.secure(one, NO)
-
-
-def test_an_unfinished_layout_does_not_count_as_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    layout = {
-        "size_bytes": 8192,
-        "truncate": False,
-        "fallocate": "native",
-        "write": True,
-        "fsync": False,
-        "seed": 1,
-    }
-    one = plan(target(str(path), create=True, layout=layout), read=100, write=0)
-    guard.claim(guard.secure(one, NO))
-    if marker.read(path) is None:
-        pytest.skip(f"no user attributes in {tmp_path}")
-    assert marker.read(path) == marker.UNFINISHED
-    os.truncate(path, 8192)
-    found = HostFacts.here().target(str(path), None)
-    assert (found.exists, found.size_bytes) == (False, 0)
-    claimed = guard.claim(guard.secure(one, NO))
-    assert path.stat().st_size == 0
-    os.truncate(path, 8192)
-    guard.prepared(claimed)
-    assert marker.read(path) == marker.READY
-    assert HostFacts.here().target(str(path), None).size_bytes == 8192
-
-
-def test_claim_keeps_what_exists(tmp_path: Path) -> None:
+def test_holding_keeps_what_exists(tmp_path: Path) -> None:
     path = full(tmp_path / "x")
-    guard.claim(plan(target(path, create=True)))
+    hold(plan(target(path, create=True)), guard.Consent(frozenset({path})))
     assert (tmp_path / "x").read_bytes() == b"precious" * 1000
 
 
-def test_claim_makes_missing_directories_for_nobody_else(tmp_path: Path) -> None:
-    guard.claim(plan(target(str(tmp_path / "not" / "there" / "x"), create=True)))
+def test_holding_makes_missing_directories_for_nobody_else(tmp_path: Path) -> None:
+    hold(plan(target(str(tmp_path / "not" / "there" / "x"), create=True)), NO)
     assert (tmp_path / "not" / "there" / "x").is_file()
     assert (tmp_path / "not").stat().st_mode & 0o777 == 0o700
 
 
-def test_claim_says_where_a_directory_cannot_be_made(tmp_path: Path) -> None:
+def test_holding_says_where_a_directory_cannot_be_made(tmp_path: Path) -> None:
     full(tmp_path / "file")
     with pytest.raises(RunError, match="file/x cannot be created: Not a directory"):
-        guard.claim(plan(target(str(tmp_path / "file" / "x"), create=True)))
+        hold(plan(target(str(tmp_path / "file" / "x"), create=True)), NO)
 
 
 def test_a_directory_is_no_target(tmp_path: Path) -> None:
@@ -193,7 +153,7 @@ def test_a_directory_is_no_target(tmp_path: Path) -> None:
 def test_dev_null_is_harmless_and_other_characters_are_not() -> None:
     guard.secure(plan(target("/dev/null", "char")), NO)
     with pytest.raises(RefusedError, match="character device"):
-        guard.secure(plan(target("/dev/tty", "char")), NO)
+        guard.secure(plan(target("/dev/tty", "char")), guard.Consent(frozenset({"/dev/tty"})))
 
 
 def test_a_file_being_written_by_another_process_is_refused_even_with_consent(tmp_path: Path) -> None:
@@ -217,5 +177,6 @@ def test_virtual_targets_are_nobodys() -> None:
     assert guard.secure(one, NO) == one
 
 
-def test_files_can_be_left_unchecked(tmp_path: Path) -> None:
-    guard.secure(plan(target(full(tmp_path / "x"))), NO, files=False)
+def test_the_content_of_files_can_be_left_unseen_but_makes_them_nobodys(tmp_path: Path) -> None:
+    _, own = guard.secured(plan(target(full(tmp_path / "x"))), NO, content=False)
+    assert own == frozenset()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +11,14 @@ import pytest
 
 from loadstone.errors import RefusedError
 from loadstone.formats.vdbench import TextSource, expand, lower, read
-from loadstone.plan import anchors, guard
+from loadstone.plan import anchors, guard, tree_mark
 from loadstone.plan.anchors import CONTROL_FILE, MARK
+from loadstone.plan.held import hold
 from loadstone.plan.resolve import resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadstone.plan.model import Plan
 
 CONTROL = "when  end x\ndepth 1\nwidth 1\nfiles 2\ndist  bottom\nsize  4096\ndirectory status 1\n"
@@ -38,7 +43,7 @@ def tree(anchor: Path) -> Path:
 @pytest.mark.parametrize("rd", [",format=yes", ""])
 def test_a_tree_that_nobody_marked_needs_consent(tmp_path: Path, rd: str) -> None:
     made = plan(tree(tmp_path / "t"), "write", rd)
-    with pytest.raises(RefusedError, match="neither Loadstone nor vdbench left a mark") as caught:
+    with pytest.raises(RefusedError, match="Loadstone left no mark there") as caught:
         guard.secure(made, guard.Consent())
     assert f"--i-accept-data-loss {tmp_path}/t" in (caught.value.hint or "")
     guard.secure(made, guard.Consent(frozenset({str(tmp_path / "t")})))
@@ -47,41 +52,165 @@ def test_a_tree_that_nobody_marked_needs_consent(tmp_path: Path, rd: str) -> Non
 def test_reading_it_needs_none(tmp_path: Path) -> None:
     made = plan(tree(tmp_path / "t"), "read")
     assert guard.written(made) == set()
-    guard.claim(guard.secure(made, guard.Consent()))
+    hold(made, guard.Consent())
     assert not (tmp_path / "t" / MARK).exists()
 
 
-@pytest.mark.parametrize("mark", ["vdbench", "Loadstone"])
-def test_a_marked_tree_needs_none(tmp_path: Path, mark: str) -> None:
+def sealed(anchor: Path) -> Path:
+    """A tree as a run leaves it behind."""
+    tree_mark.begin(tree(anchor), anchors.Structure.of_tree(plan(anchor, "write").trees[0]), 1)
+    tree_mark.seal(anchor)
+    return anchor
+
+
+def refusal(anchor: Path, *, consent: bool = False) -> str:
+    agreed = guard.Consent(frozenset({str(anchor)} if consent else set()))
+    with pytest.raises(RefusedError) as caught:
+        guard.secure(plan(anchor, "write"), agreed)
+    return str(caught.value)
+
+
+def test_a_sealed_tree_needs_none_and_may_be_renamed(tmp_path: Path) -> None:
+    anchor = sealed(tmp_path / "t")
+    guard.secure(plan(anchor, "write"), guard.Consent())
+    renamed = anchor.rename(tmp_path / "u")
+    guard.secure(plan(renamed, "write"), guard.Consent())
+
+
+def test_the_control_file_of_vdbench_is_no_consent_and_goes(tmp_path: Path) -> None:
     anchor = tree(tmp_path / "t")
-    if mark == "vdbench":
-        (anchor / CONTROL_FILE).write_text(CONTROL)
-    made = plan(anchor, "delete")
-    if mark == "Loadstone":
-        anchors.marked(anchor, anchors.Structure.of_tree(made.trees[0]), 1)
-    guard.claim(guard.secure(made, guard.Consent()))
+    (anchor / CONTROL_FILE).write_text(CONTROL)
+    assert "Loadstone left no mark there" in refusal(anchor)
+    held = hold(plan(anchor, "delete"), guard.Consent(frozenset({str(anchor)})))
+    assert held.own == frozenset()
     assert anchors.look(anchor).maker == "Loadstone"
     assert not (anchor / CONTROL_FILE).exists()
+
+
+def test_a_run_seals_its_tree_and_one_that_did_not_end_does_not(tmp_path: Path) -> None:
+    anchor = sealed(tmp_path / "t")
+    held = hold(plan(anchor, "write"), guard.Consent())
+    assert "the run that changed it last did not end" in refusal(anchor)
+    (anchor / "vdb.1_1.dir" / "vdb_f0001.file").write_bytes(b"x" * 4096)
+    held.seal()
+    guard.secure(plan(anchor, "write"), guard.Consent())
+
+
+def test_consent_does_not_make_a_tree_loadstones(tmp_path: Path) -> None:
+    anchor = tree(tmp_path / "t")
+    agreed = guard.Consent(frozenset({str(anchor)}))
+    hold(plan(anchor, "write"), agreed).seal()
+    assert "a run changed it with consent" in refusal(anchor)
+    anew = hold(plan(anchor, "write", ",format=yes"), agreed)
+    anew.seal()
+    assert "a run changed it with consent" in refusal(anchor)
+    # All of it was removed first.
+    anew = hold(plan(anchor, "write", ",format=yes"), agreed)
+    anew.laid_out = True
+    anew.seal()
+    guard.secure(plan(anchor, "write"), guard.Consent())
+
+
+FIRST = Path("vdb.1_1.dir/vdb_f0001.file")
+
+
+def overwritten(anchor: Path) -> None:
+    before = (anchor / FIRST).stat()
+    with (anchor / FIRST).open("r+b") as file:
+        file.write(b"mine")
+    os.utime(anchor / FIRST, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(anchor: Path) -> None:
+    (anchor.parent / "mine").write_bytes(b"mine" * 1024)
+    (anchor.parent / "mine").rename(anchor / FIRST)
+
+
+def put_in(anchor: Path) -> None:
+    (anchor / "vdb.1_1.dir" / "vdb_f0003.file").write_bytes(b"mine")
+
+
+def copied(anchor: Path) -> None:
+    anchor.rename(anchor.parent / "first")
+    subprocess.run(["cp", "-a", str(anchor.parent / "first"), str(anchor)], check=True)
+
+
+def mark_copied(anchor: Path) -> None:
+    anchor.rename(anchor.parent / "first")
+    tree(anchor)
+    subprocess.run(["cp", "-a", str(anchor.parent / "first" / MARK), str(anchor)], check=True)
+
+
+def mark_moved(anchor: Path) -> None:
+    anchor.rename(anchor.parent / "first")
+    tree(anchor)
+    (anchor.parent / "first" / MARK).rename(anchor / MARK)
+
+
+@pytest.mark.parametrize("change", [overwritten, replaced, put_in, copied, mark_copied, mark_moved])
+def test_what_others_did_to_a_sealed_tree_is_seen(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    anchor = sealed(tmp_path / "t")
+    change(anchor)
+    said = refusal(anchor)
+    assert "came or was changed after" in said or "was copied from another tree" in said
+
+
+def test_a_file_with_another_name_elsewhere_is_never_written_through(tmp_path: Path) -> None:
+    """Issue 11, 1.6: a hard link inside a marked tree was written through."""
+    anchor = sealed(tmp_path / "t")
+    (tmp_path / "mine").write_bytes(b"mine" * 1024)
+    (anchor / FIRST).unlink()
+    (anchor / FIRST).hardlink_to(tmp_path / "mine")
+    assert "has several names (hard links)" in refusal(anchor, consent=True)
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_a_link_in_a_tree_is_never_followed(tmp_path: Path, what: str) -> None:
+    anchor = sealed(tmp_path / "t")
+    place = anchor / FIRST if what == "file" else anchor / "vdb.1_2.dir"
+    place.unlink(missing_ok=True)
+    (tmp_path / "mine").mkdir()
+    place.symlink_to(tmp_path / "mine")
+    assert "is a symbolic link" in refusal(anchor, consent=True)
+
+
+@pytest.mark.root
+def test_a_mount_below_a_tree_is_never_written_through(tmp_path: Path) -> None:
+    """The same file system, so its number does not tell."""
+    anchor = sealed(tmp_path / "t")
+    tree(tmp_path / "mine")
+    point = anchor / "vdb.1_1.dir"
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    done = subprocess.run(
+        ["mount", "--bind", str(tmp_path / "mine" / "vdb.1_1.dir"), str(point)], check=False
+    )
+    if done.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        assert f"{point} is mounted below it" in refusal(anchor, consent=True)
+    finally:
+        subprocess.run(["umount", str(point)], check=True)
 
 
 def test_reading_leaves_the_control_file(tmp_path: Path) -> None:
     anchor = tree(tmp_path / "t")
     (anchor / CONTROL_FILE).write_text(CONTROL)
-    guard.claim(guard.secure(plan(anchor, "read"), guard.Consent()))
+    hold(plan(anchor, "read"), guard.Consent())
     assert (anchor / CONTROL_FILE).read_text() == CONTROL
     assert not (anchor / MARK).exists()
 
 
 def test_an_anchor_that_is_missing_is_made_and_marked(tmp_path: Path) -> None:
     made = plan(tmp_path / "new" / "t", "mkdir", ",format=only")
-    claimed = guard.claim(guard.secure(made, guard.Consent()))
+    claimed = hold(made, guard.Consent())
     assert anchors.look(tmp_path / "new" / "t").maker == "Loadstone"
-    identity = claimed.targets[0].identity
+    identity = claimed.plan.targets[0].identity
     assert identity is not None
     assert identity.inode == (tmp_path / "new" / "t").stat().st_ino
 
 
 def test_other_files_in_the_anchor_are_nobodys_business(tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").write_bytes(b"x")
-    guard.claim(guard.secure(plan(tmp_path, "mkdir", ",format=yes"), guard.Consent()))
+    hold(plan(tmp_path, "mkdir", ",format=yes"), guard.Consent())
     assert (tmp_path / "photo.jpg").read_bytes() == b"x"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RunError
-from loadstone.plan import anchors
-from loadstone.plan.anchors import CONTROL_FILE, MARK, Structure, forbidden, look, marked
+from loadstone.plan import anchors, tree_mark
+from loadstone.plan.anchors import CONTROL_FILE, MARK, Structure, forbidden, look
+from loadstone.plan.tree_mark import begin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,16 +96,16 @@ def test_sizes_around_a_mean_are_told_from_pairs(tmp_path: Path) -> None:
 def test_our_mark_replaces_the_control_file(tmp_path: Path) -> None:
     (tmp_path / CONTROL_FILE).write_text(CONTROL)
     made(tmp_path, "vdb.1_1.dir/vdb_f0003.file")
-    marked(tmp_path, STRUCTURE, 0)
+    begin(tmp_path, STRUCTURE, 0)
     assert not (tmp_path / CONTROL_FILE).exists()
     found = look(tmp_path)
     assert (found.maker, found.structure, found.first_file) == ("Loadstone", STRUCTURE, 0)
-    assert json.loads((tmp_path / MARK).read_text())["format"] == anchors.FORMAT
+    assert json.loads((tmp_path / MARK).read_text())["format"] == tree_mark.FORMAT
 
 
 def test_a_mark_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be written"):
-        marked(tmp_path / "missing", STRUCTURE, 1)
+        begin(tmp_path / "missing", STRUCTURE, 1)
 
 
 def test_differences_are_said_in_words() -> None:

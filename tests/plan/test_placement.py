@@ -9,6 +9,7 @@ import pytest
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan import guard
+from loadstone.plan.held import hold
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
 
@@ -35,7 +36,9 @@ def test_what_is_created_on_open_is_not_laid_out(tmp_path: Path) -> None:
 
 
 def test_missing_directories_are_made_for_nobody_else(tmp_path: Path) -> None:
-    made = guard.claim(real(tmp_path, f"[a]\nfilename={tmp_path}/one/two/new\nsize=4k\nrw=write\n"))
+    made = hold(
+        real(tmp_path, f"[a]\nfilename={tmp_path}/one/two/new\nsize=4k\nrw=write\n"), guard.Consent()
+    ).plan
     assert made.targets[0].identity is not None
     assert (tmp_path / "one/two/new").is_file()
     modes = [(tmp_path / place).stat().st_mode & 0o777 for place in ("one", "one/two")]

@@ -5,7 +5,8 @@ Knows how to ask. What needs consent is decided by `plan.guard`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from loadstone.cli import talk
 from loadstone.plan.guard import Consent
@@ -14,9 +15,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+QUIET_S: Final = 2.0
+EVERY_S: Final = 5.0
+
+
 def consent(paths: Iterable[str]) -> Consent:
     """Return the consent given by `--i-accept-data-loss`, asking for the rest on a terminal."""
-    return Consent(frozenset(paths), _ask if talk.on_terminal() else None)
+    return Consent(frozenset(paths), _ask if talk.on_terminal() else None, tell=_Looking())
+
+
+class _Looking:
+    """Says how far a look has come that takes more than two seconds, now and then."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._next_s = 0.0
+
+    def __call__(self, path: str, share: float) -> None:
+        now_s = time.monotonic()
+        if path != self._path:
+            self._path, self._next_s = path, now_s + QUIET_S
+        elif now_s >= self._next_s:
+            self._next_s = now_s + EVERY_S
+            talk.say(f"looking at what {path} holds: {share:.0%}")
 
 
 def _ask(path: str, evidence: list[str]) -> str:

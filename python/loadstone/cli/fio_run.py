@@ -2,8 +2,8 @@
 
 Knows what is printed before, during and after a run and where it goes. The bundle is
 temporary unless LOADSTONE_FIO_BUNDLES names a directory to keep it in; consent to
-overwrite a device that carries something comes from LOADSTONE_ACCEPT_DATA_LOSS, paths
-separated by colons.
+overwrite what holds something comes from LOADSTONE_ACCEPT_DATA_LOSS, paths separated by
+colons, or for all regular files, as fio does it, from LOADSTONE_FIO_OVERWRITE=1.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 KEEP: Final = "LOADSTONE_FIO_BUNDLES"
 ACCEPT: Final = "LOADSTONE_ACCEPT_DATA_LOSS"
+OVERWRITE: Final = "LOADSTONE_FIO_OVERWRITE"
 INTERRUPTED: Final = 128
 """fio's own code after a signal."""
 
@@ -68,7 +69,7 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             out_dir=bundle,
             progress=watch,
             consent=_consent(),
-            guard_files=False,
+            check_content=os.environ.get(OVERWRITE) != "1",
         )
         if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
             say(outcome.error)  # The engine refused the Plan: there is nothing to report.
@@ -94,7 +95,12 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
 def _consent() -> Consent:
     """Return the consent of the environment: fio's command line has no word for it."""
     paths = frozenset(filter(None, os.environ.get(ACCEPT, "").split(":")))
-    return Consent(paths, remedy=lambda paths: f"set {ACCEPT}={':'.join(paths)}")
+    return Consent(paths, remedy=_remedy)
+
+
+def _remedy(paths: Sequence[str]) -> str:
+    said = f"set {ACCEPT}={':'.join(paths)}"
+    return f"{said}, or {OVERWRITE}=1 for all files" if any(Path(one).is_file() for one in paths) else said
 
 
 def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:

@@ -36,9 +36,9 @@ def plan(job: str, /, *, load: Load = Load(), json: Annotated[bool, Flag] = Fals
     host = Snapshot()
     for index in sorted(guard.written(resolved.plan)):
         finding = guard.examine(resolved.plan.targets[index], host)
-        for reason in finding.in_use:
+        for reason in finding.refused:
             talk.say(f"would be refused: {finding.path}: {reason}")
-        for reason in finding.needs_consent if not finding.in_use else []:
+        for reason in finding.needs_consent if not finding.refused else []:
             talk.say(f"would need --i-accept-data-loss {finding.path}: {reason}")
     sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
     return exitcodes.DONE

@@ -1,11 +1,8 @@
 """What lies below the anchor of a tree, and who made it.
 
 Knows the names of a tree's directories and files, the mark Loadstone leaves in an anchor and the
-control file of vdbench. `marked` is the only function here that changes anything. Knows no job and
-no consent.
-
-vdbench trusts its control file over what it finds: where Loadstone changes which files there are,
-the file goes, and the mark takes its place. vdbench looks for itself then.
+control file of vdbench. Changes nothing. Knows no job and no consent; whether a mark is worth anything
+is `tree_mark`'s.
 """
 
 from __future__ import annotations
@@ -15,11 +12,9 @@ import itertools
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
-
-from loadstone.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
 
 MARK: Final = ".loadstone-tree.json"
 CONTROL_FILE: Final = "vdb_control.file"
-FORMAT: Final = 1
 DIRECTORY: Final = re.compile(r"vdb\.(\d+)_(\d+)\.dir")
 FILE: Final = re.compile(r"vdb_f(\d{4,})\.file")
 NEW_FIRST_FILE: Final = 0
@@ -139,23 +133,6 @@ def forbidden(anchor: str) -> str | None:
         return None
     inside = next((place for place in _SYSTEM if real == place or real.startswith(place + "/")), None)
     return None if inside is None else f"it is in {inside}, which belongs to the system"
-
-
-def marked(anchor: Path, structure: Structure, first_file: int) -> None:
-    """Mark a tree as Loadstone's before it is changed.
-
-    The control file of vdbench goes: what stands there will not be true any more. Raises RunError.
-    """
-    try:
-        told = {"format": FORMAT, "first_file": first_file, "structure": asdict(structure)}
-        text = json.dumps(told, indent=2)
-        (anchor / MARK).write_text(text + "\n")
-        (anchor / CONTROL_FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(
-            f"the mark of a tree cannot be written to {anchor}: {error.strerror}",
-            hint="choose an anchor that can be written",
-        ) from error
 
 
 def _first_files(directory: Path) -> Iterator[int]:

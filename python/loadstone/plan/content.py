@@ -1,60 +1,303 @@
-"""Whether a file holds anything somebody could miss.
+"""Whether a file or device holds anything at all.
 
-Knows the difference between test data (holes, zeros, bytes that look random) and content
-(text, tables, headers of any format). Looks at a few blocks, never at the whole file. Knows
-no file system; `signatures` does.
+Anything but zeros and holes may be missed by somebody: random bytes are what a backup, a key and a
+video look like. Knows how to look: all of it where that takes seconds, else the places where
+structures stand and a sample whose chance of missing a share is known (`sampling`). Reads past the
+page cache where that is possible, so that nothing is evicted or warmed and the device itself is seen.
+Knows no file system; `signatures` does.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
+import mmap
 import os
+import random
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
+from loadstone.plan import holes, places, sampling
+from loadstone.plan.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-BLOCK_BYTES: Final = 4096
-SAMPLES: Final = 64
-RANDOM_BITS: Final = 7.8
-"""Entropy per byte, in bits, from which a block passes for random: 4,096 random bytes have 7.95
-(8 less 255 / (2 x 4096 x ln 2), Miller 1955), text under 5, database pages and headers under 7."""
-SHORT_BITS: Final = 0.9
-"""The same for a block of fewer bytes, as a share of the most its length allows."""
+CHUNK_BYTES: Final = 1 << 20
+ALIGN_BYTES: Final = 4096
+WHOLE_BYTES: Final = 8 << 30
+"""Up to here all of it is read, unless that takes longer than `WHOLE_S`."""
+WHOLE_S: Final = 10.0
+TRIAL_S: Final = 1.0
+PASSES_S: Final = 30.0
+"""No pass begins later than this."""
+FIRST_PASS_S: Final = 120.0
+"""The first pass, without which nothing is known, may take so long."""
+READERS: Final = 8
+SILENT_S: Final = 20.0
+TOLD_S: Final = 1.0
+RANDOM_BITS: Final = 0.97
+"""Entropy of a block that looks random, as a share of the most its length allows (4,096 random bytes
+have 7.95 bits each: 8 less 255 / (2 x 4096 x ln 2), Miller 1955)."""
+_ZEROS: Final = bytes(CHUNK_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look found. `held`: None when nothing but zeros was seen."""
+
+    held: str | None
+    samples: int = 0
+    """Blocks drawn at random; 0 when all of it was read."""
+    silent: bool = False
+    """An I/O did not come back."""
+
+
+class Reader:
+    """An open file or device, read in aligned pieces past the page cache where that works."""
+
+    def __init__(self, path: Path) -> None:
+        # Without O_NONBLOCK a FIFO or a modem would be waited for.
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+        self._cached = os.open(path, flags)
+        try:
+            self.size_bytes = os.lseek(self._cached, 0, os.SEEK_END)
+        except OSError:
+            os.close(self._cached)
+            raise
+        self._direct: int | None = None
+        with contextlib.suppress(OSError):
+            self._direct = os.open(f"/proc/self/fd/{self._cached}", flags | os.O_DIRECT)
+        self._memory = threading.local()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._cached)
+        if self._direct is not None:
+            os.close(self._direct)
+
+    @property
+    def descriptor(self) -> int:
+        """Of the file, for questions about it."""
+        return self._cached
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Read from an offset that is a multiple of `ALIGN_BYTES`, less at the end. Raises OSError."""
+        if self._direct is None:
+            return os.pread(self._cached, length, offset)
+        buffer = self._buffer()
+        room = -(-length // ALIGN_BYTES) * ALIGN_BYTES
+        try:
+            done = os.preadv(self._direct, [memoryview(buffer)[:room]], offset)
+        except OSError:
+            # Not aligned enough for this one. What cannot be read fails again.
+            return os.pread(self._cached, length, offset)
+        return buffer[: min(done, length)]
+
+    def _buffer(self) -> mmap.mmap:
+        buffer = getattr(self._memory, "buffer", None)
+        if buffer is None:
+            buffer = self._memory.buffer = mmap.mmap(-1, CHUNK_BYTES + ALIGN_BYTES)
+        return buffer
+
+    def space(self) -> Space:
+        """Return the parts that may hold something: all of a device, the data of a sparse file."""
+        return Space.of(holes.data(self._cached, self.size_bytes))
+
+    def backed(self) -> Space | None:
+        """Return the parts of a loop device that its file has data for; None when nobody knows."""
+        parts = holes.below(self._cached, self.size_bytes)
+        return None if parts is None else Space.of(parts)
+
+
+def look(path: Path, tell: Callable[[float], None] | None = None) -> Looked:
+    """Look for anything but zeros. Raises `OSError` when the path cannot be opened."""
+    with Reader(path) as reader:
+        this = _Look(reader, tell)
+        return replace(this.go(), silent=this.silent)
 
 
 def content(path: Path) -> str | None:
-    """Say what kind of content was found where, or None for an empty file or test data only.
-
-    Raises `OSError` when the file cannot be read.
-    """
-    with path.open("rb", buffering=0) as file:
-        size_bytes = file.seek(0, os.SEEK_END)
-        for offset in _offsets(size_bytes):
-            file.seek(offset)
-            block = np.frombuffer(file.read(BLOCK_BYTES), dtype=np.uint8)
-            if block.any() and not _looks_random(block):
-                kind = "text" if _looks_like_text(block) else "structured data"
-                return f"it holds {kind} at offset {offset}"
-    return None
+    """Say what was found where, or None for an empty file, holes and zeros. Raises as `look`."""
+    return look(path).held
 
 
-def _offsets(size_bytes: int) -> list[int]:
-    """First block, last block and some in between, each once."""
-    last = max(0, size_bytes - 1) // BLOCK_BYTES
-    return [int(block) * BLOCK_BYTES for block in np.unique(np.linspace(0, last, SAMPLES, dtype=np.int64))]
+@dataclass
+class _Look:
+    """One look: reads until something is found, all is read or the time is over."""
+
+    reader: Reader
+    tell: Callable[[float], None] | None
+    _held: tuple[int, str] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _read_bytes: int = 0
+    silent: bool = False
+    _share: float = 0.0
+    _told_s: float = field(default_factory=time.monotonic)
+
+    def go(self) -> Looked:
+        size = self.reader.size_bytes
+        space = self.reader.space()
+        if not space.size_bytes:
+            return Looked(None)
+        # Nearly everything has something at its beginning.
+        self._one_after_another(iter([space.parts[0][0] // ALIGN_BYTES * ALIGN_BYTES]), BLOCK_BYTES, math.inf)
+        below = self.reader.backed()
+        if below is not None:
+            # What its file says of holes comes first, and is not believed alone.
+            whole = not below.size_bytes or (below.size_bytes <= WHOLE_BYTES and self._whole(below))
+            if not whole and self._held is None:
+                self._sampled(below, size)
+            return Looked(self._held[1]) if self._held else self._sampled(space, size, sampling.PASSES[:1])
+        if space.size_bytes <= WHOLE_BYTES and self._held is None and self._whole(space):
+            return Looked(self._held[1] if self._held else None)
+        if self._held is not None:
+            return Looked(self._held[1])
+        return self._sampled(space, size)
+
+    def _whole(self, space: Space) -> bool:
+        """Read all of it; False when that would take too long."""
+        began_s = time.monotonic()
+        pieces = space.pieces(CHUNK_BYTES)
+        while self._held is None:
+            done = self._ended(pieces, CHUNK_BYTES, time.monotonic() + TRIAL_S)
+            if done or self._held is not None:
+                return True
+            share = self._read_bytes / space.size_bytes
+            self._told(share)
+            if (time.monotonic() - began_s) > WHOLE_S * max(share, 0.05):
+                return False
+        return True
+
+    def _sampled(self, space: Space, size: int, passes: Sequence[int] = sampling.PASSES) -> Looked:
+        draw = random.SystemRandom()
+        samples = 0
+        began_s = time.monotonic()
+        for strata in (0, *passes):
+            if samples and time.monotonic() - began_s > PASSES_S:
+                break
+            if strata:
+                wanted: Iterable[int] = sampling.blocks(space, strata, draw)
+            else:
+                wanted = (place // ALIGN_BYTES * ALIGN_BYTES for place in _known(size, space))
+            until_s = began_s + (FIRST_PASS_S if not samples else PASSES_S)
+            done = self._ended(iter(wanted), BLOCK_BYTES, until_s)
+            if self._held is not None:
+                return Looked(self._held[1], samples)
+            if not done:
+                break
+            samples += strata
+            self._told(samples / sum(passes))
+        if not samples:
+            return Looked(
+                f"it answers too slowly to see what it holds: fewer than {sampling.PASSES[0]} places "
+                f"were read in {FIRST_PASS_S:.0f} s"
+            )
+        return Looked(None, samples)
+
+    def _ended(self, offsets: Iterator[int], length: int, until_s: float) -> bool:
+        """Read at all offsets; whether that came to an end before the time was over."""
+        outcomes: list[bool] = []
+        shared = _Shared(offsets)
+
+        def work() -> None:
+            outcomes.append(self._one_after_another(shared, length, until_s))
+
+        readers = [threading.Thread(target=work, daemon=True) for _ in range(READERS)]
+        for reader in readers:
+            reader.start()
+        seen, since_s = self._read_bytes, time.monotonic()
+        for reader in readers:
+            while reader.is_alive():
+                reader.join(0.2)
+                self._told(self._share)
+                if self._read_bytes != seen:
+                    seen, since_s = self._read_bytes, time.monotonic()
+                elif time.monotonic() - since_s > SILENT_S:
+                    self.silent = True
+                    self._found(-1, f"it did not answer for {SILENT_S:.0f} s: nobody knows what it holds")
+                    return False
+        return all(outcomes)
+
+    def _one_after_another(self, offsets: Iterator[int], length: int, until_s: float) -> bool:
+        while self._held is None:
+            # The time first: an offset that was taken is read.
+            if time.monotonic() > until_s:
+                return False
+            offset = next(offsets, None)
+            if offset is None:
+                return True
+            self._see(offset, length)
+        return True
+
+    def _see(self, offset: int, length: int) -> None:
+        try:
+            block = self.reader.read(offset, length)
+        except OSError as error:
+            told = f"it cannot be read at offset {offset} to see what it holds: {error.strerror}"
+            self._found(offset, told)
+            return
+        with self._lock:
+            self._read_bytes += len(block)
+        if block != _ZEROS[: len(block)]:
+            at = len(block) - len(block.lstrip(b"\0"))
+            what = kind(block[at : at + ALIGN_BYTES].rstrip(b"\0"))
+            self._found(offset + at, f"it holds {what} at offset {offset + at}")
+
+    def _found(self, offset: int, told: str) -> None:
+        with self._lock:
+            if self._held is None or offset < self._held[0]:
+                self._held = (offset, told)
+
+    def _told(self, share: float) -> None:
+        self._share = share
+        if self.tell is not None and time.monotonic() - self._told_s >= TOLD_S:
+            self._told_s = time.monotonic()
+            self.tell(min(1.0, share))
 
 
-def _looks_random(block: np.ndarray) -> bool:
-    shares = np.bincount(block, minlength=256) / block.size
-    shares = shares[shares > 0]
-    bits = float(-(shares * np.log2(shares)).sum())
-    if block.size == BLOCK_BYTES:
-        return bits >= RANDOM_BITS
-    return block.size >= 64 and bits >= SHORT_BITS * min(8.0, float(np.log2(block.size)))
+class _Shared:
+    """An iterator that several threads take from."""
+
+    def __init__(self, inner: Iterator[int]) -> None:
+        self._inner = inner
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> _Shared:
+        return self
+
+    def __next__(self) -> int:
+        with self._lock:
+            return next(self._inner)
 
 
-def _looks_like_text(block: np.ndarray) -> bool:
-    printable = ((block >= 32) & (block != 127)) | np.isin(block, (9, 10, 13))
-    return float(printable.mean()) > 0.95
+def _known(size_bytes: int, space: Space) -> Iterator[int]:
+    """Yield where structures stand: head, tail, copies of superblocks; of a sparse file in its data."""
+    head = range(0, min(places.HEAD_BYTES, size_bytes), BLOCK_BYTES)
+    tail = range(max(0, size_bytes - places.TAIL_BYTES) // BLOCK_BYTES * BLOCK_BYTES, size_bytes, BLOCK_BYTES)
+    yield from head
+    if space.size_bytes == size_bytes:
+        yield from places.places(size_bytes)
+    else:
+        # Every stretch of data has a beginning.
+        yield from (offset for offset, _ in space.parts[: sampling.SAMPLES])
+    yield from tail
+
+
+def kind(block: bytes) -> str:
+    """Say what a block looks like."""
+    printable = sum(32 <= byte != 127 or byte in (9, 10, 13) for byte in block)
+    if printable > 0.95 * len(block):
+        return "text"
+    if len(block) >= 64:
+        counts = Counter(block)
+        bits = -sum(count / len(block) * math.log2(count / len(block)) for count in counts.values())
+        if bits >= RANDOM_BITS * min(8.0, math.log2(len(block))):
+            return "bytes that look random, as compressed and encrypted data do,"
+    return "structured data"

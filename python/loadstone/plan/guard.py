@@ -1,26 +1,28 @@
 """The safety check: may this Plan write what it wants to write.
 
-Knows the rules: what is in use is refused, whatever the user says; what carries a signature
-or somebody's content needs that target's path typed out; what is empty, new, made by
-Loadstone or holds test data only needs nothing. Knows no command line: consent comes as a value. `claim` and
-`prepared` are the only functions here that change anything: files that are Loadstone's.
+Knows the rules: what is in use, or is no place for data, is refused, whatever the user says; what holds
+anything needs that target's path typed out; what is new, empty, all zeros or marked as written by
+Loadstone alone needs nothing (`examine`, `secure`). Knows no command line: consent comes as a value.
+What is checked is `held` for the run in `plan.held`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-import errno
 import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError, RunError, Where
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.path import nvme
-from loadstone.plan import anchors, in_use, marker, signatures
+from loadstone.plan import in_use, look, marker, tree_mark, writable
+from loadstone.plan.anchors import look as look_below
 from loadstone.plan.called import REMOVING
-from loadstone.plan.content import content
+from loadstone.plan.content import Reader
+from loadstone.plan.device_seal import DeviceSeal
 from loadstone.plan.host import namesake_of
 from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import BackendMoveExtents, BackendNames, Identity, Plan, Target, TargetKind
@@ -28,14 +30,27 @@ from loadstone.plan.model import BackendMoveExtents, BackendNames, Identity, Pla
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from loadstone.plan.trees import Tree
-
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
 
 
 def _as_options(paths: Sequence[str]) -> str:
     return "add: " + " ".join(f"--i-accept-data-loss {path}" for path in paths)
+
+
+@dataclass(slots=True)
+class Left:
+    """What runs of this process left behind where no mark can be kept, so that the next one knows it."""
+
+    files: dict[tuple[int, int], marker.Seal] = field(default_factory=dict)
+    """By `st_dev` and `st_ino`."""
+    devices: dict[int, DeviceSeal] = field(default_factory=dict)
+    """By `st_rdev` of the block device."""
+
+    def take(self, other: Left) -> None:
+        """Add what is newer."""
+        self.files |= other.files
+        self.devices |= other.devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +65,51 @@ class Consent:
     ask: Callable[[str, list[str]], str] | None = None
     remedy: Callable[[Sequence[str]], str] = _as_options
     """Says how it is given for paths."""
+    tell: Callable[[str, float], None] | None = None
+    """Hears what share of a path was looked at, where that takes a while."""
+    left: Left = field(default_factory=Left, compare=False)
+
+    def beforehand(self, path: str) -> bool:
+        """Tell whether it was given for `path` without a look at it."""
+        real = os.path.realpath(path)
+        return any(os.path.realpath(one) == real for one in self.paths)
 
     def given(self, path: str, evidence: list[str]) -> bool:
         """Tell whether the content of `path` may be lost."""
-        real = os.path.realpath(path)
-        if any(os.path.realpath(one) == real for one in self.paths):
+        if self.beforehand(path):
             return True
         return self.ask is not None and self.ask(path, evidence).strip() == path
 
 
+NONE: Final = Consent()
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the check of one written target found: both lists empty means go ahead."""
+    """What the check of one written target found: nothing in the first three means go ahead."""
 
     path: str
+    forbidden: list[str] = field(default_factory=list)
+    """Why nothing may ever be written there."""
     in_use: list[str] = field(default_factory=list)
     needs_consent: list[str] = field(default_factory=list)
+    unseen: bool = False
+    """Nobody looked at what it holds."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it holds nothing but what is Loadstone's."""
+        return not (self.refused or self.needs_consent or self.unseen)
+
+    @property
+    def refused(self) -> list[str]:
+        """What no consent lifts."""
+        return self.forbidden + self.in_use
 
 
 def written(plan: Plan) -> set[int]:
     """Return the indices of targets whose content the Plan may change, by I/O or by preparing them."""
-    changed = {index for index, target in enumerate(plan.targets) if target.unlink or _layout_changes(target)}
+    changed = {index for index, target in enumerate(plan.targets) if target.unlink or layout_changes(target)}
     for stream in plan.streams:
         if stream.pattern.write_percent or stream.pattern.trim_percent or stream.pattern.trim_then_write:
             changed |= {use.target for use in stream.files}
@@ -84,29 +123,49 @@ def written(plan: Plan) -> set[int]:
     return {index for index in changed if plan.targets[index].kind is not TargetKind.VIRTUAL}
 
 
-def examine(target: Target, host: Snapshot) -> Finding:
-    """Look at one target that would be written. Changes nothing."""
+def examine(target: Target, host: Snapshot, consent: Consent = NONE, *, content: bool = True) -> Finding:
+    """Look at one target that would be written. Changes nothing.
+
+    `content=False` leaves what regular files hold unseen. Consent given beforehand does the same.
+    """
     path = Path(target.path)
-    return _examine_tree(path) if target.kind is TargetKind.TREE else _examine(target, path, host)
+    reason = writable.forbidden(path)
+    if reason is not None:
+        return Finding(target.path, forbidden=[reason])
+    if target.kind is TargetKind.TREE:
+        return _examine_tree(path)
+    return _examine(target.path, path, host, consent, content=content)
 
 
-def _examine(target: Target, path: Path, host: Snapshot) -> Finding:
+def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content: bool) -> Finding:
     try:
         status = path.stat()
-    except FileNotFoundError:
-        return Finding(target.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return Finding(name, needs_consent=_doubts(path))
     except OSError as error:
-        return Finding(target.path, needs_consent=[f"it cannot be looked at: {error.strerror}"])
+        return Finding(name, needs_consent=[f"it cannot be looked at: {error.strerror}"])
     if stat.S_ISBLK(status.st_mode):
-        return Finding(target.path, in_use.device_uses(path, host), _signatures(path))
+        return _examine_device(name, path, status.st_rdev, host, consent)
     if stat.S_ISCHR(status.st_mode):
-        return _examine_char(target.path, status.st_rdev, host)
+        return _examine_char(name, status.st_rdev, host, consent)
     if not stat.S_ISREG(status.st_mode):
-        return Finding(target.path, in_use=["it is neither a file nor a device"])
-    return _examine_file(target, path, status, host)
+        return Finding(name, forbidden=["it is neither a file nor a device"])
+    return _examine_file(path, status, host, consent, content=content)
 
 
-def _examine_char(path: str, number: int, host: Snapshot) -> Finding:
+def _examine_device(name: str, path: Path, number: int, host: Snapshot, consent: Consent) -> Finding:
+    used = in_use.device_uses(path, host)
+    if used:
+        return Finding(name, in_use=used)
+    if consent.beforehand(name):
+        return Finding(name, needs_consent=[GIVEN])
+    left = consent.left.devices.get(number)
+    if left is not None and left.holds(path):
+        return Finding(name)
+    return Finding(name, needs_consent=look.evidence(path, _telling(consent, name)))
+
+
+def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> Finding:
     """Look at a character device.
 
     Of an NVMe namespace the block device with the same data: who uses it and what it holds is
@@ -114,14 +173,13 @@ def _examine_char(path: str, number: int, host: Snapshot) -> Finding:
     """
     if not nvme.is_generic(number, host.sys):
         known = (os.major(number), os.minor(number)) in HARMLESS_CHARS
-        return Finding(path, needs_consent=[] if known else ["it is a character device"])
+        return Finding(name, forbidden=[] if known else ["it is a character device"])
     block = nvme.namesake(number, host.sys)
     beside = None if block is None else namesake_of(block)
-    if beside is None:
+    if block is None or beside is None:
         why = "the block device with the same data cannot be found, nor who uses it"
-        return Finding(path, in_use=[why])
-    node = Path(beside.path)
-    return Finding(path, in_use.device_uses(node, host), _signatures(node))
+        return Finding(name, in_use=[why])
+    return _examine_device(name, Path(beside.path), block.number, host, consent)
 
 
 def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
@@ -137,109 +195,133 @@ def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
             )
 
 
-def secure(plan: Plan, consent: Consent, *, files: bool = True) -> Plan:
+def secure(plan: Plan, consent: Consent, *, content: bool = True) -> Plan:
     """Check every written target and return the Plan with identities filled in.
 
     Raises `RefusedError` listing every target that may not be written, with the evidence.
-    `files=False` leaves regular files unchecked. Devices that will be written are opened
-    exclusively, so that the kernel refuses one that came into use since.
+    `content=False` leaves what regular files hold unseen; who uses them is looked at all the same.
+    Devices that will be written are opened exclusively, so that the kernel refuses one that came
+    into use since.
     """
+    return secured(plan, consent, content=content)[0]
+
+
+def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan, frozenset[int]]:
+    """Do as `secure`; return also the targets that hold nothing but what is Loadstone's."""
     to_write = written(plan)
-    refused: dict[str, list[str]] = {}
-    unconsented: dict[str, list[str]] = {}
     host = Snapshot()
-    for index in sorted(to_write):
-        target = plan.targets[index]
-        if not files and target.kind is TargetKind.FILE:
-            continue
-        finding = examine(target, host)
-        if finding.in_use:
-            refused[finding.path] = finding.in_use
-        elif finding.needs_consent and not consent.given(finding.path, finding.needs_consent):
-            unconsented[finding.path] = finding.needs_consent
-    _refuse_used(refused)
-    _refuse_unconsented(unconsented, consent)
+    found = [
+        (index, examine(plan.targets[index], host, consent, content=content)) for index in sorted(to_write)
+    ]
+    _refuse_forbidden({one.path: one.forbidden for _, one in found if one.forbidden})
+    _refuse_used({one.path: one.in_use for _, one in found if one.in_use})
+    lost = [one for _, one in found if one.needs_consent]
+    _refuse_unconsented(
+        {one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)},
+        consent,
+    )
     targets = tuple(
-        _identified(target, written=index in to_write) for index, target in enumerate(plan.targets)
+        identified(target, written=index in to_write) for index, target in enumerate(plan.targets)
     )
-    return plan.model_copy(update={"targets": targets})
+    own = frozenset(index for index, one in found if one.own)
+    for index in own:
+        target = plan.targets[index]
+        if target.kind in (TargetKind.BLOCK, TargetKind.NVME):
+            remember(target, consent.left)
+    return plan.model_copy(update={"targets": targets}), own
 
 
-def claim(plan: Plan) -> Plan:
-    """Create the missing files and anchors the Plan wants created, mark them, note their identity.
-
-    Files of Loadstone's that are about to be laid out are marked as unfinished until
-    `prepared` is called. Raises `RunError` when one cannot be created.
-    """
-    trees = {tree.target: tree for tree in plan.trees}
-    return plan.model_copy(
-        update={
-            "targets": tuple(
-                _claimed_tree(target, trees[index]) if target.kind is TargetKind.TREE else _claimed(target)
-                for index, target in enumerate(plan.targets)
-            )
-        }
-    )
+def remember(target: Target, left: Left) -> None:
+    """Remember what a device holds, so that it is known to be Loadstone's when it is written next."""
+    path = Path(target.path if target.namesake is None else target.namesake.path)
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        if stat.S_ISBLK(status.st_mode):
+            left.devices[status.st_rdev] = DeviceSeal.of(path, status.st_rdev)
 
 
-def prepared(plan: Plan) -> None:
-    """Take note that the files of the Plan are laid out."""
-    for target in plan.targets:
-        path = Path(target.path)
-        if target.layout is not None and marker.read(path) == marker.UNFINISHED:
-            marker.write(path, marker.READY)
-
-
-def _layout_changes(target: Target) -> bool:
+def layout_changes(target: Target) -> bool:
     """Tell whether preparing the file writes into it or changes its length."""
     if target.layout is None:
         return False
+    path = Path(target.path)
     try:
-        size_bytes = Path(target.path).stat().st_size
+        size_bytes = path.stat().st_size
     except OSError:
         return True
-    return target.layout.size_bytes > size_bytes or (
-        target.layout.truncate and size_bytes > target.layout.size_bytes
+    mark = marker.read(path)
+    return (
+        (mark is not None and not mark.laid_out)
+        or target.layout.size_bytes > size_bytes
+        or (target.layout.truncate and size_bytes > target.layout.size_bytes)
     )
 
 
-def _examine_file(target: Target, path: Path, status: os.stat_result, host: Snapshot) -> Finding:
+GIVEN: Final = "consent was given beforehand, so nobody looked"
+
+
+def _examine_file(
+    path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
+) -> Finding:
+    name = str(path)
     used = in_use.file_uses(path, host)
-    if used or status.st_size == 0 or marker.read(path) is not None:
-        return Finding(target.path, used)
-    found = _signatures(path)
+    doubts = _doubts(path)
+    if used or not status.st_size:
+        return Finding(name, in_use=used, needs_consent=doubts)
+    mark = marker.read(path)
+    seal = consent.left.files.get((status.st_dev, status.st_ino))
+    flaw = None
     try:
-        held = content(path)
+        if mark is not None or seal is not None:
+            with Reader(path) as reader:
+                flaw = mark.flaw(reader) if mark is not None else seal.flaw(reader) if seal else None
+            if flaw is None:
+                return Finding(name, needs_consent=doubts)
     except OSError as error:
-        held = f"it cannot be read to see what it holds: {error.strerror}"
-    if held is not None:
-        found.append(held)
+        flaw = f"its mark cannot be checked: {error.strerror}"
+    if consent.beforehand(name):
+        return Finding(name, needs_consent=[GIVEN])
+    if not content and (mark is None or mark.laid_out):  # Else it may be cut although it is only read.
+        return Finding(name, needs_consent=doubts, unseen=True)
+    found = look.evidence(path, _telling(consent, name))
     if found:
-        found.insert(0, f"it exists, holds {status.st_size} bytes and was not created by Loadstone")
-    return Finding(target.path, needs_consent=found)
+        maker = "was not created by Loadstone" if mark is None else "is not known to be Loadstone's alone"
+        found.insert(0, f"it exists, holds {status.st_size} bytes and {maker}")
+    if found and flaw is not None:
+        found.insert(1, flaw)
+    return Finding(name, needs_consent=doubts + found)
+
+
+def _doubts(path: Path) -> list[str]:
+    doubt = writable.doubtful(path)
+    return [] if doubt is None else [doubt]
+
+
+def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
+    tell = consent.tell
+    return None if tell is None else lambda share: tell(path, share)
 
 
 def _examine_tree(anchor: Path) -> Finding:
     """Look at a tree that would be changed: one that nobody marked may hold anything."""
+    name = str(anchor)
     try:
-        found = anchors.look(anchor)
+        found = look_below(anchor)
+        if not found.exists:
+            return Finding(name, needs_consent=_doubts(anchor))
+        walked = tree_mark.look(anchor)
     except OSError as error:
-        return Finding(str(anchor), in_use=[f"it cannot be looked at: {error.strerror}"])
-    if found.is_empty or found.maker is not None:
-        return Finding(str(anchor))
+        return Finding(name, in_use=[f"it cannot be looked at: {error.strerror}"])
+    if walked.unfit:
+        return Finding(name, forbidden=walked.unfit)
+    if found.is_empty or walked.changed is None:
+        return Finding(name, needs_consent=_doubts(anchor))
     what = "files" if found.has_files else "directories"
-    told = f"it holds {what} named as those of a test, and neither Loadstone nor vdbench left a mark there"
-    return Finding(str(anchor), needs_consent=[told])
+    return Finding(name, needs_consent=[f"it holds {what} named as those of a test, and {walked.changed}"])
 
 
-def _signatures(path: Path) -> list[str]:
-    try:
-        return [f"it carries {signature}" for signature in signatures.read(path)]
-    except OSError as error:
-        return [f"it cannot be read to look for signatures: {error.strerror}"]
-
-
-def _identified(target: Target, *, written: bool) -> Target:
+def identified(target: Target, *, written: bool) -> Target:
+    """Note what stands at a target's path now: the engine opens nothing else."""
     if target.kind is TargetKind.VIRTUAL:
         return target
     try:
@@ -257,46 +339,12 @@ def _identified(target: Target, *, written: bool) -> Target:
     return target.model_copy(update=found)
 
 
-def _claimed(target: Target) -> Target:
-    path = Path(target.path)
-    if target.create and not path.exists():
-        target = _created(target)
-    if target.layout is None or not target.layout.write:
-        return target
-    if marker.read(path) == marker.UNFINISHED:
-        # The length an unfinished layout left behind would pass for data.
-        os.truncate(path, 0)
-    if marker.read(path) is not None and _layout_changes(target):
-        marker.write(path, marker.UNFINISHED)
-    return target
-
-
-def _claimed_tree(target: Target, tree: Tree) -> Target:
-    """Make an anchor that is missing, and mark the tree that will be changed there."""
-    path = Path(target.path)
-    if target.create and not path.exists():
-        try:
-            path.mkdir(parents=True)
-        except OSError as error:
-            raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
-    if not target.read_only:
-        anchors.marked(path, anchors.Structure.of_tree(tree), tree.first_file)
-    return _identified(target, written=True)
-
-
-def _created(target: Target) -> Target:
-    try:
-        for directory in reversed([p for p in Path(target.path).parents if not p.exists()]):
-            directory.mkdir(mode=0o700)  # As fio makes them: for nobody else.
-        descriptor = os.open(target.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        remedy = {errno.ENOENT: "create the directory first", errno.EACCES: "choose a writable directory"}
-        raise RunError(
-            f"{target.path} cannot be created: {error.strerror}", hint=remedy.get(error.errno or 0)
-        ) from error
-    os.close(descriptor)
-    marker.write(Path(target.path), marker.READY)
-    return _identified(target, written=True)
+def _refuse_forbidden(refused: Mapping[str, list[str]]) -> None:
+    if refused:
+        raise RefusedError(
+            "only files and block devices are written" + _listing(refused),
+            hint="choose another target; consent does not lift this",
+        )
 
 
 def _refuse_used(refused: Mapping[str, list[str]]) -> None:

@@ -159,13 +159,14 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
         if nvme.is_generic(found.st_rdev):
             return _namespace(path, where, identity)
         return TargetFacts(TargetKind.CHAR, at_once=found.st_rdev in _AT_ONCE, identity=identity)
-    if marker.read(Path(path)) == marker.UNFINISHED:
-        return _missing(path, where, places)
     if not stat.S_ISREG(found.st_mode):
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "neither a file nor a device"
         raise InputError(
             f"{path} is {what}", where=where, hint="give a file or a device; directory= for a place"
         )
+    mark = marker.read(Path(path))
+    if mark is not None and not mark.laid_out:
+        return _missing(path, where, places)
     return _file(path, found, identity, places)
 
 

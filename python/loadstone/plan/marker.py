@@ -1,34 +1,201 @@
-"""The mark Loadstone leaves on files it created: an extended attribute.
+"""The mark of a file that holds nothing but what Loadstone wrote: an extended attribute.
 
-A marked file may be written again without consent. While a file is being laid out its mark
-says so: it may have its full length and yet hold extents that were never written and read
-many times faster than data, so a run that was killed then must not count as preparation.
-File systems without user attributes keep no mark; there a file needs consent next time.
+A file with a valid mark may be written again without consent. The mark is bound to the inode (its
+number, generation and birth), its file system, its only name, its length and its content. Nothing can
+change any of that without changing the inode's ctime, which nobody can set: a mark is valid while
+ctime is what it was when the run that wrote the file ended. A rename changes ctime, too; then the
+whole content is held against a digest, which files up to `DIGEST_BYTES` have.
+
+While a run is under way the mark says `writing`, and is worth nothing: a run that was killed leaves a
+file of which nobody knows who wrote it last. File systems without user attributes keep no mark; a run
+of the same process knows the seal nevertheless.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from typing import TYPE_CHECKING, Final
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from blake3 import blake3
+
+from loadstone.plan import inode
+from loadstone.plan.content import CHUNK_BYTES, Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 NAME: Final = "user.loadstone"
-READY: Final = b"1"
-UNFINISHED: Final = b"unfinished"
+FORMAT: Final = 2
+DIGEST_BYTES: Final = 256 << 20
+SLACK_NS: Final = 10_000_000
+"""Between the last look at ctime and the change of it that writing the mark is."""
+_TRIES: Final = 4
+_TICK_NS: Final = 20_000_000
+"""Timestamps of files may lag so far behind the clock: two ticks of 100 Hz."""
+_SECOND_NS: Final = 10**9
 
 
-def read(path: Path) -> bytes | None:
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What a file was when the run that wrote it had ended."""
+
+    inode: int
+    generation: int | None
+    born_ns: int | None
+    file_system: int
+    size_bytes: int
+    mtime_ns: int
+    ctime_ns: tuple[int, int] | None
+    """First and last that are its; None where timestamps are too coarse to tell."""
+    digest: str | None
+    """Of all of its content; None for a file that is too long for it, or was too slow."""
+
+    def flaw(self, reader: Reader) -> str | None:
+        """Say why an open file is not what was sealed; None when it is."""
+        now, status = _facts(reader), os.fstat(reader.descriptor)
+        if (now.inode, now.generation, now.born_ns) != (self.inode, self.generation, self.born_ns):
+            return "its mark was copied from another file"
+        if now.file_system != self.file_system:
+            return "its mark was made on another file system"
+        if status.st_nlink != 1:
+            return "it has several names (hard links)"
+        if self.ctime_ns is not None and self.ctime_ns[0] <= status.st_ctime_ns <= self.ctime_ns[1]:
+            return None
+        return self._differs(now, reader)
+
+    def _differs(self, now: Seal, reader: Reader) -> str | None:
+        """Say what is known where ctime is another one: a rename changes it, too."""
+        same = (now.size_bytes, now.mtime_ns) == (self.size_bytes, self.mtime_ns)
+        if same and self.digest is None:
+            return "it was renamed or changed since the run that wrote it ended, nobody can tell which"
+        if same and digest(reader) == self.digest:
+            return None
+        return "it was changed since the run that wrote it ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the attribute says. `laid_out`: false: a layout did not come to its end."""
+
+    state: Literal["writing", "sealed", "old"]
+    laid_out: bool = True
+    seal: Seal | None = None
+
+    def flaw(self, reader: Reader) -> str | None:
+        """Say why the mark is worth nothing; None when it is valid."""
+        if self.state == "old":
+            return "its mark is of an older Loadstone, which did not say for what content"
+        if self.seal is None:
+            return "the run that wrote it did not end, so nobody knows what it holds: remove it, or consent"
+        return self.seal.flaw(reader)
+
+
+def read(path: Path | int) -> Mark | None:
     """Return the mark of a file, `None` when it has none."""
     try:
-        return os.getxattr(path, NAME)
+        told = os.getxattr(path, NAME)
     except OSError:
         return None
+    try:
+        fields = json.loads(told)
+        if fields["format"] != FORMAT:
+            return Mark("old")
+        seal = fields["seal"]
+        if seal is None:
+            return Mark("writing", bool(fields["laid_out"]))
+        ctime = seal.pop("ctime_ns")
+        return Mark("sealed", bool(fields["laid_out"]), Seal(ctime_ns=ctime and (ctime[0], ctime[1]), **seal))
+    except (ValueError, TypeError, KeyError, IndexError):
+        return Mark("old", laid_out=told != b"unfinished")
 
 
-def write(path: Path, mark: bytes) -> None:
-    """Mark a file, where the file system can."""
+def write(file: Path | int, mark: Mark) -> bool:
+    """Mark a file; whether its file system can."""
+    told = {"format": FORMAT, "laid_out": mark.laid_out, "seal": mark.seal and asdict(mark.seal)}
+    try:
+        os.setxattr(file, NAME, json.dumps(told, separators=(",", ":")).encode())
+    except OSError:
+        return False
+    return True
+
+
+def remove(file: Path | int) -> None:
+    """Take a mark away."""
     with contextlib.suppress(OSError):
-        os.setxattr(path, NAME, mark)
+        os.removexattr(file, NAME)
+
+
+def seal(reader: Reader, *, laid_out: bool, digest_until_s: float) -> Seal:
+    """Seal an open file: mark it as what it is now, where its file system can.
+
+    `settle` has to follow before anybody else changes it.
+    """
+    content = digest(reader, digest_until_s)
+    facts = replace(_facts(reader), digest=content)
+    writing = Mark("writing", laid_out)
+    slack_ns = SLACK_NS
+    for _ in range(_TRIES):
+        marked = write(reader.descriptor, writing)
+        first = os.fstat(reader.descriptor).st_ctime_ns
+        if not marked:
+            return replace(facts, ctime_ns=_telling(first, first))
+        sealed = replace(facts, ctime_ns=_telling(first, first + slack_ns))
+        write(reader.descriptor, Mark("sealed", laid_out, sealed))
+        if os.fstat(reader.descriptor).st_ctime_ns <= first + slack_ns:
+            return sealed
+        slack_ns *= 4
+    sealed = replace(facts, ctime_ns=None)
+    write(reader.descriptor, Mark("sealed", laid_out, sealed))
+    return sealed
+
+
+def settle(seals: Iterable[Seal]) -> None:
+    """Wait until whatever happens to the files gives them a ctime that is not their seal's."""
+    last_ns = max((one.ctime_ns[1] for one in seals if one.ctime_ns is not None), default=0)
+    left_ns = min(last_ns + _TICK_NS - time.time_ns(), _SECOND_NS)
+    if left_ns > 0:
+        time.sleep(left_ns / 1e9)
+
+
+def digest(reader: Reader, until_s: float | None = None) -> str | None:
+    """Return the digest of a file's content; None when it is too long, or cannot be read in time."""
+    space = reader.space()
+    if space.size_bytes > DIGEST_BYTES:
+        return None
+    content = blake3(reader.size_bytes.to_bytes(8, "little"))
+    zeros = bytes(CHUNK_BYTES)
+    try:
+        for offset in space.pieces(CHUNK_BYTES):
+            if until_s is not None and time.monotonic() > until_s:
+                return None
+            block = reader.read(offset, CHUNK_BYTES)
+            if block != zeros[: len(block)]:  # A hole that was filled with zeros is no change.
+                content.update(offset.to_bytes(8, "little"))
+                content.update(block)
+    except OSError:
+        return None
+    return content.hexdigest()
+
+
+def _facts(reader: Reader) -> Seal:
+    status = os.fstat(reader.descriptor)
+    return Seal(
+        inode=status.st_ino,
+        generation=inode.generation(reader.descriptor),
+        born_ns=inode.born_ns(reader.descriptor),
+        file_system=os.fstatvfs(reader.descriptor).f_fsid,
+        size_bytes=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        ctime_ns=None,
+        digest=None,
+    )
+
+
+def _telling(first: int, last: int) -> tuple[int, int] | None:
+    """Return bounds of ctime, None where a file system keeps whole seconds: much happens in one."""
+    return None if first % _SECOND_NS == 0 else (first, last)

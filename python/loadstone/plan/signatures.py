@@ -15,6 +15,9 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadstone.plan import places
+from loadstone.plan.content import ALIGN_BYTES, Reader
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -50,7 +53,6 @@ FIXED: tuple[tuple[str, int, bytes], ...] = (
     ("fat", 54, b"FAT1"),
     ("fat32", 82, b"FAT32   "),
     ("LUKS", 0, b"LUKS\xba\xbe"),
-    ("LUKS (second header)", 16 * KIB, b"SKUL\xba\xbe"),
     ("Linux RAID (md 1.1)", 0, b"\xfc\x4e\x2b\xa9"),
     ("Linux RAID (md 1.2)", 4096, b"\xfc\x4e\x2b\xa9"),
     ("Ceph BlueStore", 0, b"bluestore block device"),
@@ -65,31 +67,61 @@ SWAP_PAGES = (4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB)
 ZFS_LABEL_BYTES = 256 * KIB
 ZFS_MAGIC = 0x00BAB10C
 MD_MAGIC = b"\xfc\x4e\x2b\xa9"
+TAIL_BYTES = 192 * KIB
+LVM_TEXT = b"Text Format Volume Group"
+"""In all text metadata of LVM2 (lib/format_text/export.c)."""
+LUKS_SECOND = tuple(16 * KIB << shift for shift in range(9))
+"""Where LUKS2 may keep its second header (LUKS2 on-disk format, table 1)."""
+COPIES: tuple[tuple[str, int, bytes], ...] = (
+    ("ext2/ext3/ext4 (copy of the superblock)", 56, b"\x53\xef"),
+    ("ext2/ext3/ext4 (copy of the superblock)", 1024 + 56, b"\x53\xef"),
+    ("xfs (copy of the superblock)", 0, b"XFSB"),
+    ("btrfs (copy of the superblock)", 64, b"_BHRfS_M"),
+    ("LUKS (second header)", 0, b"SKUL\xba\xbe"),
+)
 
 
 def read(path: Path) -> list[Signature]:
-    """Return every signature on `path`, by offset. Raises `OSError` when it cannot be read."""
-    with path.open("rb", buffering=0) as device:
-        size_bytes = device.seek(0, os.SEEK_END)
-        found = _own(device.fileno(), size_bytes)
-    places = {signature.offset_bytes for signature in found}
+    """Return the signatures on `path`, by offset. Raises `OSError` when it cannot be read.
+
+    Copies of superblocks are looked for where nothing else is known.
+    """
+    with Reader(path) as reader:
+        found = _own(reader)
+        told = _wipefs(path)
+        if not found and not told:
+            found = _copies(reader)
     # Where both know one, the tool's word is finer ("ext4" for "ext2/ext3/ext4").
-    told = _wipefs(path)
     finer = {signature.offset_bytes for signature in told}
-    kept = [signature for signature in found if signature.offset_bytes not in finer & places]
+    kept = [signature for signature in found if signature.offset_bytes not in finer]
     return sorted({*kept, *told})
 
 
-def _own(descriptor: int, size_bytes: int) -> list[Signature]:
-    head = os.pread(descriptor, HEAD_BYTES, 0)
+def _own(reader: Reader) -> list[Signature]:
+    head = reader.read(0, HEAD_BYTES)
     found = [
         Signature(offset, name)
         for name, offset, magic in FIXED
         if head[offset : offset + len(magic)] == magic
     ]
-    found += [*_mbr(head), *_swap(head), *_lvm(head), *_zfs(descriptor, size_bytes)]
-    found += _tail(descriptor, size_bytes)
+    found += [*_mbr(head), *_swap(head), *_lvm(head), *_zfs(reader), *_tail(reader)]
     return found
+
+
+def _copies(reader: Reader) -> list[Signature]:
+    """Look for copies of superblocks and headers, the first one of each."""
+    found: dict[str, Signature] = {}
+    for offset in sorted({*places.places(reader.size_bytes), *LUKS_SECOND}):
+        start = offset - offset % ALIGN_BYTES
+        try:
+            block = reader.read(start, 2 * ALIGN_BYTES)
+        except OSError:
+            continue
+        for name, at, magic in COPIES:
+            place = offset - start + at
+            if block[place : place + len(magic)] == magic:
+                found.setdefault(name, Signature(offset + at, name))
+    return list(found.values())
 
 
 def _mbr(head: bytes) -> list[Signature]:
@@ -109,17 +141,20 @@ def _swap(head: bytes) -> list[Signature]:
 def _lvm(head: bytes) -> list[Signature]:
     """Find an LVM2 label, which may stand in any of the first four sectors."""
     starts = (0, 512, 1024, 1536)
-    return [Signature(at, "LVM2 member") for at in starts if head[at : at + 8] == b"LABELONE"]
+    found = [Signature(at, "LVM2 member") for at in starts if head[at : at + 8] == b"LABELONE"]
+    text = head.find(LVM_TEXT)
+    return found or ([Signature(text, "LVM2 metadata")] if text >= 0 else [])
 
 
-def _zfs(descriptor: int, size_bytes: int) -> list[Signature]:
+def _zfs(reader: Reader) -> list[Signature]:
     """Look for an uberblock in any of the four labels: two at the start, two at the end."""
+    size_bytes = reader.size_bytes
     end = size_bytes - size_bytes % ZFS_LABEL_BYTES
     labels = [0, ZFS_LABEL_BYTES, end - 2 * ZFS_LABEL_BYTES, end - ZFS_LABEL_BYTES]
     for label in labels:
         if label < 0:
             continue
-        ring = os.pread(descriptor, 128 * KIB, label + 128 * KIB)
+        ring = reader.read(label + 128 * KIB, 128 * KIB)
         for at in range(0, len(ring) - 8, KIB):
             word = ring[at : at + 8]
             if ZFS_MAGIC in (struct.unpack("<Q", word)[0], struct.unpack(">Q", word)[0]):
@@ -127,19 +162,19 @@ def _zfs(descriptor: int, size_bytes: int) -> list[Signature]:
     return []
 
 
-def _tail(descriptor: int, size_bytes: int) -> list[Signature]:
+def _tail(reader: Reader) -> list[Signature]:
     """Structures that stand at the end: the backup GPT and the older md superblocks."""
-    found = []
-    for sector in (512, 4096):
-        at = size_bytes - sector
-        if at > 0 and os.pread(descriptor, 8, at) == b"EFI PART":
-            found.append(Signature(at, "gpt (backup)"))
-    md_1_0 = ((size_bytes // 512 - 16) & ~7) * 512
-    md_0_90 = (size_bytes & ~(64 * KIB - 1)) - 64 * KIB
-    for at, name in ((md_1_0, "Linux RAID (md 1.0)"), (md_0_90, "Linux RAID (md 0.90)")):
-        if at > 0 and os.pread(descriptor, 4, at) == MD_MAGIC:
-            found.append(Signature(at, name))
-    return found
+    size_bytes = reader.size_bytes
+    start = max(0, size_bytes - TAIL_BYTES) // ALIGN_BYTES * ALIGN_BYTES
+    tail = reader.read(start, TAIL_BYTES + ALIGN_BYTES)
+    known = [(size_bytes - sector, "gpt (backup)", b"EFI PART") for sector in (512, 4096)]
+    known.append((((size_bytes // 512 - 16) & ~7) * 512, "Linux RAID (md 1.0)", MD_MAGIC))
+    known.append(((size_bytes & ~(64 * KIB - 1)) - 64 * KIB, "Linux RAID (md 0.90)", MD_MAGIC))
+    return [
+        Signature(at, name)
+        for at, name, magic in known
+        if at > 0 and tail[at - start : at - start + len(magic)] == magic
+    ]
 
 
 def _wipefs(path: Path) -> list[Signature]:
@@ -149,8 +184,13 @@ def _wipefs(path: Path) -> list[Signature]:
         return []
     argv = [program, "--no-act", "--json", str(path)]
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=WIPEFS_TIMEOUT_S, check=False)
-        listed = json.loads(done.stdout or b"{}").get("signatures", [])
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return []
+    try:
+        listed = json.loads(process.communicate(timeout=WIPEFS_TIMEOUT_S)[0] or b"{}").get("signatures", [])
+    except (ValueError, subprocess.TimeoutExpired):
+        # Not waited for: a device that hangs keeps it in the kernel.
+        process.kill()
         return []
     return [Signature(int(entry["offset"], 16), entry["type"]) for entry in listed]

@@ -1,0 +1,294 @@
+"""What a file or device may hold: one function for each kind, which writes it into an image.
+
+Knows how to make it, with the real program where there is one. `NEEDS` says which program that is.
+Random parts are drawn from the seed that is given. Knows no trial.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import shutil
+import sqlite3
+import struct
+import subprocess
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from random import Random
+
+MIB = 1 << 20
+SIZE_BYTES = 384 * MIB
+"""Of every image: XFS has no smaller ones than 300 MiB."""
+PATHS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of content. `precious`: somebody could miss it."""
+
+    name: str
+    make: Callable[[Path, Random], None]
+    needs: str | None = None
+    precious: bool = True
+
+    @property
+    def missing(self) -> str | None:
+        """The program that is not here, None when all is."""
+        return None if self.needs is None or program(self.needs) else self.needs
+
+
+def program(name: str) -> str | None:
+    return shutil.which(name, path=PATHS)
+
+
+def call(*words: str | Path, text: str | None = None) -> None:
+    name = program(str(words[0])) or str(words[0])
+    done = subprocess.run(
+        [name, *map(str, words[1:])], input=text, text=True, capture_output=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def put(path: Path, *pieces: tuple[int, bytes]) -> None:
+    with path.open("r+b") as file:
+        for offset, data in pieces:
+            file.seek(offset)
+            file.write(data)
+
+
+def wipe(path: Path, *kept: tuple[int, int]) -> None:
+    """Leave only some ranges of an image."""
+    with path.open("rb") as file:
+        pieces = [(offset, _read(file, offset, length)) for offset, length in kept]
+    with path.open("wb") as file:
+        file.truncate(SIZE_BYTES)
+    put(path, *pieces)
+
+
+def _read(file: io.BufferedReader, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    return file.read(length)
+
+
+def words(draw: Random, count: int) -> bytes:
+    letters = "etaoin shrdlu\n"
+    return "".join(draw.choices(letters, k=count)).encode()
+
+
+def _at(offset: int, data: Callable[[Random], bytes]) -> Callable[[Path, Random], None]:
+    return lambda path, draw: put(path, (offset, data(draw)))
+
+
+def _tar(draw: Random) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for number in range(20):
+            data = words(draw, draw.randrange(1, 40000))
+            info = tarfile.TarInfo(f"notes/{number}.txt")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return made.getvalue()
+
+
+def _zip(draw: Random) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("notes.txt", words(draw, 100000))
+    return made.getvalue()
+
+
+def _png(draw: Random) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + draw.randbytes(50000)
+
+
+def _jpeg(draw: Random) -> bytes:
+    return b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + draw.randbytes(200000) + b"\xff\xd9"
+
+
+def _mp4(draw: Random) -> bytes:
+    return struct.pack(">I", 24) + b"ftypisom\0\0\2\0isomiso2" + draw.randbytes(500000)
+
+
+def _pages(draw: Random) -> bytes:
+    """Database pages: a small header, rows from the end, room between."""
+    made = b""
+    for number in range(64):
+        rows = draw.randbytes(draw.randrange(100, 3000))
+        made += (
+            struct.pack("<QHHHH", number, 1, 24, 8192 - len(rows), 0).ljust(8192 - len(rows), b"\0") + rows
+        )
+    return made
+
+
+def _sqlite(path: Path, draw: Random) -> None:
+    made = path.with_name("made.sqlite")
+    with sqlite3.connect(made) as database:
+        database.execute("create table t (a integer, b blob)")
+        database.executemany("insert into t values (?, ?)", ((n, draw.randbytes(90)) for n in range(2000)))
+    database.close()
+    put(path, (0, made.read_bytes()))
+    made.unlink()
+
+
+def _encrypted(path: Path, draw: Random) -> None:
+    plain, made = path.with_name("made.plain"), path.with_name("made.enc")
+    plain.write_bytes(words(draw, 300000))
+    call(
+        "openssl",
+        "enc",
+        "-aes-256-ctr",
+        "-nosalt",
+        "-K",
+        "00" * 32,
+        "-iv",
+        "00" * 16,
+        "-in",
+        plain,
+        "-out",
+        made,
+    )
+    put(path, (0, made.read_bytes()))
+    plain.unlink()
+    made.unlink()
+
+
+def _qcow2(path: Path, _: Random) -> None:
+    made = path.with_name("made.qcow2")
+    call("qemu-img", "create", "-q", "-f", "qcow2", made, "1G")
+    put(path, (0, made.read_bytes()))
+    made.unlink()
+
+
+def _every(step: int) -> Callable[[Path, Random], None]:
+    return lambda path, draw: put(
+        path, *[(offset + draw.randrange(4096), words(draw, 40)) for offset in range(0, SIZE_BYTES, step)]
+    )
+
+
+def _one_byte(path: Path, draw: Random) -> None:
+    put(path, (draw.randrange(SIZE_BYTES), b"\1"))
+
+
+def _made_by(*command: str) -> Callable[[Path, Random], None]:
+    return lambda path, _: call(*command, path)
+
+
+def _ext_copies(*options: str, block: int) -> Callable[[Path, Random], None]:
+    """Only the copies of the superblock are left, of every group but the first."""
+
+    def make(path: Path, _: Random) -> None:
+        call("mkfs.ext4", "-q", "-F", "-b", str(block), *options, path)
+        first = 1 if block == 1024 else 0
+        group = 8 * block * block
+        starts = range(group + first * block, SIZE_BYTES, group)
+        wipe(path, *[(start, 4096) for start in starts])
+
+    return make
+
+
+def _xfs_copies(path: Path, _: Random) -> None:
+    call("mkfs.xfs", "-q", "-f", path)
+    wipe(path, *[(SIZE_BYTES // 4 * group, 512) for group in (1, 2, 3)])
+
+
+def _btrfs_copy(path: Path, _: Random) -> None:
+    call("mkfs.btrfs", "-q", "-f", path)
+    wipe(path, (64 * MIB, 4096))
+
+
+def _gpt(path: Path, _: Random) -> None:
+    call("sfdisk", "-q", path, text="label: gpt\n2048,65536\n")
+
+
+def _gpt_backup(path: Path, draw: Random) -> None:
+    _gpt(path, draw)
+    wipe(path, (SIZE_BYTES - 33 * 512, 33 * 512))
+
+
+def _dos(path: Path, _: Random) -> None:
+    call("sfdisk", "-q", path, text="label: dos\n2048,65536,83\n")
+
+
+def _luks(version: str) -> Callable[[Path, Random], None]:
+    def make(path: Path, _: Random) -> None:
+        key = path.with_name("made.key")
+        key.write_bytes(b"key")
+        how = ("--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000")
+        call("cryptsetup", "luksFormat", "-q", "--type", version, *how, "--key-file", key, path)
+        key.unlink()
+
+    return make
+
+
+def _luks_second(path: Path, draw: Random) -> None:
+    _luks("luks2")(path, draw)
+    wipe(path, (16 << 10, 16 << 10))
+
+
+def _md(offset: int) -> Callable[[Path, Random], None]:
+    return lambda path, draw: put(path, (offset, struct.pack("<I", 0xA92B4EFC) + draw.randbytes(200)))
+
+
+LVM_TEXT = b'lab {\nid = "x"\nseqno = 1\n}\ncontents = "Text Format Volume Group"\nversion = 1\n'
+
+KINDS: tuple[Kind, ...] = (
+    Kind("nothing but a hole", lambda *_: None, precious=False),
+    Kind("zeros", _at(0, lambda _: bytes(8 * MIB)), precious=False),
+    Kind("a random key", _at(0, lambda draw: draw.randbytes(3_000_000))),
+    Kind("text", _at(0, lambda draw: words(draw, 100_000))),
+    Kind("text that begins at 1 MiB", _at(MIB, lambda draw: words(draw, 1000))),
+    Kind("text every 16 MiB of a sparse image", _every(16 * MIB)),
+    Kind("one byte somewhere", _one_byte),
+    Kind("its last byte", _at(SIZE_BYTES - 1, lambda _: b"\n")),
+    Kind("a tar archive", _at(0, _tar)),
+    Kind("a gzip archive", _at(0, lambda draw: gzip.compress(words(draw, 300_000)))),
+    Kind("an xz archive", _at(0, lambda draw: lzma.compress(words(draw, 100_000)))),
+    Kind("a zip archive", _at(0, _zip)),
+    Kind("a gzip archive at 100 MiB", _at(100 * MIB, lambda draw: gzip.compress(words(draw, 300_000)))),
+    Kind("a PNG image", _at(0, _png)),
+    Kind("a JPEG image", _at(0, _jpeg)),
+    Kind("an MP4 video", _at(0, _mp4)),
+    Kind("an encrypted file", _encrypted, "openssl"),
+    Kind("an SQLite database", _sqlite),
+    Kind("database pages", _at(0, _pages)),
+    Kind("database pages at 1 MiB", _at(MIB, _pages)),
+    Kind("a qcow2 image", _qcow2, "qemu-img"),
+    Kind("ext2", _made_by("mkfs.ext2", "-q", "-F"), "mkfs.ext2"),
+    Kind("ext3", _made_by("mkfs.ext3", "-q", "-F"), "mkfs.ext3"),
+    Kind("ext4", _made_by("mkfs.ext4", "-q", "-F"), "mkfs.ext4"),
+    Kind("ext4, only its backup superblocks, 1 KiB blocks", _ext_copies(block=1024), "mkfs.ext4"),
+    Kind("ext4, only its backup superblocks, 4 KiB blocks", _ext_copies(block=4096), "mkfs.ext4"),
+    Kind(
+        "ext4, only its backup superblocks, sparse_super2",
+        _ext_copies("-O", "sparse_super2", block=2048),
+        "mkfs.ext4",
+    ),
+    Kind("XFS", _made_by("mkfs.xfs", "-q", "-f"), "mkfs.xfs"),
+    Kind("XFS, only its backup superblocks", _xfs_copies, "mkfs.xfs"),
+    Kind("btrfs", _made_by("mkfs.btrfs", "-q", "-f"), "mkfs.btrfs"),
+    Kind("btrfs, only its copy at 64 MiB", _btrfs_copy, "mkfs.btrfs"),
+    Kind("f2fs", _made_by("mkfs.f2fs", "-q", "-f"), "mkfs.f2fs"),
+    Kind("FAT", _made_by("mkfs.vfat"), "mkfs.vfat"),
+    Kind("swap", _made_by("mkswap"), "mkswap"),
+    Kind("a GPT", _gpt, "sfdisk"),
+    Kind("only the backup of a GPT", _gpt_backup, "sfdisk"),
+    Kind("a DOS partition table", _dos, "sfdisk"),
+    Kind("LUKS1", _luks("luks1"), "cryptsetup"),
+    Kind("LUKS2", _luks("luks2"), "cryptsetup"),
+    Kind("LUKS2, only its second header", _luks_second, "cryptsetup"),
+    Kind("LVM, a label", _at(512, lambda _: b"LABELONE" + bytes(16) + b"LVM2 001")),
+    Kind("LVM, text metadata without a label", _at(4608, lambda _: LVM_TEXT)),
+    Kind("md 0.90", _md((SIZE_BYTES & ~0xFFFF) - 0x10000)),
+    Kind("md 1.0", _md((SIZE_BYTES // 512 - 16 & ~7) * 512)),
+    Kind("md 1.2", _md(4096)),
+    Kind("a ZFS label at the end", _at(SIZE_BYTES - 128 * 1024, lambda _: struct.pack("<Q", 0x00BAB10C))),
+    Kind("bcache", _at(4096 + 24, lambda _: bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81"))),
+)

@@ -1,0 +1,100 @@
+"""The words of docs/safety.md; the tables come from trials."""
+
+from __future__ import annotations
+
+from loadstone.plan import content, device_seal, marker, places, sampling
+
+MIB = 1 << 20
+PASSES = ", ".join(f"{strata:,}" for strata in sampling.PASSES)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def chances() -> str:
+    """The chance of missing a share, for a look that was cut short and a whole one."""
+    lines = ["| share of the blocks that holds something | 1,024 samples | 2,048 | 4,096 | 16,384 |\n"]
+    lines.append("|---|---:|---:|---:|---:|\n")
+    for share in (0.01, 0.003, 0.001, 0.0003, 0.0001):
+        cells = [sampling.chance_of_missing(share, samples) for samples in (1024, 2048, 4096, 16384)]
+        lines.append(f"| {_percent(share)} | {' | '.join(f'{cell:.2g}' for cell in cells)} |\n")
+    return "".join(lines)
+
+
+TEXT = f"""# What is written over, and what is not
+
+Written by `make safety`, which also tries every line of the tables.
+
+## The rules
+
+**Refused, whatever the user says**: a device that is mounted, swapped to, held by another, or that carries
+a partition or a loop device that is; a file that backs a loop device, is swapped to or is open for writing
+elsewhere; anything on a file system of the kernel's (proc, sysfs, cgroup, debugfs, tracefs, bpf, efivarfs
+and the like, told by the type that statfs(2) gives: `plan/writable.py` lists them), whose files look empty
+and are not files; names that lead through a link in /proc, `/dev/fd` and `/dev/stdout` among them; every
+character device but null, zero and full, and NVMe's where the block device beside it passes; sockets and
+FIFOs; a tree in which a file has a second name, a symbolic link stands for a file or directory, or
+something is mounted.
+
+**Written without a question**: what is new or empty; what is all zeros or holes; a file or tree with a
+valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key or a video.
+
+**Everything else needs consent**, path by path: typed when asked on a terminal,
+`--i-accept-data-loss PATH`, or for `loadstone fio` `LOADSTONE_ACCEPT_DATA_LOSS=PATH:PATH`. There
+`LOADSTONE_FIO_OVERWRITE=1` consents for all regular files, as fio does; devices are looked at all the same.
+What cannot be read to see what it holds needs consent, and so does a file on a file system whose type
+Loadstone does not know. Consent is for one run or one study. It does not make a file Loadstone's, because a
+run need not write all of it.
+
+## The mark
+
+A file that Loadstone made, or that was empty or all zeros when it was first written, carries an extended
+attribute (`user.loadstone`). It is bound to the inode (number, generation, birth), the file system, the
+length and the content: nothing of that changes without changing ctime, which no program can set. When a run
+has ended, however it did, its files are sealed with the ctime they then have. Later the mark is valid while
+ctime is that, and the file has no second name.
+
+- A rename and `chmod` change ctime as well. Then the length, mtime and a digest of the whole content must be
+  what they were. Files up to {marker.DIGEST_BYTES // MIB} MiB of data have a digest, if it takes no longer
+  than a second; longer ones that were renamed need consent once more.
+- It does not survive new content (also of the same length, in part, through a mapping or with times set
+  back), a copy with its attributes (`cp --preserve=all`, also as reflink, `rsync -X`, `tar --xattrs`),
+  a snapshot, another file moved over it, or a hard link.
+- While a run is under way the mark says so, and is worth nothing. After a crash nobody knows who wrote
+  the file last: remove it, or consent.
+- File systems without user attributes keep no mark, and devices cannot. There, and only as long as the
+  process lives, the runs of a study know what the run before them left: a file by its ctime, a device by a
+  digest of its first {4} MiB, its last and {device_seal.SAMPLES} blocks drawn at random.
+- A tree has one mark in its anchor, `.loadstone-tree.json`, bound to its own inode. It vouches for files
+  whose ctime is not later than its seal. What is put in, moved in, copied or changed later is later. A tree
+  that was changed with consent has none, until a format removes all of it.
+
+## How a look works
+
+Regular files are read where they hold data (`SEEK_DATA`), loop devices first where the file below them does.
+Up to {content.WHOLE_BYTES >> 30} GiB all of it is read, unless that would take more than
+{content.WHOLE_S:.0f} s. Beyond that these places are read on a device, and anything there that is not zero
+counts: the first and last {places.HEAD_BYTES // MIB} MiB; every place where ext2, ext3 and ext4 may keep a
+copy of the superblock (groups 1, 3ⁿ, 5ⁿ, 7ⁿ and the last two, for every length of a group that is a power of
+two); the starts of XFS's allocation groups as mkfs.xfs lays them out; the copies of btrfs and OCFS2; powers
+of two, 64ths of the size, and 1 MiB beyond each of them. Then blocks of {sampling.BLOCK_BYTES >> 10} KiB
+drawn at random in {len(sampling.PASSES)} passes of {PASSES}: each pass cuts the device into
+so many strata of equal length and takes one block of each. No pass begins later than
+{content.PASSES_S:.0f} s after the first, so a slow disk gets fewer; without one whole pass consent is
+needed. All is read past the page cache (`O_DIRECT`). `wipefs` is asked, too, where it is installed.
+
+Let a share *s* of the blocks hold anything but zeros, and let *n* be the number of samples. Wherever these
+blocks are, all samples miss them with a chance of
+
+**P ≤ (1 − s)ⁿ**
+
+because the shares s₁ … sₖ in the strata of a pass have the mean s, and the product of the (1 − sᵢ) is
+largest when they are all equal. Content scattered evenly reaches that bound. A contiguous run that is as
+long as two strata of a pass fills one of them and is never missed: 1/512 of the device after one pass, 1/4096
+after all. `tests/guard/test_sampling.py` draws arrangements and holds them against the formula.
+
+{chances()}
+What is smaller than that and at none of the places above may be missed on a device of more than
+{content.WHOLE_BYTES >> 30} GiB: a file of 10 MB on an otherwise empty disk of 10 TB is a millionth of it.
+"""

@@ -1,0 +1,59 @@
+"""What the kernel tells of a file beyond `stat(2)`: its birth, its generation, its file system.
+
+Knows statx(2), FS_IOC_GETVERSION and statfs(2). What a file system does not tell is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import struct
+from functools import lru_cache
+from typing import Final
+
+_GETVERSION: Final = 0x80087601
+"""`_IOR('v', 1, long)` of linux/fs.h. Changes when an inode's number is used again."""
+_BTIME: Final = 0x800
+_EMPTY_PATH: Final = 0x1000
+_STATX_BYTES: Final = 256
+_STATX_MASK_AT: Final = 0
+_STATX_BTIME_AT: Final = 80
+_STATFS_BYTES: Final = 512
+
+
+@lru_cache(maxsize=1)
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def generation(descriptor: int) -> int | None:
+    """Return the generation of an open file."""
+    told = bytearray(8)
+    try:
+        fcntl.ioctl(descriptor, _GETVERSION, told)
+    except OSError:
+        return None
+    return int.from_bytes(told[:4], "little")
+
+
+def born_ns(descriptor: int) -> int | None:
+    """Return when an open file was made."""
+    told = ctypes.create_string_buffer(_STATX_BYTES)
+    try:
+        done = _libc().statx(descriptor, b"", _EMPTY_PATH, _BTIME, told)
+    except AttributeError:  # A C library without it.
+        return None
+    if done != 0 or not struct.unpack_from("=I", told, _STATX_MASK_AT)[0] & _BTIME:
+        return None
+    seconds, nanoseconds = struct.unpack_from("=qI", told, _STATX_BTIME_AT)
+    return int(seconds) * 10**9 + int(nanoseconds)
+
+
+def file_system_magic(path: str) -> int:
+    """Return `f_type` of statfs(2). Raises OSError."""
+    told = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _libc().statfs(os.fsencode(path), told) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), path)
+    return int(struct.unpack_from("@l", told)[0]) & 0xFFFFFFFF

@@ -1,0 +1,28 @@
+"""What a file or device holds, as sentences; none when nothing would be lost.
+
+Puts together what `content` sees and what `signatures` names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.plan import content, signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def evidence(path: Path, tell: Callable[[float], None] | None = None) -> list[str]:
+    """Return what `path` holds. `tell` hears now and then what share was looked at."""
+    try:
+        looked = content.look(path, tell)
+        if looked.held is None and not looked.samples:
+            return []
+        if looked.silent:
+            return [str(looked.held)]
+        found = [f"it carries {signature}" for signature in signatures.read(path)]
+    except OSError as error:
+        return [f"it cannot be read to see what it holds: {error.strerror}"]
+    return found if looked.held is None else [*found, looked.held]

@@ -1,0 +1,161 @@
+"""The mark of a tree: a file in its anchor that says that Loadstone made what is there.
+
+It is written when a run begins to change the tree, and sealed when the run has ended. A sealed mark
+vouches for every file whose name is a tree's and whose ctime is not later: whatever comes into a tree,
+is written in it or gets a second name has a later ctime, which nobody can set. It is bound to its own
+inode and file system, so a copied tree has none. `begin` and `seal` change something, nothing else here.
+
+vdbench trusts its control file over what it finds: where Loadstone changes which files there are,
+the file goes, and the mark takes its place. vdbench looks for itself then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import RunError
+from loadstone.path.mounts import mounts
+from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMAT: Final = 2
+_TICK_NS: Final = 20_000_000
+"""Timestamps of files may lag so far behind the clock: two ticks of 100 Hz."""
+_SECOND_NS: Final = 10**9
+_TOLD_FILES: Final = 20_000
+
+
+@dataclass(slots=True)
+class Walked:
+    """What is wrong with a tree; the first of each kind."""
+
+    unfit: list[str] = field(default_factory=list)
+    """What must not be written through, whatever the user says."""
+    changed: str | None = None
+    """Why the mark does not vouch for all of it."""
+    files: int = 0
+
+
+def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
+    """Look at every file of a tree that exists. Raises OSError when it cannot be looked at."""
+    found = Walked()
+    found.unfit += [
+        f"{point} is mounted below it: a tree stays on one file system" for point in _mounted(anchor)
+    ]
+    sealed_ns, found.changed = _sealed(anchor)
+    device = anchor.stat().st_dev
+    left = [anchor]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                is_directory = DIRECTORY.fullmatch(entry.name) is not None
+                if not is_directory and FILE.fullmatch(entry.name) is None:
+                    continue
+                status = entry.stat(follow_symlinks=False)
+                if is_directory and stat.S_ISDIR(status.st_mode) and status.st_dev == device:
+                    left.append(Path(entry.path))
+                    continue
+                _judge(found, entry.path, status, is_directory=is_directory, sealed_ns=sealed_ns)
+                found.files += 1
+                if tell is not None and found.files % _TOLD_FILES == 0:
+                    tell(found.files)
+    return found
+
+
+def _judge(
+    found: Walked, path: str, status: os.stat_result, *, is_directory: bool, sealed_ns: int | None
+) -> None:
+    """Judge one file of a tree, or what stands where a directory should."""
+    unfit = None
+    if stat.S_ISLNK(status.st_mode):
+        unfit = "is a symbolic link, and none is followed"
+    elif is_directory or not stat.S_ISREG(status.st_mode):
+        unfit = f"is not {'a directory' if is_directory else 'a regular file'} of this file system"
+    elif status.st_nlink != 1:
+        unfit = "has several names (hard links): a write would change them all"
+    if unfit is not None and not found.unfit:
+        found.unfit.append(f"{path} {unfit}; move it away")
+    if sealed_ns is not None and found.changed is None and status.st_ctime_ns > sealed_ns:
+        found.changed = f"{path} came or was changed after the run that sealed the tree"
+
+
+def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool = False) -> None:
+    """Mark a tree as one that is being changed. `shared`: not all of it is Loadstone's. Raises RunError."""
+    told = {"format": FORMAT, "first_file": first_file, "structure": asdict(structure), "shared": shared}
+    try:
+        (anchor / MARK).unlink(missing_ok=True)
+        descriptor = os.open(
+            anchor / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+        )
+        _write(descriptor, told)
+        (anchor / CONTROL_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"the mark of a tree cannot be written to {anchor}: {error.strerror}",
+            hint="choose an anchor that can be written",
+        ) from error
+
+
+def seal(anchor: Path) -> None:
+    """Vouch for what is there now. Raises OSError."""
+    descriptor = os.open(anchor / MARK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    told = json.loads(os.pread(descriptor, 1 << 20, 0))
+    # The file system's own clock: nothing a run has done is later than this.
+    os.utime(descriptor)
+    status = os.fstat(descriptor)
+    sealed = {
+        "inode": status.st_ino,
+        "file_system": os.fstatvfs(descriptor).f_fsid,
+        "ctime_ns": status.st_ctime_ns,
+    }
+    _write(descriptor, {**told, "sealed": sealed})
+    coarse = status.st_ctime_ns % _SECOND_NS == 0
+    left_ns = status.st_ctime_ns + _TICK_NS + (_SECOND_NS if coarse else 0) - time.time_ns()
+    if left_ns > 0:
+        time.sleep(min(left_ns, 2 * _SECOND_NS) / 1e9)
+
+
+def _write(descriptor: int, told: dict[str, Any]) -> None:
+    """Write a mark and close it."""
+    with os.fdopen(descriptor, "w") as file:
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(told, indent=2) + "\n")
+
+
+def _sealed(anchor: Path) -> tuple[int | None, str | None]:
+    """Return the ctime up to which the mark vouches, or why it does not."""
+    path = anchor / MARK
+    try:
+        told = json.loads(path.read_text())
+        if told["format"] != FORMAT:
+            flaw = "its mark is of an older Loadstone, which did not say for what content"
+        elif (sealed := told.get("sealed")) is None and told["shared"]:
+            flaw = "a run changed it with consent: what that run did not write is somebody else's"
+        elif sealed is None:
+            flaw = "the run that changed it last did not end: remove the tree, or consent"
+        elif (sealed["inode"], sealed["file_system"]) != (path.lstat().st_ino, os.statvfs(path).f_fsid):
+            flaw = "its mark was copied from another tree"
+        elif int(sealed["ctime_ns"]) > time.time_ns() + _SECOND_NS:
+            flaw = "its mark is of the future: the clock was set back"
+        else:
+            return int(sealed["ctime_ns"]), None
+    except FileNotFoundError:
+        flaw = "Loadstone left no mark there"
+    except (OSError, ValueError, TypeError, KeyError):
+        flaw = "its mark cannot be read"
+    return None, flaw
+
+
+def _mounted(anchor: Path) -> list[str]:
+    """Return the mount points below an anchor."""
+    inside = os.path.realpath(anchor).rstrip("/") + "/"
+    return [mount.point for mount in mounts() if mount.point.startswith(inside)]

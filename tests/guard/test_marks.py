@@ -1,0 +1,303 @@
+"""The mark of a file: what it survives and what it must not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.errors import RefusedError
+from loadstone.plan import guard, marker
+from loadstone.plan.held import hold
+from loadstone.plan.host import HostFacts
+
+from .plans import plan, target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from loadstone.plan.model import Plan
+
+SIZE = 4 << 20
+LAYOUT = {
+    "size_bytes": SIZE,
+    "truncate": False,
+    "fallocate": "native",
+    "write": True,
+    "fsync": False,
+    "seed": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def keeps_marks(tmp_path: Path) -> None:
+    (tmp_path / "probe").touch()
+    try:
+        os.setxattr(tmp_path / "probe", marker.NAME, b"1")
+    except OSError as error:
+        pytest.skip(f"no user attributes in {tmp_path}: {error}")
+
+
+def one(path: Path) -> Plan:
+    return plan(target(str(path), create=True))
+
+
+def written(path: Path, size: int = SIZE) -> Path:
+    """A file as a run leaves it behind."""
+    held = hold(one(path), guard.Consent())
+    path.write_bytes(os.urandom(size))
+    held.seal()
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(RefusedError) as caught:
+        guard.secure(one(path), guard.Consent())
+    return str(caught.value)
+
+
+def test_run_after_run_on_the_same_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "x")
+    for _ in range(3):
+        held = hold(one(path), guard.Consent())
+        assert held.own == {0}
+        with path.open("r+b") as file:
+            file.write(os.urandom(4096))
+        held.seal()
+
+
+def test_while_a_run_is_under_way_the_mark_is_worth_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "x")
+    held = hold(one(path), guard.Consent())
+    assert "the run that wrote it did not end" in refusal(path)
+    held.seal()
+    guard.secure(one(path), guard.Consent())
+
+
+def test_a_renamed_file_is_known(tmp_path: Path) -> None:
+    path = written(tmp_path / "x").rename(tmp_path / "y")
+    guard.secure(one(path), guard.Consent())
+    path.chmod(0o600)
+    guard.secure(one(path), guard.Consent())
+
+
+def test_a_renamed_file_without_a_digest_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marker, "DIGEST_BYTES", SIZE - 1)
+    path = written(tmp_path / "x")
+    guard.secure(one(path), guard.Consent())
+    assert "renamed or changed since" in refusal(path.rename(tmp_path / "y"))
+
+
+def same_size(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(os.urandom(SIZE))
+
+
+def part(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(SIZE // 2 + 12345)
+        file.write(b"mine")
+
+
+def part_with_its_times_set_back(path: Path) -> None:
+    before = path.stat()
+    part(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def mapped_with_its_times_set_back(path: Path) -> None:
+    import mmap  # noqa: PLC0415 - only here
+
+    before = path.stat()
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[SIZE // 3] ^= 0xFF
+        memory.flush()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def longer(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"mine")
+
+
+def shorter(path: Path) -> None:
+    os.truncate(path, SIZE // 2)
+
+
+def moved_over(path: Path) -> None:
+    other = path.with_name("mine")
+    other.write_bytes(os.urandom(SIZE))
+    other.rename(path)
+
+
+def copied(path: Path) -> None:
+    """Somebody's file with the mark of ours, under its name."""
+    first = path.rename(path.with_name("first"))
+    subprocess.run(["cp", "--preserve=all", str(first), str(path)], check=True)
+
+
+def copied_and_filled(path: Path) -> None:
+    copied(path)
+    same_size(path)
+
+
+def copied_as_extents(path: Path) -> None:
+    first = path.rename(path.with_name("first"))
+    done = subprocess.run(
+        ["cp", "--preserve=all", "--reflink=always", str(first), str(path)], check=False, capture_output=True
+    )
+    if done.returncode:
+        pytest.skip("no reflinks here")
+
+
+def unpacked(path: Path) -> None:
+    archive = path.with_name("archive.tar")
+    if shutil.which("tar") is None:
+        pytest.skip("tar is not installed")
+    subprocess.run(
+        ["tar", "--xattrs", "--xattrs-include=*", "-C", path.parent, "-cf", archive, path.name], check=True
+    )
+    path.unlink()
+    subprocess.run(["tar", "--xattrs", "--xattrs-include=*", "-C", path.parent, "-xf", archive], check=True)
+    assert os.getxattr(path, marker.NAME)
+
+
+def copied_by_rsync(path: Path) -> None:
+    if shutil.which("rsync") is None:
+        pytest.skip("rsync is not installed")
+    first = path.rename(path.with_name("first"))
+    subprocess.run(["rsync", "-aX", str(first), str(path)], check=True)
+
+
+def mark_moved_to_another(path: Path) -> None:
+    mark = os.getxattr(path, marker.NAME)
+    path.unlink()
+    path.write_bytes(os.urandom(SIZE))
+    os.setxattr(path, marker.NAME, mark)
+
+
+def linked(path: Path) -> None:
+    path.with_name("second").hardlink_to(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        same_size,
+        part,
+        part_with_its_times_set_back,
+        mapped_with_its_times_set_back,
+        longer,
+        shorter,
+        moved_over,
+        copied,
+        copied_and_filled,
+        copied_as_extents,
+        unpacked,
+        copied_by_rsync,
+        mark_moved_to_another,
+        linked,
+    ],
+)
+def test_what_others_do_to_a_marked_file_is_seen(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    """Issue 11, 1.3: a marked file that somebody then filled was overwritten."""
+    path = written(tmp_path / "x")
+    change(path)
+    assert str(path) in refusal(path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_change_right_after_the_seal_is_seen(tmp_path: Path, seed: int) -> None:
+    """Within one tick of the file system's clock, with all times set back that can be."""
+    path = written(tmp_path / f"x{seed}", 4096)
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"mine")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "was changed since" in refusal(path)
+
+
+def test_consent_for_a_run_does_not_make_a_file_loadstones(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"mine" * 1024)
+    hold(one(path), guard.Consent(frozenset({str(path)}))).seal()
+    assert "was not created by Loadstone" in refusal(path)
+
+
+@pytest.mark.parametrize("mark", [b"1", b"unfinished", b"{}", b"[]", b'{"format":2}', b"\xff\x00"])
+def test_a_mark_of_another_making_is_worth_nothing(tmp_path: Path, mark: bytes) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"mine" * 1024)
+    os.setxattr(path, marker.NAME, mark)
+    assert "is not known to be Loadstone's alone" in refusal(path)
+
+
+def test_a_layout_that_was_stopped_does_not_count_and_is_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    layout = plan(target(str(path), create=True, layout=LAYOUT), read=100, write=0)
+    held = hold(layout, guard.Consent())
+    path.write_bytes(os.urandom(SIZE // 2))
+    os.truncate(path, SIZE)
+    held.seal()  # It was interrupted: the load never started.
+    found = HostFacts.here().target(str(path), None)
+    assert (found.exists, found.size_bytes) == (False, 0)
+    held = hold(layout, guard.Consent())
+    assert path.stat().st_size == 0
+    path.write_bytes(os.urandom(SIZE))
+    held.prepared()
+    held.laid_out = True
+    held.seal()
+    assert HostFacts.here().target(str(path), None).size_bytes == SIZE
+    guard.secure(layout, guard.Consent())
+
+
+def test_a_layout_that_was_killed_is_not_cut_without_consent(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    layout = plan(target(str(path), create=True, layout=LAYOUT), read=100, write=0)
+    hold(layout, guard.Consent())
+    path.write_bytes(b"what somebody put there meanwhile")
+    for content in (True, False):
+        with pytest.raises(RefusedError, match="did not end"):
+            hold(layout, guard.Consent(), content=content)
+    assert path.read_bytes() == b"what somebody put there meanwhile"
+    hold(layout, guard.Consent(frozenset({str(path)})))
+    assert path.stat().st_size == 0
+
+
+def test_where_no_mark_is_kept_a_process_knows_its_own_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", refused)
+    consent, path = guard.Consent(), tmp_path / "x"
+    for _ in range(2):
+        held = hold(one(path), consent)
+        path.write_bytes(os.urandom(SIZE))
+        held.seal()
+    assert marker.read(path) is None
+    assert "was not created by Loadstone" in refusal(path)
+    part(path)
+    with pytest.raises(RefusedError, match="changed since"):
+        guard.secure(one(path), consent)
+
+
+def test_many_files_are_sealed_in_no_time(tmp_path: Path) -> None:
+    paths = [tmp_path / f"x{number}" for number in range(200)]
+    many = plan(*[target(str(path), create=True) for path in paths])
+    held = hold(many, guard.Consent())
+    for path in paths:
+        path.write_bytes(b"x")
+    slept: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", slept.append)
+        held.seal()
+    assert len(slept) <= 1
+    assert sum(slept) < 1.0
+    assert guard.secured(many, guard.Consent())[1] == set(range(200))
