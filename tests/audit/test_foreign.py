@@ -62,7 +62,9 @@ def test_fio_json_tells_what_was_asked_with_the_defaults_of_all_jobs() -> None:
     reads, mixed = second.jobs
     assert (reads.random_percent, reads.block_bytes) == (100.0, {4 * KIB: 1.0})
     assert (mixed.iodepth, mixed.read_percent) == (4, 70.0)
-    assert mixed.write_block_bytes == pytest.approx({4 * KIB: 0.6, 16 * KIB: 0.4})
+    assert mixed.block_bytes == pytest.approx({4 * KIB: 0.6, 16 * KIB: 0.4})
+    # At random places, every block once: what would reach into a block that is taken is cut.
+    assert mixed.write_block_bytes == {}
 
 
 def test_fio_json_keeps_latency_and_its_percentiles() -> None:
@@ -193,6 +195,16 @@ def changed(tmp_path: Path, **jobs: Any) -> Path:
         ({"rate_iops": "1000"}, "rate_iops", 1000.0),
         ({"thinktime": "10"}, "paced", True),
         ({"numjobs": "1", "offset_increment": "4m"}, "clones_share", None),
+        ({"bssplit": "4k/50:8k/50"}, "read_block_bytes", {4 * KIB: 0.5, 8 * KIB: 0.5}),
+        ({"rw": "randread", "bssplit": "4k/50:8k/50"}, "read_block_bytes", {}),
+        (
+            {"rw": "randread", "bssplit": "4k/50:8k/50", "norandommap": "1"},
+            "read_block_bytes",
+            {4 * KIB: 0.5, 8 * KIB: 0.5},
+        ),
+        ({"rw": "randread"}, "read_block_bytes", {4 * KIB: 1.0}),
+        ({"ioengine": "external:mine"}, "iodepth", None),
+        ({"ioengine": "splice"}, "iodepth", 1),
         ({"bs": "rubbish"}, "block_bytes", {4 * KIB: 1.0}),
         ({"no_such_option": "1"}, "iodepth", 8),
     ],

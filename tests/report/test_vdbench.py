@@ -504,3 +504,11 @@ def test_shares_of_one_rate_are_chance(tmp_path: Path) -> None:
     assert rows["write"].asked_per_s == pytest.approx(400 * 0.28, rel=0.01)
     assert rows["read"].held
     assert rows["write"].held
+
+
+def test_a_job_with_a_path_for_a_name_stays_in_the_directory(tmp_path: Path) -> None:
+    Directory(tmp_path / "out").settle([Page("../up /mnt/a", ["x"]), Page("../up /mnt/a.histogram", ["y"])])
+    assert sorted(path.name for path in tmp_path.rglob("*.html")) == [
+        ".._up _mnt_a.histogram.html",
+        ".._up _mnt_a.html",
+    ]

@@ -195,8 +195,8 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         random_percent=_random_percent(first) if transfers else None,
         block_bytes=_mixed(first) if transfers else {},
         # The end of a file is where it is: its last transfer has the size that is left.
-        read_block_bytes=_sizes(pattern.read.sizes) if pattern.read_percent and not first.tree else {},
-        write_block_bytes=_sizes(pattern.write.sizes) if pattern.write_percent and not first.tree else {},
+        read_block_bytes=_exact(pattern.read) if pattern.read_percent and not first.tree else {},
+        write_block_bytes=_exact(pattern.write) if pattern.write_percent and not first.tree else {},
         direct=all(target.direct for target in used) if used else None,
         synchronous=first.flush.fsync_every == 1
         or first.flush.fdatasync_every == 1
@@ -217,6 +217,17 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         ramp_s=first.limits.ramp_ns / 1e9,
         seeds=tuple(stream.seed for stream in streams),
     )
+
+
+def _exact(op: OpPattern) -> dict[int, float]:
+    """Return the sizes that an operation must have.
+
+    What takes every block once at random places is cut where it would reach into a block that is
+    taken, so that sizes of several kinds are on average smaller than asked for.
+    """
+    sizes = _sizes(op.sizes)
+    once = op.random_percent > 0 and op.random.type == "uniform" and not op.random.repeat
+    return {} if once and len(sizes) > 1 else sizes
 
 
 def union_bytes(ranges: Iterable[shape.Range]) -> int:

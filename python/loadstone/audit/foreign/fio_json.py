@@ -226,6 +226,9 @@ def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.Asked, ...]:
     return _common(first, threads)
 
 
+_PACES: Final = frozenset({"rate", "rate_iops", "rate_process", "thinktime", "flow"})
+
+
 def _common(entry: _Entry, threads: int) -> tuple[shape.Asked, ...]:
     """Return what the options of all jobs say, and the directions that were measured.
 
@@ -250,6 +253,7 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.Asked, ...]:
         backend=told.backend if "ioengine" in general else None,
         runtime_s=told.runtime_s,
         ramp_s=told.ramp_s,
+        paced=told.paced if not _PACES & own.keys() else None,
     )
     return (one,) * (threads // each if even else 1)
 

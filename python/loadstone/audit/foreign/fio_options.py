@@ -72,6 +72,9 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
     engine = (options.get("ioengine") or "psync").strip()
     targets, ranges, size, shared = _places(name, fields, clones)
     sizes = [_sizes(fields, direction) for direction in (0, 1)]
+    # Of random I/O that takes every block once, fio cuts what would reach into a block that is taken.
+    whole = not kind.startswith("rand") or bool(fields.get("norandommap"))
+    exact = [told if whole or len(told) == 1 else {} for told in sizes]
     return Asked(
         job=name,
         clones=clones,
@@ -79,8 +82,8 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
         read_percent=read_percent,
         random_percent=_random_percent(kind, fields),
         block_bytes=_mixed(sizes, read_percent),
-        read_block_bytes=sizes[0] if read_percent else {},
-        write_block_bytes=sizes[1] if read_percent is not None and read_percent < 100 else {},
+        read_block_bytes=exact[0] if read_percent else {},
+        write_block_bytes=exact[1] if read_percent is not None and read_percent < 100 else {},
         direct=bool(fields.get("direct", False)),
         synchronous=fields.get("sync") in ("sync", "dsync") or fields.get("fsync_every") == 1,
         end_fsync=bool(fields.get("end_fsync", False)),

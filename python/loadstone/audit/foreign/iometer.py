@@ -1,29 +1,29 @@
 """Iometer's result file (CSV) as Cases: one for each test.
 
-Knows the groups of lines and finds columns by their names, which changed from 2006 to 1.1. Rates
-and times are in the row for all managers; what was asked for is in the access specifications, and
-outstanding I/Os are per worker and target. Judges nothing.
+Rates and times are in the row for all managers; what was asked for is in the access specification
+of each worker, so that workers with different ones are different jobs. Reads and writes have
+figures of their own. Judges nothing.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
-from loadstone.audit.foreign import reader
+from loadstone.audit.foreign import iometer_tables, reader
+from loadstone.audit.foreign.iometer_tables import SPECIFICATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from loadstone.audit.foreign.iometer_tables import Line, Test, Worker
 
 RECOGNISED: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?'Target Type,")
 MS: Final = 1e6
 MIB: Final = 1 << 20
 SECTOR_BYTES: Final = 512
-MIN_COLUMNS: Final = 6
 
 
 def recognises(_: Path, head: bytes) -> bool:
@@ -31,111 +31,46 @@ def recognises(_: Path, head: bytes) -> bool:
     return RECOGNISED.search(head) is not None
 
 
-@dataclass(slots=True)
-class _Specification:
-    """Lines of an access specification: size, share, reads, random, delay, burst, align, reply."""
-
-    name: str
-    rows: list[tuple[float, ...]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Test:
-    """One group of lines: a test and its rows."""
-
-    description: str = ""
-    version: str = ""
-    specifications: dict[str, _Specification] = field(default_factory=dict)
-    last: _Specification | None = None
-    header: list[str] = field(default_factory=list)
-    rows: list[dict[str, str]] = field(default_factory=list)
-
-
 def read(path: Path) -> reader.Results:
-    """Read a result file. Raises InputError for a row that does not fit its header."""
-    tests = [test for test in _tests(path) if test.rows]
-    if not tests:
+    """Read a result file. Raises InputError for one without a result of all managers."""
+    file = iometer_tables.read(path)
+    if not file.any_row:
         raise reader.wrong(path, "has no results", hint="Iometer writes them when a test ends")
-    cases = [case for test in tests for case in _cases(test)]
-    if not cases:
+    if not file.tests:
         raise reader.wrong(path, "has no row of type ALL", hint="record results of all targets")
-    version = next((test.version for test in tests if test.version), "")
-    return reader.Results(f"Iometer {version[:32]}".strip(), reader.with_siblings(cases))
+    cases = reader.with_siblings([_case(test) for test in file.tests])
+    return reader.Results(f"Iometer {file.version[:32]}".strip(), cases, notes=tuple(file.notes))
 
 
-def _tests(path: Path) -> list[_Test]:
-    """Read the groups of lines; a key starts with a quote and its values follow on the next lines."""
-    try:
-        lines = list(csv.reader(reader.text(path).splitlines()))
-    except csv.Error as error:
-        raise reader.wrong(path, f"is not CSV: {error}") from error
-    tests = [_Test()]
-    key = ""
-    for number, row in enumerate(lines, start=1):
-        if row and row[0].lstrip().startswith("'"):
-            key = row[0].strip().strip("'").lower()
-            if key == "target type":
-                tests[-1].header = [name.strip().lstrip("'") for name in row]
-            elif key == "test type" and tests[-1].rows:
-                tests.append(_Test())
-        elif any(cell.strip() for cell in row):
-            _values(path, tests[-1], key, row, number)
-    return tests
-
-
-def _values(path: Path, test: _Test, key: str, row: Sequence[str], number: int) -> None:
-    """Keep a line of values under the key before it."""
-    if key == "test type":
-        test.description = ",".join(row[1:]).strip()
-    elif key == "version":
-        test.version = row[0].strip()
-    elif key == "access specification name":
-        test.specifications[row[0].strip()] = test.last = _Specification(row[0].strip())
-    elif key == "size" and test.last is not None:
-        test.last.rows.append(_numbers(path, row, number))
-    elif key == "target type":
-        # Rows of older versions may end before the last columns of their header.
-        if len(row) < MIN_COLUMNS:
-            raise reader.wrong(path, f"found {len(row)} columns, expected {len(test.header)}", number)
-        test.rows.append({name: cell.strip() for name, cell in zip(test.header, row, strict=False)})
-
-
-def _numbers(path: Path, row: Sequence[str], number: int) -> tuple[float, ...]:
-    values = [reader.number(cell) for cell in row if cell.strip()]
-    known = [value for value in values if value is not None]
-    if len(known) < 4 or len(known) < len(values):
-        raise reader.wrong(path, f"found {','.join(row)[:60]!r}, expected size, share, reads, random", number)
-    return tuple(known)
-
-
-def _cases(test: _Test) -> Iterator[shape.Case]:
-    """Yield a case for each row of all managers, with the workers and targets that follow it."""
-    starts = [index for index, row in enumerate(test.rows) if row.get("Target Type") == "ALL"]
-    for at, start in enumerate(starts):
-        end = starts[at + 1] if at + 1 < len(starts) else len(test.rows)
-        yield _case(test, test.rows[start], test.rows[start + 1 : end])
-
-
-def _case(test: _Test, row: dict[str, str], parts: Sequence[dict[str, str]]) -> shape.Case:
-    names = [part.get("Access Specification Name", "") for part in (row, *parts)]
-    specification = next((test.specifications[name] for name in names if name in test.specifications), None)
-    name = specification.name if specification else test.description or row.get("Target Name", "test")
-    depth = _outstanding(row, parts)
-    ops = {op: found for op in _OPS if (found := _measured(row, op)) is not None}
+def _case(test: Test) -> shape.Case:
+    row = test.row
+    jobs = _jobs(test)
+    ops = _ops(row)
     errors = reader.whole(row.get("Errors"))
+    names = list(dict.fromkeys(_specification(one.row, test) or "" for one in test.workers))
+    name = (
+        " + ".join(names) or _specification(row, test) or test.description or row.get("Target Name", "test")
+    )
     title = f"{test.description}: {name}" if test.description and name != test.description else name
+    depths = [job.iodepth for job in jobs]
+    depth = sum(one or 0 for one in depths) if None not in depths else 0
     return shape.Case(
         name=f"{title}, {depth} outstanding" if depth else title,
         source="iometer",
-        jobs=(_asked(name, row, specification, depth),),
+        jobs=jobs,
+        by_job={job.job: _ops(one.row) for job, one in zip(jobs, test.workers, strict=False)}
+        if len(jobs) > 1
+        else {},
         total=_total(row, ops, errors),
         ops=ops,
+        seconds=_seconds(row, ops),
         targets=tuple(
             shape.Target(path)
             for path in dict.fromkeys(
-                part["Target Name"]
-                for part in parts
-                if part.get("Target Type") == "DISK" and "Target Name" in part
+                disk["Target Name"]
+                for worker in test.workers
+                for disk in worker.targets
+                if disk.get("Target Type") == "DISK" and "Target Name" in disk
             )
         ),
         problems=() if errors == 0 else None,
@@ -144,8 +79,42 @@ def _case(test: _Test, row: dict[str, str], parts: Sequence[dict[str, str]]) -> 
     )
 
 
-_OPS: Final[tuple[shape.Op, ...]] = ("read", "write")
-_NAMES: Final = {"read": "Read", "write": "Write"}
+def _jobs(test: Test) -> tuple[shape.Asked, ...]:
+    """Return a job for each worker where they have different specifications, else one for all."""
+    told = {_specification(one.row, test) for one in test.workers}
+    if len(told) > 1 and None not in told:
+        several = len({one.manager for one in test.workers}) > 1
+        names = [
+            f"{one.manager} {one.name}".strip() if several else one.name or "worker" for one in test.workers
+        ]
+        return tuple(
+            _asked(name if names.count(name) == 1 else f"{name} ({at})", one.row, test, _outstanding([one]))
+            for at, (name, one) in enumerate(zip(names, test.workers, strict=True), start=1)
+        )
+    row = next((one.row for one in test.workers), test.row)
+    specification = told.pop() if len(told) == 1 else _specification(test.row, test)
+    job = specification or test.description or test.row.get("Target Name", "test")
+    places = {(one.row.get("Maximum Size"), one.row.get("Queue Depth")) for one in test.workers}
+    alike = test.row if len(places) > 1 else row
+    return (_asked(job, alike, test, _all_outstanding(test), specification),)
+
+
+def _specification(row: dict[str, str], test: Test) -> str | None:
+    """Return the name of a row's specification, None where it is empty or was not written down."""
+    name = row.get(SPECIFICATION, "")
+    if name in test.specifications:
+        return name
+    workers = {one.row.get(SPECIFICATION, "") for one in test.workers}
+    if row is test.row and not name and not workers - {""} and len(test.specifications) == 1:
+        return next(iter(test.specifications))
+    return None
+
+
+_NAMES: Final[dict[shape.Op, str]] = {"read": "Read", "write": "Write"}
+
+
+def _ops(row: dict[str, str]) -> dict[shape.Op, shape.Measured]:
+    return {op: found for op in _NAMES if (found := _measured(row, op)) is not None}
 
 
 def _column(row: dict[str, str], *names: str) -> float | None:
@@ -209,41 +178,76 @@ def _total(row: dict[str, str], ops: dict[shape.Op, shape.Measured], errors: int
     )
 
 
-def _outstanding(row: dict[str, str], parts: Sequence[dict[str, str]]) -> int | None:
-    """Return the outstanding I/Os of all workers: queue depth times targets, for each of them."""
-    workers = [part for part in parts if part.get("Target Type") == "WORKER"] or [row]
-    depths = [reader.whole(part.get("Queue Depth")) for part in workers]
-    disks = [reader.whole(part.get("# Disks")) for part in workers]
-    # A row for several workers does not tell how many targets each of them had.
-    alone = len(workers) > 1 or reader.whole(row.get("# Workers")) in (1, None) or workers[0] is not row
-    if not alone or None in depths or None in disks:
+def _seconds(row: dict[str, str], ops: dict[shape.Op, shape.Measured]) -> float | None:
+    """Return the measured time, which is nowhere but in the rates: I/Os counted by I/Os a second."""
+    counts = [one.operations for one in ops.values()]
+    iops = _column(row, "IOps")
+    if not iops or not counts or None in counts:
         return None
-    return sum((depth or 0) * (count or 0) for depth, count in zip(depths, disks, strict=True)) or None
+    return sum(one for one in counts if one is not None) / iops or None
+
+
+def _outstanding(workers: Sequence[Worker]) -> int | None:
+    """Return the outstanding I/Os of workers: queue depth times targets, for each of them."""
+    depths = [reader.positive(one.row.get("Queue Depth")) for one in workers]
+    disks = [reader.positive(one.row.get("# Disks")) for one in workers]
+    if None in depths or None in disks:
+        return None
+    return sum(int(depth or 0) * int(count or 0) for depth, count in zip(depths, disks, strict=True)) or None
+
+
+def _all_outstanding(test: Test) -> int | None:
+    if test.workers:
+        return _outstanding(test.workers)
+    # A row for several workers does not tell how many targets each of them had.
+    alone = reader.whole(test.row.get("# Workers")) in (1, None)
+    return _outstanding([iometer_tables.Worker("", test.row)]) if alone else None
 
 
 def _asked(
-    name: str, row: dict[str, str], specification: _Specification | None, depth: int | None
+    name: str, row: dict[str, str], test: Test, depth: int | None, specification: str | None = None
 ) -> shape.Asked:
-    lines = specification.rows if specification else []
-    whole = sum(line[1] for line in lines)
-    if not lines or not whole:
-        return shape.Asked(job=name, clones=1 if depth else None, iodepth=depth)
-    sizes: dict[int, float] = {}
-    for line in lines:
-        sizes[int(line[0])] = sizes.get(int(line[0]), 0.0) + line[1] / whole
-    reads = sum(line[1] * line[2] for line in lines) / whole
-    paced = any(line[4] for line in lines if len(line) > 4)
+    lines = test.specifications.get(specification or _specification(row, test) or "", [])
+    clones = 1 if depth else None
+    if not sum(line.percent for line in lines):
+        return shape.Asked(job=name, clones=clones, iodepth=depth)
+    # A line is drawn for each burst, so that its share of the I/Os follows from all of them.
+    drawn = len(lines) == 1 or {line.burst for line in lines} == {1}
+    answered = any(line.reply_bytes for line in lines)
+    reads = {line.read_percent for line in lines}
+    exact = not answered and (drawn or len(reads) == 1)
+    sizes = _shares(lines, lambda line: line.percent) if drawn else {}
     sectors = reader.whole(row.get("Maximum Size"))
     return shape.Asked(
         job=name,
-        clones=1 if depth else None,
+        clones=clones,
         iodepth=depth,
-        read_percent=reads,
-        random_percent=sum(line[1] * line[3] for line in lines) / whole,
-        block_bytes={size: share for size, share in sizes.items() if size},
+        read_percent=_mean(lines, lambda line: line.read_percent) if exact else None,
+        random_percent=_mean(lines, lambda line: line.random_percent),
+        block_bytes=sizes if not answered else {},
+        read_block_bytes=_shares(lines, lambda line: line.percent * line.read_percent)
+        if drawn and not answered
+        else {},
+        write_block_bytes=_shares(lines, lambda line: line.percent * (100 - line.read_percent))
+        if drawn and not answered
+        else {},
         size_bytes=sectors * SECTOR_BYTES if sectors else None,
-        paced=paced,
+        paced=any(line.delay_ms for line in lines),
     )
+
+
+def _shares(lines: Sequence[Line], weight: Callable[[Line], float]) -> dict[int, float]:
+    """Return the share of each size, as often as a line is drawn."""
+    whole = sum(weight(line) for line in lines)
+    found: dict[int, float] = {}
+    for line in lines:
+        if line.size_bytes and weight(line):
+            found[line.size_bytes] = found.get(line.size_bytes, 0.0) + weight(line) / whole
+    return found
+
+
+def _mean(lines: Sequence[Line], of: Callable[[Line], float]) -> float:
+    return sum(line.percent * of(line) for line in lines) / sum(line.percent for line in lines)
 
 
 def _printed(row: dict[str, str]) -> dict[str, tuple[float | str, ...]]:

@@ -224,6 +224,7 @@ def _asked(run: Run, asked: Parameters | None) -> shape.Asked:
         write_block_bytes=sizes if reads is not None and reads < 100 else {},
         direct=asked.direct if asked else None,
         rate_iops=rate,
+        paced=False if rate is None and reader.positive(row.get("reqrate")) else None,
         targets=tuple(asked.targets) if asked else (),
     )
 

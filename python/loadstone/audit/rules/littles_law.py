@@ -51,6 +51,8 @@ def _judge(case: Case) -> Answer:
     if short and (case.source == "bundle" or (case.source in ONE_PLACE and seen > WRONG * asked)):
         # Both are measured there in one place: what is short is the depth, another rule's business.
         return Clear()
+    if short and case.source in ONE_PLACE and any(job.paced is None for job in case.jobs):
+        return CannotTell("whether the load came at a rate")
     expected_ms = evidence["latency_expected_ns"]
     wrong = seen < HARDLY_KEPT * asked if short and case.source in ONE_PLACE else off > WRONG
     # A document's latency may come from elsewhere (the array's own counters) and its rate stand all the same.

@@ -17,7 +17,7 @@ import polars as pl
 
 from loadstone.plan import called
 from loadstone.report.fio import goals
-from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members
+from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members, of_fio
 from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latencies, Latency, Report, Windows
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def report(source: Source) -> Report:
     length_ns = _end_ns(source)
     return Report(
         lines=lines,
-        global_options=source.workload.global_options,
+        global_options=of_fio(source.workload.global_options),
         disks=source.disks,
         notes=source.notes,
         headers=headers(source.plan, source.everyone),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import BundleError
 from loadstone.formats.fio.grammar import COMMAND_LINE
+from loadstone.formats.fio.table import BY_NAME
 from loadstone.plan import called
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
@@ -131,7 +132,15 @@ def _options(job: Job) -> dict[str, str]:
     """Give the section's own options; on a command line `name` is one of them."""
     if job.where.file == COMMAND_LINE:
         return {"name": job.name, **job.own_options}
-    return job.own_options
+    return of_fio(job.own_options)
+
+
+def of_fio(options: dict[str, str]) -> dict[str, str]:
+    """Return options as fio's, none of them where they are words of another language.
+
+    Whoever reads fio's results takes its defaults for what is not there.
+    """
+    return options if options.keys() <= BY_NAME.keys() else {}
 
 
 def _clat_percentiles(job: Job) -> bool:
@@ -155,17 +164,13 @@ def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
 
 def _header(plan: Plan, member: Member) -> str:
     job = member.job
-    pattern = plan.streams[member.streams[0]].pattern
     digits = job.stats.significant_figures or 4
-    sizes = [
-        _asked_size(asked, digits) or _span(done, digits)
-        for asked, done in zip(job.bs, (pattern.read, pattern.write, pattern.trim), strict=True)
-    ]
+    sizes = _spans(plan, member, digits)
     sizes_text = f"(R) {sizes[READ]}, (W) {sizes[WRITE]}, " + (
         "bs_is_seq_rand" if job.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
     )
     return (
-        f"{job.name}: (g={plan.units[member.unit].group}): rw={job.rw or 'read'}, bs={sizes_text},"
+        f"{job.name}: (g={plan.units[member.unit].group}): rw={_kind(job)}, bs={sizes_text},"
         f" ioengine={job.ioengine or DEFAULT_ENGINE}, iodepth={job.iodepth or DEFAULT_IODEPTH}"
     )
 
@@ -177,6 +182,29 @@ def _asked_size(asked: BlockSizes | None, digits: int) -> str | None:
     return "-".join([scaled(asked.bytes, digits, binary=True, unit="B")] * 2)
 
 
+def _kind(job: Job) -> str:
+    """Return fio's word for the mix of a job; rows of other languages have one together."""
+    if not job.rows:
+        return job.rw or "read"
+    reads = {row.read_percent for row in job.rows}
+    name = "read" if reads == {100} else "write" if reads == {0} else "rw"
+    return f"rand{name}" if any(row.random_percent for row in job.rows) else name
+
+
+def _spans(plan: Plan, member: Member, digits: int) -> list[str]:
+    """Return the smallest and the largest size of reads, writes and trims, as fio prints them."""
+    if not member.job.rows:
+        pattern = plan.streams[member.streams[0]].pattern
+        return [
+            _asked_size(asked, digits) or _span(done, digits)
+            for asked, done in zip(member.job.bs, (pattern.read, pattern.write, pattern.trim), strict=True)
+        ]
+    every = [row.bytes for row in member.job.rows]
+    reads = [row.bytes for row in member.job.rows if row.read_percent] or every
+    writes = [row.bytes for row in member.job.rows if row.read_percent < 100] or every
+    return [_ends(min(sizes), max(sizes), digits) for sizes in (reads, writes, every)]
+
+
 def _span(pattern: OpPattern, digits: int) -> str:
     sizes = pattern.sizes
     if sizes.type == "fixed":
@@ -186,4 +214,8 @@ def _span(pattern: OpPattern, digits: int) -> str:
     else:
         low = min(entry.bytes for entry in sizes.table)
         high = max(entry.bytes for entry in sizes.table)
+    return _ends(low, high, digits)
+
+
+def _ends(low: int, high: int, digits: int) -> str:
     return "-".join(scaled(size, digits, binary=True, unit="B") for size in (low, high))

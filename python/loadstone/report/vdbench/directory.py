@@ -24,6 +24,11 @@ class Page:
     body: list[str] = field(default_factory=list)
 
     @property
+    def file(self) -> str:
+        """The file's name: jobs of other languages have paths in their names."""
+        return self.name.replace("/", "_") + ".html"
+
+    @property
     def text(self) -> str:
         """The whole file."""
         return "".join(f"{line}\n" for line in self.body)
@@ -61,11 +66,11 @@ class Directory:
         self._written[page.name] = len(page.body)
         if new or done is None:
             if page.name not in self._files:
-                self._files[page.name] = output.Growing(self._out / f"{page.name}.html")
+                self._files[page.name] = output.Growing(self._out / page.file)
             self._files[page.name].append("".join(f"{line}\n" for line in new).encode())
 
     def _exactly(self, page: Page) -> None:
-        path, text = self._out / f"{page.name}.html", page.text
+        path, text = self._out / page.file, page.text
         file = self._files.get(page.name)
         there = path.read_text(encoding="utf-8") if file is not None else None
         if file is not None and there is not None and text.startswith(there):

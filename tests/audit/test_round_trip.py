@@ -1,0 +1,60 @@
+"""What we write in the forms of other tools, `audit` finds nothing against, whatever was run.
+
+Loads are drawn by a seed in the languages of all front ends and run on a simulated device: mixes,
+sizes and tables of them, depths, clones, ramps, rates and phases. Draw more with `SEEDS=20`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.audit import foreign
+from loadstone.audit.judge import judge_case
+from loadstone.audit.search import bundle
+from loadstone.bundle.read import Bundle
+from tests.audit import generated
+from tests.support import simulated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.audit.case import Case
+
+SEEDS = int(os.environ.get("SEEDS", "2"))
+MOST_RUNS = 3
+"""Of each file, so that loops do not make a test long."""
+OF_THE_SIMULATION = "generator_cpu"
+"""The device is made of CPU time here."""
+
+
+def against(case: Case) -> list[str]:
+    """What is said against a result; a limit of another kind than CPU is wrong, too."""
+    causes = judge_case(case).causes
+    return [
+        f"{case.name}: {cause.rule}: {cause.text}"
+        for cause in causes
+        if cause.effect != "note" and cause.rule != OF_THE_SIMULATION
+    ]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("front", generated.FRONTS)
+def test_exports_come_back_clean(tmp_path: Path, front: str, seed: int) -> None:
+    formats: set[str] = set()
+    for number, (workload, inputs) in enumerate(generated.workloads(front, seed)[:MOST_RUNS]):
+        made = simulated.run(workload, tmp_path / str(number), inputs=inputs)
+        own = bundle(Bundle.open(made)).cases
+        assert [text for case in own for text in against(case)] == []
+        done = sum(case.total.operations or 0 for case in own)
+        for name, path in generated.exports(made, made / "out"):
+            found = foreign.read(path).cases
+            assert [text for case in found for text in against(case)] == [], name
+            formats.add(name)
+            if name.startswith("vdbench"):
+                continue  # It leaves out the first interval where there is no warmup.
+            counted = sum(case.total.operations or 0 for case in found)
+            assert counted == pytest.approx(done, rel=0.02, abs=8), name
+    assert formats == set(generated.FORMATS)

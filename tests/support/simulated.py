@@ -1,0 +1,80 @@
+"""A Workload run on a simulated device, in a bundle: its rates, ramps and stages as they are.
+
+The device has a virtual clock, so that a minute takes a moment and the same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loadstone.plan import model as plan
+from loadstone.plan.host import HostFacts
+from loadstone.plan.resolve import resolve
+from loadstone.plan.sims import ServiceTime, SimDevice
+from loadstone.session import Asked, run_plan
+from loadstone.workload.model import Amount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from loadstone.workload.model import Job, Workload
+
+DEVICE = SimDevice(
+    seed=1,
+    servers=16,
+    read_ns=2_000_000,
+    write_ns=4_000_000,
+    service=ServiceTime.CONSTANT,
+    stall_every_ns=0,
+    stall_ns=0,
+    error_ppm=0,
+    short_ppm=0,
+    hang_ppm=0,
+)
+
+
+def run(
+    workload: Workload,
+    path: Path,
+    *,
+    device: SimDevice = DEVICE,
+    size_bytes: int = 1 << 30,
+    inputs: Mapping[str, bytes] | None = None,
+) -> Path:
+    """Run a Workload at `path`; returns the bundle. Jobs keep all but their targets and engine."""
+    changed = workload.model_copy(
+        update={
+            "jobs": tuple(_on_the_device(job, size_bytes) for job in workload.jobs),
+            "needs_targets": False,
+        }
+    )
+    here = HostFacts.here()
+    # One thread: each has a virtual clock of its own.
+    resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
+    simulated = plan.BackendSim(device=device)
+    workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
+    asked = Asked(
+        request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
+        inputs=dict(inputs or {}),
+        # What was asked for, the engine and targets too, is what exports repeat.
+        workload_json=workload.model_dump_json(),
+        notes=[],
+    )
+    outcome = run_plan(resolved.plan.model_copy(update={"workers": workers}), asked=asked, out_dir=path)
+    assert outcome.error is None, outcome.error
+    return outcome.bundle_path
+
+
+def _on_the_device(job: Job, size_bytes: int) -> Job:
+    return job.model_copy(
+        update={
+            "ioengine": "null",
+            "direct": None,
+            "targets": (),
+            "directories": (),
+            "offset": None,
+            "size": Amount(bytes=size_bytes),
+        }
+    )
