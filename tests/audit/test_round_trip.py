@@ -49,7 +49,7 @@ def test_exports_come_back_clean(tmp_path: Path, front: str, seed: int) -> None:
         own = bundle(Bundle.open(made)).cases
         assert [text for case in own for text in against(case)] == []
         done = sum(case.total.operations or 0 for case in own)
-        for name, path in generated.exports(made, made / "out"):
+        for name, path in generated.exports(made, tmp_path / f"{number}-out"):
             found = foreign.read(path).cases
             assert [text for case in found for text in against(case)] == [], name
             formats.add(name)
