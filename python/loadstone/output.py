@@ -25,6 +25,7 @@ from blake3 import blake3
 from loadstone.errors import InputError, RefusedError
 from loadstone.path.mounts import mount_of
 from loadstone.plan.in_use import Snapshot, file_uses
+from loadstone.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,9 +56,12 @@ PSEUDO: Final = frozenset(
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file whole. Raises RefusedError for what may not be replaced, InputError when it fails."""
+    """Write a file whole; text is made printable.
+
+    Raises RefusedError for what may not be replaced, InputError when it fails.
+    """
     with opened(path) as file:
-        file.write(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
+        file.write(printable(content).encode() if isinstance(content, str) else content)
 
 
 def check(path: Path) -> None:

@@ -11,7 +11,7 @@ import vl_convert
 
 from loadstone import units
 from loadstone.report import solid
-from loadstone.report.page import VEGA_LITE
+from loadstone.report.drawn import VEGA_LITE
 
 
 def grid(values: list[list[float | None]]) -> solid.Grid:

@@ -77,10 +77,10 @@ def audit(
     elif markdown:
         sys.stdout.write(words.markdown(every, passed))
     else:
-        from rich.console import Console
+        from loadstone.screen import Screen
 
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        words.terminal(every, Console(highlight=False, width=width), passed, unrelated=looked.unrelated)
+        words.terminal(every, Screen(highlight=False, width=width), passed, unrelated=looked.unrelated)
     if require_valid and any(one.broken for one in passed):
         return exitcodes.NOT_VALID
     return validity(exitcodes.DONE, overall(every)) if require_valid else exitcodes.DONE
@@ -147,9 +147,9 @@ def _shown(looked: Looked) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
+    from loadstone.screen import Screen
 
-    with Console(stderr=True).status("looking for results") as status:
+    with Screen(stderr=True).status("looking for results") as status:
         shown = time.monotonic()
 
         def tell(at: Looked, path: Path) -> None:

@@ -71,10 +71,10 @@ def compare(
     elif markdown:
         sys.stdout.write(shown.markdown(made, audits))
     else:
-        from rich.console import Console
+        from loadstone.screen import Screen
 
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        shown.terminal(made, audits, Console(highlight=False, width=width))
+        shown.terminal(made, audits, Screen(highlight=False, width=width))
     if html is not None:
         _write(html, shown.page(made, audits))
     if found is None:

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.table import Table
 
 from loadstone import doctor as checks
 from loadstone import exitcodes
+from loadstone.screen import Screen
 
 PIPE_WIDTH: Final = 160
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "dim"}
@@ -43,6 +43,6 @@ def doctor(*, json: bool = False) -> int:
             colour = COLOURS[check.state]
             table.add_row(f"[{colour}]{check.state}[/]", check.name, check.found, check.remedy)
         # A file or pipe has no width of its own.
-        Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+        Screen(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
     failed = any(check.state == "fail" for check in found)
     return exitcodes.FAILED if failed else exitcodes.DONE

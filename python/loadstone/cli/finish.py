@@ -80,13 +80,12 @@ def tell(
         # As it stands in the bundle: the two never differ.
         sys.stdout.write(json.dumps(result.told, indent=2, ensure_ascii=False) + "\n")
     else:
-        from rich.console import Console
-
         from loadstone.report import terminal, verdict
+        from loadstone.screen import Screen
 
         # A file or pipe has no width; there the table need not be squeezed into 80 columns.
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        console = Console(highlight=False, width=width)
+        console = Screen(highlight=False, width=width)
         terminal.summary(result.made, console)
         if judged:
             verdict.terminal(result.audited, console)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.cli import fio_args
 from loadstone.errors import InputError, LoadstoneError, RefusedError
+from loadstone.printable import message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,9 +57,9 @@ def main(argv: Sequence[str]) -> int:
 
 def say(error: LoadstoneError) -> None:
     """Print an error to standard error as fio does: `fio: ...`, the remedy on the next line."""
-    sys.stderr.write(f"fio: {error}\n")
+    sys.stderr.write(message(f"fio: {error}") + "\n")
     if error.hint:
-        sys.stderr.write(f"{error.hint}\n")
+        sys.stderr.write(message(error.hint) + "\n")
     sys.stderr.flush()
 
 

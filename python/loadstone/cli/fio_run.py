@@ -27,6 +27,7 @@ from loadstone.cli.fio_results import Results
 from loadstone.errors import BundleError, RefusedError, RunError
 from loadstone.plan.guard import Consent
 from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.printable import unfiltered
 from loadstone.session import Asked, run_plan
 
 if TYPE_CHECKING:
@@ -216,5 +217,6 @@ def _eta(asked: FioArguments, plan: Plan) -> Eta:
     """Return the status line, shown where fio would print one, always on standard output."""
     mixes_with_data = asked.output is None and "normal" not in asked.formats
     wanted = asked.eta == "always" or (asked.eta == "auto" and sys.stdout.isatty())
-    out = sys.stdout if wanted and not mixes_with_data else None
+    # Drawn over and over; it holds numbers only.
+    out = unfiltered(sys.stdout) if wanted and not mixes_with_data else None
     return Eta(plan, out, interval_s=asked.eta_interval_s, newline_s=asked.eta_newline_s)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from loadstone import __version__, exitcodes
 from loadstone.errors import LoadstoneError
+from loadstone.printable import message, standard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return supervisor.run(lambda: main(sys.argv[1:]))
     _have_descriptors()
-    words = list(argv)
+    with standard_streams():
+        return _answered(list(argv))
+
+
+def _answered(words: list[str]) -> int:
     try:
         return _kept(_dispatch(words))
     except LoadstoneError as error:
@@ -75,9 +80,9 @@ def _have_descriptors() -> None:
 def show(error: LoadstoneError) -> None:
     """Print an error to standard error: what, and on a line of its own what to do."""
     # Not through rich: a message must come out as it is, brackets and all, and fast.
-    sys.stderr.write(f"loadstone: {error}\n")
+    sys.stderr.write(message(f"loadstone: {error}") + "\n")
     if error.hint:
-        sys.stderr.write(f"hint: {error.hint}\n")
+        sys.stderr.write(message(f"hint: {error.hint}") + "\n")
     sys.stderr.flush()
 
 

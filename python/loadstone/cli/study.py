@@ -95,13 +95,12 @@ def _tell(outcome: StudyOutcome, manner: Manner) -> int:
         # As it stands in the study, so that the two never differ.
         sys.stdout.write((outcome.path / "result.json").read_text())
     else:
-        from rich.console import Console
-
         from loadstone.report import study_terminal
+        from loadstone.screen import Screen
 
         width = None if sys.stdout.isatty() else finish.PIPE_WIDTH
         runs = [one.run for one in outcome.done]
-        study_terminal.summary(outcome.study, runs, Console(highlight=False, width=width))
+        study_terminal.summary(outcome.study, runs, Screen(highlight=False, width=width))
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)

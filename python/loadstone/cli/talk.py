@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from loadstone import units
 from loadstone.errors import Where
+from loadstone.printable import line
+from loadstone.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from loadstone.workload.model import Note
 
 
-def console() -> Console:
+def console() -> Screen:
     """Return a console on standard error."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Screen(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
     """Print one line of talk."""
-    console().print(text, markup=False)
+    console().print(line(text), markup=False)
 
 
 def memory(needed_bytes: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 from rich.text import Text
 
-from loadstone import units
+from loadstone import printable, units
 from loadstone.report import verdict as words
 
 if TYPE_CHECKING:
@@ -112,10 +112,10 @@ def markdown(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> 
     """Return a page: for each file what was found, and a table with a row for each result."""
     parts = ["# Audited results", HEAD]
     for one in every:
-        parts.append(f"## {one.results.title or one.path}")
+        parts.append(f"## {printable.markdown(one.results.title or str(one.path))}")
         if one.results.source:
-            parts.append(f"Source: {one.results.source}.")
-        parts += [f"Note: {note}." for note in one.results.notes]
+            parts.append(f"Source: {printable.line(one.results.source)}.")
+        parts += [f"Note: {printable.line(note)}." for note in one.results.notes]
         parts.append(f"**{_counts(one)}.**")
         if findings := _findings(one):
             parts.append(findings)
@@ -164,4 +164,4 @@ def _author(case: Case) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return printable.line(text.replace("\n", " ")).replace("|", r"\|")

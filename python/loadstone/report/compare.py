@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.table import Table
 from rich.text import Text
 
-from loadstone import __version__, units
+from loadstone import __version__, printable, units
 from loadstone.analysis.estimate import Estimate
 from loadstone.report.verdict import headline
 
@@ -132,8 +132,12 @@ def markdown(made: Comparison, audits: Sequence[Audited]) -> str:
                 strong = "**" if cell.judgement in ("better", "worse") else ""
                 cells.append(f"{strong}{change(cell)} {MARKS[cell.judgement]}".rstrip() + strong)
         lines.append(_line(cells))
-    told = [f"- **warning**: {text}" for text in [*made.warnings, *worthless(made, audits)]]
-    facts = [f"- {one.where} `{one.key}`: {' → '.join(one.values)}" for one in made.differences]
+    told = [
+        f"- **warning**: {printable.markdown(text)}" for text in [*made.warnings, *worthless(made, audits)]
+    ]
+    facts = [
+        f"- {one.where} `{one.key}`: {printable.markdown(' → '.join(one.values))}" for one in made.differences
+    ]
     parts = ["\n".join(lines), LEGEND, "\n".join(told)]
     if facts:
         parts.append("What else differs:\n\n" + "\n".join(facts))
@@ -141,7 +145,7 @@ def markdown(made: Comparison, audits: Sequence[Audited]) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    escaped = (cell.replace("|", "\\|").replace(units.THIN, " ") for cell in cells)
+    escaped = (printable.markdown(cell).replace(units.THIN, " ") for cell in cells)
     return f"| {' | '.join(escaped)} |"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from loadstone import output, units
+from loadstone import output, printable, units
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.series import series
 from loadstone.analysis.summary import Summary, summarise
@@ -73,7 +73,7 @@ def csv(bundle: Bundle) -> str:
     Fields without a value (no I/O, or too few for the percentile) are empty.
     """
     table = series(Measurement(bundle), "job").drop("key").rename({"name": "job"})
-    return _marked(bundle, table).write_csv(float_precision=3)
+    return as_csv(_marked(bundle, table))
 
 
 def _marked(bundle: Bundle, table: pl.DataFrame) -> pl.DataFrame:
@@ -81,6 +81,12 @@ def _marked(bundle: Bundle, table: pl.DataFrame) -> pl.DataFrame:
     if bundle.verified is not False:
         return table
     return table.with_columns(pl.lit(value=False).alias("verified"))
+
+
+def as_csv(table: pl.DataFrame) -> str:
+    """Return a table as CSV that no spreadsheet computes, whatever the names in it are."""
+    texts = pl.col(pl.String).map_elements(printable.cell, return_dtype=pl.String)
+    return table.with_columns(texts).write_csv(float_precision=3)
 
 
 def flat(bundle: Bundle) -> pl.DataFrame:
@@ -126,12 +132,14 @@ def markdown(bundle: Bundle) -> str:
     if made.has_total:
         named.append(("**total**", made.total))
     for name, total in named:
-        rows += [[name.replace("|", "\\|"), op, *cells(stats)] for op, stats in total.ops.items()]
+        rows += [[printable.markdown(name), op, *cells(stats)] for op, stats in total.ops.items()]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     if bundle.doubt is not None:
         lines = [f"**{bundle.doubt}**", "", *lines]
     about = f"{bundle.status} after {units.seconds(made.duration_s)}; ± is one standard error"
-    said = [f"- {note.text}" for note in made.notes] + [f"- **{one.message}**" for one in made.problems]
+    said = [f"- {printable.markdown(note.text)}" for note in made.notes] + [
+        f"- **{printable.markdown(one.message)}**" for one in made.problems
+    ]
     return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"
 
 
@@ -162,7 +170,7 @@ def prometheus(bundle: Bundle) -> str:
     )
     for scope, group, total in _scopes(made):
         for op, stats in total.ops.items():
-            where = (scope, total.line.name, group, op)
+            where = (scope, printable.line(total.line.name), group, op)
             gauges["operations"].labels(*where).set(stats.operations)
             gauges["bytes"].labels(*where).set(stats.bytes)
             gauges["errors"].labels(*where).set(stats.errors)

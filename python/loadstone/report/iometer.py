@@ -20,6 +20,7 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.printable import cell
 from loadstone.report.exports import refuse_trees
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _stamp(at: datetime) -> str:
 
 def _row(out: io.StringIO, values: Iterable[object]) -> None:
     """Write one line. Iometer quotes nothing, so a comma in a name must not stay."""
-    out.write(",".join(str(value).replace(",", ";") for value in values) + "\n")
+    out.write(",".join(cell(str(value)).replace(",", ";") for value in values) + "\n")
 
 
 def _specifications(workload: Workload) -> str:

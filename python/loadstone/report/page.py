@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
-import vl_convert
 
 from loadstone import __version__, output, units
 from loadstone.analysis.point import LARGE_BLOCK_BYTES
 from loadstone.analysis.verified import verified
 from loadstone.errors import InputError
-from loadstone.report import charts, data_sheet, path_chart, path_diagram, verdict
+from loadstone.report import charts, data_sheet, drawn, path_chart, path_diagram, verdict
 from loadstone.report.said import cost, monitors, of_verified, per_second
 from loadstone.report.terminal import cells
 
@@ -29,14 +28,12 @@ if TYPE_CHECKING:
     from loadstone.report.charts import Spec
     from loadstone.verdict import Audited
 
-VEGA_LITE: Final = "6.4"
 MAX_SECTIONS: Final = 6
 """With more jobs than this the charts are of all jobs together."""
 MAX_HEADLINE: Final = 16
 """With more jobs than this the first table is their total, and theirs comes later."""
 MAX_CARDS: Final = 8
 MAX_TITLE: Final = 70
-PNG_SCALE: Final = 2.0
 STATUS: Final = {
     "complete": "The run did all that was asked.",
     "interrupted": "The run was stopped by the user; this is what had been measured.",
@@ -63,7 +60,7 @@ def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    content = render(made, audited).encode() if kind == ".html" else _picture(made, audited, kind, path)
+    content = render(made, audited) if kind == ".html" else _picture(made, audited, kind, path)
     output.write(path, content)
 
 
@@ -81,7 +78,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
         title=_title(made),
-        verdict=verdict.page(audited, _svg) if audited is not None else None,
+        verdict=verdict.page(audited, drawn.svg) if audited is not None else None,
         facts=_facts(made),
         cards=_cards(made),
         headline=_headline(made),
@@ -144,10 +141,10 @@ def _picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> b
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
     spec = charts.together(specs, made.bundle.doubt)
     if kind == ".svg":
-        return _svg(spec).encode()
+        return drawn.svg(spec).encode()
     if kind == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=PNG_SCALE))
-    return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+        return drawn.png(spec)
+    return drawn.pdf(spec)
 
 
 def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
@@ -157,11 +154,7 @@ def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | N
 
 def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
     """Return what each chart shows, and its SVG."""
-    return [(str(spec["title"]), _svg(spec)) for spec in specs if spec is not None]
-
-
-def _svg(spec: Spec) -> str:
-    return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+    return [(str(spec["title"]), drawn.svg(spec)) for spec in specs if spec is not None]
 
 
 def _title(made: Summary) -> str:

@@ -9,11 +9,13 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
-from rich.console import Console
 
+from loadstone import printable
 from loadstone.analysis.point import PERCENTILES
 from loadstone.report import study_terminal
+from loadstone.report.exports import as_csv
 from loadstone.report.study_terminal import HEADINGS, cells
+from loadstone.screen import Screen
 
 if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
@@ -31,7 +33,7 @@ def csv(whole: Whole) -> str:
         rows += [_row(run, line, names) for line in _lines(run)] or [_row(run, None, names)]
     if whole.verified is False:
         rows = [{**row, "verified": False} for row in rows]
-    return pl.DataFrame(rows, infer_schema_length=None).write_csv(float_precision=3) if rows else ""
+    return as_csv(pl.DataFrame(rows, infer_schema_length=None)) if rows else ""
 
 
 def markdown(whole: Whole) -> str:
@@ -39,8 +41,8 @@ def markdown(whole: Whole) -> str:
     rows = [["run", "job", "op", *HEADINGS], ["---", "---", "---", *["---:"] * len(HEADINGS)]]
     for run in whole.runs:
         rows += [[run.point.name, line.job, line.op, *cells(line)] for line in _lines(run)]
-    table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
+    table = ["| " + " | ".join(printable.markdown(cell) for cell in row) + " |" for row in rows]
+    console = Screen(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
     study_terminal.summary(whole.study, whole.runs, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
     said = "\n".join(line.rstrip() for line in text.splitlines())

@@ -11,7 +11,6 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
-import vl_convert
 
 from loadstone import __version__, output, units
 from loadstone.analysis import point, repeats
@@ -24,13 +23,14 @@ from loadstone.errors import InputError
 from loadstone.report import (
     charts,
     data_sheet,
+    drawn,
     study_charts,
     study_curve,
     study_curve_charts,
     study_rounds,
     study_sweep,
 )
-from loadstone.report.page import FORMATS, PNG_SCALE, VEGA_LITE
+from loadstone.report.page import FORMATS
 from loadstone.report.study_terminal import (
     HEADINGS,
     REPEATED,
@@ -116,7 +116,7 @@ def write(studies: Sequence[Whole], path: Path) -> None:
     output.write(path, _page(studies, parts) if kind == ".html" else _picture(parts, kind, path, doubt))
 
 
-def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
+def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> str:
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "study.html").read_text())
@@ -134,12 +134,12 @@ def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> bytes:
         parts=[(part, [_svg(spec) for spec in part.charts]) for part in parts],
         studies=[_study(one) for one in studies],
         headings=HEADINGS,
-    ).encode()
+    )
 
 
 def _svg(spec: Spec) -> tuple[str, str]:
     """Return what a chart shows, and its drawing."""
-    return str(spec["title"]), vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    return str(spec["title"]), drawn.svg(spec)
 
 
 def _picture(parts: Sequence[Section], kind: str, path: Path, doubt: str | None) -> bytes:
@@ -148,10 +148,10 @@ def _picture(parts: Sequence[Section], kind: str, path: Path, doubt: str | None)
         raise InputError(f"{path}: the study measured nothing, so there is nothing to draw")
     spec = charts.together(specs, doubt)
     if kind == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+        return drawn.svg(spec).encode()
     if kind == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=PNG_SCALE))
-    return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+        return drawn.png(spec)
+    return drawn.pdf(spec)
 
 
 def _parts(whole: Whole) -> list[Section]:
