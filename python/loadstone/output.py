@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Final
 from blake3 import blake3
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.path.mounts import mount_of
+from loadstone.plan import writable
 from loadstone.plan.in_use import Snapshot, file_uses
 from loadstone.printable import printable
 
@@ -47,12 +47,6 @@ _KINDS: Final = (
 )
 _CHOOSE: Final = "choose another name"
 _REMOVE: Final = "remove it or choose another name"
-PSEUDO: Final = frozenset(
-    {"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts"}
-    | {"devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "nfsd", "pipefs", "proc", "pstore"}
-    | {"resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sockfs", "sysfs", "tracefs"}
-)
-"""File systems whose files are the kernel's, whatever their length (`/proc/filesystems`, `nodev`)."""
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -147,8 +141,8 @@ class _Place:
         for is_kind, kind in _KINDS:
             if status is not None and is_kind(status.st_mode):
                 raise RefusedError(f"{shown} is {kind}: no output is written there", hint=_CHOOSE)
-        if (belongs := _of_the_kernel(self.real.parent)) is not None:
-            raise RefusedError(f"{shown} is in {belongs}: no output is written there", hint=_CHOOSE)
+        if (reason := _no_place(self.real.parent)) is not None:
+            raise RefusedError(f"{shown}: no output is written there: {reason}", hint=_CHOOSE)
         if status is None:
             return
         if status.st_nlink > 1:
@@ -327,14 +321,14 @@ class _Stream(io.RawIOBase):
         return content.nbytes
 
 
-def _of_the_kernel(directory: Path) -> str | None:
-    """Say what a directory belongs to where no files are kept, None where they are."""
-    mount = mount_of(directory)
-    if mount is not None and mount.kind in PSEUDO:
-        return f"{mount.kind}, which keeps no files"
+def _no_place(directory: Path) -> str | None:
+    """Say why no file of ours may be made in a directory, None where one may."""
+    if (reason := writable.forbidden(directory)) is not None:
+        return reason
     within = (directory, *directory.parents)
-    # Of tmpfs in a container; a mistyped device would become a file there.
-    return "/dev" if Path("/dev") in within and Path("/dev/shm") not in within else None  # noqa: S108 - only compared
+    # Of memory: a mistyped device would become a file there.
+    in_dev = Path("/dev") in within and Path("/dev/shm") not in within  # noqa: S108 - only compared
+    return "it is in /dev, among the devices" if in_dev else None
 
 
 def _descriptor(path: Path) -> int | None:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.cli.main import main
+from loadstone.errors import RefusedError
 from loadstone.path.block import BlockDevice
-from loadstone.plan import in_use, kernel_exports, open_files
+from loadstone.plan import guard, in_use, kernel_exports, open_files
 
+from . import test_trees
 from .test_devices import attached, backing, call, loop
 
 if TYPE_CHECKING:
@@ -106,6 +109,30 @@ def test_a_tree_with_a_file_in_use_names_it(database: Path, tmp_path: Path) -> N
     with holding(database, HOLD["mapped for writing"]):
         found = in_use.tree_uses(tree, in_use.Snapshot())
     assert [one.split(":")[0] for one in found] == [str(linked)]
+
+
+def test_a_tree_with_a_file_in_use_is_not_changed_whatever_the_user_says(tmp_path: Path) -> None:
+    made = test_trees.plan(test_trees.tree(tmp_path / "t"), "write")
+    consent = guard.Consent(frozenset({str(tmp_path / "t")}))
+    guard.secure(made, consent)
+    held = tmp_path / "t" / "vdb.1_1.dir" / "vdb_f0001.file"
+    why = rf"{held}: process \d+ .* has it mapped for writing"
+    with holding(held, HOLD["mapped for writing"]), pytest.raises(RefusedError, match=why):
+        guard.secure(made, consent)
+
+
+@pytest.mark.parametrize("how", HOLD)
+def test_the_drop_in_writes_no_file_that_is_in_use(
+    how: str, database: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOADSTONE_FIO_OVERWRITE", "1")
+    monkeypatch.setenv("LOADSTONE_ACCEPT_DATA_LOSS", str(database))
+    with holding(database, HOLD[how]):
+        assert main(["fio", "--name=a", "--rw=write", f"--filename={database}", "--size=8k"]) == 1
+    said = capfd.readouterr()
+    assert how in said.err
+    assert "in use" in said.err
+    assert database.read_bytes() == bytes(8192)
 
 
 @pytest.mark.root

@@ -133,7 +133,7 @@ def examine(target: Target, host: Snapshot, consent: Consent = NONE, *, content:
     if reason is not None:
         return Finding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
-        return _examine_tree(path)
+        return _examine_tree(path, host)
     return _examine(target.path, path, host, consent, content=content)
 
 
@@ -302,7 +302,7 @@ def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
     return None if tell is None else lambda share: tell(path, share)
 
 
-def _examine_tree(anchor: Path) -> Finding:
+def _examine_tree(anchor: Path, host: Snapshot) -> Finding:
     """Look at a tree that would be changed: one that nobody marked may hold anything."""
     name = str(anchor)
     try:
@@ -312,6 +312,8 @@ def _examine_tree(anchor: Path) -> Finding:
         walked = tree_mark.look(anchor)
     except OSError as error:
         return Finding(name, in_use=[f"it cannot be looked at: {error.strerror}"])
+    if used := in_use.tree_uses(anchor, host):
+        return Finding(name, in_use=used)
     if walked.unfit:
         return Finding(name, forbidden=walked.unfit)
     if found.is_empty or walked.changed is None:
