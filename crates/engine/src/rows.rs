@@ -104,7 +104,7 @@ fn ops_of_operation(stream: &Stream, in_tree: &TreeUse) -> Vec<AnyOp> {
         FileOperation::Rmdir {} => &[FileOp::Rmdir],
         FileOperation::Create { fill: false } => &[FileOp::Create, FileOp::Open, FileOp::Close],
         FileOperation::Delete {} => &[FileOp::Delete],
-        FileOperation::Open {} => &[FileOp::Open, FileOp::Close],
+        FileOperation::Open {} | FileOperation::Close {} => &[FileOp::Open, FileOp::Close],
         FileOperation::Getattr {} => &[FileOp::Getattr],
         FileOperation::Setattr {} => &[FileOp::Setattr],
         FileOperation::Access {} => &[FileOp::Access],

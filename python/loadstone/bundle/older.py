@@ -28,9 +28,22 @@ def filled(table: Table) -> Table:
 
 def completed(plan: Any, format_: int) -> Any:
     """Return a Plan's document with what its format did not have yet."""
-    if format_ >= 2 or not isinstance(plan, dict):
+    if not isinstance(plan, dict):
         return plan
-    return {**plan, "streams": [_stream(stream) for stream in plan.get("streams", ())]}
+    plan = {**plan, "streams": [_walks(stream) for stream in plan.get("streams", ())]}
+    if format_ >= 2:
+        return plan
+    return {**plan, "streams": [_stream(stream) for stream in plan["streams"]]}
+
+
+def _walks(stream: Any) -> Any:
+    """Let strides be of one length, as all were once."""
+    pattern = stream.get("pattern") if isinstance(stream, dict) else None
+    if not isinstance(pattern, dict):
+        return stream
+    ways = {op: pattern[op] for op in ("read", "write", "trim") if isinstance(pattern.get(op), dict)}
+    ways = {op: {"stride_spread_bytes": 0, **way} for op, way in ways.items()}
+    return {**stream, "pattern": {**pattern, **ways}}
 
 
 def _stream(stream: Any) -> Any:

@@ -12,33 +12,28 @@ from loadstone import exitcodes
 from loadstone.cli import commands, runlist, talk
 from loadstone.cli.arguments import Flag, Load
 from loadstone.cli.load import resolution, workload
-from loadstone.plan import guard
 from loadstone.plan.in_use import Snapshot
 
 
-def plan(job: str, /, *, load: Load = Load(), json: Annotated[bool, Flag] = False) -> int:
-    """Print what would run; touch nothing.
+def plan(job: str, /, *more: str, load: Load = Load(), json: Annotated[bool, Flag] = False) -> int:
+    """Print what would run; touch nothing. Ends with exit code 2 when `run` would refuse it.
 
     Parameters
     ----------
     job
         A job file of fio, vdbench or Iometer, `-` for standard input, or a name from `loadstone workloads`.
+    more
+        Parameter files of vdbench that go on where the first one ends.
     json
         Print the runs of a parameter file as JSON; what is a single run always is.
     """
-    if (found := runlist.read(job, load)) is not None:
+    if (found := runlist.read(job, load, more)) is not None:
         return runlist.show(found, load, json=json)
     asked_for = workload(job, load)
     commands.check(asked_for)
     resolved = resolution(asked_for, load)
     talk.notes(resolved.notes)
     talk.memory(resolved.memory_bytes)
-    host = Snapshot()
-    for index in sorted(guard.written(resolved.plan)):
-        finding = guard.examine(resolved.plan.targets[index], host)
-        for reason in finding.refused:
-            talk.say(f"would be refused: {finding.path}: {reason}")
-        for reason in finding.needs_consent if not finding.refused else []:
-            talk.say(f"would need --i-accept-data-loss {finding.path}: {reason}")
+    refused = runlist.told_unsafe(resolved.plan, Snapshot(), set())
     sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
-    return exitcodes.DONE
+    return exitcodes.USAGE if refused else exitcodes.DONE

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def run(
     job: Job,
     /,
-    *,
+    *more: str,
     repeat: int | None = None,
     until: str | None = None,
     vdbench_output: Path | None = None,
@@ -39,6 +39,8 @@ def run(
 
     Parameters
     ----------
+    more
+        Parameter files of vdbench that go on where the first one ends.
     repeat
         Run it so many times, and say how far the runs lie apart.
     until
@@ -47,8 +49,8 @@ def run(
     vdbench_output
         Directory for vdbench's own files, of a parameter file, written while it runs.
     """
-    options = {"job": job, **asdict(load)}
-    if (found := runlist.read(job, load)) is not None:
+    options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
+    if (found := runlist.read(job, load, more)) is not None:
         from loadstone.cli.repeat import times
 
         runlist.refuse_given("several runs", until=until)

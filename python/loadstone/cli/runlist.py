@@ -13,20 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import exitcodes
-from loadstone.cli import study, talk
+from loadstone.cli import commands, study, talk
 from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import language_of, resolution
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
+from loadstone.plan import guard
+from loadstone.plan.in_use import Snapshot
 from loadstone.study.listed import Repeated
 from loadstone.study.run import StudyAsked
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from loadstone.cli.data_sheet import DataSheet
     from loadstone.cli.manner import Manner
+    from loadstone.plan.model import Plan
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Next
     from loadstone.workload.model import Note
@@ -63,16 +66,25 @@ class RunList:
     """Who writes the files of `--vdbench-output` into a directory."""
 
 
-def read(word: str, load: Load) -> RunList | None:
-    """Read a job file of several runs; None when the word is one run."""
+def read(word: str, load: Load, more: Sequence[str] = ()) -> RunList | None:
+    """Read a job file of several runs; None when the word is one run. `more`: files that go on with it."""
     language = language_of(word, load)
+    if any(language_of(one, load) is Language.VDBENCH for one in more):
+        language = Language.VDBENCH  # The first may have little but comments.
+    if more and language is not Language.VDBENCH:
+        raise InputError(
+            f"{word} and {more[0]}: only parameter files of vdbench are read as one",
+            where=Where(COMMAND_LINE),
+            hint="give one job file; `loadstone fio` takes several of fio's",
+        )
     module = None if language is None else _READERS.get(language)
     if language is None and catalogue.load(word).is_procedure:
         module = "loadstone.cli.procedure"
     if module is None:
         refuse(load, ("interval", "warmup"), "a fio job file or a named workload")
         return None
-    found: RunList = importlib.import_module(module).read(word, load)
+    reader = importlib.import_module(module)
+    found: RunList = reader.read(word, load, more) if more else reader.read(word, load)
     if load.journal and not any(_verifies(wanted) for wanted in found.made().known()):
         raise InputError(
             "no run writes what it verifies: the journal would be empty",
@@ -134,15 +146,7 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
     talk.notes(found.notes)
     for name, why in found.refused.items():
         talk.say(f"would be refused: {name}: {why}")
-    prepared = False
-    for wanted in found.made().known() if not found.refused else []:
-        try:
-            resolved = resolution(wanted.workload, _load_of(wanted, load, found))
-            prepared = prepared or resolved.plan.changes_trees
-        except (InputError, RefusedError) as error:
-            if not prepared:  # What an earlier run makes is not there yet.
-                talk.say(f"would be refused: {wanted.name}: {error}")
-        prepared = prepared or wanted.role == "prepare"
+    refused = bool(found.refused) or _told_refused(found, load)
     if json:
         document = {
             "format": FORMAT,
@@ -153,7 +157,43 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
         sys.stdout.write(json_module.dumps(document, indent=2) + "\n")
     else:
         sys.stdout.write("".join(f"{line}\n" for line in found.lines))
-    return exitcodes.DONE
+    return exitcodes.USAGE if refused else exitcodes.DONE
+
+
+def _told_refused(found: RunList, load: Load) -> bool:
+    """Say which runs would be refused for what is on this host, and whether any would."""
+    prepared = refused = False
+    looked_at: set[str] = set()
+    host = Snapshot()
+    for wanted in found.made().known() if not found.refused else []:
+        try:
+            commands.check(wanted.workload)
+            plan = resolution(wanted.workload, _load_of(wanted, load, found)).plan
+        except (InputError, RefusedError) as error:
+            if not prepared:  # What an earlier run makes is not there yet.
+                talk.say(f"would be refused: {wanted.name}: {error}")
+                refused = True
+        else:
+            prepared = prepared or plan.changes_trees
+            refused = told_unsafe(plan, host, looked_at) or refused
+        prepared = prepared or wanted.role == "prepare"
+    return refused
+
+
+def told_unsafe(plan: Plan, host: Snapshot, looked_at: set[str]) -> bool:
+    """Say which targets could not be written, or only with consent; return whether one could not."""
+    refused = False
+    for index in sorted(guard.written(plan)):
+        if plan.targets[index].path in looked_at:
+            continue
+        looked_at.add(plan.targets[index].path)
+        finding = guard.examine(plan.targets[index], host)
+        for reason in finding.refused:
+            talk.say(f"would be refused: {finding.path}: {reason}")
+        for reason in finding.needs_consent if not finding.refused else []:
+            talk.say(f"would need --i-accept-data-loss {finding.path}: {reason}")
+        refused = refused or bool(finding.refused)
+    return refused
 
 
 def refuse_given(what: str, **options: object) -> None:

@@ -35,10 +35,10 @@ _WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profil
 _NAMES: Final = ("wd", "sd", "lun", "xfersizes")
 
 
-def read(word: str, load: Load) -> RunList:
-    """Read a parameter file and everything it runs."""
+def read(word: str, load: Load, more: Sequence[str] = ()) -> RunList:
+    """Read a parameter file, and those that go on with it, and everything they run."""
     refuse(load, _WITHOUT_EFFECT, "a parameter file")
-    file = _file(word, load)
+    file = _file([word, *more], load)
     overrides = vdbench.Overrides(
         elapsed=seconds(load.runtime, "--runtime"),
         interval=seconds(load.interval, "--interval"),
@@ -93,7 +93,7 @@ def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> d
 
 def single(word: str, load: Load) -> Workload:
     """Read a parameter file of one run, for the verbs that make several of one."""
-    file = _file(word, load)
+    file = _file([word], load)
     if file.general.journal:
         raise RefusedError(
             "journal= is for `loadstone run`", where=file.general.at["journal"], hint="remove it here"
@@ -108,11 +108,12 @@ def single(word: str, load: Load) -> Workload:
     return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=load.allow_exec))
 
 
-def _file(word: str, load: Load) -> ParameterFile:
-    """Read a file, with hosts and luns as `--map` says and sizes as they are here."""
-    found = source(word)
-    given = vdbench.TextSource(*found) if isinstance(found, tuple) else found
-    file = vdbench.read([given], variables=load.parameters())
+def _file(words: Sequence[str], load: Load) -> ParameterFile:
+    """Read files as one, with hosts and luns as `--map` says and sizes as they are here."""
+    sources = [
+        vdbench.TextSource(*found) if isinstance(found, tuple) else found for found in map(source, words)
+    ]
+    file = vdbench.read(sources, variables=load.parameters())
     if mapping := load.mapping():
         try:
             file, mapping = vdbench.map_hosts(file, mapping)

@@ -50,6 +50,7 @@ _ON_THE_WAY: Final = {
     "transfer": ("open", "close"),
     "create": ("write", "open", "close"),
     "open": ("close",),
+    "close": ("open",),
     "copy": ("read", "write", "create", "open", "close", "delete"),
 }
 """What a stream may do in a tree to get to what it was asked for."""

@@ -168,6 +168,7 @@ def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> 
         random_percent=(100 if percent is None else int(percent)) if random else 0,
         random=_order(job, i, block, notes, range_bytes),
         stride_bytes=0 if random or number is None else number,
+        stride_spread_bytes=0 if random else job.stride_spread_bytes,
         run_length=number if random and number else 1,
         run_identical=job.rw_sequencer == "identical",
         sizes=_sizes(job, block, notes),

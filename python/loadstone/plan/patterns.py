@@ -127,6 +127,8 @@ class OpPattern(Part):
     random_percent: U32
     random: RandomOrder
     stride_bytes: I64
+    stride_spread_bytes: U64
+    """As many bytes more at most, in whole sizes of the I/O."""
     run_length: U32
     run_identical: bool
     sizes: Sizes

@@ -113,6 +113,7 @@ def _op(made: tuple[patterns.Row, ...], index: int, block: BlockSizes) -> patter
         random_percent=round(random),
         random=patterns.RandomOrderUniform(repeat=True),
         stride_bytes=0,
+        stride_spread_bytes=0,
         run_length=1,
         run_identical=False,
         sizes=drawn,

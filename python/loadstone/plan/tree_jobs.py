@@ -33,13 +33,14 @@ MAX_THREADS: Final = 4_096
 """Each clone has a thread of its own: its operations block."""
 _SEED: Final = 0x7472_6565
 _WITHOUT_EFFECT: Final = ("iodepth", "size", "number_ios", "verify", "steady", "logs")
-_OPENS: Final = ("transfer", "create", "open", "copy")
+_OPENS: Final = ("transfer", "create", "open", "close", "copy")
 """What opens files, and closes them."""
 _SIMPLE: Final[dict[str, Callable[[], trees.FileOperation]]] = {
     "mkdir": trees.FileOperationMkdir,
     "rmdir": trees.FileOperationRmdir,
     "delete": trees.FileOperationDelete,
     "open": trees.FileOperationOpen,
+    "close": trees.FileOperationClose,
     "getattr": trees.FileOperationGetattr,
     "setattr": trees.FileOperationSetattr,
     "access": trees.FileOperationAccess,

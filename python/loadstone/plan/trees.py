@@ -124,6 +124,12 @@ class FileOperationOpen(Part):
     type: Literal["open"] = "open"
 
 
+class FileOperationClose(Part):
+    """Open a file to write, write nothing, and close it: the close is what was asked for."""
+
+    type: Literal["close"] = "close"
+
+
 class FileOperationGetattr(Part):
     """`stat(2)` a file."""
 
@@ -163,6 +169,7 @@ FileOperation = Annotated[
     | FileOperationCreate
     | FileOperationDelete
     | FileOperationOpen
+    | FileOperationClose
     | FileOperationGetattr
     | FileOperationSetattr
     | FileOperationAccess

@@ -174,6 +174,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
         random_percent=0,
         random=patterns.RandomOrderUniform(repeat=True),
         stride_bytes=0,
+        stride_spread_bytes=0,
         run_length=1,
         run_identical=False,
         sizes=patterns.SizesFixed(bytes=size),

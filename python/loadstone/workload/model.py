@@ -234,6 +234,8 @@ class Job(_Model):
     # Which I/O
     rw: ReadWrite | None = None
     rw_number: int | None = None
+    stride_spread_bytes: int = 0
+    """Sequential: at most so many bytes more than `rw_number`, drawn for each I/O."""
     """The number after `rw=randread:` (I/Os per address) or `rw=read:` (bytes skipped)."""
     rw_sequencer: Literal["sequential", "identical"] | None = None
     rwmix_read_percent: int | None = None

@@ -18,13 +18,16 @@ Operation = Literal[
     "create",
     "delete",
     "open",
+    "close",
     "getattr",
     "setattr",
     "access",
     "copy",
     "move",
 ]
-NEEDS_FILES: Final = frozenset(("transfer", "delete", "open", "getattr", "setattr", "access", "copy", "move"))
+NEEDS_FILES: Final = frozenset(
+    ("transfer", "delete", "open", "close", "getattr", "setattr", "access", "copy", "move")
+)
 """What can only be done to a file that is there."""
 ALONE: Final = frozenset(("mkdir", "rmdir", "create", "delete", "move"))
 """What has its file or directory for itself."""

@@ -308,6 +308,7 @@ fn order(dice: &mut Dice) -> OpPattern {
         random_percent,
         random,
         stride_bytes: 0,
+        stride_spread_bytes: 0,
         run_length: dice.between(1, 4) as u32,
         run_identical: false,
         sizes,

@@ -25,6 +25,7 @@ pub(super) struct Source {
     run_length: u32,
     run_identical: bool,
     stride_bytes: i64,
+    stride_spread_bytes: u64,
     cursors: Box<[Cursor]>,
 }
 
@@ -91,7 +92,10 @@ impl Source {
         };
         let run_length = pattern.run_length.max(1);
         let shape = match pattern.random_percent {
-            0 if pattern.stride_bytes == 0 && (run_length == 1 || !pattern.run_identical) => {
+            0 if pattern.stride_bytes == 0
+                && pattern.stride_spread_bytes == 0
+                && (run_length == 1 || !pattern.run_identical) =>
+            {
                 Shape::Sequential
             }
             100.. if run_length == 1 => Shape::Random,
@@ -106,6 +110,7 @@ impl Source {
             run_length,
             run_identical: pattern.run_identical,
             stride_bytes: pattern.stride_bytes,
+            stride_spread_bytes: pattern.stride_spread_bytes,
             cursors,
         }
     }
@@ -246,6 +251,7 @@ impl Source {
         let fresh = cursor.position == cursor.begin && self.stride_bytes >= 0;
         let stride = if run_begins && !fresh {
             self.stride_bytes
+                .saturating_add_unsigned(self.spread(len, rng))
         } else {
             0
         };
@@ -258,6 +264,14 @@ impl Source {
         (start, len)
     }
 
+    /// What a stride is longer by: whole I/Os.
+    fn spread(&self, len: u32, rng: &mut Rng) -> u64 {
+        match self.stride_spread_bytes / u64::from(len.max(1)) {
+            0 => 0,
+            blocks => rng.below(blocks) * u64::from(len),
+        }
+    }
+
     /// A sequential I/O that does not fit where it should go.
     #[cold]
     fn wrap(&mut self, file: usize, len: u32, rng: &mut Rng) -> (u64, u32) {
@@ -265,7 +279,8 @@ impl Source {
         let smallest = u64::from(self.sizes.min());
         let cursor = &mut self.cursors[file];
         let room = cursor.end.saturating_sub(cursor.position);
-        if self.stride_bytes == 0 && u64::from(len) > smallest && room >= smallest {
+        let strided = self.stride_bytes != 0 || self.stride_spread_bytes > 0;
+        if !strided && u64::from(len) > smallest && room >= smallest {
             let (start, len) = (cursor.position, self.sizes.draw_fitting(rng, room));
             cursor.position += u64::from(len);
             return (start, len);
@@ -326,6 +341,23 @@ mod tests {
             [12, 8, 4, 12, 8, 4, 12],
             "backwards"
         );
+    }
+
+    #[test]
+    fn a_stride_is_longer_by_whole_blocks_below_its_spread() {
+        let pattern = OpPattern {
+            stride_bytes: 4096,
+            stride_spread_bytes: 16384,
+            ..source(0, 4096)
+        };
+        let stream = reads(pattern, vec![file(0, 0, 4096 * KIB)]);
+        let places = offsets_kib(&stream, 300);
+        let steps: std::collections::BTreeSet<_> = places
+            .windows(2)
+            .filter(|pair| pair[1] > pair[0])
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        assert_eq!(Vec::from_iter(steps), [8, 12, 16, 20]);
     }
 
     #[test]

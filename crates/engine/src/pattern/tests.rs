@@ -162,7 +162,7 @@ fn any_source() -> impl Strategy<Value = OpPattern> {
     (
         percent,
         any_order(),
-        stride,
+        (stride, prop_oneof![Just(0u64), 1u64..100_000]),
         1u32..10,
         any::<bool>(),
         any_sizes(),
@@ -172,7 +172,7 @@ fn any_source() -> impl Strategy<Value = OpPattern> {
             |(
                 random_percent,
                 random,
-                stride_bytes,
+                (stride_bytes, stride_spread_bytes),
                 run_length,
                 run_identical,
                 sizes,
@@ -182,6 +182,7 @@ fn any_source() -> impl Strategy<Value = OpPattern> {
                     random_percent,
                     random,
                     stride_bytes,
+                    stride_spread_bytes,
                     run_length,
                     run_identical,
                     sizes,

@@ -73,6 +73,8 @@ pub struct OpPattern {
     /// Sequential addresses: bytes added after each I/O besides its own size;
     /// negative walks backwards.
     pub stride_bytes: i64,
+    /// As many bytes more at most, drawn for each I/O: whole sizes of it, from none to below this.
+    pub stride_spread_bytes: u64,
     /// Sequential I/Os in a row before a jump to a new random address (fio's
     /// `rw=randread:8`), or before the stride is added (`rw=read:8`); at least 1.
     pub run_length: u32,

@@ -182,6 +182,7 @@ pub fn order(random_percent: u32, bytes: u32) -> OpPattern {
         random_percent,
         random: RandomOrder::Uniform { repeat: false },
         stride_bytes: 0,
+        stride_spread_bytes: 0,
         run_length: 1,
         run_identical: false,
         sizes: Sizes::Fixed { bytes },

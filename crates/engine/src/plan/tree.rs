@@ -118,6 +118,8 @@ pub enum FileOperation {
     Delete {},
     /// Open and close a file.
     Open {},
+    /// Open a file to write, write nothing, and close it: the close is what was asked for.
+    Close {},
     /// `stat(2)` a file.
     Getattr {},
     /// Set a file's times (`utimensat(2)`).
@@ -151,7 +153,7 @@ impl FileOperation {
     /// True when files are opened for it, and closed.
     #[must_use]
     pub fn opens(&self) -> bool {
-        self.transfers() || matches!(self, Self::Create { .. } | Self::Open {})
+        self.transfers() || matches!(self, Self::Create { .. } | Self::Open {} | Self::Close {})
     }
 }
 

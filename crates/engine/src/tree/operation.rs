@@ -30,7 +30,8 @@ impl FileWorker {
                 let outcome = self.call(index, FileOp::Delete, Some(times), Anchor::delete);
                 self.give_unless_gone(index, taken, outcome.is_ok(), outcome);
             }
-            FileOperation::Open {} => self.open_and_close(index, taken, times),
+            FileOperation::Open {} => self.open_and_close(index, taken, times, Access::Read),
+            FileOperation::Close {} => self.open_and_close(index, taken, times, Access::Write),
             FileOperation::Getattr {} => {
                 let call = |anchor: &Anchor, path: &[u8]| anchor.getattr(path).map(|_| ());
                 self.look(index, (taken, times), FileOp::Getattr, call);
@@ -170,9 +171,9 @@ impl FileWorker {
         self.give_unless_gone(index, taken, false, outcome);
     }
 
-    fn open_and_close(&mut self, index: u32, taken: &Taken, times: Times) {
+    fn open_and_close(&mut self, index: u32, taken: &Taken, times: Times, access: Access) {
         self.name_file(index, taken.number);
-        let opened = self.open_file(index, Access::Read, Some(times));
+        let opened = self.open_file(index, access, Some(times));
         if let Ok(fd) = opened {
             let target = self.tree(index).target;
             let _ = self.close(index, target, fd);

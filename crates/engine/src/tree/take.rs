@@ -79,6 +79,7 @@ pub(super) fn take(
             Ok(Taken::alone(number, known))
         }
         FileOperation::Open {}
+        | FileOperation::Close {}
         | FileOperation::Getattr {}
         | FileOperation::Setattr {}
         | FileOperation::Access {} => take(&|file| file.exists),

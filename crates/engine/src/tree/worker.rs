@@ -405,6 +405,7 @@ fn verb(operation: FileOperation) -> &'static str {
         FileOperation::Create { .. } => "create",
         FileOperation::Delete {} => "delete",
         FileOperation::Open {} => "open",
+        FileOperation::Close {} => "close",
         FileOperation::Getattr {} | FileOperation::Setattr {} | FileOperation::Access {} => {
             "look at"
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError
 from loadstone.formats.vdbench import common
 from loadstone.formats.vdbench.common import ONE_SIZE, Sizes
 from loadstone.formats.vdbench.keyword import Keyword, Table
@@ -153,12 +153,6 @@ def _too_many(parameter: Parameter) -> str:
 def operations(parameter: Parameter) -> tuple[str, ...]:
     """Read operations."""
     for word in texts(parameter):
-        if word.lower() == "close":
-            raise RefusedError(
-                "nothing is closed that was not opened",
-                where=parameter.where,
-                hint="use operation=open, which opens and closes; both are told apart",
-            )
         if word.lower() not in OPERATIONS:
             raise parameter.error(f"{word[:40]!r} is no operation", "they are: " + ", ".join(OPERATIONS))
     return tuple(word.lower() for word in texts(parameter))

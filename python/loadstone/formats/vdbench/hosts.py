@@ -40,7 +40,13 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
     for old, new in mapping.items():
         away = [host for host in file.hosts if not host.is_local]
         meant = [host.name for host in away if any(_fits(old, name) for name in _names(host))]
-        if new == HERE and meant:
+        local = [
+            host.name
+            for host in file.hosts
+            if host.is_local and any(_fits(old, name) for name in _names(host))
+        ]
+        if new == HERE and (meant or local):
+            # Those that are this machine anyway need nothing.
             found.update(meant)
         elif meant and "*" not in old and not _is_place(file, old):
             raise InputError(f"hd={old} can only be {HERE}", hint=f"write --map {old}={HERE}")

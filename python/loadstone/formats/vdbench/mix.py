@@ -115,21 +115,21 @@ def _parts(percent: float) -> list[tuple[int, float]]:
 
 
 def _strided(work: Work, mix: Mix) -> dict[str, Any]:
-    """Return a walk that skips the same number of bytes each time."""
+    """Return a walk that skips bytes each time: a number of them drawn between two, in whole transfers."""
     workload = work.workload
     low, high = workload.stride or (0, 0)
     where = workload.at["stride"]
-    if low != high or mix.seek.percent != 100 or len(mix.sizes.pairs) > 1 or mix.reads not in (0.0, 100.0):
+    if mix.seek.percent != 100 or mix.reads not in (0.0, 100.0):
         raise RefusedError(
-            "stride= is supported with one distance, seekpct=100, one transfer size, and reads or writes "
-            "alone",
+            "stride= is supported with seekpct=100, and reads or writes alone",
             where=where,
-            hint="write stride=(n,n)",
+            hint="write seekpct=100, and rdpct=0 or 100",
         )
     return {
         **sized(mix.sizes),
         "rw": "read" if mix.reads == 100 else "write",
         "rw_number": low,
+        "stride_spread_bytes": high - low,
     }
 
 
