@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from loadstone.cli import load
 from loadstone.cli.app import run as command
 from loadstone.cli.arguments import Load
 from loadstone.cli.vdbench_live import IntervalLines
-from loadstone.errors import InputError
+from loadstone.errors import InputError, LoadstoneError
 from loadstone.report.vdbench import lines
 from loadstone.report.vdbench.tally import Counted
 from tests.e2e import program
@@ -42,8 +43,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def plan(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
-    assert command(["plan", *words]) == 0
+def plan(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> tuple[str, str]:
+    assert command(["plan", *words]) == code
     said = capsys.readouterr()
     return said.out, said.err
 
@@ -60,9 +61,7 @@ def test_plan_lists_the_runs_in_their_order(file: Path, capsys: pytest.CaptureFi
 
 
 def test_plan_as_json_has_every_value(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = plan(
-        capsys, str(file), "--set", "xfer=4k", "--json", "--map", "one=/dev/null/x", "--map", "sd2=2"
-    )
+    out, _ = plan(capsys, str(file), "--set", "xfer=4k", "--json", "--map", "one=1", "--map", "sd2=2")
     document = json.loads(out)
     assert document["language"] == "vdbench"
     assert [run["name"] for run in document["runs"]] == [
@@ -70,7 +69,7 @@ def test_plan_as_json_has_every_value(file: Path, capsys: pytest.CaptureFixture[
     ]  # fmt: skip
     first = document["runs"][1]
     assert first["values"] == {"threads": 2}
-    assert [one["lun"] for one in first["workloads"]] == ["/dev/null/x", "2"]
+    assert [one["lun"] for one in first["workloads"]] == ["1", "2"]
     assert {one["sd"]: one["threads"] for one in first["workloads"]} == {"sd1": 2, "sd2": 2}
     assert first["workloads"][0] | {"lun": ""} == {
         "wd": "wd1", "sd": "sd1", "lun": "", "xfersize": 4096, "xfersizes": "4k", "threads": 2, "rdpct": 70,
@@ -130,6 +129,41 @@ def test_a_file_may_come_on_standard_input(file: Path) -> None:
     assert len(done.stdout.splitlines()) == 4
 
 
+def test_several_files_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = ["* disks\nsd=sd1,lun=one,size=8m\n", "wd=wd1,sd=sd1\n", "rd=rd1,wd=wd1,iorate=9,elapsed=4\n"]
+    names = [tmp_path / f"part{number}" for number in range(len(parts))]
+    for name, part in zip(names, parts, strict=True):
+        name.write_text(part)
+    out, _ = plan(capsys, *map(str, names))
+    assert out == "Simulating RD=rd1; I/O rate: 9; elapsed=4; For loops: None\n"
+    (tmp_path / "a.fio").write_text("[a]\nsize=1m\n")
+    with pytest.raises(InputError, match="only parameter files of vdbench are read as one"):
+        command(["plan", str(tmp_path / "a.fio"), str(tmp_path / "a.fio")])
+
+
+@pytest.mark.parametrize("front", ["fio", "vdbench"])
+def test_plan_says_by_its_exit_code_that_run_would_refuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], front: str
+) -> None:
+    texts = {
+        "fio": "[a]\nfilename={0}\nsize=1m\nrw=write\n",
+        "vdbench": "sd=sd1,lun={0},size=8m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=9,elapsed=4\n",
+    }
+    job = tmp_path / "job"
+    os.mkfifo(tmp_path / "pipe")
+    for target, code in ((tmp_path / "new", 0), (tmp_path / "pipe", 2)):
+        job.write_text(texts[front].format(target))
+        assert _code("plan", str(job)) == code
+        capsys.readouterr()
+
+
+def _code(*words: str) -> int:
+    try:
+        return command(list(words))
+    except LoadstoneError as error:
+        return error.exit_code
+
+
 def test_one_run_of_a_file_is_a_workload_for_other_verbs(file: Path) -> None:
     file.write_text(TEXT + "rd=third,wd=wd2,iorate=max,elapsed=4\n")
     chosen = load.workload(str(file), Load(set=["xfer=8k"], section=["third"], target=["x"], size="4m"))
@@ -151,7 +185,7 @@ def test_what_would_be_refused_is_told_with_the_list(
 ) -> None:
     path = tmp_path / "hosts.parm"
     path.write_text("hd=a,system=x\nhd=b,system=y\nsd=s,lun=z\nwd=w,sd=s\nrd=r,wd=w,iorate=max\n")
-    out, err = plan(capsys, str(path))
+    out, err = plan(capsys, str(path), code=2)
     assert out == "Simulating RD=r; I/O rate: Uncontrolled MAX; elapsed=30; For loops: None\n"
     assert "would be refused: r: " in err
     assert f"{path}:1: hd: hd=a is another host" in re.sub(r"\n\s*", " ", err)

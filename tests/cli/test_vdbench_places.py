@@ -34,8 +34,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def listed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert command(["plan", *words, "--json"]) == 0
+def listed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
+    assert command(["plan", *words, "--json"]) == code
     found: dict[str, Any] = json.loads(capsys.readouterr().out)["runs"][0]
     return found
 
@@ -49,7 +49,7 @@ def test_an_sd_without_a_size_is_as_large_as_what_is_there(
 
 
 def test_a_refused_run_says_how_it_could_be_done(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused = listed(capsys, str(file), "--map", "one=localhost")["refused"]
+    refused = listed(capsys, str(file), "--map", "one=localhost", code=2)["refused"]
     assert refused.startswith(f"{file}:3: hd: hd=two is another host")
     assert "--map two=localhost" in refused
 
@@ -68,3 +68,14 @@ def test_a_run_for_a_sweep_is_mapped_too(file: Path) -> None:
     file.write_text("journal=yes\n" + file.read_text())
     with pytest.raises(RefusedError, match="journal= is for `loadstone run`"):
         load.workload(str(file), Load(map=["*=localhost"]))
+
+
+@pytest.mark.parametrize("hosts", ["", "hd=default,jvms=1\nhd=localhost\n", "hd=one,system=localhost\n"])
+def test_all_hosts_may_be_this_machine_already(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], hosts: str
+) -> None:
+    job = tmp_path / "local.parm"
+    job.write_text(
+        f"{hosts}sd=sd1,lun={tmp_path}/a,size=8m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=9,elapsed=4\n"
+    )
+    assert listed(capsys, str(job), "--map", "*=localhost")["refused"] is None

@@ -258,3 +258,16 @@ def test_a_run_ends_by_its_data(tmp_path: Path) -> None:
     assert [write for _, write, _, _ in done[:2]] == pytest.approx([384, 384], abs=1)
     assert [read for read, _, _, _ in done[2:]] == pytest.approx([128, 128], abs=1)
     assert plan(last)["targets"][0]["invalidate"]
+
+
+def test_a_close_counts_and_leaves_the_files_as_they_were(tmp_path: Path) -> None:
+    text = "fwd=fwd1,fsd=fsd1,operation=close,threads=2\nrd=rd1,fwd=fwd1,fwdrate=200,format=yes,elapsed=3\n"
+    run = bundles(study(tmp_path, text))[-1]
+    ended = events(run, "stream_end")
+    done = Counter[str]()
+    for one in ended:
+        done.update({op: int(counts["completed"]) for op, counts in one["file_ops"].items()})
+    assert set(done) == {"open", "close"}
+    assert done["close"] == done["open"]
+    assert document(run)["total"]["operations"] > 100, "without the first interval"
+    assert sorted({path.stat().st_size for path in files(tmp_path)}) == [4096, 20480]

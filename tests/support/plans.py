@@ -26,6 +26,7 @@ def order(block_bytes: int = 4096, random_percent: int = 100, *, repeat: bool = 
         "random_percent": random_percent,
         "random": {"type": "uniform", "repeat": repeat},
         "stride_bytes": 0,
+        "stride_spread_bytes": 0,
         "run_length": 1,
         "run_identical": False,
         "sizes": {"type": "fixed", "bytes": block_bytes},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
-from loadstone.errors import BundleError, InputError
+from loadstone.errors import BundleError, LoadstoneError
 from loadstone.report.vdbench import anchors, pages
 from loadstone.report.vdbench.directory import Directory
 from loadstone.report.vdbench.growing import Growing
@@ -66,7 +66,7 @@ class Output:
             return
         try:
             self._directory.grow(self._pages.all)
-        except InputError as error:
+        except LoadstoneError as error:
             self._broken = True
             talk.say(f"{error}; the run goes on")
 
@@ -92,7 +92,7 @@ class Output:
             found = pages.of(study, self._out.name, LAYOUT)
             if found is not None:
                 self._directory.settle(found.all)
-        except (InputError, BundleError) as error:
+        except LoadstoneError as error:
             talk.say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
 
 

@@ -56,7 +56,7 @@ def test_a_host_cannot_be_another_host() -> None:
 
 def test_what_has_no_effect_stays_for_the_luns() -> None:
     file = parsed("sd=sd1,lun=/data/a\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n")
-    assert map_hosts(file, {"*": "localhost"}) == (file, {"*": "localhost"})
+    assert map_hosts(file, {"*": "localhost"}) == (file, {})
 
 
 def test_a_file_of_the_windows_code_page_is_read() -> None:
