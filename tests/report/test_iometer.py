@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from loadstone import exitcodes
 from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
+from loadstone.audit import foreign
 from loadstone.bundle.read import Bundle
+from loadstone.cli.main import main
 from loadstone.report import iometer
 from loadstone.workload.model import Amount
 from tests.formats.iometer.files import made
@@ -103,7 +106,11 @@ def test_rows_go_from_all_to_each_target(text: str) -> None:
     rows = apart(text)
     assert (rows[0]["# Managers"], rows[0]["# Workers"], rows[0]["# Disks"]) == ("2", "3", "6")
     assert (rows[1]["# Managers"], rows[1]["# Workers"], rows[1]["# Disks"]) == ("", "2", "4")
-    assert {row["Access Specification Name"] for row in rows} == {"4 KiB random read"}
+    of_targets = [row for row in rows if row["'Target Type"] == "DISK"]
+    assert {row["Access Specification Name"] for row in rows if row not in of_targets} == {
+        "4 KiB random read"
+    }
+    assert {(row["Access Specification Name"], row["# Disks"]) for row in of_targets} == {("", "")}
 
 
 def test_rates_add_up_and_times_do_not(text: str) -> None:
@@ -192,3 +199,52 @@ def test_a_run_of_another_front_end(tmp_path: Path) -> None:
     assert rows[0]["# Disks"] == "2"
     assert float(rows[0]["Read IOps"]) == pytest.approx(1400, rel=0.05)
     assert float(rows[0]["Read IOps"]) + float(rows[0]["Write IOps"]) == pytest.approx(float(rows[0]["IOps"]))
+
+
+def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
+    """Iometer lets workers share a name, and managers too."""
+    run = made("08-increment-parallel.icf")[-1]
+    named = {"worker": "Worker 1", "manager": "ALPHA"}
+    jobs = tuple(job.model_copy(update={"own_options": job.own_options | named}) for job in run.workload.jobs)
+    workload = run.workload.model_copy(update={"jobs": jobs})
+    realised(workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
+    rows = apart(iometer.export(tmp_path / "run"))
+    kinds = [row["'Target Type"] for row in rows]
+    assert (kinds.count("MANAGER"), kinds.count("WORKER"), kinds.count("DISK")) == (2, 3, 6)
+    assert (rows[0]["# Managers"], rows[0]["# Workers"]) == ("2", "3")
+    for column in ("IOps", "Read I/Os"):
+        for kind in ("MANAGER", "WORKER", "DISK"):
+            parts = sum(float(row[column]) for row in rows if row["'Target Type"] == kind)
+            assert parts == pytest.approx(float(rows[0][column]), rel=1e-6)
+
+
+def test_the_layout_of_2008_has_56_columns(tmp_path: Path) -> None:
+    run = made("08-increment-parallel.icf")[-1]
+    realised(run.workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
+    new, old = (iometer.export(tmp_path / "run", layout) for layout in ("1.1", "2008"))
+    heading = next(line for line in old.splitlines() if line.startswith("'Target Type")).split(",")
+    assert len(heading) == 56
+    assert heading[6:13] == [
+        *("IOps", "Read IOps", "Write IOps", "MBps", "Read MBps", "Write MBps", "Transactions per Second")
+    ]
+    assert heading[-1] == "Segments Retransmitted/Second"
+    assert "\n2008.06.22-rc2\n" in old
+    rows = [line.split(",") for line in old.splitlines() if line.startswith(("ALL,", "WORKER,", "DISK,"))]
+    assert {len(row) for row in rows} == {56}
+    first = dict(zip(heading, rows[0], strict=True))
+    same = apart(new)[0]
+    assert first["MBps"] == same["MiBps (Binary)"]
+    assert first["Queue Depth"] == same["Queue Depth"]
+    assert first["Read I/Os"] == same["Read I/Os"]
+    (tmp_path / "new.csv").write_text(new)
+    (tmp_path / "old.csv").write_text(old)
+    (read_new,), (read_old,) = (foreign.read(tmp_path / f"{name}.csv").cases for name in ("new", "old"))
+    assert read_old.total == read_new.total
+    assert read_old.jobs == read_new.jobs
+
+
+def test_a_layout_is_for_iometers_results_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.make(tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "csv", "--layout", "2008"]) == exitcodes.USAGE
+    assert "--layout: does not change csv" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "run"), "iometer-csv", "--layout", "1999"]) == exitcodes.USAGE

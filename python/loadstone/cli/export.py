@@ -39,6 +39,7 @@ def export(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    layout: Literal["1.1", "2008"] | None = None,
     unverified: Unverified = False,
 ) -> int:
     """Write a bundle's results in another format.
@@ -54,13 +55,31 @@ def export(
     output
         File, or directory for fio-logs and vdbench [default: standard output; samples-flat.parquet and the
         current directory for what is not text].
+    layout
+        Columns of iometer-csv: of Iometer 1.1, or the 56 of 2008 and 2006 [default: 1.1].
     """
     if where is not None and output is not None:
         raise InputError("is given twice", where=Where("command line", option="--output"))
+    if layout is not None and kind != "iometer-csv":
+        raise InputError(
+            f"does not change {kind}",
+            where=Where("command line", option="--layout"),
+            hint="it is for iometer-csv; vdbench has vdbench-50406 beside vdbench",
+        )
     from loadstone.report.exports import DEFAULTS
 
+    if kind == "iometer-csv":
+        from loadstone.report import exports, iometer
+
+        exports.put(iometer.export(bundle, layout or "1.1", unverified=unverified), output or where)
+        return _told(output or where)
     out = output or where or (Path() if kind in VDBENCH else DEFAULTS.get(kind))
     _write(bundle, kind, out, unverified=unverified)
+    return _told(out)
+
+
+def _told(out: Path | None) -> int:
+    """Tell where it was written."""
     if out is not None:
         talk.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")
     return exitcodes.DONE
@@ -72,11 +91,6 @@ def _write(bundle: Path, kind: Kind, out: Path | None, *, unverified: bool) -> N
 
         layout: Literal["50406", "50407"] = "50406" if kind == "vdbench-50406" else "50407"
         pages.export(bundle, out or Path(), layout, unverified=unverified)
-        return
-    if kind == "iometer-csv":
-        from loadstone.report import exports, iometer
-
-        exports.put(iometer.export(bundle, unverified=unverified), out)
         return
     if kind in ("csv", "markdown") and on_disk.is_study(bundle):
         from loadstone.report import exports, study_exports, study_page

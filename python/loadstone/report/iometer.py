@@ -1,4 +1,4 @@
-"""Runs as the results file of Iometer 1.1: the same columns, in the same order, with its meaning.
+"""Runs as the results file of Iometer: columns and order of 1.1 or of 2008, with their meaning.
 
 Knows Iometer's table and which of its numbers Loadstone has; a field without a number is empty.
 Times are in milliseconds. A response time is counted from just before the system call, as
@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from loadstone.printable import cell
 from loadstone.report.exports import refuse_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -54,6 +54,15 @@ HEADING: Final = (
     "5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,"
     "100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s"
 )
+Layout = Literal["1.1", "2008"]
+"""Columns of Iometer 1.1, or those that 2008 and 2006 had: no bins, and MiB called MB."""
+_COLUMNS_2008: Final = (*range(12), *range(15, 59))
+_RENAMED_2008: Final = {
+    "MiBps (Binary)": "MBps",
+    "Read MiBps (Binary)": "Read MBps",
+    "Write MiBps (Binary)": "Write MBps",
+}
+_VERSIONS: Final = {"1.1": "1.1.0", "2008": "2008.06.22-rc2"}
 BIN_EDGES_US: Final = (
     *(50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 20e3, 30e3, 50e3, 100e3, 200e3, 500e3),
     *(1e6, 2e6, 4.7e6, 5e6, 10e6),
@@ -121,6 +130,8 @@ class _Part:
 
     manager: str
     worker: str
+    worker_id: str
+    """Its manager's number, a dot and its own: workers may share a name."""
     target: str
     spec: str
     start_sector: str
@@ -131,20 +142,25 @@ class _Part:
     write: _Op
     measured_ns: int
 
+    @property
+    def manager_id(self) -> str:
+        """What its manager is known by: two may share a name."""
+        return self.worker_id.partition(".")[0]
 
-def export(path: Path, *, unverified: bool = False) -> str:
+
+def export(path: Path, layout: Layout = "1.1", *, unverified: bool = False) -> str:
     """Return the results file of a run or of all runs of a study. Raises `BundleError`."""
     if not study.is_study(path):
-        return results([Bundle.open(path, unverified=unverified)])
+        return results([Bundle.open(path, unverified=unverified)], layout)
     opened = study.open_all(path, unverified=unverified)
     measured = [point for point in opened.study.points if point.role == "measure"]
     bundles = [opened.bundles[point.name] for point in measured if point.name in opened.bundles]
     if not bundles:
         raise BundleError(f"{path}: the study has no run with results")
-    return results(bundles)
+    return results(bundles, layout)
 
 
-def results(bundles: Sequence[Bundle]) -> str:
+def results(bundles: Sequence[Bundle], layout: Layout = "1.1") -> str:
     """Return the results file of some runs, in order."""
     out = io.StringIO()
     head, specs_before = True, ""
@@ -160,18 +176,26 @@ def results(bundles: Sequence[Bundle]) -> str:
             if doubts := [doubt for one in bundles if (doubt := one.doubt)]:
                 described = f"{described} {doubts[0]}"
             _row(out, [about.get("test_type", "0"), described])
-            out.write(f"'Version\n{about.get('version', '1.1.0')}\n'Time Stamp\n{_stamp(started)}\n")
+            out.write(f"'Version\n{_version(about, layout)}\n'Time Stamp\n{_stamp(started)}\n")
             head = False
         specs = _specifications(workload)
         if specs != specs_before:
             out.write(specs)
             specs_before = specs
-        out.write(f"'Results\n{HEADING}\n")
-        for row in _rows(made, workload):
-            _row(out, row)
+        names = [_RENAMED_2008.get(name, name) if layout == "2008" else name for name in HEADING.split(",")]
+        out.write("'Results\n")
+        for row in (names, *_rows(made, workload)):
+            _row(out, row if layout == "1.1" else [row[at] for at in _COLUMNS_2008])
         out.write(f"'Time Stamp\n{_stamp(started + timedelta(seconds=made.duration_s))}\n")
     out.write("'End Test\n")
     return out.getvalue()
+
+
+def _version(about: Mapping[str, str], layout: Layout) -> str:
+    """Return the version of whoever wrote such a file, the configuration's own where it did."""
+    told = about.get("version", _VERSIONS[layout])
+    dated = told.startswith("20")
+    return told if layout == "1.1" or dated else _VERSIONS[layout]
 
 
 def _stamp(at: datetime) -> str:
@@ -201,28 +225,28 @@ def _specifications(workload: Workload) -> str:
 def _rows(made: Summary, workload: Workload) -> Iterable[list[str]]:
     parts = _parts(made, workload)
     recorded = workload.global_options.get("record_results", "0")
-    managers = list(dict.fromkeys(part.manager for part in parts))
+    managers = list(dict.fromkeys(part.manager_id for part in parts))
     host = made.bundle.host()
     cpu = _cpu(host, "all")
     yield _line("ALL", "All", parts, managers=len(managers), workers=_workers(parts), cpu=cpu)
     if recorded not in _RECORDED_MANAGERS:
         return
     for manager in managers:
-        mine = [part for part in parts if part.manager == manager]
-        yield _line("MANAGER", manager, mine, workers=_workers(mine), cpu=cpu, raw=True)
+        mine = [part for part in parts if part.manager_id == manager]
+        yield _line("MANAGER", mine[0].manager, mine, workers=_workers(mine), cpu=cpu, raw=True)
         yield from _processors(host)
         if recorded not in _RECORDED_WORKERS:
             continue
-        for worker in dict.fromkeys(part.worker for part in mine):
-            own = [part for part in mine if part.worker == worker]
-            yield _line("WORKER", worker, own, raw=True)
+        for worker in dict.fromkeys(part.worker_id for part in mine):
+            own = [part for part in mine if part.worker_id == worker]
+            yield _line("WORKER", own[0].worker, own, raw=True)
             if recorded in _RECORDED_TARGETS:
                 # Of targets that take turns in one job only their sum is known.
                 yield from (_line("DISK", p.target, [p], raw=True) for p in own if p.disks == 1)
 
 
 def _workers(parts: Sequence[_Part]) -> int:
-    return len({(part.manager, part.worker) for part in parts})
+    return len({part.worker_id for part in parts})
 
 
 def _parts(made: Summary, workload: Workload) -> list[_Part]:
@@ -231,13 +255,13 @@ def _parts(made: Summary, workload: Workload) -> list[_Part]:
         jobs.setdefault(job.name, []).append(job)
     host = str(made.bundle.environment.get("host", {}).get("host_name") or "localhost")
     parts = []
-    for total in made.totals("job"):
+    for number, total in enumerate(made.totals("job"), start=1):
         named = jobs.get(total.line.name)
-        parts.append(_part(made, total, named.pop(0) if named else None, host))
+        parts.append(_part(made, total, named.pop(0) if named else None, host, number))
     return parts
 
 
-def _part(made: Summary, total: Total, job: Job | None, host: str) -> _Part:
+def _part(made: Summary, total: Total, job: Job | None, host: str, number: int) -> _Part:
     said = job.own_options if job is not None else {}
     streams = [made.measurement.plan.streams[index] for index in total.line.streams]
     targets = list(
@@ -247,6 +271,7 @@ def _part(made: Summary, total: Total, job: Job | None, host: str) -> _Part:
     return _Part(
         manager=said.get("manager", host),
         worker=said.get("worker", total.line.name),
+        worker_id=said.get("worker_id", f"1.{number}"),
         target=said.get("target", ", ".join(targets)),
         spec=said.get("access_specification", made.bundle.request.get("front_end", "")),
         start_sector=said.get("starting_sector", ""),
@@ -279,6 +304,8 @@ def _line(
     none = _number(0.0)
     row = [kind, name, _common(part.spec for part in parts), _count(managers), _count(workers)]
     row.append(str(sum(part.disks for part in parts)))
+    if kind == "DISK":
+        row[2], row[5] = "", ""  # They are those of the worker above it, and Iometer leaves them out.
     row += [_number(iops) for iops, _ in rates]
     row += [_number(bandwidth / _MEBIBYTE) for _, bandwidth in rates]
     row += [_number(bandwidth / 1e6) for _, bandwidth in rates]

@@ -159,7 +159,9 @@ class _Lowering:
             worker = self._managers[at].workers[number]
             spec = self._specs[worker.specs[index][0].lower()]
             used[spec.name] = spec
-            jobs += self._jobs(self._managers[at], worker, spec, count, step.depth)
+            own = {"worker_id": f"{at + 1}.{number + 1}"}
+            made = self._jobs(self._managers[at], worker, spec, count, step.depth)
+            jobs += [job.model_copy(update={"own_options": job.own_options | own}) for job in made]
         name = " + ".join(used)
         factors: dict[str, str | int] = {"access_specification": name, **step.factors}
         shown = " ".join(f"{factor}={value}" for factor, value in step.factors.items())
