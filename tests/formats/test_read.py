@@ -210,7 +210,7 @@ def test_unknown_names_get_the_nearest_one() -> None:
         ("[a]\nrandom_distribution=zoned:60/10:30/20\n", 2, "expected 100%"),
         ("[a]\nfile_service_type=zipf:1.2\n", 2, "not supported"),
         ("[a]\nbuffer_pattern='/no/file'\n", 2, "No such file"),
-        ("[a]\nverify_pattern=%o\n", 2, "expected a pattern"),
+        ("[a]\nbuffer_pattern=%o\n", 2, "only a verify_pattern has one"),
         ("[a]\nss=iop:1%\n", 2, "found 'iop'"),
         ("[a]\nss=iops:0\n", 2, "above 0"),
         ("[a]\nss=iops:x\n", 2, "expected a number"),
@@ -377,7 +377,7 @@ def test_fios_reading_of_a_range_with_shares_stops_at_the_slash() -> None:
     assert "512/25" in error(text).message
 
 
-@pytest.mark.parametrize(("word", "means"), [("verify", "none"), ("io", "io"), ("1", "all")])
+@pytest.mark.parametrize(("word", "means"), [("verify", "verify"), ("io", "io"), ("1", "all")])
 def test_continue_on_error_takes_fios_words(word: str, means: str) -> None:
     found = read(f"[a]\nfilename=/tmp/x\nrw=write\nsize=1m\ncontinue_on_error={word}\n")
     assert found.jobs[0].continue_on_error == means

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from loadstone.plan import model, patterns, payloads, priorities, rates, sims, trees
+from loadstone.plan import headers, model, patterns, payloads, priorities, rates, sims, trees
 
-PARTS = (model, patterns, payloads, priorities, rates, sims, trees)
+PARTS = (model, headers, patterns, payloads, priorities, rates, sims, trees)
 SCHEMA = Path(__file__).parents[2] / "contract" / "plan.schema.json"
 
 

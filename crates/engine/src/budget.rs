@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::chain::Chains;
 use crate::fault::Fault;
+use crate::headers::keeper::Keeper;
 use crate::memory::PAGE_BYTES;
 use crate::pattern::{map_bytes, Next};
 use crate::plan::{Fill, Plan, Stream};
@@ -57,6 +58,7 @@ fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
         // A use, and the generator's cursors for each operation.
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
         bytes += Verifier::memory_bytes(stream);
+        bytes += Keeper::memory_bytes(stream);
         bytes += map_bytes(stream);
         bytes += pattern_bytes(stream);
         bytes += Priorities::memory_bytes(stream);

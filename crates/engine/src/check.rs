@@ -17,6 +17,7 @@ use trees::{check_endings, check_trees, check_use};
 use workers::{check_waits, check_workers};
 
 use crate::fault::Fault;
+use crate::headers;
 use crate::plan::{
     Backend, DepthSearch, Plan, Rate, RateAmount, RateProcess, Steady, Stream, TargetKind,
     PLAN_VERSION,
@@ -91,6 +92,7 @@ pub fn check(plan: &Plan) -> Checked {
             None => check_stream(plan, stream, &path)?,
         }
         rules::check(plan, stream, &format!("/streams/{index}"))?;
+        headers::rules::check(plan, stream, &format!("/streams/{index}"))?;
         check_waits(plan, index as u32)?;
     }
     check_endings(plan)?;

@@ -92,7 +92,12 @@ pub enum Event {
         checked: u64,
         unverified: u64,
         damaged: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rehearsed: Option<[u64; 2]>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reading_ns: Option<u64>,
     },
+    WriteState(Box<WriteState>),
     Verified {
         found: BTreeMap<&'static str, u64>,
     },
@@ -201,6 +206,22 @@ pub struct DamageFound {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_bit: Option<u32>,
     pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<String>,
+}
+
+/// How far the writes of a stream came.
+#[derive(Debug, Clone, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+)]
+pub struct WriteState {
+    pub t_ns: u64,
+    pub stream: u32,
+    pub number: u64,
+    pub open: Vec<u64>,
+    pub completed: Vec<[u64; 2]>,
 }
 
 /// What a stream did, said once when it ends.

@@ -13,6 +13,7 @@ pub mod control;
 pub mod events;
 pub mod fault;
 pub mod flow;
+pub mod headers;
 pub mod histogram;
 pub mod layout;
 pub mod memory;

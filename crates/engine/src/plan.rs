@@ -5,6 +5,7 @@
 //! Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per second.
 //! `contract/plan.schema.json` is generated from these types (`loadstone-engine schema`).
 
+mod headers;
 mod pattern;
 mod payload;
 #[cfg(any(test, feature = "plain"))]
@@ -17,6 +18,7 @@ mod tree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use headers::{HeaderBacklog, HeaderPattern, HeaderSum, HeaderTrim, HeaderUntil, Headers};
 pub use pattern::{OpPattern, Pattern, RandomOrder, Row, SizeWeight, Sizes, Strided, Zone};
 pub use payload::{DedupeSet, Fill, Payload};
 pub use priority::{PriorityOp, PriorityShare};
@@ -463,6 +465,9 @@ pub struct Stream {
     pub log_ios: bool,
     /// Stamp what is written, and check what is read.
     pub verify: Option<Verify>,
+    /// Verify as fio does, by headers that it can read.
+    #[serde(default)]
+    pub headers: Option<Headers>,
     /// Share of the I/Os of several streams; none: as many as it can do.
     pub flow: Option<Flow>,
     /// Hold back an I/O that overlaps one of the same stream in flight.

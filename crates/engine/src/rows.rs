@@ -40,13 +40,15 @@ pub fn ops_of(stream: &Stream) -> Vec<AnyOp> {
     let pattern = &stream.pattern;
     let mut ops = Vec::with_capacity(4);
     let beside = stream.verify.is_some_and(|its| its.reads_beside_writes());
-    if pattern.read_percent > 0 || beside {
+    let headers = stream.headers.as_ref();
+    let back = headers.is_some_and(|its| its.read_back);
+    if pattern.read_percent > 0 || beside || back {
         ops.push(AnyOp::Io(Op::Read));
     }
     if pattern.write_percent > 0 || (pattern.trim_then_write && pattern.trim_percent > 0) {
         ops.push(AnyOp::Io(Op::Write));
     }
-    if pattern.trim_percent > 0 {
+    if pattern.trim_percent > 0 || headers.is_some_and(|its| its.trim.is_some()) {
         ops.push(AnyOp::Io(Op::Trim));
     }
     let flush = &stream.flush;

@@ -384,7 +384,7 @@ fn worth_pinning(kit: &Kit, files: &[OpenFile], notes: &mut Vec<String>) -> bool
     }
     let reads = |&id: &u32| {
         let stream = &kit.stage.plan.streams[id as usize];
-        stream.pattern.read_percent > 0 || stream.verify.is_some()
+        stream.pattern.read_percent > 0 || stream.verify.is_some() || stream.headers.is_some()
     };
     few && (direct || kit.streams.iter().any(reads))
 }
@@ -401,7 +401,11 @@ fn say(notes: &mut Vec<String>, worker: u32, out: &Sender<Message>) {
 
 /// True when the worker trims a block device and the ring cannot.
 fn discards_itself(kit: &Kit, files: &[OpenFile]) -> bool {
-    let trims = |&id: &u32| kit.stage.plan.streams[id as usize].pattern.trim_percent > 0;
+    let trims = |&id: &u32| {
+        let stream = &kit.stage.plan.streams[id as usize];
+        let later = stream.headers.as_ref().and_then(|headers| headers.trim);
+        stream.pattern.trim_percent > 0 || later.is_some()
+    };
     let block = files
         .iter()
         .find(|file| file.kind == plan::TargetKind::Block);
@@ -487,6 +491,13 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
                 .flows
                 .share(flow, stage.plan.streams[id as usize].limits.start_delay_ns)
         });
+        if let Some(keeper) = &mut state.keeper {
+            let uses = &stage.plan.streams[id as usize].files;
+            keeper.open(uses.iter().map(|file| {
+                let target = &stage.plan.targets[file.target as usize];
+                (stage.files[file.target as usize].fd, target)
+            }));
+        }
         first_slot += state.depth;
         state
     });

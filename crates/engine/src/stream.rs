@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::backend::{Op, OPS};
 use crate::chain::Chains;
 use crate::flow::Share;
+use crate::headers::keeper::{Keeper, Part};
 use crate::ops::AnyOp;
 use crate::overlap::Overlaps;
 use crate::pace::Schedule;
@@ -197,6 +198,8 @@ pub struct StreamState {
     pub last_done_ns: u64,
     /// Stamps and checks.
     pub verifier: Option<Box<Verifier>>,
+    /// Verification by headers.
+    pub keeper: Option<Box<Keeper>>,
 }
 
 /// Largest block of any operation of a stream.
@@ -282,8 +285,9 @@ impl StreamState {
         });
         let writes = stream.pattern.write_percent > 0 || stream.pattern.trim_then_write;
         let limits = &stream.limits;
+        let by_headers = stream.headers.is_some();
         let limit = |value: u64| {
-            if value == 0 || limits.time_based {
+            if value == 0 || (limits.time_based && !by_headers) {
                 u64::MAX
             } else {
                 value
@@ -294,7 +298,7 @@ impl StreamState {
         Self {
             id,
             generator: Generator::new(stream),
-            filler: (writes && !Verifier::generates(stream.verify))
+            filler: (writes && !by_headers && !Verifier::generates(stream.verify))
                 .then(|| Filler::new(&stream.payload, stream.seed)),
             uses: uses.collect(),
             free: (first_slot..first_slot + depth).rev().collect(),
@@ -354,6 +358,7 @@ impl StreamState {
             grace_end_ns: u64::MAX,
             last_done_ns: 0,
             verifier: Verifier::new(stream, books).map(Box::new),
+            keeper: Keeper::new(stream, limit(limits.bytes), books).map(Box::new),
         }
     }
 
@@ -377,6 +382,13 @@ impl StreamState {
         let nap_ns = self.flow.as_ref()?.must_wait_ns()?;
         self.eligible_ns = now + nap_ns;
         Some(self.eligible_ns)
+    }
+
+    /// What it does now is to read back what it wrote, not what it was asked for.
+    #[inline]
+    #[must_use]
+    pub fn is_reading_back(&self) -> bool {
+        (self.keeper.as_ref()).is_some_and(|keeper| keeper.part != Part::Work)
     }
 
     /// I/Os in flight.
@@ -424,6 +436,7 @@ impl StreamState {
             && !self.flushes_between()
             && !self.logged
             && self.verifier.is_none()
+            && self.keeper.is_none()
             && self.flow.is_none()
             && self.priorities.is_none()
             && self.overlaps.is_none()

@@ -218,7 +218,12 @@ impl<B: Backend> Worker<B> {
                 count += 1;
                 continue;
             }
-            if !self.issue_one(index, now) {
+            let issued = if stream.keeper.is_some() {
+                self.issue_kept(index, now)
+            } else {
+                self.issue_one(index, now)
+            };
+            if !issued {
                 return (count, false);
             }
             count += 1;
@@ -350,7 +355,7 @@ impl<B: Backend> Worker<B> {
         if let Some(chains) = &mut stream.chains {
             chains.started(slot - stream.first_slot, *next, *asked);
         }
-        if stream.note_thought(true, now) {
+        if !stream.is_reading_back() && stream.note_thought(true, now) {
             self.state.start_pause(index);
         }
         self.issue::<false>(index, slot, next, intended_ns, now);
@@ -440,6 +445,16 @@ impl<B: Backend> Worker<B> {
                 let bytes = unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, len) };
                 verifier.issue(&io, bytes);
             }
+            if let Some(keeper) = &mut stream.keeper {
+                let len = if next.op == Op::Write {
+                    next.len as usize
+                } else {
+                    0
+                };
+                // SAFETY: as above.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, len) };
+                keeper.issue(slot_index - stream.first_slot, next, now, bytes);
+            }
         }
         state.counters[index as usize].issued[next.op as usize] += 1;
         if B::SYNCHRONOUS {
@@ -457,6 +472,7 @@ fn stream_has_batch(submit: u32) -> bool {
     submit != u32::MAX
 }
 
+mod kept;
 mod place;
 mod streak;
 #[cfg(test)]

@@ -114,6 +114,7 @@ class FioArguments:
     sections: list[str] = field(default_factory=list)
     debug: set[str] = field(default_factory=set)
     read_only: bool = False
+    aux_directory: str | None = None
     parse_only: bool = False
     show_command: bool = False
     bandwidth_log: bool = False
@@ -302,6 +303,10 @@ def _output(asked: FioArguments, text: str) -> None:
     asked.output = text
 
 
+def _aux_path(asked: FioArguments, text: str) -> None:
+    asked.aux_directory = text
+
+
 def _append_terse(asked: FioArguments, _: str) -> None:
     asked.formats.add("terse")
 
@@ -332,8 +337,8 @@ _ACTIONS: Final[dict[str, Callable[[FioArguments, str], None]]] = {
     "cmdhelp": _question("cmdhelp"),
     "enghelp": _question("enghelp"),
     "inflate-log": _question("inflate-log"),
-    # The pool's size, the most jobs, and where state files go are limits of fio's own making.
+    # The pool's size and the most jobs are limits of fio's own making.
     "alloc-size": _nothing,
     "max-jobs": _nothing,
-    "aux-path": _nothing,
+    "aux-path": _aux_path,
 }

@@ -36,7 +36,7 @@ fio [options] [job options] <job file(s)>
   --section=name        Only this section (repeat for more)
   --warnings-fatal      Notes about how jobs were read are errors
   --inflate-log=file    Unpack a compressed log
-  --alloc-size, --max-jobs, --aux-path are accepted and not needed
+  --alloc-size, --max-jobs are accepted and not needed
 
 What is written, and where it differs from fio, is in docs/drop-in.md.
 """

@@ -24,6 +24,7 @@ from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
 from loadstone.cli.fio_results import Results
+from loadstone.cli.fio_state import save_state
 from loadstone.errors import BundleError, RefusedError, RunError
 from loadstone.plan.guard import Consent
 from loadstone.plan.resolve import ResolveOptions, resolve
@@ -107,7 +108,7 @@ def _remedy(paths: Sequence[str]) -> str:
 def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
     # A line of the result per clone, unless whole groups share one and no log is apart.
     apart = any(not job.group_reporting or job.logs.wanted for job in workload.jobs)
-    return ResolveOptions(per_clone_units=apart, read_only=asked.read_only)
+    return ResolveOptions(per_clone_units=apart, read_only=asked.read_only, aux_directory=asked.aux_directory)
 
 
 def _refuse_changes(uses: Sequence[TargetUse]) -> None:
@@ -175,6 +176,12 @@ class _Watch:
         elif kind in {"io_error", "hung"} and event.get("stream") not in self.told:
             self.told.add(int(event["stream"]))
             self._error(event)
+        elif kind == "damage":
+            self.told.add(int(event["stream"]))
+            sys.stderr.write(str(event.get("lines") or ""))
+            sys.stderr.flush()
+        elif kind == "write_state":
+            save_state(self._plan, event, self._asked.aux_directory)
         elif kind == "note":
             self._results.notes.append(str(event.get("text")))
         self._eta.event(event)

@@ -32,6 +32,8 @@ _ENTRY_BYTES: Final = 4
 """What a verified block may hold."""
 _CHAIN_BYTES: Final = 80
 """What follows an I/O in flight, and what is due."""
+_PIECE_BYTES: Final = 96
+"""A write that is to be read back by headers."""
 _SLOT_BYTES: Final = 160
 """One I/O in flight besides its buffer, completions included."""
 _ROW_BYTES_IN_TABLES: Final = 2 * 4 * 2496 * 4 + 2048
@@ -102,7 +104,7 @@ def memory_bytes(plan: Plan) -> int:
             for op, priority in _kinds(stream, plan.workers[stream.worker].io_priority):
                 own += 0 if (stream.worker, cell, op, priority) in rows else row_bytes
                 rows.add((stream.worker, cell, op, priority))
-        own += _verify_bytes(stream) + _pattern_bytes(stream)
+        own += _verify_bytes(stream) + _history_bytes(stream) + _pattern_bytes(stream)
         own += _TREE_STREAM_BYTES if stream.tree else 0
         stages[stage] = stages.get(stage, 0) + own
     for worker in plan.workers:
@@ -148,6 +150,19 @@ def _verify_bytes(stream: Stream) -> int:
         return 0
     entries = stream.iodepth * (_block_bytes(stream) // stream.verify.block_bytes) * _ENTRY_BYTES
     return entries + (stream.iodepth * _CHAIN_BYTES if chained else 0)
+
+
+def _history_bytes(stream: Stream) -> int:
+    """Bytes that keep what is to be read back by headers."""
+    headers = stream.headers
+    if headers is None or not (headers.read_back or headers.trim):
+        return 0
+    room = sum(use.length_bytes for use in stream.files)
+    asked = stream.limits.bytes or room
+    writes = (min(asked, room) if headers.by_address else asked) // _smallest(stream.pattern.write.sizes)
+    if stream.limits.ops:
+        writes = min(writes, stream.limits.ops)
+    return (writes + stream.iodepth) * _PIECE_BYTES
 
 
 def _pattern_bytes(stream: Stream) -> int:
@@ -210,9 +225,11 @@ def _operations(stream: Stream) -> list[str]:
         return _operations_in_tree(stream, stream.tree.operation)
     pattern, flush = stream.pattern, stream.flush
     used = {
-        "read": pattern.read_percent or (stream.verify is not None and stream.verify.reads_beside_writes),
+        "read": pattern.read_percent
+        or (stream.verify is not None and stream.verify.reads_beside_writes)
+        or (stream.headers is not None and stream.headers.read_back),
         "write": pattern.write_percent or pattern.trim_then_write,
-        "trim": pattern.trim_percent,
+        "trim": pattern.trim_percent or (stream.headers is not None and stream.headers.trim),
         "sync": flush.fsync_every or flush.fdatasync_every or flush.at_end,
     }
     return [op for op, share in used.items() if share]

@@ -111,6 +111,8 @@ def written(plan: Plan) -> set[int]:
     """Return the indices of targets whose content the Plan may change, by I/O or by preparing them."""
     changed = {index for index, target in enumerate(plan.targets) if target.unlink or layout_changes(target)}
     for stream in plan.streams:
+        if stream.headers is not None and stream.headers.only:
+            continue  # Its writes are only remembered, and its targets are opened for reading.
         if stream.pattern.write_percent or stream.pattern.trim_percent or stream.pattern.trim_then_write:
             changed |= {use.target for use in stream.files}
     for stream in plan.streams:

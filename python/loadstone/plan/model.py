@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from loadstone.plan.base import F64, I32, U16, U32, U64, Part
+from loadstone.plan.headers import Headers
 from loadstone.plan.patterns import Pattern
 from loadstone.plan.payloads import Payload
 from loadstone.plan.priorities import PriorityShare
@@ -418,6 +419,8 @@ class Stream(Part):
     log_ios: bool
     verify: Verify | None = None
     """Absent from Plans written before there was verification: bundles keep them."""
+    headers: Headers | None = None
+    """Verify as fio does, by headers that it can read."""
     flow: Flow | None = None
     serialize_overlap: bool = False
     wait_for: tuple[U32, ...] = ()
@@ -442,6 +445,10 @@ class Stream(Part):
         if self.tree is not None and self.tree.operation.type != "transfer":
             return frozenset((self.tree.operation.type,))
         moves = {op for op, share in zip(("read", "write", "trim"), shares, strict=True) if share}
+        if self.headers is not None and self.headers.only:
+            moves -= {"write", "trim"}
+        if self.headers is not None and self.headers.read_back:
+            moves.add("read")
         return frozenset(moves | ({"write"} if self.pattern.trim_then_write else set()))
 
     @property

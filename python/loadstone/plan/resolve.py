@@ -18,6 +18,7 @@ from loadstone.path.child import run_in_child
 from loadstone.plan import (
     backend,
     budget,
+    by_headers,
     endings,
     files,
     io_priority,
@@ -57,7 +58,8 @@ class ResolveOptions:
 
     `keep_ioengine`: libaio runs on libaio. `per_clone_units`: every clone is a
     unit of its own, not one per job. `interval_ns` None: chosen. `read_only`:
-    refuse jobs that write. `base_directory`: what relative paths start from. `rate`:
+    refuse jobs that write. `aux_directory`: where states of verification are. `base_directory`: what relative
+    paths start from. `rate`:
     arrivals of all that runs at the same time. `journal`: note every verified write.
     """
 
@@ -69,6 +71,7 @@ class ResolveOptions:
     base_directory: str | None = None
     rate: stream.TotalRate | None = None
     journal: bool = False
+    aux_directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +127,10 @@ class _Build:
 class _Shared:
     """What the clones of a job have in common, resolved once."""
 
-    def __init__(self, job: Job, notes: Notes) -> None:
+    def __init__(self, job: Job, notes: Notes, does: Job) -> None:
         self.job = job
+        self.does = does
+        """The job whose I/Os are drawn."""
         self.notes = notes
         self.pace = stream.pace(job, notes)
         self.flush = stream.flush(job)
@@ -140,7 +145,7 @@ class _Shared:
         """Return the pattern over a range (zones depend on its length)."""
         key = (range_bytes, unit_bytes)
         if key not in self._patterns:
-            self._patterns[key] = pattern.pattern(self.job, self.notes, range_bytes, unit_bytes)
+            self._patterns[key] = pattern.pattern(self.does, self.notes, range_bytes, unit_bytes)
         return self._patterns[key]
 
 
@@ -183,7 +188,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         Targets(),
         strict,
         secrets.randbits(64),
-        options.journal or verify.keeps_table(workload.jobs),
+        not strict and (options.journal or verify.keeps_table(workload.jobs)),
     )
     _check_workload(workload, options)
     stage, group, in_group = 0, 0, 0
@@ -192,7 +197,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         if job.stonewall and index:
             stage += 2 if read_back else 1
             read_back = False
-        read_back = read_back or verify.reads_back(job)
+        read_back = read_back or (not strict and verify.reads_back(job))
         if (job.stonewall or job.new_group) and in_group:
             group, in_group = group + 1, 0
         in_group += job.numjobs or 1
@@ -273,7 +278,7 @@ def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
     clones = job.numjobs or 1
     apart = build.options.per_clone_units
     unit = -1
-    shared = _Shared(job, build.notes)
+    shared = _Shared(job, build.notes, by_headers.rehearsed(job) if build.strict else job)
     order = list(range(clones))
     if build.strict:  # The order in which fio numbers them, seen in the numbers of its logs.
         order[1:] = order[:0:-1]
@@ -310,7 +315,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
     facts = [part.facts for part in found.ranges]
     blocks = [
         f(b)
-        for b, used in zip(pattern.sizes(job), pattern.shares(job), strict=True)
+        for b, used in zip(pattern.sizes(shared.does), pattern.shares(shared.does), strict=True)
         if used
         for f in (pattern.smallest, pattern.largest)
     ]
@@ -329,8 +334,15 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
     uses = tuple((build.targets.use(job, part, build.notes), part) for part in found.ranges)
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
-    checks = None
-    if verify.is_verified(job):
+    limits = stream.limits(job, found.total_bytes, build.notes, chance)
+    checks, heads = None, None
+    if verify.is_verified(job) and build.strict:
+        size_bytes = sum(part.length_bytes for part in found.ranges)
+        limits = by_headers.limits(job, limits, size_bytes, found.total_bytes)
+        aux = build.options.aux_directory
+        heads = by_headers.headers(job, limits, build.asked, aux, build.notes)
+    elif verify.is_verified(job):
+        by_headers.by_stamps(job, build.notes)
         checks = verify.verification(job, found.ranges, build.run, build.notes, table=build.keeps_table)
     asked = plan.Stream(
         name=f"{job.name}.{clone}",
@@ -350,21 +362,23 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         payload=shared.payload.model_copy(
             update={"dedupe_set": stream.dedupe_set(job, seed, _REPEATABLE_SEED, found.total_bytes)}
         ),
-        limits=stream.limits(job, found.total_bytes, build.notes, chance),
+        limits=limits,
         errors=shared.errors,
         log_ios=job.logs.every_io,
         verify=checks,
+        headers=heads,
         flow=shared.flow,
         # A single I/O in flight, or reads alone, cannot be in each other's way.
         search=shared.search,
         priorities=shared.priorities,
         serialize_overlap=verify.reads_beside_writes(job)
+        or (heads is not None and how.iodepth > 1 and by_headers.overlaps_itself(job))
         or (bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1),
     )
     if checks and job.verify_only:
         asked = verify.pass_over(job, asked, found.ranges)
     build.clones.append(_Clone(job, number, stage, unit, uses, how, asked))
-    if verify.reads_back(job):
+    if checks and verify.reads_back(job):
         back = verify.pass_over(job, asked, found.ranges)
         build.clones.append(_Clone(job, number + 1, stage + 1, unit, uses, how, back))
 

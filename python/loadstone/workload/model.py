@@ -390,6 +390,23 @@ class Job(_Model):
     verify_only: bool | None = None
     verify_interval_bytes: int | None = None
     verify_fatal: bool | None = None
+    verify_pattern_offsets: tuple[int, ...] = ()
+    """Where in the pattern the offset of the I/O stands, 8 bytes."""
+    verify_pattern_interval_bytes: int | None = None
+    verify_offset_bytes: int | None = None
+    verify_backlog: int | None = None
+    verify_backlog_batch: int | None = None
+    verify_dump: bool | None = None
+    verify_header_seed: bool | None = None
+    verify_write_sequence: bool | None = None
+    verify_state_save: bool | None = None
+    verify_state_load: bool | None = None
+    verify_policy: Literal["completed", "fsynced"] | None = None
+    experimental_verify: bool | None = None
+    trim_percent: int | None = None
+    trim_backlog: int | None = None
+    trim_backlog_batch: int | None = None
+    trim_verify_zero: bool | None = None
     verify_before_write: bool | None = None
     """What is known of the place of a write is read and checked before it."""
     verify_after_write: bool | None = None
@@ -409,7 +426,7 @@ class Job(_Model):
     description: str | None = None
 
     # Errors and results
-    continue_on_error: Literal["none", "read", "write", "io", "all"] | None = None
+    continue_on_error: Literal["none", "read", "write", "io", "verify", "all"] | None = None
     ignore_read_errors: tuple[int, ...] = ()
     ignore_write_errors: tuple[int, ...] = ()
     logs: LogRequests = LogRequests()

@@ -8,7 +8,9 @@ use crate::stream::max_size;
 
 pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path: &str) -> Checked {
     let is_virtual = matches!(backend, Backend::Null {} | Backend::Sim { .. });
-    let writes = stream.pattern.write_percent > 0 || stream.pattern.trim_percent > 0;
+    let rehearses = stream.headers.as_ref().is_some_and(|headers| headers.only);
+    let writes =
+        !rehearses && (stream.pattern.write_percent > 0 || stream.pattern.trim_percent > 0);
     let block = u64::from(largest_size(stream));
     for (index, file) in stream.files.iter().enumerate() {
         let at = |field: &str| format!("{path}/files/{index}/{field}");

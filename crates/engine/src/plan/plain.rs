@@ -148,6 +148,7 @@ pub fn stream() -> Stream {
         },
         log_ios: false,
         verify: None,
+        headers: None,
         flow: None,
         serialize_overlap: false,
         wait_for: vec![],

@@ -103,13 +103,16 @@ impl State {
         if let Some(overlaps) = &mut stream.overlaps {
             overlaps.ended(done.slot);
         }
-        if stream.note_thought(false, now) {
+        if !stream.is_reading_back() && stream.note_thought(false, now) {
             self.start_pause(index);
         }
         self.watch_latency(index, &slot, now);
         if self.streams[index as usize].verifier.is_some() {
             let sound = self.verify(index, done.slot, &slot, moved, failed, now);
             self.go_on_in_chain(index, done.slot, sound && !failed, now);
+        }
+        if self.streams[index as usize].keeper.is_some() {
+            self.verify_by_headers(index, done.slot, &slot, moved, failed, now);
         }
         if failed || short {
             self.report(id, index, &slot, done.result, moved, now);

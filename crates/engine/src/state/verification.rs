@@ -5,10 +5,12 @@
 
 use super::State;
 use crate::control::Message;
-use crate::events::{DamageFound, Event, MAX_ERRORS_PER_TARGET};
+use crate::events::{DamageFound, Event, WriteState, MAX_ERRORS_PER_TARGET};
+use crate::headers::check::Wrong;
 use crate::slots::Slot;
 use crate::stream::Reason;
 use crate::verify::damage::Damage;
+use crate::verify::stamp::SECTOR_BYTES;
 use crate::verify::verifier::Transfer;
 
 impl State {
@@ -43,6 +45,80 @@ impl State {
         sound
     }
 
+    /// Judges what an I/O of a stream that verifies by headers brought.
+    pub(super) fn verify_by_headers(
+        &mut self,
+        index: u32,
+        number: u32,
+        slot: &Slot,
+        moved: u32,
+        failed: bool,
+        now: u64,
+    ) {
+        let stream = &mut self.streams[index as usize];
+        let own_number = number - stream.first_slot;
+        let file = stream.uses.iter().position(|own| own.target == slot.target);
+        let Some(keeper) = &mut stream.keeper else {
+            return;
+        };
+        // SAFETY: the I/O is back, so the slot's buffer of at least `moved` bytes is ours.
+        let buffer =
+            unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, moved as usize) };
+        let read = if slot.op == crate::backend::Op::Read {
+            buffer
+        } else {
+            &mut []
+        };
+        let wrongs = keeper.complete(own_number, moved, failed, read);
+        if wrongs.is_empty() {
+            return;
+        }
+        let file = file.unwrap_or_default() as u32;
+        let dumps: Vec<String> = wrongs
+            .iter()
+            .map(|wrong| {
+                keeper.count_wrong(wrong.kind);
+                keeper.dump(wrong, (file, slot.offset), read)
+            })
+            .collect();
+        let goes_on = keeper.plan().go_on && !keeper.plan().fatal;
+        for (wrong, dumped) in wrongs.iter().zip(dumps) {
+            self.say_wrong(index, slot.target, wrong, &dumped, now);
+        }
+        if !goes_on {
+            self.stop_issuing(index, Reason::Damage, now);
+            self.streams[index as usize].reason = Reason::Damage;
+        }
+    }
+
+    #[cold]
+    fn say_wrong(&mut self, index: u32, target: u32, wrong: &Wrong, dumped: &str, now: u64) {
+        let id = self.streams[index as usize].id;
+        let said = self.damage_said.entry(target).or_default();
+        if said.len() >= MAX_ERRORS_PER_TARGET as usize {
+            return;
+        }
+        said.push((id, wrong.offset));
+        self.say(Message::Event(Event::Damage(Box::new(DamageFound {
+            t_ns: self.run_time(now),
+            stream: id,
+            target,
+            offset: wrong.offset,
+            bytes: wrong.bytes,
+            kind: wrong.kind,
+            expected_generation: 0,
+            found_generation: None,
+            found_target: None,
+            found_offset: None,
+            first_sector: 0,
+            sectors: wrong.bytes.div_ceil(SECTOR_BYTES as u32),
+            flipped_bits: None,
+            first_bit: None,
+            message: wrong.message.clone(),
+            lines: Some(format!("{}{dumped}", wrong.lines)),
+        }))));
+    }
+
     /// Tells damage: every stream tells what it meets, and a block once until it is written
     /// again.
     #[cold]
@@ -74,7 +150,33 @@ impl State {
                 checked: verifier.checked,
                 unverified: verifier.unverified,
                 damaged: verifier.damaged,
+                rehearsed: None,
+                reading_ns: None,
             }));
+        }
+        if let Some(keeper) = &stream.keeper {
+            self.say(Message::Event(Event::VerifyEnd {
+                t_ns: self.run_time(now),
+                stream: stream.id,
+                checked: keeper.checked,
+                unverified: 0,
+                damaged: keeper.damaged,
+                rehearsed: keeper.rehearses().then_some(keeper.rehearsed),
+                reading_ns: Some(keeper.reading_ns(now)),
+            }));
+            if keeper.plan().tell_state {
+                self.say(Message::Event(Event::WriteState(Box::new(WriteState {
+                    t_ns: self.run_time(now),
+                    stream: stream.id,
+                    number: keeper.written(),
+                    open: keeper.open_writes(),
+                    completed: if keeper.plan().flushed_only {
+                        Vec::new()
+                    } else {
+                        keeper.last_done()
+                    },
+                }))));
+            }
         }
     }
 }
@@ -97,5 +199,6 @@ fn describe(damage: &Damage, stream: u32, t_ns: u64) -> Event {
         flipped_bits: damage.flips.and_then(|flips| flips.count),
         first_bit: damage.flips.and_then(|flips| flips.first),
         message: damage.describe(),
+        lines: None,
     }))
 }

@@ -4,6 +4,7 @@
 //! written. Shared by all workers and by all stages, so that a later stage can check what an
 //! earlier one wrote.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,8 @@ pub struct Books {
     pub recovered: Option<String>,
     journal: Option<Mutex<Logbook>>,
     register: Mutex<Register>,
+    /// What verification by headers found, by kind.
+    wrongs: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 /// The journal and what is kept beside it.
@@ -82,6 +85,7 @@ impl Books {
             recovered: None,
             journal: None,
             register: Mutex::default(),
+            wrongs: Mutex::default(),
         }
     }
 
@@ -309,10 +313,19 @@ impl Books {
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
         let register = self.register();
-        Kind::ALL
+        let stamped = Kind::ALL
             .iter()
-            .map(|&kind| (kind.name(), register.count(kind)))
+            .map(|&kind| (kind.name(), register.count(kind)));
+        let wrongs = self.wrongs.lock().unwrap_or_else(PoisonError::into_inner);
+        stamped
+            .chain(wrongs.iter().map(|(&kind, &count)| (kind, count)))
             .collect()
+    }
+
+    /// Counts a block that verification by headers found wrong.
+    pub fn add_wrong(&self, kind: &'static str) {
+        let mut wrongs = self.wrongs.lock().unwrap_or_else(PoisonError::into_inner);
+        *wrongs.entry(kind).or_default() += 1;
     }
 }
 

@@ -11,7 +11,7 @@ from typing import Final
 from loadstone.formats.fio.option import Option, harmless, refused
 
 ZERO = ("0",)
-_VERIFY = "Blocks are verified by their stamps: remove it, or run this job with fio."
+_ORDER = "The order is that of addresses, or of the writes where each block is written once, as in fio."
 _ZONES = "Zoned block devices are not supported: use zonemode=strided on ordinary ones."
 _TRACE = "Trace replay is not supported yet."
 _CGROUP = "Start loadstone inside the control group instead."
@@ -36,34 +36,21 @@ HARMLESS: Final = (
     harmless("unique_filename", "There are no clients."),
     harmless("log_compression_cpus", "Logs are written after the run."),
     harmless("block_error_percentiles", "Errors of every block are in the events."),
-    harmless("verify_dump", "What was expected and found is in the events."),
-    harmless("verify_state_save", "Stamps say themselves what was written."),
-    harmless("verify_state_load", "Stamps say themselves what was written."),
     harmless("verify_async", "Each thread checks what it reads."),
     harmless("verify_async_cpus", "Each thread checks what it reads."),
-    harmless("verify_backlog", "All that was written is read back when the writing is done."),
-    harmless("verify_backlog_batch", "All that was written is read back when the writing is done."),
-    harmless("verifysort", "What was written is read back in the order of addresses.", flag=True),
-    harmless("verifysort_nr", "What was written is read back in the order of addresses."),
-    harmless("verify_write_sequence", "Stamps hold the number of the write."),
-    harmless("verify_offset", "Every 512 bytes have a stamp: there is no header to move."),
-    harmless("verify_header_seed", "Stamps do not depend on a seed."),
-    harmless("experimental_verify", "What was written is kept in a table of 4 bytes for each block."),
+    harmless(
+        "verifysort",
+        _ORDER,
+        flag=True,
+    ),
+    harmless(
+        "verifysort_nr",
+        _ORDER,
+    ),
     harmless("hugepage-size", "The engine asks for huge pages by itself.", "hugepage_size"),
     harmless("nonvectored", "Reads and writes are never vectored.", engine="io_uring, io_uring_cmd"),
     harmless("userspace_reap", "Completions are read from the ring anyway.", flag=True, engine="libaio"),
     harmless("write_barrier", "Deprecated in fio and done by no engine."),
-)
-
-_REFUSED_VERIFY: Final = tuple(
-    refused(name, _VERIFY, off=off)
-    for name, off in {
-        "verify_pattern_interval": ZERO,
-        "trim_percentage": ZERO,
-        "trim_verify_zero": ZERO,
-        "trim_backlog": ZERO,
-        "trim_backlog_batch": ZERO,
-    }.items()
 )
 
 _REFUSED_REST: Final = (
@@ -118,7 +105,6 @@ _REFUSED_REST: Final = (
     refused("plid_select", "Data placement is not supported."),
     refused("plids", "Data placement is not supported."),
     refused("dp_scheme", "Data placement is not supported."),
-    refused("verify_policy", _VERIFY),
     refused("sprandom", "Not supported.", off=ZERO),
     refused("spr_num_regions", "sprandom is not supported."),
     refused("spr_op", "sprandom is not supported."),
@@ -195,4 +181,4 @@ def _of_engines() -> tuple[Option, ...]:
     )
 
 
-REFUSED: Final = (*_REFUSED_VERIFY, *_REFUSED_REST, *_of_engines())
+REFUSED: Final = (*_REFUSED_REST, *_of_engines())

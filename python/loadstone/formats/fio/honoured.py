@@ -183,6 +183,11 @@ def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -
     return {"ignore_read_errors": found[0], "ignore_write_errors": found[1] if len(found) > 1 else ()}
 
 
+def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    found, offsets = values.pattern_with_offsets(value or "", reading)
+    return {"verify_pattern": found, "verify_pattern_offsets": offsets}
+
+
 def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     if not truth(value, reading):
         return {}
@@ -226,8 +231,7 @@ _CONTINUE = {
     "read": "read",
     "write": "write",
     "io": "io",
-    # Damage ends no job but with verify_fatal, so this asks for what is done anyway.
-    "verify": "none",
+    "verify": "verify",
     "all": "all",
     "1": "all",
 }
@@ -465,32 +469,59 @@ _METHODS: Final = (
     "meta",
     "pattern",
     "pattern_hdr",
+    "null",
 )
+
+_DROP_IN = "`loadstone fio`:"
+_ONLY_DROP_IN = "`loadstone fio` only."
+_STAMPED = "`loadstone fio`; `loadstone run` verifies by stamps, which need no such thing."
 
 VERIFICATION: Final = (
     choice(
         "verify",
         "verify",
         {name: None if name in ("0", "none") else name for name in _METHODS},
-        why="By own stamps (CRC-32C, place and generation in every 512 bytes), whatever the method; "
-        "pattern is compared byte by byte.",
+        why=f"{_DROP_IN} headers of fio 3.33, and those of later ones are read too; `loadstone run`: own "
+        "stamps (CRC-32C, place and generation in every 512 bytes), whatever the method.",
     ),
-    parsed(
+    honoured(
         "verify_pattern",
-        "verify_pattern",
-        values.pattern,
-        why="All of the block with verify=pattern, else what lies between the stamps.",
+        _verify_pattern,
+        why="All of the block with verify=pattern, else what lies between the headers or stamps.",
     ),
-    boolean("do_verify", "do_verify", why="Read back in a stage of its own, after all jobs of the stage."),
-    flag(
-        "verify_only", "verify_only", why="Reads what an earlier run wrote, and checks what its stamps say."
+    boolean(
+        "do_verify",
+        "do_verify",
+        why=f"{_DROP_IN} after each pass of the job, in the sizes written; `loadstone run`: in a stage of "
+        "its own, after all jobs of the stage.",
     ),
+    flag("verify_only", "verify_only", why="Reads what an earlier run wrote, and checks it."),
     size(
         "verify_interval",
         "verify_interval_bytes",
-        why="A multiple of 512 that divides every block; one above the smallest block is that block.",
+        why="`loadstone run`: a multiple of 512 that divides every block.",
     ),
     boolean("verify_fatal", "verify_fatal"),
+    size("verify_pattern_interval", "verify_pattern_interval_bytes", why=_ONLY_DROP_IN),
+    size("verify_offset", "verify_offset_bytes", why=_STAMPED),
+    number("verify_backlog", "verify_backlog", why=_STAMPED),
+    number("verify_backlog_batch", "verify_backlog_batch", why=_STAMPED),
+    boolean("verify_dump", "verify_dump", why="Never over a file that is there."),
+    boolean("verify_header_seed", "verify_header_seed", why=_STAMPED),
+    boolean("verify_write_sequence", "verify_write_sequence", why=_STAMPED),
+    boolean("verify_state_save", "verify_state_save", why=f"{_STAMPED} In version 3, fio 3.33's."),
+    boolean("verify_state_load", "verify_state_load", why=f"{_STAMPED} Versions 3 to 7."),
+    choice(
+        "verify_policy",
+        "verify_policy",
+        {name: name for name in ("completed", "fsynced")},
+        why="Of fio after 3.42.",
+    ),
+    flag("experimental_verify", "experimental_verify", why=_STAMPED),
+    number("trim_percentage", "trim_percent", high=100, why=_ONLY_DROP_IN),
+    flag("trim_verify_zero", "trim_verify_zero", why=_ONLY_DROP_IN),
+    number("trim_backlog", "trim_backlog", why=_ONLY_DROP_IN),
+    number("trim_backlog_batch", "trim_backlog_batch", why=_ONLY_DROP_IN),
 )
 
 PROCESS: Final = (

@@ -332,25 +332,41 @@ def cpu_mask(text: str, reading: Reading) -> tuple[int, ...]:
 
 
 _PATTERN_PART = re.compile(
-    r"""0[xX](?P<hex>[0-9a-fA-F]+)|"(?P<text>[^"]*)"|'(?P<file>[^']+)'|(?P<number>-?\d+?)(?=0[xX]|["'-]|\Z)"""
+    r"""0[xX](?P<hex>[0-9a-fA-F]+)(?=0[xX]|[^0-9a-fA-FxX]|\Z)|"(?P<text>[^"]*)"|'(?P<file>[^']+)'"""
+    r"""|(?P<offset>%o)|(?P<number>-?\d+?)(?=0[xX]|["'%-]|\Z)"""
 )
 
 
 def pattern(text: str, reading: Reading) -> tuple[int, ...]:
-    """Read `0xdeadbeef`, `"abcd"`, `12`, `'file'` or several of them one after the other. Bytes."""
+    """Read a pattern that is the same everywhere. Bytes."""
+    found, offsets = pattern_with_offsets(text, reading)
+    if offsets:
+        raise reading.error("%o stands for an offset: only a verify_pattern has one", "use verify_pattern")
+    return found
+
+
+def pattern_with_offsets(text: str, reading: Reading) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Read `0xdeadbeef`, `"abcd"`, `12`, `'file'`, `%o` or several of them one after the other.
+
+    Gives the bytes, and where in them the 8 bytes of an offset stand.
+    """
     body, result, position = text.strip(), bytearray(), 0
+    offsets: list[int] = []
     while position < len(body):
         match = _PATTERN_PART.match(body, position)
         if match is None:
             raise reading.error(
                 f'found {body!r}, expected a pattern such as 0xdeadbeef or "abcd"',
-                "text stands in \"\", the name of a file in ''; %o is not supported",
+                "text stands in \"\", the name of a file in '', %o for an offset",
             )
         if match["hex"]:
             digits = match["hex"]
             result += bytes.fromhex("0" * (len(digits) % 2) + digits)
         elif match["text"] is not None:
             result += match["text"].encode()
+        elif match["offset"]:
+            offsets.append(len(result))
+            result += bytes(8)
         elif match["file"] is not None:
             result += _pattern_file(match["file"], MAX_PATTERN_BYTES - len(result), reading)
         else:
@@ -364,7 +380,7 @@ def pattern(text: str, reading: Reading) -> tuple[int, ...]:
         position = match.end()
     if not 1 <= len(result) <= MAX_PATTERN_BYTES:
         raise reading.error(f"the pattern has {len(result)} bytes, expected 1 to {MAX_PATTERN_BYTES}")
-    return tuple(result)
+    return tuple(result), tuple(offsets)
 
 
 def _pattern_file(name: str, most_bytes: int, reading: Reading) -> bytes:

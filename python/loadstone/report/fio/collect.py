@@ -18,7 +18,17 @@ import polars as pl
 from loadstone.plan import called
 from loadstone.report.fio import goals
 from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members, of_fio
-from loadstone.report.fio.stats import SYNC, Direction, DiskUse, JobLine, Latencies, Latency, Report, Windows
+from loadstone.report.fio.stats import (
+    SYNC,
+    WRITE,
+    Direction,
+    DiskUse,
+    JobLine,
+    Latencies,
+    Latency,
+    Report,
+    Windows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,6 +64,10 @@ class Source:
     def stream_ends(self) -> dict[int, Mapping[str, Any]]:
         """Return the `stream_end` event of each stream that has one."""
         return {int(e["stream"]): e for e in self.events if e.get("type") == "stream_end"}
+
+    def verify_ends(self) -> list[Mapping[str, Any]]:
+        """Return the `verify_end` events."""
+        return [e for e in self.events if e.get("type") == "verify_end"]
 
 
 @dataclass(slots=True)
@@ -254,9 +268,16 @@ def _fill_times(line: JobLine, together: Iterable[Member], spans: Mapping[int, S
     asked_ms = max((spans[n].ms for n in numbers if not streams[n].reads_back), default=0)
     back_ms = max((spans[n].ms for n in numbers if streams[n].reads_back), default=0)
     reads = any(streams[n].pattern.read_percent for n in numbers if not streams[n].reads_back)
+    by_headers = [event for event in source.verify_ends() if event.get("stream") in numbers]
+    within_ms = max((round(event.get("reading_ns", 0) / 1e6) for event in by_headers), default=0)
+    asked_ms, back_ms = max(asked_ms - within_ms, 0), back_ms + within_ms
     for op, direction in enumerate(line.directions):
         reading_ms = (asked_ms if reads else 0) + back_ms
         direction.runtime_ms = (asked_ms if op else reading_ms) if direction.ios else 0
+    for ios, moved in (event["rehearsed"] for event in by_headers if event.get("rehearsed")):
+        # What verify_only did not write counts as written, in no time.
+        line.directions[WRITE].ios += ios
+        line.directions[WRITE].bytes += moved
     origin_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
     line.start_unix_ms = origin_ms + min(span.start_ns for span in mine) // 1_000_000
     line.pid = int(source.event("hello").get("pid", 0))
