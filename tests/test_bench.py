@@ -67,3 +67,18 @@ def test_kernel_workers_go_back_to_where_they_were(monkeypatch: pytest.MonkeyPat
     assert mask.read_text() == "f,00000003\n"
     mask.unlink()
     assert loops.cannot_move_workers() == f"{mask} cannot be written"
+
+
+def test_both_sides_of_the_comparison_with_vdbench_are_read_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    vdbench = importlib.import_module("vdbench")
+    head = "         tod               timestamp Run Interval reqrate rate resp "
+    rows = ["10:00:01.0 d rd1 1 9999988 100 0.5 ", "10:00:02.0 d rd1 2 9999988 300 0.25 "]
+    average = "10:00:02.0 d rd1  avg_2-2 9999988 300 0.25 "
+    (tmp_path / "flatfile.html").write_text("\n".join(["<pre>", "* x", head, *rows, average]) + "\n")
+    found = vdbench.flat(tmp_path)
+    assert (found.ios, found.iops, found.lat_ns) == (400, 300.0, 250_000.0)
+    assert vdbench.ratio(150.0, 300.0) == "0.50"
+    assert vdbench.ratio(1.0, float("nan")) == "no data"

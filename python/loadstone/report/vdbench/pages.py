@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from loadstone.report.vdbench.tally import Tally
 
 _Cpu = Cpu | Literal[False] | None
-_WITH_CPU: Final = ("summary", "localhost", "localhost-0")
+_OF_ALL: Final = ("summary", "localhost", "localhost-0")
+"""Pages that tell everything together."""
 _FIXED: Final = ("logfile", "totals", "status", "parmfile", "errorlog", "flatfile", "histogram", "skew")
 _BEFORE: Final = (
     "Starting slaves",
@@ -133,7 +134,7 @@ class Pages:
     def interval(self, run: Counted, number: int) -> None:
         """Add an interval to every page that has them."""
         for name, part in self._parts(run):
-            self._pages[name].body += self._interval(run, number, part, with_cpu=name in _WITH_CPU)
+            self._pages[name].body += self._interval(run, number, part, with_cpu=self._has_cpu(name))
         self._pages["logfile"].body += self._interval(run, number, run.whole, with_cpu=True)
         self._flat(run, str(number), number, number)
         # Without a warmup the first interval is none of the result.
@@ -144,7 +145,7 @@ class Pages:
         """Add what is known of a run once it is over."""
         last = len(run.whole.intervals)
         for name, part in self._parts(run):
-            self._pages[name].body += self._averages(run, part, with_cpu=name in _WITH_CPU)
+            self._pages[name].body += self._averages(run, part, with_cpu=self._has_cpu(name))
         averages = self._averages(run, run.whole, with_cpu=True)
         self._pages["logfile"].body += averages
         self._pages["totals"].body += averages[:1]
@@ -164,8 +165,12 @@ class Pages:
         self._status(run, last, ("Shutting down slaves", "Vdbench complete"), run_too=False)
         self._pages["summary"].body.append(f"{_clock(run, last)} Vdbench execution completed successfully")
 
+    def _has_cpu(self, name: str) -> bool:
+        """Whether a page has columns of the processors: in 5.04.06 those of the hosts alone."""
+        return self._layout == "50407" or name in _OF_ALL
+
     def _parts(self, run: Counted) -> list[tuple[str, Part]]:
-        parts = [(name, run.whole) for name in _WITH_CPU]
+        parts = [(name, run.whole) for name in _OF_ALL]
         return parts + [(part.name, part) for part in (*run.storages, *run.workloads)]
 
     def _interval(self, run: Counted, number: int, part: Part, *, with_cpu: bool) -> list[str]:

@@ -1,0 +1,1 @@
+"""Loadstone beside a vdbench that somebody has installed: lists, files, columns, mixes."""

@@ -1,0 +1,150 @@
+"""What two directories of vdbench's pages say, and where they differ.
+
+Knows pages by their names, header lines by their words and rows by flatfile.html's columns. Which of the two
+programs is right is not its business.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOT_MADE: Final = re.compile(
+    r"config|parmscan|swat_mon.*|messages|.*\.var_adm_msgs|localhost-\d+\.stdout|localhost-[1-9]\d*"
+)
+"""Pages about the program itself, its Java processes and a charting tool nobody can get."""
+_HEADER: Final = re.compile(
+    r"interval +i/o|1024\*\*2|\.\.Interval\.\.|ReqstdOps| rate +resp|min\(ms\)|Anchor size|files +dirs|"
+    r"tod +timestamp"
+)
+_TIME: Final = re.compile(r"^\d\d:\d\d:\d\d\.\d{3} ")
+_DATE: Final = re.compile(r"^[A-Z][a-z]{2} \d\d, \d{4}")
+_FORMAT: Final = "SD_format"
+_SIGMAS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """One directory, read."""
+
+    names: frozenset[str]
+    headers: dict[str, frozenset[str]]
+    columns: list[str]
+    rows: list[dict[str, str]]
+
+    @property
+    def averages(self) -> list[dict[str, str]]:
+        """The rows of averages; what only fills an SD is left out."""
+        wanted = (row for row in self.rows if row["Run"] != _FORMAT)
+        return [row for row in wanted if row["Interval"].startswith("avg")]
+
+
+@dataclass(slots=True)
+class Difference:
+    """What differs, in words, by what it is about."""
+
+    lists: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    mixes: list[str] = field(default_factory=list)
+
+
+def read(directory: Path) -> Pages:
+    """Read a directory of pages."""
+    names, headers = set[str](), dict[str, frozenset[str]]()
+    for path in directory.glob("*.html"):
+        name = path.stem
+        if NOT_MADE.fullmatch(name):
+            continue
+        names.add(name)
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        headers[name] = frozenset(_plain(line) for line in lines if _HEADER.search(line))
+    columns, rows = _flat((directory / "flatfile.html").read_text(errors="replace").splitlines())
+    return Pages(frozenset(names), headers, columns, rows)
+
+
+def _plain(line: str) -> str:
+    """Return a header line without what belongs to its run: time, date, anchor."""
+    line = _DATE.sub("DATE", _TIME.sub("", line))
+    return re.sub(r"Anchor size: anchor=\S+:", "Anchor size: anchor=ANCHOR:", line).strip()
+
+
+def _flat(lines: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+    at = next((n for n, line in enumerate(lines) if line.startswith(" ") and "timestamp" in line), None)
+    if at is None:
+        return [], []
+    columns = lines[at].split()
+    found = (line.split() for line in lines[at + 1 :] if line and not line.startswith(("*", "<")))
+    return columns, [dict(zip(columns, row, strict=True)) for row in found if len(row) == len(columns)]
+
+
+def differences(real: Pages, ours: Pages, seconds: float, found: Difference) -> None:
+    """Add what differs between two directories."""
+    found.files += [f"no {name}.html" for name in sorted(real.names - ours.names)]
+    found.files += [f"{name}.html is ours only" for name in sorted(ours.names - real.names)]
+    for name in sorted(real.names & ours.names):
+        if missing := real.headers[name] - ours.headers[name]:
+            found.headers.append(f"{name}: {min(missing)[:60]!r} is missing")
+        if more := ours.headers[name] - real.headers[name]:
+            found.headers.append(f"{name}: {min(more)[:60]!r} is ours only")
+    if real.columns != ours.columns:
+        found.columns.append(f"{len(real.columns)} columns, ours {len(ours.columns)}")
+    theirs, mine = real.averages, ours.averages
+    if [row["Run"] for row in theirs] != [row["Run"] for row in mine]:
+        found.mixes.append(f"rows of {len(theirs)} runs, ours of {len(mine)}")
+        return
+    for left, right in zip(theirs, mine, strict=True):
+        found.mixes += [f"{left['Run']}: {text}" for text in _mix(left, right, seconds)]
+        if left["Interval"] != right["Interval"] and not left["Run"].startswith("format_for"):
+            found.mixes.append(f"{left['Run']}: {left['Interval']}, ours {right['Interval']}")
+
+
+def _mix(real: dict[str, str], ours: dict[str, str], seconds: float) -> list[str]:
+    """Compare rate, reads and sizes; each within the noise of two runs of so many operations."""
+    if real["Run"].startswith("format_for"):
+        return []  # How long it took, and so every rate, is the host's.
+    files = "Reqrate" in real
+    words = (
+        ("Rate", "Read_rate", "Write_rate", "Xfersize", "Reqrate")
+        if files
+        else ("rate", "read%", "", "bytes/io", "reqrate")
+    )
+    rate, reads, writes, size, asked = ([_number(row, word) for row in (real, ours)] for word in words)
+    rates, wanted = rate, asked
+    if any(value is None for value in rates):
+        return []
+    counts = [max(1.0, (value or 0.0) * seconds) for value in rates]
+    noise = _SIGMAS * math.sqrt(sum(1 / count for count in counts))
+    told = []
+    if wanted[0] != wanted[1] and not real["Run"].endswith("%)"):
+        told.append(f"asked for {wanted[0]}, ours {wanted[1]}")
+    paced = (wanted[0] or 0) < 900_000 and not real["Run"].endswith("%)")
+    if paced and _apart(rates, 0.1 + noise):
+        told.append(f"{rates[0]:.0f}/s, ours {rates[1]:.0f}/s")
+    shares = reads
+    if files:
+        sums = [(read or 0) + (write or 0) for read, write in zip(shares, writes, strict=True)]
+        shares = [100 * (one or 0) / whole if whole else 0.0 for one, whole in zip(shares, sums, strict=True)]
+    if abs((shares[0] or 0) - (shares[1] or 0)) > 1 + 50 * noise:
+        told.append(f"{shares[0]:.0f} % reads, ours {shares[1]:.0f} %")
+    if _apart(size, 0.02 + noise):
+        told.append(f"{size[0]:.0f} bytes, ours {size[1]:.0f}")
+    return told
+
+
+def _apart(values: list[float | None], share: float) -> bool:
+    left, right = (value or 0.0 for value in values)
+    return abs(left - right) > share * max(left, right)
+
+
+def _number(row: dict[str, str], word: str) -> float | None:
+    try:
+        return float(row[word])
+    except (KeyError, ValueError):
+        return None
