@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.audit import ask
 from loadstone.audit.ceilings import uses
 from loadstone.audit.mechanics import Spindles, random_percent, rotational, spindles
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
@@ -140,7 +141,8 @@ def _counted(case: Case, one: Spindles, count: int) -> Answer:
                 else f"{said} over its whole surface: a narrow band, or a cache that sorts, helped."
             ),
             evidence=evidence,
-            advice="use data several times larger than every cache, bypass the page cache, and run longer",
+            advice="use data several times larger than every cache, run longer"
+            + ("" if ask.buffered(case) is False else ", and bypass the page cache (direct=1)"),
             layer="memory" if impossible else None,
         ),
     )

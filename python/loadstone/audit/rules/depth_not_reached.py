@@ -22,14 +22,7 @@ AT_ROOM: Final = 0.85
 HOST_NS: Final = 100_000.0
 """An I/O spends at most about this in the host when nothing holds it back there."""
 
-KEEP: Final = {
-    "psync": "psync does one I/O at a time: ask for the depth in clones (numjobs), or use io_uring",
-    "mmap": "mmap does one I/O at a time: ask for the depth in clones (numjobs), or use io_uring",
-    "libaio": "libaio waits in submission where a file system has to (writes that allocate, full request "
-    "queues): lay the file out before, or use io_uring",
-    "io_uring": "io_uring was held up in submission: use direct=1 on space that is written, or more clones",
-}
-"""What to do where an engine of its own kind does not keep the depth."""
+ONE_AT_A_TIME: Final = ("psync", "mmap")
 
 
 def _judge(case: Case) -> Answer:
@@ -57,16 +50,32 @@ def _judge(case: Case) -> Answer:
 
 
 def _not_kept(case: Case, asked: float, kept: float) -> Finding:
-    backends = {job.backend for job in case.jobs}
-    alike = KEEP.get(str(backends.pop())) if len(backends) == 1 else None
     return Finding(
         effect="suspect",
         confidence=0.85,
         text=f"{kept:.1f} I/Os were outstanding on average where {asked:g} were asked for.",
         evidence={"outstanding_asked": asked, "outstanding": round(kept, 2)},
-        advice=alike or "use an I/O engine that keeps the depth (io_uring with direct=1), or more clones",
+        advice=_keep(case),
         layer="the load generator",
     )
+
+
+def _keep(case: Case) -> str:
+    """Say what keeps a depth that the engine did not, as far as it was not done."""
+    backends = {str(job.backend) for job in case.jobs}
+    writes = ask.does(case, "write")
+    if len(backends) != 1:
+        return "ask for the depth in clones (numjobs), or use one I/O engine that keeps it for all jobs"
+    (backend,) = backends
+    if backend in ONE_AT_A_TIME:
+        return f"{backend} does one I/O at a time: ask for the depth in clones (numjobs), or use io_uring"
+    if backend == "libaio":
+        where = "writes that allocate, full request queues" if writes else "full request queues"
+        lay_out = "lay the file out before, or use io_uring" if writes else "use io_uring"
+        return f"libaio waits in submission where a file system has to ({where}): {lay_out}"
+    if backend == "io_uring" and ask.buffered(case):
+        return "io_uring was held up in submission: use direct=1 on space that is written, or more clones"
+    return f"{backend} was held up in submission: ask for the depth in more clones (numjobs)"
 
 
 def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int | None) -> Finding:
@@ -86,25 +95,30 @@ def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int
         text=f"Of {asked:g} outstanding I/Os {inflight:.1f} were in flight at {ask.under(case)}{why}; "
         f"each waited {units.duration(waited_ns)} above it.",
         evidence=evidence,
-        advice=_raise(case),
-        layer=f"queue of {ask.under(case)}",
+        advice=_raise(case, asked, room),
+        layer=f"{'above' if room is not None and room >= asked else 'queue of'} {ask.under(case)}",
     )
 
 
-def _raise(case: Case) -> str:
+def _raise(case: Case, asked: float, room: int | None) -> str:
     """Say where the queue is that is too short: each kind of carrier keeps it elsewhere."""
+    if room is not None and room >= asked:
+        return (
+            f"the queue of {ask.under(case)} takes {room} and is not too short: look for what holds I/Os "
+            "above it (locks of the file system, an I/O scheduler, encryption, too few clones)"
+        )
     carriers = case.traffic.carriers if case.traffic is not None else ()
     layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
     kinds = {layer.kind for layer in layers}
     if "network_file_system" in kinds:
-        return "raise what the mount has in flight: nconnect=, sunrpc.tcp_max_slot_table_entries"
+        return "raise what the mount has in flight, if it is less: nconnect=, tcp_max_slot_table_entries"
     if "multipath" in kinds:
-        return "raise queue_depth of every path, or ask for the iodepth that all paths have together"
+        return f"raise queue_depth of the paths if together they take less than {asked:g}"
     devices: dict[str, Any] = (case.environment or {}).get("devices", {})
     knobs = {_knob(devices.get(name, {})) for name in carriers}
     knob = knobs.pop() if len(knobs) == 1 else None
     if knob is None:
-        return "raise the device's queue (nr_requests, queue_depth), or ask for the depth it has"
+        return f"raise the device's queue (nr_requests, queue_depth) if it takes less than {asked:g}"
     return f"raise {knob} in /sys/block/{carriers[0]}, or ask for the depth it has"
 
 

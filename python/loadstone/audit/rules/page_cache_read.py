@@ -49,19 +49,19 @@ def _uncounted(case: Case, *, buffered: bool | None) -> Answer:
         return Clear()
     inside = declared.fits_memory(case)
     if buffered and inside is not None:
-        return (_fits(*inside),)
+        return (_fits(case, *inside),)
     what = f"how many of the bytes read came from the storage under {ask.where(case)}"
     return CannotTell(what, essential=buffered is not False)
 
 
-def _fits(data_bytes: int, memory_bytes: int) -> Finding:
+def _fits(case: Case, data_bytes: int, memory_bytes: int) -> Finding:
     return Finding(
         effect="suspect",
         confidence=0.7,
         text=f"{units.size(data_bytes)} were read through the page cache of a host with "
         f"{units.size(memory_bytes)} of memory: less than twice as much may have stayed in it.",
         evidence={"data_bytes": data_bytes, "memory_bytes": memory_bytes},
-        advice=ADVICE,
+        advice=_advice(case),
         layer="page cache",
     )
 
@@ -80,11 +80,21 @@ def _missed(case: Case, share: float, *, buffered: bool | None) -> Answer:
             f"{units.size(float(evidence['device_bytes']))} reached {ask.under(case)} "
             f"of {units.size(float(evidence['asked_bytes']))} read.",
             evidence=evidence,
-            advice=ADVICE,
+            advice=_advice(case),
             layer="page cache",
             chart=reached.chart(case, "read"),
         ),
     )
+
+
+def _advice(case: Case) -> str:
+    """Say how to read from the storage; who reads past the page cache already needs another cache's name."""
+    if ask.buffered(case) is False:
+        return (
+            "the reads went past the page cache: look for a cache below (a loop device without direct I/O, a "
+            "cache device, an array), or read much more than it holds"
+        )
+    return ADVICE
 
 
 def _read_ahead(case: Case) -> bool:
@@ -102,7 +112,7 @@ def _from_read_ahead(case: Case) -> Finding:
         f"{units.count(float(evidence['asked_ios']))} asked for at random places: the others "
         "were in memory already, read ahead.",
         evidence=evidence,
-        advice=ADVICE,
+        advice=_advice(case),
         layer="page cache",
     )
 

@@ -15,7 +15,6 @@ from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Ru
 if TYPE_CHECKING:
     from loadstone.audit.case import Asked, Case
 
-ADVICE: Final = "write data that neither compresses nor repeats (refill_buffers=1), or as your own data do"
 SMALLER: Final = 0.9
 """Fewer bytes than this at the device for each byte of the job: a reducing layer reduced them."""
 
@@ -58,7 +57,7 @@ def _written(case: Case, job: Asked, what: str, layer: str | None) -> Finding:
             confidence=0.5,
             text=f"{job.job} wrote {what}, and whether the storage makes use of that is not known.",
             evidence={"payload": what},
-            advice=ADVICE,
+            advice=_advice(job),
             job=job.job,
         )
     saw = case.traffic.share("write") if case.traffic is not None else None
@@ -69,10 +68,24 @@ def _written(case: Case, job: Asked, what: str, layer: str | None) -> Finding:
         confidence=0.6 if only_repeats else 0.95,
         text=f"{job.job} wrote {what} to {layer}{reduced}: the rate is that of data that is not there.",
         evidence={**reached.evidence(case, "write"), "payload": what, "layer": layer},
-        advice=ADVICE,
+        advice=_advice(job),
         layer=layer,
         job=job.job,
     )
+
+
+def _advice(job: Asked) -> str:
+    """Name the options that made the data so, or would make it otherwise."""
+    payload = job.payload
+    if payload is not None and payload.kind not in ("zero", "pattern") and payload.compress_percent:
+        how = "leave buffer_compress_percentage out"
+    elif payload is not None and payload.kind not in ("zero", "pattern") and payload.dedupe_percent:
+        how = "leave dedupe_percentage out"
+    elif payload is not None and payload.kind in ("zero", "pattern"):
+        how = "leave zero_buffers and buffer_pattern out, and take refill_buffers=1"
+    else:
+        how = "refill_buffers=1"
+    return f"write data that neither compresses nor repeats ({how}), or as your own data do"
 
 
 def _read_only(case: Case, layer: str | None) -> Answer:

@@ -23,7 +23,7 @@ TOO_SHORT_S: Final = 1.0
 WIDE: Final = 0.10
 SEVERITY: Final = ("not_valid", "limited", "suspect", "note")
 BEYOND: Final = 10
-ADVICE: Final = "run longer: at least ten seconds, and until the error of the mean is as small as you need it"
+LONG_S: Final = 10.0
 
 
 def _judge(case: Case) -> Answer:
@@ -33,6 +33,11 @@ def _judge(case: Case) -> Answer:
     found = [_few(case), _brief(case.seconds), _wide(case)]
     worst = sorted((one for one in found if one is not None), key=lambda one: SEVERITY.index(one.effect))
     return (*worst[:1], *_percentiles(case)) or Clear()
+
+
+def _longer(seconds: float | None) -> str:
+    least = "at least ten seconds, and " if seconds is None or seconds < LONG_S else ""
+    return f"run longer: {least}until the error of the mean is as small as you need it"
 
 
 def _few(case: Case) -> Finding | None:
@@ -48,7 +53,7 @@ def _few(case: Case) -> Finding | None:
         confidence=0.95 if hardly else 0.85,
         text=f"Only {ios} I/Os were measured, too few for {what}.",
         evidence={"completed_ios": ios},
-        advice=ADVICE,
+        advice=_longer(case.seconds),
     )
 
 
@@ -61,7 +66,7 @@ def _brief(seconds: float | None) -> Finding | None:
         confidence=0.95 if brief else 0.8,
         text=f"Only {units.seconds(seconds)} were measured: caches, queues and clocks had no time to settle.",
         evidence={"measured_s": round(seconds, 3)},
-        advice=ADVICE,
+        advice=_longer(seconds),
     )
 
 
@@ -75,7 +80,7 @@ def _wide(case: Case) -> Finding | None:
         confidence=0.8,
         text=f"One standard error of the rate is {100 * share:.0f} % of it: too short a run for its noise.",
         evidence={"iops": iops.value, "iops_error": iops.error},
-        advice=ADVICE,
+        advice=_longer(case.seconds),
     )
 
 

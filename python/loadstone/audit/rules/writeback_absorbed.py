@@ -49,22 +49,34 @@ def _uncounted(case: Case, *, buffered: bool | None) -> Answer:
         return (_explains(written, memory, "memory"),)
     inside = declared.fits_memory(case)
     if buffered and inside is not None:
-        return (_fits(*inside),)
+        return (_fits(case, *inside),)
     what = f"how many of the bytes written reached the storage under {ask.where(case)}"
     flushed = any(job.end_fsync for job in case.jobs)
     return CannotTell(what, essential=buffered is not False and not flushed)
 
 
-def _fits(data_bytes: int, memory_bytes: int) -> Finding:
+def _fits(case: Case, data_bytes: int, memory_bytes: int) -> Finding:
     return Finding(
         effect="suspect",
         confidence=0.7,
         text=f"{units.size(data_bytes)} were written through the page cache of a host with "
         f"{units.size(memory_bytes)} of memory, where they can be written again and again.",
         evidence={"data_bytes": data_bytes, "memory_bytes": memory_bytes},
-        advice="write past the page cache (direct=1), or count the flush: end_fsync=1 and a long run",
+        advice=_advice(case),
         layer="page cache",
     )
+
+
+def _advice(case: Case) -> str:
+    """Say how to count what reaches the storage, as far as it was not done."""
+    if ask.buffered(case) is False:
+        return (
+            "the writes went past the page cache: look for memory below (a loop device without direct I/O, a "
+            "cache device), or run much longer than it takes to fill"
+        )
+    if all(job.end_fsync for job in case.jobs) and case.jobs:
+        return "write past the page cache (direct=1), or run so long that the flush at the end weighs little"
+    return "write past the page cache (direct=1), or count the flush: end_fsync=1 and a long run"
 
 
 def _explains(written: float, cache_bytes: int, what: str) -> Finding:
@@ -95,7 +107,7 @@ def _absorbed(case: Case, share: float) -> Finding:
         f"counted as done: {units.size(float(evidence['device_bytes']))} reached {ask.under(case)} "
         f"of {units.size(float(evidence['asked_bytes']))} written.",
         evidence=evidence,
-        advice="write past the page cache (direct=1), or count the flush: end_fsync=1 and a long run",
+        advice=_advice(case),
         layer="page cache",
         chart=reached.chart(case, "write"),
     )
