@@ -21,8 +21,8 @@ MB = 10**6
 
 
 def boxes(made: Summary, limited_by: str | None = None) -> list[list[Box]]:
-    assert made.paths is not None
-    return path_diagram.levels(made.paths, path_diagram._marks(made.paths, limited_by))
+    (paths,) = made.paths
+    return path_diagram.levels(paths, path_diagram._marks(paths, limited_by))
 
 
 def plain(text: str) -> str:
@@ -84,7 +84,7 @@ def test_the_verdicts_layer_is_the_bottleneck(tmp_path: Path) -> None:
 
 def test_pictures_have_the_path_as_a_chart(tmp_path: Path) -> None:
     made = nfs(tmp_path)
-    chart = path_chart.path(made.paths, "eth0")
+    chart = path_chart.path(made.paths[0], "eth0")
     assert chart is not None
     rows = {row["name"]: row for row in chart["data"]["values"] if row["name"]}
     mount = f"network file system nfs4 on {tmp_path}/nfs"

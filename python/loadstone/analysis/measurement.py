@@ -146,14 +146,14 @@ class Measurement:
 
     def measured_ns(self, line: Line) -> int:
         """Return the time in which at least one of the line's streams was measured."""
-        return sum(end - start for start, end in self._union(line, ramp=False))
+        return sum(end - start for start, end in self.union(line))
 
     def covered_ns(
         self, line: Line, starts_ns: NDArray[np.int64], ends_ns: NDArray[np.int64], *, ramp: bool = False
     ) -> NDArray[np.float64]:
         """Return how much of each interval one of the line's streams was measured (or ran, with `ramp`)."""
         edges, covered = [0], [0]
-        for start, end in self._union(line, ramp=ramp):
+        for start, end in self.union(line, ramp=ramp):
             edges += [start, end]
             covered += [covered[-1], covered[-1] + end - start]
         upto = np.interp(np.stack([starts_ns, ends_ns]), edges, covered)
@@ -200,7 +200,7 @@ class Measurement:
         ramp_end = max(ramp_end, self.settled.from_ns)
         return start, min(max(ramp_end, start), max(start, end)), max(start, end)
 
-    def _union(self, line: Line, *, ramp: bool) -> list[tuple[int, int]]:
+    def union(self, line: Line, *, ramp: bool = False) -> list[tuple[int, int]]:
         """Return the times in which any stream of the line was measured, apart and ascending."""
         chosen = sorted((self.spans[i][0 if ramp else 1], self.spans[i][2]) for i in line.streams)
         merged: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""What every layer of the data path did over the measured time, beside what it could do at most.
+"""What every layer of the data path did over the measured time of a phase, beside what it could do at most.
 
 Knows the monitors' columns and the layers of a bundle's environment. Judges no result: it says
 which layer was fullest, and a verdict may know better.
@@ -6,20 +6,24 @@ which layer was fullest, and a verdict may know better.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
 import polars as pl
 
+from loadstone.bundle.layout import OPS
 from loadstone.path.layers import DataPath, Layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.analysis.measurement import Measurement
-    from loadstone.analysis.totals import Total
+    from loadstone.analysis.measurement import Line, Measurement
     from loadstone.path.layers import Ceiling, LayerKind
 
+READ: Final = OPS.index("read")
+WRITE: Final = OPS.index("write")
+MOST_NAMED: Final = 3
 FULL: Final = 0.9
 """Share of a ceiling, or of the time, from which on a layer is what holds the rest up."""
 CARRIES_WHAT_IS_ABOVE: Final[frozenset[LayerKind]] = frozenset({"link", "adapter", "array", "network_block"})
@@ -28,7 +32,7 @@ CARRIES_WHAT_IS_ABOVE: Final[frozenset[LayerKind]] = frozenset({"link", "adapter
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Means over the measured time."""
+    """Means over the time that is told of all layers."""
 
     read_bytes_per_s: float
     write_bytes_per_s: float
@@ -71,6 +75,8 @@ class Paths:
     gaps: tuple[str, ...]
     seconds: float
     """Time that was watched; 0: no row of the monitors lies in the measured time."""
+    phase: str = ""
+    """Its jobs, where a run has several phases."""
 
     def named(self, name: str) -> Use | None:
         """Return the use of a layer."""
@@ -99,22 +105,41 @@ class Paths:
         return one.layer.kind == other.layer.kind and above[0] == above[1]
 
 
-def paths(measurement: Measurement, targets: Sequence[Total]) -> Paths | None:
-    """Return the paths of a run; None for a bundle that has none. `targets`: its totals by target."""
+def paths(measurement: Measurement) -> list[Paths]:
+    """Return the paths of each phase of a run in which anything was measured; none for a bundle without.
+
+    All layers of one are told over the same time, the targets too: the seconds of the monitors that
+    lie in the measured time of the phase.
+    """
     told = measurement.bundle.environment.get("paths")
     if not told:
-        return None
+        return []
     found = [DataPath.model_validate(one) for one in told]
-    layers = _merged(found)
-    rows = _measured(measurement, [f"{layer.counters}." for layer in layers if layer.counters])
+    made = [_phase(measurement, line, found) for line in measurement.lines("stage")]
+    known = [one for one in made if one is not None]
+    return known if len(known) > 1 else [replace(one, phase="") for one in known]
+
+
+def _phase(measurement: Measurement, line: Line, found: Sequence[DataPath]) -> Paths | None:
+    """Return the paths of one stage; None when nothing of it was measured or none of its targets has one."""
+    plan, spans = measurement.plan, measurement.union(line)
+    used = {plan.targets[at].path for index in line.streams for at in plan.targets_of(plan.streams[index])}
+    mine = [one for one in found if one.target in used]
+    if not mine or not spans:
+        return None
+    layers = _merged(mine)
+    rows = _measured(measurement, [f"{layer.counters}." for layer in layers if layer.counters], spans)
     seconds = float(rows["dt_ns"].sum()) / 1e9 if rows.height else 0.0
+    engine = _of_engine(measurement, line, _stretches(rows) or spans)
     known: dict[str, Traffic | None] = {}
     for layer in layers:
-        known[layer.name] = _own(layer, rows, targets) or _above(layer, layers, known)
-    random = _random(measurement)
-    uses = [_use(layer, known[layer.name], rows, targets, random) for layer in layers]
-    gaps = dict.fromkeys(gap for one in found for gap in one.gaps)
-    return Paths(tuple(uses), tuple(gaps), seconds)
+        known[layer.name] = _own(layer, rows, engine) or _above(layer, layers, known)
+    random = _random(measurement, line)
+    uses = [_use(layer, known[layer.name], rows, engine, random) for layer in layers]
+    gaps = dict.fromkeys(gap for one in mine for gap in one.gaps)
+    jobs = [job.name for job in measurement.lines("job") if set(job.streams) & set(line.streams)]
+    more = f" and {len(jobs) - MOST_NAMED} more" if len(jobs) > MOST_NAMED else ""
+    return Paths(tuple(uses), tuple(gaps), seconds, ", ".join(jobs[:MOST_NAMED]) + more)
 
 
 def _merged(found: Iterable[DataPath]) -> list[Layer]:
@@ -135,17 +160,26 @@ def _merged(found: Iterable[DataPath]) -> list[Layer]:
     return sorted(layers.values(), key=lambda layer: depth[layer.name])
 
 
-def _measured(measurement: Measurement, starts: Sequence[str]) -> pl.DataFrame:
-    """Return the monitors' rows whose middle lies in the measured time of any stream."""
+def _measured(
+    measurement: Measurement, starts: Sequence[str], spans: Sequence[tuple[int, int]]
+) -> pl.DataFrame:
+    """Return the monitors' rows whose middle lies in one of the spans."""
     host = measurement.bundle.host(*starts or ["t_ns"])
-    spans = [(ramp_end, end) for _, ramp_end, end in measurement.spans if end > ramp_end]
     middle = pl.col("t_ns") - pl.col("dt_ns") // 2
-    inside = [(middle >= begin) & (middle <= end) for begin, end in dict.fromkeys(spans)]
-    return host.filter(pl.any_horizontal(inside)) if inside else host.clear()
+    return host.filter(pl.any_horizontal([(middle >= begin) & (middle <= end) for begin, end in spans]))
+
+
+def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
+    """Return the times that rows stand for."""
+    return [(end - length, end) for end, length in rows.select("t_ns", "dt_ns").iter_rows()]
 
 
 def _use(
-    layer: Layer, traffic: Traffic | None, rows: pl.DataFrame, targets: Sequence[Total], random: bool | None
+    layer: Layer,
+    traffic: Traffic | None,
+    rows: pl.DataFrame,
+    engine: dict[str, Traffic],
+    random: bool | None,
 ) -> Use:
     prefix = layer.counters
     time_ns = float(rows["dt_ns"].sum()) if rows.height else 0.0
@@ -154,18 +188,17 @@ def _use(
     return Use(
         layer=layer,
         traffic=traffic,
-        counted=_own(layer, rows, targets) is not None,
+        counted=_own(layer, rows, engine) is not None,
         busy_share=None if busy_ns is None or not time_ns else min(busy_ns / time_ns, 1.0),
         outstanding=None if queued_ns is None or not time_ns else queued_ns / time_ns,
         held=tuple(Held(one, _share(one, traffic, random)) for one in layer.ceilings),
     )
 
 
-def _own(layer: Layer, rows: pl.DataFrame, targets: Sequence[Total]) -> Traffic | None:
+def _own(layer: Layer, rows: pl.DataFrame, engine: dict[str, Traffic]) -> Traffic | None:
     """Return what a layer's own counters say; of a target itself, what the engine did."""
-    for total in targets:
-        if total.line.name == layer.name and total.data is not None:
-            return _of_engine(total)
+    if layer.name in engine:
+        return engine[layer.name]
     if layer.counters is None or not rows.height:
         return None
     seconds = float(rows["dt_ns"].sum()) / 1e9
@@ -186,15 +219,38 @@ def _count(layer: Layer, rows: pl.DataFrame, op: str) -> float | None:
     return count if count is None or merged is None else count + merged
 
 
-def _of_engine(total: Total) -> Traffic:
-    rates = [
-        (
-            stats.bandwidth.value if stats and stats.bandwidth else 0.0,
-            stats.iops.value if stats and stats.iops else 0.0,
+def _of_engine(measurement: Measurement, line: Line, times: Sequence[tuple[int, int]]) -> dict[str, Traffic]:
+    """Return what was done to each target in these times, ramps of single jobs included.
+
+    A row that reaches beyond them counts in part.
+    """
+    rows = measurement.rows("target")
+    rows = rows.filter((rows["stage"] == line_stage(line)) & rows["op"].is_in([READ, WRITE]))
+    names = {one.key: one.name for one in measurement.lines("target")}
+    starts, ends = (rows[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
+    covered = np.zeros(len(starts))
+    for begin, end in times:
+        covered += np.clip(np.minimum(ends, end) - np.maximum(starts, begin), 0, None)
+    part = covered / np.maximum(ends - starts, 1)
+    seconds = sum(end - begin for begin, end in times) / 1e9
+    sums = (
+        rows.select("key", "op", "bytes", "ops")
+        .with_columns((pl.col("bytes") * part).alias("bytes"), (pl.col("ops") * part).alias("ops"))
+        .group_by("key", "op")
+        .agg(pl.col("bytes").sum(), pl.col("ops").sum())
+    )
+    done = {(key, op): (moved / seconds, ios / seconds) for key, op, moved, ios in sums.iter_rows()}
+    return {
+        names[key]: Traffic(
+            *(done.get((key, op), (0.0, 0.0))[what] for what in (0, 1) for op in (READ, WRITE))
         )
-        for stats in (total.ops.get("read"), total.ops.get("write"))
-    ]
-    return Traffic(rates[0][0], rates[1][0], rates[0][1], rates[1][1])
+        for key in {key for key, _ in done}
+    }
+
+
+def line_stage(line: Line) -> int:
+    """Return the number of the stage that a line of stages stands for."""
+    return int(line.name.removeprefix("stage "))
 
 
 def _above(layer: Layer, layers: Sequence[Layer], known: dict[str, Traffic | None]) -> Traffic | None:
@@ -215,11 +271,11 @@ def _above(layer: Layer, layers: Sequence[Layer], known: dict[str, Traffic | Non
     )
 
 
-def _random(measurement: Measurement) -> bool | None:
-    """Tell whether all I/O was random; None when some was and some was not."""
+def _random(measurement: Measurement, line: Line) -> bool | None:
+    """Tell whether all I/O of a phase was random; None when some was and some was not."""
     percents = {
         pattern.random_percent
-        for stream in measurement.plan.streams
+        for stream in (measurement.plan.streams[index] for index in line.streams)
         for pattern, used in (
             (stream.pattern.read, stream.pattern.read_percent),
             (stream.pattern.write, stream.pattern.write_percent),

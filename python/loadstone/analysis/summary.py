@@ -95,9 +95,9 @@ class Summary:
         return spec.rows(self.measurement, self.totals("stage"))
 
     @cached_property
-    def paths(self) -> path.Paths | None:
-        """The layers under the targets and what each did; None for a bundle that has none."""
-        return path.paths(self.measurement, self.totals("target"))
+    def paths(self) -> list[path.Paths]:
+        """The layers under the targets and what each did, phase by phase; none for a bundle that has none."""
+        return path.paths(self.measurement)
 
     @cached_property
     def tool(self) -> Tool:

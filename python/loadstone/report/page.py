@@ -108,9 +108,8 @@ def render(made: Summary, audited: Audited | None = None) -> str:
 
 
 def _path(made: Summary, audited: Audited | None) -> str | None:
-    if made.paths is None:
-        return None
-    return path_diagram.render(made.paths, audited.verdict.limited_by if audited else None)
+    limited_by = audited.verdict.limited_by if audited else None
+    return "".join(path_diagram.render(one, limited_by) for one in made.paths) or None
 
 
 def sections(made: Summary) -> list[tuple[By, Total]]:
@@ -130,7 +129,8 @@ def pictures(made: Summary, audited: Audited | None = None) -> list[Spec]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
             found.append(spec)
     found += [charts.spread(made), charts.distribution(made)]
-    found.append(path_chart.path(made.paths, audited.verdict.limited_by if audited else None))
+    limited_by = audited.verdict.limited_by if audited else None
+    found += [path_chart.path(one, limited_by) for one in made.paths]
     found += [charts.host_cpu(made), charts.host_memory(made)]
     return [spec for spec in found if spec is not None]
 

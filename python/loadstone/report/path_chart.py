@@ -19,9 +19,9 @@ LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
 
 
-def path(paths: Paths | None, limited_by: str | None = None) -> Spec | None:
-    """Return the chart; None for a bundle that knows of no path."""
-    found = [] if paths is None else members(paths, limited_by)
+def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
+    """Return the chart; None for a path without layers."""
+    found = members(paths, limited_by)
     if not found:
         return None
     rows: list[Spec] = []

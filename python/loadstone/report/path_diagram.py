@@ -94,7 +94,9 @@ def render(paths: Paths, limited_by: str | None = None) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "path_diagram.html").read_text())
     marks = _marks(paths, limited_by)
-    return template.render(levels=levels(paths, marks), gaps=paths.gaps, seconds=_watched(paths))
+    return template.render(
+        levels=levels(paths, marks), gaps=paths.gaps, phase=paths.phase, seconds=_watched(paths)
+    )
 
 
 def members(paths: Paths, limited_by: str | None = None) -> list[tuple[str, Member]]:
