@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.path import ceilings
-from loadstone.path.layers import Ceiling, Layer
+from loadstone.path.layers import Ceiling, DataPath, Layer
 from tests.support.paths import SECOND_NS, run_on
 from tests.support.runs import Job, make
 
@@ -153,3 +154,45 @@ def test_a_layer_that_nothing_counts_and_a_bundle_without_paths(tmp_path: Path) 
     assert use(made, "sda").traffic is None
     assert use(made, "sda").busy_share is None
     assert summarise(Bundle.open(make(tmp_path / "old").path)).paths == []
+
+
+def test_layers_are_told_over_the_seconds_of_the_load_beside_them(tmp_path: Path) -> None:
+    """Two phases on one disk: its mean over both stands beside neither."""
+    made = make(
+        tmp_path / "b",
+        Job("fast", {"read": 1000.0}, targets=(0,)),
+        Job("slow", {"read": 200.0}, targets=(1,), stage=1),
+        targets=2,
+        seconds=4.0,
+        seal=None,
+        host=False,
+    )
+    disk = Layer(name="sda", kind="disk", counters="block.sda")
+    told = [
+        DataPath(target=target.path, layers=(Layer(name=target.path, kind="file", below=("sda",)), disk))
+        for target in made.plan.targets
+    ]
+    (made.path / "environment.json").write_text(
+        json.dumps({"paths": [one.model_dump(mode="json", exclude_defaults=True) for one in told]})
+    )
+    with (made.path / "host.jsonl").open("w") as file:
+        for at in range(1, 9):
+            rate = 1000 if at <= 4 else 200
+            row = {
+                "t_ns": at * SECOND_NS,
+                "dt_ns": SECOND_NS,
+                "block.sda.reads": rate,
+                "block.sda.read_bytes": rate * 4096,
+                "block.sda.writes": 0,
+                "block.sda.write_bytes": 0,
+            }
+            file.write(json.dumps(row) + "\n")
+    found = summarise(Bundle.open(made.path)).paths
+    assert [one.phase for one in found] == ["fast", "slow"]
+    for one, per_s in zip(found, (1000.0, 200.0), strict=True):
+        top, below = one.uses
+        assert top.traffic is not None
+        assert below.traffic is not None
+        assert below.traffic.read_iops == per_s
+        assert top.traffic.read_iops == pytest.approx(per_s, rel=0.1)
+        assert one.seconds == 4.0

@@ -42,6 +42,8 @@ class Load(Pooled):
     order: int
     keeps: bool | None = None
     beyond: float | None = None
+    valid: bool = True
+    """Whether any of its runs is; knee and limit rest on those alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,12 @@ class Curve:
     loads: tuple[Load, ...]
     knee: Knee | None
     limit: Limit | None
+    """Both rest on valid runs alone."""
+
+    @property
+    def left_out(self) -> int:
+        """How many loads have no valid run."""
+        return sum(not load.valid for load in self.loads)
 
     @property
     def large_blocks(self) -> bool:
@@ -95,16 +103,18 @@ def curve(runs: Sequence[Run], name: str = "", slo: Slo | None = None) -> Curve:
     """Return the curve of runs that differ in their rate only."""
     found = loads(runs, slo)
     rungs = tuple(load for load in found if load.percent is not None)
+    # What the audit calls not valid is shown and nothing is concluded from it.
+    sound = [load for load in loads([run for run in runs if run.valid], slo) if load.percent is not None]
     places = [
         Place(load.iops.value, load.mean_ns.value, load.iops.error or 0.0, load.mean_ns.error or 0.0)
-        for load in rungs
+        for load in sound
     ]
     return Curve(
         name=name,
         maximum=next((load for load in found if load.percent is None), None),
         loads=rungs,
         knee=knee(places),
-        limit=None if slo is None else limit(rungs, slo),
+        limit=None if slo is None else limit(sound, slo),
     )
 
 
@@ -153,4 +163,6 @@ def _load(percent: float | None, group: Sequence[tuple[int, Run]], slo: Slo | No
         elif slo.percent is not None and keeps is not None:
             beyond = sum(value.value for value in values if value is not None) / len(values)
     alike = {field.name: getattr(found, field.name) for field in fields(Pooled)}
-    return Load(**alike, percent=percent, order=measured[0][0], keeps=keeps, beyond=beyond)
+    valid = any(run.valid for _, run, _ in measured)
+    order = measured[0][0]
+    return Load(**alike, percent=percent, order=order, keeps=keeps, beyond=beyond, valid=valid)

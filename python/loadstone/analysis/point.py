@@ -75,6 +75,11 @@ class Run:
     summary: Summary | None = None
     """What the numbers are from, for questions they do not answer."""
 
+    @property
+    def valid(self) -> bool:
+        """Whether its numbers may be built upon; False: the audit found that they are not what they say."""
+        return self.point.verdict != "not_valid"
+
 
 def run(point: Point, summary: Summary | None) -> Run:
     """Return a run's numbers."""

@@ -124,6 +124,7 @@ class Load(_Model):
     runs: int
     order: int = Field(description="index of its first run among those of the curve")
     held: bool | None = Field(description="whether the rate asked for was reached")
+    valid: bool = Field(description="false: no run of it is valid, and neither knee nor limit rests on it")
     keeps: bool | None = Field(description="whether the limit holds; null: undecided, or no limit")
     sheet_share: Value | None = Field(description=SHEET_SHARE)
 
@@ -163,6 +164,7 @@ class Cell(_Model):
 
     values: dict[str, Factor]
     runs: int = Field(description="0: nothing was measured, and the rest is null")
+    valid: bool | None = Field(description="false: no run of it is valid, and no advice rests on it")
     iops: Value | None
     bandwidth_bytes_per_s: Value | None
     latency_mean_ns: Value | None
@@ -335,6 +337,7 @@ def _load(load: curve.Load | None) -> Load | None:
         runs=load.runs,
         order=load.order,
         held=load.held,
+        valid=load.valid,
         keeps=load.keeps,
         sheet_share=value(load.sheet_share),
     )
@@ -343,7 +346,10 @@ def _load(load: curve.Load | None) -> Load | None:
 def _sweep(found: sweep.Sweep) -> Sweep:
     names = [axis.name for axis in found.axes]
     return Sweep(
-        cells=[_cell(dict(zip(names, cell.values, strict=True)), cell.found) for cell in found.cells],
+        cells=[
+            _cell(dict(zip(names, cell.values, strict=True)), cell.found, sound=cell.sound is not None)
+            for cell in found.cells
+        ],
         advice=[
             Advice(
                 axis=one.axis,
@@ -358,10 +364,11 @@ def _sweep(found: sweep.Sweep) -> Sweep:
     )
 
 
-def _cell(values: dict[str, Factor], found: Pooled | None) -> Cell:
+def _cell(values: dict[str, Factor], found: Pooled | None, *, sound: bool) -> Cell:
     return Cell(
         values=values,
         runs=found.runs if found else 0,
+        valid=None if found is None else sound,
         iops=_known(found.iops) if found else None,
         bandwidth_bytes_per_s=_known(found.bandwidth) if found else None,
         latency_mean_ns=_known(found.mean_ns) if found else None,

@@ -40,6 +40,8 @@ class Cell:
 
     values: tuple[Factor, ...]
     found: Pooled | None
+    sound: Pooled | None
+    """The same of the valid runs alone, which is what is recommended by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Sweep:
     advice: tuple[Advice, ...]
 
     @property
+    def left_out(self) -> int:
+        """How many combinations were measured and have no valid run."""
+        return sum(cell.found is not None and cell.sound is None for cell in self.cells)
+
+    @property
     def rates(self) -> tuple[str, ...]:
         """Which of `iops` and `bandwidth` say something: both where small and large blocks meet."""
         large = {cell.found.large_blocks for cell in self.cells if cell.found is not None}
@@ -96,13 +103,16 @@ def named(name: str, value: Factor) -> str:
 def sweep(runs: Sequence[Run], settings: Mapping[str, Any]) -> Sweep:
     """Return a sweep; `settings` as the study has them: `axes` in order and `gain_share`."""
     axes = tuple(Axis(name, tuple(values)) for name, values in settings["axes"])
-    groups: dict[tuple[Factor, ...], list[Measured]] = {}
+    groups: dict[tuple[Factor, ...], list[tuple[Measured, bool]]] = {}
     for run in runs:
         values = tuple(run.point.factors.get(axis.name) for axis in axes)
         groups.setdefault(values, [])
         if run.whole is not None:
-            groups[values].append(run.whole)
-    cells = tuple(Cell(values, pooled(found)) for values, found in groups.items())
+            groups[values].append((run.whole, run.valid))
+    cells = tuple(
+        Cell(values, pooled([one for one, _ in found]), pooled([one for one, valid in found if valid]))
+        for values, found in groups.items()
+    )
     return Sweep(axes, cells, tuple(_advice(axes, cells, float(settings["gain_share"]))))
 
 
@@ -114,10 +124,10 @@ def _advice(axes: Sequence[Axis], cells: Sequence[Cell], gain_share: float) -> l
     lines: dict[tuple[tuple[str, Factor], ...], list[tuple[float, Pooled]]] = {}
     for cell in cells:
         value = cell.values[along]
-        if cell.found is None or not isinstance(value, int | float):
+        if cell.sound is None or not isinstance(value, int | float):
             continue
         others = tuple((axis.name, cell.values[i]) for i, axis in enumerate(axes) if i != along)
-        lines.setdefault(others, []).append((float(value), cell.found))
+        lines.setdefault(others, []).append((float(value), cell.sound))
     made = [
         recommend(name, others, sorted(line, key=lambda one: one[0]), gain_share)
         for others, line in lines.items()

@@ -45,7 +45,8 @@ def table(curve: Curve) -> tuple[list[str], list[list[str]]]:
 
 def cells(load: Load, curve: Curve) -> list[str]:
     """Return the cells of `HEADINGS`; the load of large blocks is bandwidth."""
-    said = ["rate not held"] if load.held is False else []
+    said = [] if load.valid else ["not valid"]
+    said += ["rate not held"] if load.held is False else []
     if curve.limit is not None and load.percent is not None:
         said.append(_kept(load))
     iops = f"{units.with_error(load.iops, 'count')} IOPS"
@@ -76,13 +77,19 @@ def sentences(curve: Curve) -> list[str]:
     """Say what is read off the curve."""
     if curve.maximum is None:
         return ["no maximum was measured, so there is no curve"]
-    return [_knee(curve.knee, curve), *([_limit(curve.limit)] if curve.limit else [])]
+    if curve.loads and curve.left_out == len(curve.loads):
+        return ["no load of the curve is valid: there is neither a knee nor a limit to tell"]
+    said = [_knee(curve.knee, curve), *([_limit(curve.limit)] if curve.limit else [])]
+    if curve.left_out:
+        said.append(f"{curve.left_out} of {len(curve.loads)} loads are not valid: nothing rests on them")
+    return said
 
 
 def _knee(knee: Knee | None, curve: Curve) -> str:
     if knee is None:
         return "knee: the points show none; it takes four at least, and some on either side of it"
-    share = knee.load / curve.maximum.iops.value if curve.maximum else None
+    known = curve.maximum is not None and curve.maximum.valid
+    share = knee.load / curve.maximum.iops.value if curve.maximum and known else None
     of = "" if share is None else f", {share * 100:.0f}{units.THIN}% of the maximum"
     return (
         f"knee: {units.count(knee.load)} IOPS ({units.count(knee.low)} to {units.count(knee.high)}){of}, "

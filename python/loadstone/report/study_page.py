@@ -194,7 +194,7 @@ def _curves(found: Sequence[Curve], slo: Slo | None) -> list[Section]:
 def _sweep(whole: Whole) -> list[Section]:
     study = whole.study
     found = sweep(whole.runs, study.settings)
-    said = [study_sweep.sentence(one, float(study.settings["gain_share"])) for one in found.advice]
+    said = study_sweep.sentences(found, float(study.settings["gain_share"]))
     if len(found.axes) == 1:
         specs = _some(*(study_charts.lines_of_sweep(found, (), what) for what in (*found.rates, "p99")))
         return [Section("Result", said, [Table("", *study_sweep.table(found))], specs)]

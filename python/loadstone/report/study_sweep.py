@@ -47,8 +47,19 @@ def terminal(sweep: Sweep, gain_share: float, console: Console) -> None:
             for what in (*sweep.rates, "p99", *(["sheet"] if _held_against_a_sheet(sweep) else [])):
                 console.print(Text(", ".join(filter(None, (TITLES[what], name))), "bold"))
                 console.print(fitted(*matrix(sweep, fixed, what), console.width), soft_wrap=True)
-    for one in sweep.advice:
-        console.print(Text(sentence(one, gain_share)))
+    for said in sentences(sweep, gain_share):
+        console.print(Text(said))
+
+
+def sentences(sweep: Sweep, gain_share: float) -> list[str]:
+    """Say where to operate, and what nothing is said by."""
+    said = [sentence(one, gain_share) for one in sweep.advice]
+    measured = sum(cell.found is not None for cell in sweep.cells)
+    if measured and sweep.left_out == measured:
+        return ["no combination is valid: nothing is recommended"]
+    if sweep.left_out:
+        said.append(f"{sweep.left_out} of {measured} combinations are not valid: nothing rests on them")
+    return said
 
 
 def sentence(advice: Advice, gain_share: float) -> str:
