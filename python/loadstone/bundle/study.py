@@ -142,6 +142,8 @@ class Opened:
 
 def read(path: Path, *, unverified: bool = False) -> Study:
     """Read `study.json`; raises `BundleError` for what is not a study of this version, or not as it was."""
+    if not is_study(path):
+        raise BundleError(f"{path}: not a study: it has no {STUDY}")
     document = members.document(path, STUDY)
     try:
         found = Study.model_validate(document)
@@ -163,7 +165,8 @@ def read(path: Path, *, unverified: bool = False) -> Study:
             f"{path} is not as it was written: {in_short(altered)}",
             hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
         )
-    return found
+    # The hash is of the file, not of what it says.
+    return found.model_copy(update={"blake3": None})
 
 
 def open_all(path: Path, *, unverified: bool = False) -> Opened:
