@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,7 @@ def run(work: Callable[[], int]) -> int:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*FORWARDED, signal.SIGCHLD))
     last_words.share()
     parent = os.getpid()
+    told, tell = os.pipe2(os.O_CLOEXEC)
     try:
         pid = os.fork()
     except OSError:
@@ -44,11 +46,25 @@ def run(work: Callable[[], int]) -> int:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(exitcodes.FAILED)
+        os.close(tell)
+        threading.Thread(target=_let_go, args=(told,), name="let go", daemon=True).start()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return work()
-    code = _Waiting(pid).to_the_end()
+    os.close(told)
+    code = _Waiting(pid, tell).to_the_end()
     # Nothing of the worker's is ours to flush or to take down.
     os._exit(code)
+
+
+def _let_go(told: int) -> None:
+    """Hold neither terminal nor pipes, once told so: a process that waits in the kernel cannot be ended.
+
+    A thread of the worker: its other threads still run while one waits.
+    """
+    if os.read(told, 1):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
 
 
 @dataclass
@@ -56,6 +72,8 @@ class _Waiting:
     """Waits for the worker, and passes on what it is sent."""
 
     pid: int
+    tell: int
+    """Whoever hears of it lets go of the terminal."""
     requests: int = 0
     asked_s: float = 0.0
 
@@ -81,6 +99,8 @@ class _Waiting:
             os.kill(self.pid, number)
 
     def _leave(self) -> int:
+        os.write(self.tell, b"1")
+        time.sleep(0.3)
         os.kill(self.pid, signal.SIGKILL)
         time.sleep(0.1)
         ended, _ = os.waitpid(self.pid, os.WNOHANG)
