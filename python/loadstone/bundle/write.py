@@ -193,7 +193,7 @@ class BundleWriter:
         if failed is not None:
             raise failed
         if document is not None:
-            self._disk.put(self._directory / layout.RESULT, _pretty(document))
+            self._disk.put_whole(self._directory / layout.RESULT, _pretty(document))
         self._manifest["files"] = self._hashes()
         self._disk.put_whole(self._directory / layout.MANIFEST, _sealed(self._manifest))
 

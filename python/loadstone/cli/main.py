@@ -6,13 +6,14 @@ fast, and that an error ends as a message, a hint and a code, never as a traceba
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 from typing import TYPE_CHECKING
 
 from loadstone import __version__, exitcodes
-from loadstone.errors import LoadstoneError
+from loadstone.errors import LoadstoneError, RunError
 from loadstone.printable import message, standard_streams
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _be_there_for_signals(sys.argv[1:])
         from loadstone.cli import supervisor
 
-        return supervisor.run(lambda: main(sys.argv[1:]))
+        return supervisor.run(_program)
     _have_descriptors()
     with standard_streams():
         return _answered(list(argv))
@@ -45,6 +46,30 @@ def _answered(words: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("loadstone: interrupted\n")
         return exitcodes.INTERRUPTED
+    except (MemoryError, OSError) as error:
+        show(_in_words(error))
+        return exitcodes.FAILED
+
+
+def _in_words(error: MemoryError | OSError) -> LoadstoneError:
+    if isinstance(error, MemoryError):
+        remedy = "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)"
+        return RunError("out of memory", hint=remedy)
+    where = f"{error.filename}: " if error.filename else ""
+    return RunError(f"{where}{error.strerror or error}")
+
+
+def _program() -> int:
+    """Run the command line with an output that may be full or closed."""
+    from loadstone.cli import standard_output
+
+    closed = sys.stdout is None
+    _have_descriptors()
+    out = standard_output.guarded(closed=closed)
+    code = main(sys.argv[1:])
+    with contextlib.suppress(BrokenPipeError):
+        out.flush()
+    return code or exitcodes.FAILED if out.failed is not None else code
 
 
 def _be_there_for_signals(words: Sequence[str]) -> None:

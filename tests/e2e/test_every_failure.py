@@ -1,0 +1,144 @@
+"""Every operation of the coordinator fails once: each open, write, rename, spawn, allocation in its turn.
+
+As SQLite's tests do it: the Nth fails, for every N, until a run passes in which nothing was left to
+fail. After each run the same must hold (`_held`). The suite takes some of them, `make nightly` all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.bundle.read import Bundle
+from loadstone.errors import LoadstoneError
+from tests.support.failing import KINDS
+
+from .program import needs_engine
+
+RUN = ("run", "r.fio", "--out", "b", "--no-report", "--no-calibration")
+VERBS = {
+    "run": RUN,
+    "report": ("run", "r.fio", "--out", "b", "--no-calibration"),
+    "fio": ("fio", "r.fio"),
+    "study": ("run", "r.fio", "--out", "b", "--no-report", "--no-calibration", "--repeat", "2"),
+}
+
+
+def tried(
+    directory: Path, kind: str, words: tuple[str, ...], *, first: int, step: int, most: int
+) -> Counter[str]:
+    """Let every `step`th operation of a kind fail from the `first` on; return how the runs ended."""
+    needs_engine()
+    found: Counter[str] = Counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.failing", kind, str(first), str(step), str(most), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": _path(), "NO_COLOR": "1"},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            one = json.loads(line)
+            found[_held(one, directory / "runs" / str(one["n"]), kind)] += 1
+            process.stdin.write("go\n")
+            process.stdin.flush()
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait()
+    return found
+
+
+def _path() -> str:
+    root = Path(__file__).parents[2]
+    return f"{root / 'python'}:{root}"
+
+
+def _held(one: dict[str, Any], place: Path, kind: str) -> str:
+    what = f"the {one['n']}th {kind}: {one}"
+    assert one["code"] in (0, 1, 2, 130), what
+    assert "Traceback" not in one["err"], what
+    assert one["orphans"] == [], what
+    if not one["fired"]:
+        assert one["code"] == 0, what
+        return "nothing failed"
+    figures = "IOPS" in one["out"] + one["err"] or "IOPS=" in one["out"]
+    bundles = [path.parent for path in place.rglob("manifest.json")]
+    if one["code"] == 0:
+        assert figures, what
+        for bundle in bundles:
+            assert Bundle.open(bundle).status == "complete", what
+            assert Bundle.open(bundle).verify() == [], what
+        return "did without"
+    assert one["err"].strip() or one["out"].strip(), what
+    for bundle in bundles:
+        _opens(bundle, what)
+        if '"tick"' in _text(bundle / "events.jsonl"):
+            assert figures, what
+    return "told"
+
+
+def _opens(bundle: Path, what: str) -> None:
+    opened = Bundle.open(bundle)
+    if opened.status != "partial":
+        assert opened.verify() == [], what
+    for name in ("result.json", "study.json"):
+        if (bundle / name).exists():
+            json.loads((bundle / name).read_bytes())
+    try:
+        assert opened.samples() is not None
+        assert opened.events is not None
+    except LoadstoneError as error:
+        # What was never written is named.
+        assert str(error), what  # noqa: PT017 # any of them will do
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [("write", 5), ("fsync", 4), ("open", 11), ("mkdir", 1), ("rename", 1), ("remove", 1), ("spawn", 2)],
+)
+def test_some_failures_of_a_run(tmp_path: Path, kind: str, step: int) -> None:
+    found = tried(tmp_path, kind, RUN, first=1, step=step, most=8)
+    assert found["told"] or found["did without"]
+
+
+@pytest.mark.slow
+def test_some_allocations_of_a_run(tmp_path: Path) -> None:
+    assert tried(tmp_path, "allocation", RUN, first=5, step=397, most=12)["told"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "allocation"])
+def test_every_failure(tmp_path: Path, kind: str, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = tried(tmp_path, kind, VERBS[verb], first=1, step=1, most=2000)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{verb}, every {kind}: {dict(found)}\n")
+    assert found["nothing failed"] == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("verb", VERBS)
+def test_allocations_all_over(tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = tried(tmp_path, "allocation", VERBS[verb], first=1, step=101, most=2000)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{verb}, every 101st call without memory: {dict(found)}\n")
+    assert found["nothing failed"] == 1

@@ -1,0 +1,234 @@
+"""One verb again and again, each time with another of its operations failing; a line of JSON for each.
+
+    python -m tests.support.failing KIND FIRST STEP MOST WORDS...
+
+In a process of its own, because it forks for each run and no library may have threads then. What the
+coordinator does is counted over all its processes: opens, directories, renames, removals and spawns
+by Python's audit events, writes and fsyncs of descriptors by name, allocations as calls of our own
+functions. Ends with the first run in which nothing was left to fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import json
+import mmap
+import os
+import shutil
+import signal
+import struct
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+COUNT: Final = struct.Struct("<Q")
+KINDS: Final = {
+    "open": ({"open"}, errno.EMFILE),
+    "mkdir": ({"os.mkdir"}, errno.ENOSPC),
+    "rename": ({"os.rename"}, errno.EIO),
+    "remove": ({"os.remove", "os.rmdir"}, errno.EPERM),
+    "spawn": ({"subprocess.Popen", "os.fork", "os.posix_spawn"}, errno.EAGAIN),
+    "list": ({"os.listdir", "os.scandir"}, errno.EIO),
+    "attribute": ({"os.setxattr", "os.getxattr", "os.truncate", "os.chmod", "os.link"}, errno.ENOTSUP),
+    "write": (set[str](), errno.ENOSPC),
+    "fsync": (set[str](), errno.EIO),
+    "allocation": (set[str](), 0),
+}
+OURS: Final = f"{os.sep}loadstone{os.sep}"
+LIBRARIES: Final = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+PATIENCE_S: Final = 60.0
+
+
+class Fault:
+    """Fails the Nth operation of a kind. The count is shared with children."""
+
+    def __init__(self, kind: str, at: int) -> None:
+        self.events, self.number = KINDS[kind]
+        self.kind = kind
+        self.at = at
+        self.page = mmap.mmap(-1, mmap.PAGESIZE)
+
+    @property
+    def count(self) -> int:
+        return int(COUNT.unpack_from(self.page)[0])
+
+    def passed(self) -> None:
+        """Count one; raise if it is the one."""
+        count = self.count + 1
+        COUNT.pack_into(self.page, 0, count)
+        if count == self.at:
+            if not self.number:
+                raise MemoryError
+            raise OSError(self.number, os.strerror(self.number))
+
+    def install(self) -> None:
+        """From now on."""
+        if self.events:
+            sys.addaudithook(self._audited)
+        elif self.kind == "allocation":
+            sys.setprofile(self._called)
+        else:
+            original: Callable[..., Any] = getattr(os, self.kind)
+
+            def failing(*words: Any) -> Any:
+                # What tells how this very test goes is not part of it.
+                if self.kind == "fsync" or words[0] > 2:
+                    self.passed()
+                return original(*words)
+
+            setattr(os, self.kind, failing)
+
+    def _audited(self, event: str, words: tuple[Any, ...]) -> None:
+        if event not in self.events:
+            return
+        name = words[0] if words and isinstance(words[0], str | bytes) else ""
+        place = os.fsdecode(name)
+        if event != "subprocess.Popen" and place.startswith(("/proc", "/sys", "/dev", *LIBRARIES)):
+            return
+        if OURS in place and place.endswith((".py", ".pyc", ".toml", ".html", ".css", ".js")):
+            return
+        if OURS in place and "__pycache__" in place:
+            return
+        self.passed()
+
+    def _called(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and OURS in frame.f_code.co_filename:
+            self.passed()
+
+
+def once(fault: Fault | None, words: list[str], place: Path, after: Callable[[], None] | None = None) -> int:
+    """Run the verb in a child below `place`; return its exit code, negative for a signal."""
+    place.mkdir()
+    (place / "r.fio").write_text(
+        "[r]\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime=300ms\nfilename=data\n"
+    )
+    (place / "data").write_bytes(bytes(1 << 20))
+    pid = os.fork()
+    if pid == 0:
+        _as_program(fault, words, place, after)
+    end_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end_s:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    raise TimeoutError
+
+
+def _as_program(fault: Fault | None, words: list[str], place: Path, after: Callable[[], None] | None) -> None:
+    code = 70
+    try:
+        os.chdir(place)
+        for number, name in ((1, "out"), (2, "err")):
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(file, number)
+            os.close(file)
+        from loadstone.cli.main import main  # noqa: PLC0415 # `preload` finds what to import first
+
+        if fault is not None:
+            fault.install()
+        try:
+            code = main(words)
+        except BaseException:  # noqa: BLE001 # as the interpreter would: a traceback
+            sys.setprofile(None)
+            sys.excepthook(*sys.exc_info())
+        sys.setprofile(None)
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        if after is not None:
+            after()
+    finally:
+        os._exit(code)
+
+
+def orphans(place: Path) -> list[str]:
+    """Processes that still work below `place` a moment after the end."""
+    end_s = time.monotonic() + 5.0
+    while True:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (
+                    str((process / "cwd").readlink()).startswith(str(place))
+                    and int(process.name) != os.getpid()
+                ):
+                    found.append((process / "cmdline").read_text().replace("\0", " "))
+        if not found or time.monotonic() > end_s:
+            return found
+        time.sleep(0.05)
+
+
+def preload(words: list[str], place: Path) -> None:
+    """Import what a run imports, so that no run has to."""
+    names = place / "names"
+
+    def note() -> None:
+        names.write_text("\n".join(sys.modules))
+
+    once(None, words, place / "first", note)
+    for name in names.read_text().split("\n"):
+        if name.split(".")[0] in (
+            "loadstone",
+            "polars",
+            "pyarrow",
+            "numpy",
+            "scipy",
+            "rich",
+            "blake3",
+            "cyclopts",
+        ):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
+
+def told(fault: Fault, place: Path, code: int) -> dict[str, Any]:
+    """What is to be known of a run."""
+    return {
+        "n": fault.at,
+        "fired": fault.count >= fault.at,
+        "code": code,
+        "out": (place / "out").read_text(errors="replace"),
+        "err": (place / "err").read_text(errors="replace"),
+        "orphans": orphans(place),
+    }
+
+
+def main(words: list[str]) -> None:
+    kind, first, step, most, *verb = words
+    place = Path.cwd() / "runs"
+    place.mkdir()
+    preload(verb, place)
+    at = int(first)
+    for _ in range(int(most)):
+        fault = Fault(kind, at)
+        here = place / str(at)
+        try:
+            code = once(fault, verb, here)
+        except TimeoutError:
+            code = 124
+        document = told(fault, here, code)
+        sys.stdout.write(json.dumps(document) + "\n")
+        sys.stdout.flush()
+        if not document["fired"]:
+            return
+        if sys.stdin.readline().strip() != "go":
+            return
+        shutil.rmtree(here, ignore_errors=True)
+        at += int(step)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
