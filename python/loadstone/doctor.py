@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from loadstone import environment, units
+from loadstone import environment, host_limits, units
 from loadstone.engine import binary, process
 from loadstone.errors import EngineError
 
@@ -55,6 +55,7 @@ def examine(directory: Path) -> list[Check]:
         _memlock,
         _open_files,
         _kernel_aio,
+        _real_time,
         lambda: _governor(host["cpu"]),
         lambda: _clock(host.get("clock", {})),
         lambda: _load(host),
@@ -83,9 +84,13 @@ def _io_uring(told: Mapping[str, Any]) -> list[Check]:
         return [Check("io_uring", "unknown", "the engine did not say")]
     if ring.get("available"):
         return [Check("io_uring", "ok", "a ring can be set up")]
-    why = str(ring.get("error") or "a ring cannot be set up")
-    remedy = "use a kernel from 5.10 on, allow io_uring in the container's seccomp profile, or use psync"
-    return [Check("io_uring", "fail", why, remedy)]
+    # Asked once more, from here: the same host, and it tells the reasons apart.
+    limit = host_limits.no_ring()
+    if limit is not None:
+        return [Check("io_uring", "warn", limit.found, limit.remedy)]
+    return [
+        Check("io_uring", "warn", str(ring.get("error") or "the engine cannot set up a ring"), "see dmesg")
+    ]
 
 
 def _io_uring_switch() -> list[Check]:
@@ -131,6 +136,14 @@ def _kernel_aio() -> list[Check]:
     if left >= 16384:
         return [Check("kernel AIO", "ok", f"{left} of {limit} requests free")]
     return [Check("kernel AIO", "warn", f"{left} of {limit} requests free", "sysctl fs.aio-max-nr=1048576")]
+
+
+def _real_time() -> list[Check]:
+    """Find the class this was started with: an engine inherits it."""
+    limit = host_limits.real_time()
+    if limit is not None:
+        return [Check(limit.name, "warn", limit.found, limit.remedy)]
+    return []
 
 
 def _governor(cpu: Mapping[str, Any]) -> list[Check]:

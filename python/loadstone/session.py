@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loadstone import environment, exitcodes, last_words
+from loadstone import environment, exitcodes, host_limits, last_words
 from loadstone.bundle import earlier
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.write import BundleWriter
@@ -34,7 +34,7 @@ from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
-from loadstone.plan import guard
+from loadstone.plan import guard, obstacles
 from loadstone.plan.held import Held, hold
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ def run_plan(
         calibrated = (
             calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
         )
+        limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
         around, under = _looked_around(plan, asked, out_dir, means)
         writer = BundleWriter.create(
             out_dir,
@@ -159,7 +160,7 @@ def run_plan(
             inputs=asked.inputs,
             workload_json=asked.workload_json,
             plan_json=plan.model_dump_json(),
-            notes=asked.notes,
+            notes=[*asked.notes, *limits],
             environment=around,
             disk=means.disk,
         )
@@ -180,16 +181,28 @@ def run_plan(
 
 def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> Held:
     """Check and hold the targets; questions come through to the user."""
+    asking, questions = through_parent(consent)
+
+    def check() -> Held:
+        # A Plan that ran before was resolved when all might be written.
+        obstacles.check(plan)
+        return hold(plan, asking, content=content)
+
+    with answering(*questions):
+        held: Held = means.look(check, doing=_looking(plan))
+    consent.left.take(held.left)
+    return held
+
+
+def through_parent(consent: guard.Consent) -> tuple[guard.Consent, list[Callable[..., Any]]]:
+    """Return a consent that a child may use, and the questions its parent then answers for it."""
     ask, tell = consent.ask, consent.tell
     asking = consent
     if ask is not None:
         asking = dataclasses.replace(asking, ask=lambda *told: ask_parent(ask, *told))
     if tell is not None:
         asking = dataclasses.replace(asking, tell=lambda *told: ask_parent(tell, *told))
-    with answering(*(one for one in (ask, tell) if one is not None)):
-        held: Held = means.look(lambda: hold(plan, asking, content=content), doing=_looking(plan))
-    consent.left.take(held.left)
-    return held
+    return asking, [one for one in (ask, tell) if one is not None]
 
 
 class _Sealing:
@@ -219,6 +232,14 @@ def _looked_around(plan: Plan, asked: Asked, out_dir: Path, means: Means) -> tup
 
     found: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
     return found
+
+
+def _rings(plan: Plan) -> bool:
+    return any(worker.backend.type == "io_uring" for worker in plan.workers)
+
+
+def _note(limit: host_limits.Limit) -> dict[str, Any]:
+    return {"kind": "trap", "text": f"{limit.found}; {limit.remedy}", "where": None}
 
 
 def _looking(plan: Plan) -> str:

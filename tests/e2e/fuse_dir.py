@@ -40,7 +40,8 @@ class Node:
 class Server:
     """Answers until it is told not to (SIGUSR1), or until it has answered so many reads."""
 
-    def __init__(self, device: int, *, reads: int | None) -> None:
+    def __init__(self, device: int, *, reads: int | None, log: Path | None) -> None:
+        self.log = None if log is None else log.open("a", buffering=1)
         self.device = device
         self.nodes = {1: Node(stat.S_IFDIR | 0o755)}
         self.hangs = False
@@ -62,7 +63,9 @@ class Server:
                 continue
             except OSError:
                 return
-            _, code, unique, node, *_ = IN.unpack_from(request)
+            _, code, unique, node, _, _, asking, *_ = IN.unpack_from(request)
+            if self.log is not None and code not in SILENT:
+                self.log.write(f"{asking} {code}\n")
             if code in SILENT or self.hangs:
                 continue
             try:
@@ -176,8 +179,11 @@ class Hanging:
 
 
 @contextlib.contextmanager
-def mounted(path: Path, *, reads: int | None = None) -> Iterator[Hanging]:
-    """A directory in memory at `path`; with `reads` it stops answering after so many."""
+def mounted(path: Path, *, reads: int | None = None, log: Path | None = None) -> Iterator[Hanging]:
+    """A directory in memory at `path`; with `reads` it stops answering after so many.
+
+    `log` gets a line for each request: which process asked, and the number of the operation.
+    """
     path.mkdir()
     device = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={device},rootmode=40755,user_id=0,group_id=0,allow_other"
@@ -189,7 +195,7 @@ def mounted(path: Path, *, reads: int | None = None) -> Iterator[Hanging]:
     pid = os.fork()
     if pid == 0:
         try:
-            server = Server(device, reads=reads)
+            server = Server(device, reads=reads, log=log)
             os.write(tell, b"1")
             server.serve()
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +12,7 @@ from loadstone.bundle.read import Bundle
 from tests.engine.hanging import missing
 
 from .fuse_dir import mounted
-from .program import INTERRUPT, finish, job, kinds, run, start, ticks
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from .program import INTERRUPT, finish, job, kinds, run, start, ticks, until
 
 pytestmark = [
     pytest.mark.root,
@@ -124,3 +121,36 @@ def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: 
     assert done.code == 130, done
     assert "read: " in done.err
     assert "IOPS" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--out", "b"),
+        ("plan",),
+        ("fio",),
+        ("sweep", "--numjobs", "1,2", "--out", "b"),
+        ("run", "--repeat", "2", "--out", "b"),
+    ],
+)
+def test_the_coordinator_itself_never_touches_a_target(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Whoever asks the target's file system for anything is an engine or a child that can be left."""
+    with mounted(tmp_path / "m", log=tmp_path / "log") as there:
+        (there.path / "data").write_bytes(MADE)
+        one = reading(tmp_path, 1, there.path / "data")
+        (tmp_path / "log").write_text("")
+        verb, *more = words
+        running = start(verb, one, *more, cwd=tmp_path)
+        worker = until(lambda: children(running.pid), "the working process")
+        done = finish(running)
+    assert done.code == 0, done
+    asked = {int(line.split()[0]) for line in (tmp_path / "log").read_text().splitlines()}
+    assert asked
+    assert not asked & {running.pid, *worker}
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []

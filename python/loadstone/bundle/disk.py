@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +35,7 @@ def remedy(error: BaseException) -> str:
     """Return what to do about an error of a bundle's files."""
     if isinstance(error, MemoryError):
         return _REMEDIES[errno.ENOMEM]
-    number = error.errno if isinstance(error, OSError) else None
+    number = _number(error)
     return _REMEDIES.get(number or 0, "name another directory with --out")
 
 
@@ -45,8 +46,18 @@ def reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = f" ({Path(os.fsdecode(error.filename)).name})" if error.filename else ""
         return f"{error.strerror}{name}"
+    if (number := _number(error)) is not None:
+        return os.strerror(number)
     first = (str(error).splitlines() or [""])[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _number(error: BaseException) -> int | None:
+    """Return the error's number; libraries of other languages say it in words."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (said := re.search(r"os error (\d+)", str(error))):
+        number = int(said[1])
+    return number
 
 
 class Disk:

@@ -13,7 +13,7 @@ from loadstone import exitcodes
 from loadstone.bundle.disk import reason
 from loadstone.cli import talk
 from loadstone.cli.main import show
-from loadstone.errors import RunError
+from loadstone.errors import LoadstoneError, RunError
 
 if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
@@ -104,6 +104,9 @@ def _reported(outcome: Outcome, result: Result, *, judged: bool) -> bool:
 
     try:
         page.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)
+    except LoadstoneError as error:
+        show(error)
+        return False
     except (OSError, MemoryError) as error:
         what = f"{outcome.bundle_path / REPORT}: the report cannot be written: {reason(error)}"
         again = f"loadstone report {outcome.bundle_path} -o FILE"

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone.errors import LoadstoneError
+from loadstone.path.child import run_in_child
 from loadstone.path.under import under_path
 from loadstone.plan.model import TargetKind
 from loadstone.report.fio.stats import DiskUse
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
 
 _Counts = list[int]
+SILENT_S = 5.0
 
 
 class Disks:
     """Counters of the devices that carry a Plan's targets, from the time of creation."""
 
     def __init__(self, plan: Plan) -> None:
-        self._devices = list(dict.fromkeys(_devices(plan)))
+        self._devices = _asked(plan)
         self._before = {device: _counts(device) for device in self._all()}
         self._since_s = time.monotonic()
 
@@ -63,6 +66,16 @@ class Disks:
             elapsed_ms=elapsed_ms,
             parts=[use for part in parts if (use := self._use(part, elapsed_ms, ())) is not None],
         )
+
+
+def _asked(plan: Plan) -> list[BlockDevice]:
+    """Look in a child: what does not answer has no counters to show."""
+    try:
+        return run_in_child(
+            lambda: list(dict.fromkeys(_devices(plan))), doing="looking for devices", silent_s=SILENT_S
+        )
+    except LoadstoneError:
+        return []
 
 
 def _devices(plan: Plan) -> list[BlockDevice]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone import __version__, exitcodes
 from loadstone.errors import LoadstoneError, RunError
@@ -18,6 +19,10 @@ from loadstone.printable import message, standard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+ADDRESSES_BYTES: Final = 1 << 30
+"""Of libraries that are mapped, hardly of memory that is used; with a report it is twice that."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _answered(words: list[str]) -> int:
     try:
+        _refuse_too_little_memory()
         return _kept(_dispatch(words))
     except LoadstoneError as error:
         show(error)
@@ -46,12 +52,25 @@ def _answered(words: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("loadstone: interrupted\n")
         return exitcodes.INTERRUPTED
-    except (MemoryError, OSError) as error:
+    except (MemoryError, OSError, ImportError) as error:
         show(_in_words(error))
         return exitcodes.FAILED
 
 
-def _in_words(error: MemoryError | OSError) -> LoadstoneError:
+def _refuse_too_little_memory() -> None:
+    """Refuse a limit under which a library does not fail but spins for ever, as OpenBLAS does."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < ADDRESSES_BYTES:
+        raise RunError(
+            f"the limit on address space is {limit >> 20} MiB and {ADDRESSES_BYTES >> 20} MiB are needed",
+            hint="ulimit -v unlimited; to limit memory, use a control group",
+        )
+
+
+def _in_words(error: MemoryError | OSError | ImportError) -> LoadstoneError:
+    if isinstance(error, ImportError):
+        remedy = "raise the limit on memory (ulimit -v unlimited), or install the program anew"
+        return RunError(f"a part of the program cannot be loaded: {error.__cause__ or error}", hint=remedy)
     if isinstance(error, MemoryError):
         remedy = "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)"
         return RunError("out of memory", hint=remedy)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.path import nvme
+from loadstone.path.child import run_in_child
 from loadstone.plan import in_use, look, marker, tree_mark, writable
 from loadstone.plan.anchors import look as look_below
 from loadstone.plan.called import REMOVING
@@ -186,6 +187,12 @@ def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> F
 
 def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
     """Raise `InputError` for consent to lose what no Plan works on: it would have no effect."""
+    if consent.paths:
+        # What does not answer must not hold us.
+        run_in_child(lambda: _check_known(consent, plans), doing="looking at the targets")
+
+
+def _check_known(consent: Consent, plans: Sequence[Plan]) -> None:
     known = {os.path.realpath(target.path): target.path for plan in plans for target in plan.targets}
     for path in sorted(consent.paths):
         if os.path.realpath(path) not in known:

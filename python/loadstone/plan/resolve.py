@@ -24,6 +24,7 @@ from loadstone.plan import (
     io_priority,
     journal,
     large_blocks,
+    obstacles,
     passthrough,
     pattern,
     stream,
@@ -162,8 +163,14 @@ def resolve(
     options = options or ResolveOptions()
     if host is not None:
         return _resolve(workload, host, options)
+
+    def look() -> Resolution:
+        found = _resolve(workload, HostFacts.here(), options)
+        obstacles.check(found.plan)
+        return found
+
     return run_in_child(
-        lambda: _resolve(workload, HostFacts.here(), options),
+        look,
         doing=f"looking at the targets of {workload.name}",
     )
 

@@ -25,8 +25,9 @@ from loadstone.bundle.write import BundleWriter
 from loadstone.engine.calibrate import shape
 from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError
+from loadstone.path.child import answering, run_in_child
 from loadstone.plan import guard
-from loadstone.session import Asked, Outcome, run_plan
+from loadstone.session import Asked, Outcome, run_plan, through_parent
 from loadstone.study.clock import Clock
 from loadstone.study.controller import Controller, Done, Next
 from loadstone.study.sequences import own_sequence
@@ -204,9 +205,16 @@ def _check(
         paths = frozenset(resolved.plan.targets[index].path for index in guard.written(resolved.plan))
         if paths not in looked_at:
             looked_at.add(paths)
-            guard.secure(resolved.plan, consent)
+            _secure(resolved.plan, consent)
     if len(plans) == len(known):
         guard.check_consent(consent, plans)
+
+
+def _secure(plan: Plan, consent: guard.Consent) -> None:
+    """Check what a run writes, in a child: what does not answer is an error."""
+    asking, questions = through_parent(consent)
+    with answering(*questions):
+        run_in_child(lambda: bool(guard.secure(plan, asking)), doing="looking at the targets of the study")
 
 
 class _Runner:

@@ -1,0 +1,139 @@
+"""May what a Plan writes be written at all: found before the load, not as an I/O error in it.
+
+Knows permissions, read-only mounts and devices, immutable and append-only files, sealed files and
+the limit on file sizes. Opens for reading at most and changes nothing. Does not know whether
+anybody would mind: that is the guard's question.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import resource
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.errors import RefusedError
+from loadstone.path.block import SYS
+from loadstone.plan import guard
+from loadstone.plan.model import TargetKind
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan, Target
+
+FS_IOC_GETFLAGS: Final = 0x80086601
+FS_APPEND: Final = 0x20
+FS_IMMUTABLE: Final = 0x10
+"""Of ioctl_iflags(2)."""
+SEALED: Final = getattr(fcntl, "F_SEAL_WRITE", 8) | 0x10
+"""F_SEAL_WRITE and F_SEAL_FUTURE_WRITE of fcntl(2)."""
+GET_SEALS: Final = getattr(fcntl, "F_GET_SEALS", 1034)
+MAX_NAMED: Final = 8
+
+
+def check(plan: Plan) -> None:
+    """Raise `RefusedError` naming each target that the Plan writes and nobody can write."""
+    found = []
+    for index in sorted(guard.written(plan)):
+        target = plan.targets[index]
+        why = obstacle(target)
+        line = f"\n  {target.path}: {why[0]}" if why is not None else ""
+        if why is not None and (line, why[1]) not in found:
+            found.append((line, why[1]))
+    if found:
+        more = f"\n  and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+        lines = "".join(line for line, _ in found[:MAX_NAMED])
+        raise RefusedError(f"what is to be written cannot be{lines}{more}", hint=found[0][1])
+
+
+def obstacle(target: Target) -> tuple[str, str] | None:
+    """Return why a target cannot be written, and the remedy; None when nothing speaks against it."""
+    path = Path(target.path)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return _cannot_make(path) if target.create or target.kind is TargetKind.TREE else None
+    except OSError:
+        return None  # Somebody else says that it cannot be looked at.
+    if target.kind is TargetKind.TREE:
+        return _access(path, os.W_OK | os.X_OK)
+    if stat.S_ISBLK(status.st_mode):
+        return _read_only_device(status.st_rdev) or _access(path, os.W_OK)
+    if stat.S_ISREG(status.st_mode):
+        found = _access(path, os.W_OK) or _flagged(path) or _too_long(target)
+        return found or (_access(path.parent, os.W_OK | os.X_OK) if target.unlink else None)
+    return _access(path, os.W_OK)
+
+
+def _access(path: Path, how: int) -> tuple[str, str] | None:
+    """Ask the kernel without opening: permission, read-only mounts and immutable files are in its answer."""
+    # `os.access` tells no reason; the errors of an open that would need it are told apart here.
+    if os.access(path, how, effective_ids=True):
+        return None
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return "its file system is mounted read-only", "mount it for writing: mount -o remount,rw"
+    if _flags(path) & FS_IMMUTABLE:
+        return "it is immutable", f"chattr -i {path}"
+    mode = stat.filemode(path.stat().st_mode)
+    return f"you may not write there ({mode}, owner {path.stat().st_uid})", "run as its owner or as root"
+
+
+def _cannot_make(path: Path) -> tuple[str, str] | None:
+    parent = next(place for place in path.parents if place.exists())
+    found = _access(parent, os.W_OK | os.X_OK) if parent.is_dir() else None
+    return None if found is None else (f"it cannot be made in {parent}: {found[0]}", found[1])
+
+
+def _read_only_device(number: int, sys: Path = SYS) -> tuple[str, str] | None:
+    place = sys / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
+    try:
+        if (place / "ro").read_text().strip() != "1":
+            return None
+    except OSError:
+        return None
+    return "the device is read-only", f"blockdev --setrw /dev/{place.resolve().name}"
+
+
+def _flagged(path: Path) -> tuple[str, str] | None:
+    """Find what only an open, or a write, would meet: append-only and sealed files, by open for reading."""
+    if _flags(path) & FS_APPEND:
+        return "it takes appended data only", f"chattr -a {path}"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        sealed = fcntl.fcntl(file, GET_SEALS) & SEALED
+    except OSError:
+        return None  # Only files in memory can have seals.
+    finally:
+        os.close(file)
+    return ("it is sealed against writing", "use another file: a seal stays") if sealed else None
+
+
+def _flags(path: Path) -> int:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        answer = array.array("L", [0])
+        fcntl.ioctl(file, FS_IOC_GETFLAGS, answer)
+    except OSError:
+        return 0
+    else:
+        return int(answer[0]) & 0xFFFFFFFF
+    finally:
+        os.close(file)
+
+
+def _too_long(target: Target) -> tuple[str, str] | None:
+    """Find a limit on file sizes that the run would meet: a write beyond it fails."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit == resource.RLIM_INFINITY or target.size_bytes <= limit:
+        return None
+    found = f"{units.size(target.size_bytes)} of it are used, and files may have {units.size(limit)}"
+    return found, "raise the limit on file sizes: ulimit -f unlimited"

@@ -1,0 +1,195 @@
+"""What may not be written is found before the load: every way the kernel has of refusing a write."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.errors import RefusedError
+from loadstone.plan import obstacles
+from tests.e2e.program import job, run
+from tests.guard.plans import plan, target
+from tests.guard.test_devices import attached, call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+root = pytest.mark.root
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def refusal(path: object, **changes: Any) -> RefusedError:
+    with pytest.raises(RefusedError) as caught:
+        obstacles.check(plan(target(str(path), **changes)))
+    assert str(path) in str(caught.value)
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(1 << 20))
+    return path
+
+
+@contextlib.contextmanager
+def flagged(path: Path, flag: str) -> Iterator[None]:
+    if subprocess.run(["chattr", f"+{flag}", path], check=False, capture_output=True).returncode:
+        pytest.skip("this file system has no such flags")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", f"-{flag}", path], check=True)
+
+
+@contextlib.contextmanager
+def mounted(point: Path, *words: str) -> Iterator[Path]:
+    point.mkdir(exist_ok=True)
+    done = subprocess.run(["mount", *words, str(point)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"mounting is not possible here: {done.stderr.strip()}")
+    try:
+        yield point
+    finally:
+        subprocess.run(["umount", str(point)], check=True)
+
+
+def test_a_file_that_may_be_written(file: Path, tmp_path: Path) -> None:
+    obstacles.check(plan(target(str(file))))
+    obstacles.check(plan(target(str(tmp_path / "new"), create=True)))
+    obstacles.check(plan(target(str(tmp_path / "a" / "b" / "new"), create=True)))
+    obstacles.check(plan(target("/dev/null", "char")))
+
+
+@root
+@needs_root
+def test_an_immutable_file(file: Path) -> None:
+    with flagged(file, "i"):
+        error = refusal(file)
+        obstacles.check(plan(target(str(file), read_only=True), read=100, write=0))
+    assert "it is immutable" in str(error)
+    assert error.hint == f"chattr -i {file}"
+
+
+@root
+@needs_root
+def test_a_file_that_takes_appends_only(file: Path) -> None:
+    with flagged(file, "a"):
+        assert "appended data only" in str(refusal(file))
+
+
+@root
+@needs_root
+def test_an_immutable_directory_takes_no_new_file(tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    with flagged(place, "i"):
+        assert f"it cannot be made in {place}: it is immutable" in str(refusal(place / "new", create=True))
+
+
+@root
+@needs_root
+@pytest.mark.parametrize("bind", [False, True])
+def test_a_read_only_mount(tmp_path: Path, bind: bool) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "data").write_bytes(bytes(1 << 20))
+    with contextlib.ExitStack() as stack:
+        if bind:
+            there = stack.enter_context(mounted(tmp_path / "m", "--bind", str(source)))
+            call("mount", "-o", "remount,ro,bind", str(there))
+        else:
+            there = stack.enter_context(mounted(tmp_path / "m", "-t", "tmpfs", "none"))
+            (there / "data").write_bytes(bytes(1 << 20))
+            call("mount", "-o", "remount,ro", str(there))
+        for path, create in ((there / "data", False), (there / "new", True)):
+            error = refusal(path, create=create)
+            assert "mounted read-only" in str(error)
+            assert "remount,rw" in str(error.hint)
+
+
+@root
+@needs_root
+def test_a_read_only_device(tmp_path: Path) -> None:
+    backing = tmp_path / "backing"
+    backing.write_bytes(bytes(16 << 20))
+    with attached(backing) as device:
+        call("blockdev", "--setro", device)
+        try:
+            error = refusal(device, kind="block")
+        finally:
+            call("blockdev", "--setrw", device)
+        obstacles.check(plan(target(device, kind="block")))
+    assert "the device is read-only" in str(error)
+    assert error.hint == f"blockdev --setrw {device}"
+
+
+@root
+@needs_root
+def test_somebody_elses_file(file: Path, tmp_path: Path) -> None:
+    file.chmod(0o644)
+    for place in [tmp_path, *tmp_path.parents[:2]]:
+        place.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        error = refusal(file)
+        made = refusal(tmp_path / "new", create=True)
+    finally:
+        os.seteuid(0)
+    assert "you may not write there (-rw-r--r--, owner 0)" in str(error)
+    assert "it cannot be made" in str(made)
+
+
+def test_a_sealed_file() -> None:
+    memory = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)
+    try:
+        os.write(memory, bytes(1 << 20))
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+        assert "sealed against writing" in str(refusal(f"/proc/self/fd/{memory}"))
+    finally:
+        os.close(memory)
+
+
+def test_a_limit_on_file_sizes(file: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512 << 10, hard))
+    try:
+        error = refusal(file)
+        obstacles.check(plan(target(str(file), size_bytes=256 << 10)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "1.00\xa0MiB of it are used, and files may have 512\xa0KiB" in str(error).replace("512.0", "512")
+    assert "ulimit -f" in str(error.hint)
+
+
+@root
+@needs_root
+def test_every_verb_finds_it_before_the_load(file: Path, tmp_path: Path) -> None:
+    text = f"[w]\nrw=randwrite\nbs=4k\nsize=1m\nfilename={file}\n"
+    one = job(tmp_path / "w.fio", text)
+    assert run("run", one, "--out", "a", "--no-report", cwd=tmp_path).code == 0
+    with flagged(file, "i"):
+        for words in (
+            ("run", one, "--out", "b"),
+            ("plan", one),
+            ("fio", one),
+            ("sweep", one, "--iodepth", "1,2", "--out", "b"),
+            ("curve", one, "--out", "b"),
+            ("run", one, "--repeat", "2", "--out", "b"),
+            ("rerun", "a", "--out", "b"),
+        ):
+            done = run(*words, cwd=tmp_path)
+            assert done.code in ((1,) if words[0] == "fio" else (2,)), (words, done)
+            assert f"{file}: it is immutable" in done.err, words
+            assert f"chattr -i {file}" in done.err
+            assert not (tmp_path / "b").exists(), words
+    assert json.loads((tmp_path / "a" / "manifest.json").read_text())["status"] == "complete"
