@@ -343,5 +343,5 @@ def _note(note: object) -> Note:
     if isinstance(where, dict):
         line = f":{where['line']}" if where.get("line") else ""
         option = f": {where['option']}" if where.get("option") else ""
-        where = f"{where.get('file')}{line}{option}"
+        where = f"{where.get('file') or ''}{line}{option}".removeprefix(": ")
     return Note(str(note.get("kind") or "info"), str(note.get("text")), where or None)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.formats import quote
 from loadstone.formats.fio.numbers import Reading, evaluate
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 MAX_FILE_BYTES: Final = 16 << 20
@@ -71,6 +72,8 @@ class Parser:
     strict: bool
     notes: list[Note] = field(default_factory=list)
     sources: dict[str, bytes] = field(default_factory=dict)
+    known: Collection[str] = ()
+    """Names of options: they may be quoted wherever they stand."""
 
     def file(self, path: Path) -> list[Section]:
         """Read a job file and what it includes."""
@@ -112,7 +115,9 @@ class Parser:
                 self._include(self._substitute(target, where), where, directory, sections, depth)
             elif not sections:
                 raise InputError(
-                    f"{line[:40]!r} stands before any section", where=where, hint="put [global] above it"
+                    f"{quote.line(line, self.known)} stands before any section",
+                    where=where,
+                    hint="put [global] above it",
                 )
             else:
                 sections[-1].entries.append(self.entry(line, where))
@@ -130,14 +135,14 @@ class Parser:
     def _section(self, line: str, where: Where) -> Section:
         match = _SECTION.match(line)
         if match is None:
-            raise InputError(f"found {line[:40]!r}, expected a section such as [job]", where=where)
+            raise InputError(f"found {quote.UNSHOWN}, expected a section such as [job]", where=where)
         name = match["name"]
         if not name.strip():
             raise InputError("the section has no name", where=where, hint="write [job1]")
         rest = line[match.end() :].strip()
         if rest:
             raise InputError(
-                f"found {rest[:40]!r} after the section", where=where, hint="put it on its own line"
+                "there is something after the section", where=where, hint="put it on its own line"
             )
         if len(name) > 255:
             raise InputError("the name of the section is longer than 255 characters", where=where)
@@ -157,7 +162,8 @@ class Parser:
         """Read `name=value` or `name`."""
         name, equals, value = line.partition("=")
         name = name.strip()
-        where = Where(where.file, where.line, name[:64])
+        shown = quote.name(name, has_value=bool(equals and value.strip()), known=self.known)
+        where = Where(where.file, where.line, shown)
         if not equals:
             return Entry(name, None, where)
         blank = value[:1].isspace()

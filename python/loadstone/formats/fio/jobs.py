@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.formats.quote import UNSHOWN
 from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Job, LogRequests, Note, StatRequests
 from loadstone.workload.priorities import PriorityRequests
@@ -134,7 +135,8 @@ class JobReader:
             hint: str | None = f"names are in lower case: {entry.name.lower()!r}"
         else:
             hint = nearest(entry.name, BY_NAME)
-        raise InputError(f"{entry.name[:64]!r} is not an option of fio", where=entry.where, hint=hint)
+        shown = UNSHOWN if entry.where.option is None else repr(entry.name[:64])
+        raise InputError(f"{shown} is not an option of fio", where=entry.where, hint=hint)
 
     def _kb_base(self, entries: list[Entry]) -> int:
         base = 1024

@@ -14,6 +14,7 @@ from loadstone.errors import InputError, Where
 from loadstone.formats.fio import tokens
 from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
 from loadstone.formats.fio.jobs import JobReader
+from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Workload
 
@@ -102,7 +103,7 @@ def read_jobfiles(
 def parser_for(options: ReadOptions | None) -> Parser:
     """Return a parser for sources, one for all that belong together."""
     options = options or ReadOptions()
-    return Parser(_environment(options), options.strict_fio_reading)
+    return Parser(_environment(options), options.strict_fio_reading, known=BY_NAME)
 
 
 def sections_of(source: Source, parser: Parser) -> list[Section]:

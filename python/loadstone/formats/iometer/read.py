@@ -103,7 +103,8 @@ def _version(lines: Lines) -> tuple[str, bool]:
     line = lines.take()
     match = _VERSION.match(line.text) if line else None
     if match is None or line is None:
-        found = repr(line.text[:60]) if line else "an empty file"
+        # Not quoted: nothing says yet that this is a configuration.
+        found = "something else" if line else "an empty file"
         raise InputError(
             f"found {found}, expected a version such as 'Version 1.1.0'",
             where=lines.where(line),

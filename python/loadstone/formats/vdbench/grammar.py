@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.formats import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,21 +115,23 @@ def _words(text: str, starts: _Starts) -> Iterator[tuple[int, str]]:
 
 def _parameter(word: str, where: Where) -> Parameter:
     keyword, equals, rest = word.partition("=")
-    keyword = _plain(keyword).strip().lower()
-    where = Where(where.file, where.line, keyword[:64] or None)
+    written = _plain(keyword).strip()
+    keyword = written.lower()
+    shown = keyword if quote.NAME.fullmatch(written) else None
+    where = Where(where.file, where.line, shown if equals else None)
     if not equals:
-        shown = _plain(word)[:40]
         raise InputError(
-            f"found {shown!r}, expected keyword=value",
+            f"found {quote.UNSHOWN if word else 'nothing'}, expected keyword=value",
             where=Where(where.file, where.line),
             hint="a comma too many?" if not word else None,
         )
     if len(keyword) < 2:
         raise InputError(
-            f"found {keyword!r}, a keyword has at least 2 characters", where=Where(where.file, where.line)
+            f"found {len(keyword)} characters, a keyword has at least 2",
+            where=Where(where.file, where.line),
         )
     if not rest:
-        raise InputError("has no value", where=where, hint=f"write {keyword}=VALUE")
+        raise InputError("has no value", where=where, hint="write KEYWORD=VALUE")
     if not rest.startswith("("):
         return Parameter(keyword, _plain(rest), (_plain(rest),), listed=False, where=where)
     pattern = r"[,()]" if keyword in _NO_RANGES or keyword.startswith("misc") else r"[,()]|(-)"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import RefusedError
+from loadstone.formats.quote import UNSHOWN
 from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Note
 
@@ -74,8 +75,9 @@ class Table:
         """Put a parameter's value into a draft. Raises InputError for an unknown keyword."""
         row = self.find(parameter.keyword)
         if row is None:
+            shown = UNSHOWN if parameter.where.option is None else repr(parameter.keyword)
             raise parameter.error(
-                f"{parameter.keyword!r} is no keyword of a {self.what}",
+                f"{shown} is no keyword of a {self.what}",
                 nearest(parameter.keyword, [row.name for row in self.rows if not row.refused]),
             )
         if row.refused:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats import quote
 from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench import filesystem, general, rundef, storage, workload
 from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
@@ -263,7 +264,8 @@ class _Sections:
             found = one.table.find(word)
             if close is None and found is not None and found.name == word:
                 close = f"{word}= belongs to {one.title}; {_ORDER}"
-        return parameter.error(f"{word!r} is no keyword of a {here.table.what}", close)
+        shown = quote.UNSHOWN if parameter.where.option is None else repr(word)
+        return parameter.error(f"{shown} is no keyword of a {here.table.what}", close)
 
     def all_hosts(self) -> list[Host]:
         """Return the hosts, `clients=` unfolded; this machine when none is given."""
