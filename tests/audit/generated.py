@@ -46,7 +46,8 @@ def _fio(rng: random.Random) -> list[Load]:
             f"[j{number}]\nrw={kind}\niodepth={rng.choice((1, 2, 7, 32))}\nfilename=/dev/sd{'abc'[number]}\n"
         )
         text += "stonewall\n" if number and rng.random() < 0.5 else ""
-        text += f"numjobs={rng.randint(2, 4)}\n" if rng.random() < 0.4 else ""
+        # Clones apart: the same blocks again and again are a finding of their own.
+        text += f"numjobs={rng.randint(2, 4)}\noffset_increment=1g\n" if rng.random() < 0.4 else ""
         text += f"rwmixread={rng.randint(1, 99)}\n" if kind.endswith("rw") else ""
         text += rng.choice(
             (

@@ -83,6 +83,7 @@ def test_time_is_told_by_the_start_of_a_run_where_no_interval_tells_it(tmp_path:
         ("(4k,64k,4k)", "4096", 34_816, False),
         ("(512,4,4k,67,64k,29)", "512", 7675, False),
         ("4k", "4096", 4096, True),
+        ("(4k,100)\nwd=wd2,sd=sd1,xf=(4k,50,8k,50)", "4096", 6144, False),
         ("$size", "4096", 4096, True),
         ("$size", "4096", 7675, False),
     ],
@@ -149,6 +150,7 @@ def test_a_run_without_an_end_does_not_take_the_others_with_it(tmp_path: Path) -
         ("sd=default,openflags=directio\nsd=sd1,lun=/a\nsd=sd2,lun=/b", True),
         ("sd=sd1,lun=/a,\n  openflags=o_direct", True),
         ("sd=sd1,lun=/a\nwd=wd1,sd=*,openflags=o_direct", True),
+        ("sd=sd1,lu=/a,openf=o_direct", True),
         ("sd=sd1,lun=/a,openflags=o_direct\nsd=sd2,lun=/b", None),
         ("sd=sd1,lun=\\\\.\\PHYSICALDRIVE1", True),
         ("sd=sd1,lun=/a\n*sd=sd2,lun=/b,openflags=o_direct", False),
@@ -160,9 +162,11 @@ def test_openflags_wherever_they_stand(tmp_path: Path, parameters: str, *, direc
     assert only(write(tmp_path / "out", Run(), parameters=parameters)).jobs[0].direct is direct
 
 
-def test_runs_in_file_systems_have_columns_of_their_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("older", [False, True])
+def test_runs_in_file_systems_have_columns_of_their_own(tmp_path: Path, *, older: bool) -> None:
     folder = write_files(
         tmp_path / "out",
+        older=older,
         Rate="3000",
         Reqrate="9999988",
         Resp="2.0",
@@ -188,3 +192,13 @@ def test_runs_in_file_systems_have_columns_of_their_own(tmp_path: Path) -> None:
 def test_pages_of_other_programs_with_the_same_name_are_not_vdbenchs(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("<html><body>How many birds I have seen</body></html>")
     assert foreign.recognise(tmp_path) is None
+
+
+def test_a_run_that_ended_in_its_first_interval_has_no_average(tmp_path: Path) -> None:
+    """A file that vdbench makes before the first run is often there in less than an interval."""
+    folder = write(tmp_path / "out", Run("SD_format", elapsed=1), Run("rd1"), parameters=RAW)
+    results = foreign.read(folder)
+    assert [case.name for case in results.cases] == ["rd1"]
+    assert results.notes == ("SD_format ended in its first interval, so that its average is of nothing",)
+    (folder / "flatfile.html").unlink()
+    assert [case.name for case in foreign.read(folder).cases] == ["rd1"]

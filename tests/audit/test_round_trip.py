@@ -43,18 +43,22 @@ def against(case: Case) -> list[str]:
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("front", generated.FRONTS)
 def test_exports_come_back_clean(tmp_path: Path, front: str, seed: int) -> None:
-    formats: set[str] = set()
     for number, (workload, inputs) in enumerate(generated.workloads(front, seed)[:MOST_RUNS]):
         made = simulated.run(workload, tmp_path / str(number), inputs=inputs)
         own = bundle(Bundle.open(made)).cases
         assert [text for case in own for text in against(case)] == []
         done = sum(case.total.operations or 0 for case in own)
+        written: set[str] = set()
         for name, path in generated.exports(made, tmp_path / f"{number}-out"):
+            written.add(name)
+            if name.startswith("vdbench") and len(own) > 1:
+                continue  # Phases are one run there, whose load changes in the middle: that is told.
             found = foreign.read(path).cases
             assert [text for case in found for text in against(case)] == [], name
-            formats.add(name)
             if name.startswith("vdbench"):
                 continue  # It leaves out the first interval where there is no warmup.
             counted = sum(case.total.operations or 0 for case in found)
-            assert counted == pytest.approx(done, rel=0.02, abs=8), name
-    assert formats == set(generated.FORMATS)
+            # Terse output has whole I/Os a second, and no count.
+            within = 0.05 if "terse" in name else 0.02
+            assert counted == pytest.approx(done, rel=within, abs=8), name
+        assert written == set(generated.FORMATS)

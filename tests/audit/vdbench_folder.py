@@ -120,10 +120,15 @@ def write(
     return path
 
 
-def write_files(path: Path, **columns: str) -> Path:
-    """Write the flatfile of a run in a file system, whose columns have other names."""
+def write_files(path: Path, *, older: bool = False, **columns: str) -> Path:
+    """Write the flatfile of a run in a file system, whose columns have other names.
+
+    `older`: before 5.04.06, when those of all operations together had small letters.
+    """
     path.mkdir(parents=True, exist_ok=True)
-    rows = [" ".join(("", *FILE_COLUMNS))]
+    small = ("Rate", "Reqrate", "Resp", "Resp_max", "Resp_std")
+    names = [name.lower() if older and name in small else name for name in FILE_COLUMNS]
+    rows = [" ".join(("", *names))]
     for at, interval in enumerate((*map(str, range(1, 11)), "avg_2-10"), start=1):
         told = dict.fromkeys(FILE_COLUMNS, "0") | {
             "tod": f"10:00:{at:02d}.001",

@@ -109,13 +109,18 @@ def _is_device(path: str) -> bool:
 
 
 def _in_files(row: dict[str, str]) -> bool:
-    """Whether the row is one of operations on files, whose columns begin with a capital."""
-    return "Rate" in row
+    """Whether the row is one of operations on files, which are told apart by name."""
+    return "Read_rate" in row
+
+
+def _told(row: dict[str, str], name: str) -> str | None:
+    """Return a column of all operations on files: since 5.04.06 they begin with a capital."""
+    return row.get(name.capitalize()) or row.get(name)
 
 
 def _total(row: dict[str, str], seconds: float | None) -> shape.Measured:
-    rate, mean = ("Rate", "Resp") if _in_files(row) else ("rate", "resp")
-    iops, mib = reader.number(row.get(rate)), reader.number(row.get("MB/sec"))
+    mean = "Resp" if "Resp" in row else "resp"
+    iops, mib = reader.number(_told(row, "rate")), reader.number(row.get("MB/sec"))
     operations = _times(iops, seconds)
     # The mean size has more digits than the bandwidth, where the printed rate is low.
     size = None if _in_files(row) else reader.positive(row.get("bytes/io"))
@@ -231,11 +236,11 @@ def _asked(run: Run, asked: Parameters | None) -> shape.Asked:
 
 def _rate(row: dict[str, str]) -> float | None:
     """Return the rate that was asked for; None where it was to go as fast as it can."""
-    text = row.get("reqrate") or row.get("Reqrate") or ""
+    text = _told(row, "reqrate") or ""
     asked = reader.positive(text)
     if asked is None or UNLIMITED.fullmatch(text):
         return None
-    reached = reader.number(row.get("rate") or row.get("Rate")) or 0.0
+    reached = reader.number(_told(row, "rate")) or 0.0
     return None if asked >= LEAST_UNLIMITED and reached < FAR_BELOW * asked else asked
 
 

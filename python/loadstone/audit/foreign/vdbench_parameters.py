@@ -19,6 +19,11 @@ PAIR: Final = re.compile(r"([A-Za-z]\w*)=(\([^)]*\)?|\"[^\"]*\"|[^,\s]+)")
 RAW: Final = re.compile(r"/dev/rdsk/|\\\\\.\\physicaldrive", re.IGNORECASE)
 LINE: Final = re.compile(r"\s*(sd|wd|rd|fsd|fwd)=", re.IGNORECASE)
 COMMENT: Final = re.compile(r"\s*[*#/]")
+KEYWORDS: Final = (
+    *(("xfersize", 2), ("openflags", 4), ("validate", 2), ("anchor", 2), ("lun", 2), ("count", 3)),
+    ("include", 2),
+)
+"""The keywords that are looked at, and how many letters tell one from the others."""
 PAST_THE_CACHE: Final = ("o_direct", "directio")
 
 
@@ -47,8 +52,8 @@ def read(path: Path) -> Parameters:
     work: list[bool] = []
     sizes: list[str] = []
     for line in _joined(path):
-        told = {key.lower(): value.strip('"') for key, value in PAIR.findall(line)}
-        sizes += [value for key, value in told.items() if "xfersize".startswith(key) and len(key) > 1]
+        told: dict[str, str] = {_word(key.lower()): value.strip('"') for key, value in PAIR.findall(line)}
+        sizes += [told["xfersize"]] if "xfersize" in told else []
         made.included |= "include" in told
         made.verifies |= told.get("validate", "no") not in ("no", "0")
         match = LINE.match(line)
@@ -85,6 +90,11 @@ def _joined(path: Path) -> list[str]:
         else:
             found.append(text)
     return found
+
+
+def _word(key: str) -> str:
+    """Return the whole keyword: vdbench takes the first letters of one, two at least."""
+    return next((word for word, least in KEYWORDS if word.startswith(key) and len(key) >= least), key)
 
 
 def _direct(flags: list[str]) -> bool:

@@ -142,6 +142,10 @@ class _Flat:
             self._intervals.append(row)
             return
         first, last = int(match["first"]), None if match["last"] == "n" else int(match["last"])
+        if last is not None and last < first:
+            self.notes.append(f"{run} ended in its first interval, so that its average is of nothing")
+            self._intervals = []
+            return
         kept = [one for one in self._intervals if _between(one["Interval"], first, last)]
         self.runs.append(Run(row, self._start(run), first, last, kept))
         self._intervals = []
@@ -206,6 +210,8 @@ def printed(path: Path) -> Iterator[Run]:
         elif len(words) > 2 and (found := AVERAGE.fullmatch(words[1])) and len(words) - 2 == len(columns):
             row = {name: value for name, value in zip(columns, words[2:], strict=True) if name}
             last = None if found["last"] == "n" else int(found["last"])
+            if last is not None and last < int(found["first"]):
+                continue  # It ended in its first interval.
             yield Run(row | {"tod": words[0]}, started, int(found["first"]), last)
 
 
