@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import resource
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,7 @@ RESET_ON_FORK: Final = 0x40000000
 IO_URING_SETUP: Final = 425
 """The same number on all architectures but alpha (it is newer than their common table)."""
 RING_PARAMS_BYTES: Final = 120
+FAIR_SERVER_US: Final = (50_000, 1_000_000)
 CPU_CGROUPS: Final = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct")
 
 
@@ -46,8 +48,9 @@ def real_time() -> Limit | None:
     return Limit(
         "real-time class",
         f"{name}: the kernel may stop it for {off_us / 1000:g} ms of each {period_us / 1000:g} ms, "
-        "and every I/O that is due then is late",
-        "use `nice -n -20` in place of `chrt`, or `sysctl kernel.sched_rt_runtime_us=-1`",
+        "where other work waits for its processor, and every I/O that is due then is late",
+        "keep other work off its processors (taskset, cpusets) and leave out `chrt`; "
+        "before kernel 6.12 `sysctl kernel.sched_rt_runtime_us=-1` lifts it",
     )
 
 
@@ -62,11 +65,27 @@ def _stopped() -> tuple[int, int] | None:
                 for base in CPU_CGROUPS
             ]
     held = []
+    if _fair_server():
+        held.append(FAIR_SERVER_US)
     for runtime_file, period_file in places:
         runtime, period = text(runtime_file), text(period_file)
         if runtime is not None and period is not None and 0 <= int(runtime) < int(period):
             held.append((int(period) - int(runtime), int(period)))
     return max(held, key=lambda one: one[0] / one[1], default=None)
+
+
+def _fair_server() -> bool:
+    """Tell whether ordinary tasks have a share that no setting of the real-time class takes away.
+
+    Since 6.12 (Documentation/scheduler, `fair_server`); it is switched off for each processor in debugfs.
+    """
+    release = re.match(r"(\d+)\.(\d+)", text("/proc/sys/kernel/osrelease") or "")
+    if release is None or (int(release[1]), int(release[2])) < (6, 12):
+        return False
+    shares = [
+        text(f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime") for cpu in os.sched_getaffinity(0)
+    ]
+    return not all(share == "0" for share in shares)
 
 
 def no_ring() -> Limit | None:

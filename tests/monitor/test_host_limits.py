@@ -52,7 +52,25 @@ def test_a_class_that_is_held_for_a_part_of_each_second(
     else:
         assert found is not None
         assert found.found.startswith(said)
-        assert "nice -n -20" in found.remedy
+        assert "keep other work off its processors" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("release", "share", "held"),
+    [("6.11.9", None, False), ("6.12.0", None, True), ("6.18.44", "50000000", True), ("6.18.44", "0", False)],
+)
+def test_from_6_12_on_the_setting_does_not_lift_it(
+    monkeypatch: pytest.MonkeyPatch, release: str, share: str | None, held: bool
+) -> None:
+    files = {"/proc/sys/kernel/sched_rt_runtime_us": "-1", "/proc/sys/kernel/sched_rt_period_us": "1000000"}
+    files["/proc/sys/kernel/osrelease"] = release
+    if share is not None:
+        files |= {
+            f"/sys/kernel/debug/sched/fair_server/cpu{n}/runtime": share for n in os.sched_getaffinity(0)
+        }
+    monkeypatch.setattr(os, "sched_getscheduler", lambda _pid: os.SCHED_FIFO)
+    monkeypatch.setattr(host_limits, "text", lambda path: files.get(str(path)))
+    assert (host_limits.real_time() is not None) == held
 
 
 def test_a_control_group_that_holds_it_longer(monkeypatch: pytest.MonkeyPatch) -> None:
