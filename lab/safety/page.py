@@ -98,3 +98,13 @@ after all. `tests/guard/test_sampling.py` draws arrangements and holds them agai
 What is smaller than that and at none of the places above may be missed on a device of more than
 {content.WHOLE_BYTES >> 30} GiB: a file of 10 MB on an otherwise empty disk of 10 TB is a millionth of it.
 """
+HEAD = """
+## Every case tried
+
+{rows} trials on real files, loop devices and mounts, {wrong} of which ended otherwise than the rules say.
+*happened*: `needs consent` and `refused` end with exit code 2 before anything is opened for writing.
+*intact*: whether the content had the same digest afterwards; a dash where there was nothing to lose.
+
+| target | what it holds, or who uses it | verb | happened | intact | why |
+|---|---|---|---|---|---|
+"""

@@ -1,0 +1,462 @@
+"""Every trial of the table: what stands somewhere, and each verb that could write there.
+
+Knows the groups and what should happen. `listed` names them without doing anything; `tried` does them.
+Everything is made in a folder in memory and removed, loop devices and mounts too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from lab.parts import Stage
+from lab.safety import trial, verbs
+from lab.safety.contents import KINDS, SIZE_BYTES, call, put
+from lab.safety.trial import ASKED, REFUSED, WRITTEN, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lab.safety.contents import Kind
+    from lab.safety.verbs import Verb
+
+FILE, DEVICE, TREE = "file", "block device", "tree"
+NAMED = {kind.name: kind for kind in KINDS}
+OTHERS = ("a random key", "a tar archive", "ext4", "text every 16 MiB of a sparse image")
+"""Kinds that are tried with every verb."""
+RUNS = (verbs.RUN, verbs.DROP_IN)
+SERIES = tuple(
+    one for one in verbs.VERBS if one.name in ("run --repeat 2", "curve", "sweep", "run (vdbench)")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something at a place, the verbs that are tried on it and what should become of each."""
+
+    target: str
+    holds: str
+    verbs: tuple[Verb, ...]
+    expected: str
+    place: Callable[[Stage, contextlib.ExitStack], Path]
+    """Makes it and returns the target's path."""
+    watched: Callable[[Path], Path] | None = lambda target: target
+    """Where the content is that must stay; None: nothing is there to be lost."""
+    needs: str | None = None
+
+    def named(self) -> Iterator[tuple[str, str, str]]:
+        """What will be tried."""
+        for verb in self.verbs:
+            yield self.target, self.holds, verb.name
+
+
+def image(stage: Stage, kind: Kind) -> Path:
+    path = stage.folder / "image"
+    with path.open("wb") as file:
+        file.truncate(SIZE_BYTES)
+    kind.make(path, Random(kind.name))
+    return path
+
+
+def attached(stack: contextlib.ExitStack, path: Path) -> Path:
+    done = subprocess.run(
+        ["losetup", "--find", "--show", str(path)], check=True, capture_output=True, text=True
+    )
+    device = Path(done.stdout.strip())
+    stack.callback(call, "losetup", "--detach", device)
+    return device
+
+
+def _content(kind: Kind, target: str) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        path = image(stage, kind)
+        return path if target == FILE else attached(stack, path)
+
+    return place
+
+
+def contents() -> Iterator[Case]:
+    """Every kind of content, as a file and on a device."""
+    for kind in KINDS:
+        for target in (FILE, DEVICE):
+            tried = (*RUNS, *(verbs.VERBS if kind.name in OTHERS else ()))
+            place = _content(kind, target)
+            if kind.precious:
+                yield Case(target, kind.name, tried, ASKED, place, needs=kind.needs)
+            else:
+                yield Case(target, kind.name, (*RUNS, *SERIES), WRITTEN, place, None)
+    for target in (FILE, DEVICE):
+        place = _content(NAMED["a tar archive"], target)
+        given = verbs.OVERWRITE
+        yield Case(target, "a tar archive", (given,), WRITTEN if target == FILE else ASKED, place)
+    for verb in RUNS:
+        for target in (FILE, DEVICE):
+            yield Case(
+                target,
+                "a tar archive",
+                (verbs.agreed(verb),),
+                WRITTEN,
+                _content(NAMED["a tar archive"], target),
+            )
+
+
+def uses() -> Iterator[Case]:
+    """What is in use is refused, with consent too."""
+    tried = (verbs.agreed(verbs.RUN), verbs.DROP_IN, verbs.OVERWRITE)
+    for target, holds, place in (
+        (DEVICE, "a mounted ext4", _mounted_device),
+        (FILE, "the file behind a mounted loop device", _mounted_file),
+        (FILE, "the same by a hard link, its name removed", _mounted_link),
+        (DEVICE, "behind another loop device", _behind),
+        (FILE, "a swap file in use", _swap_file),
+        (DEVICE, "swap in use", _swap_device),
+        (DEVICE, "the second device of a mounted btrfs", _btrfs_member),
+        (FILE, "a database that a process has open", _open_database),
+    ):
+        yield Case(target, holds, tried, REFUSED, place)
+
+
+def _mount(stage: Stage, stack: contextlib.ExitStack, device: Path) -> None:
+    point = stage.folder / "mounted"
+    point.mkdir()
+    call("mount", device, point)
+    stack.callback(point.rmdir)
+    stack.callback(call, "umount", point)
+    (point / "notes").write_text("mine")
+    call("sync", "-f", point)
+
+
+def _mounted_device(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    device = attached(stack, image(stage, NAMED["ext4"]))
+    _mount(stage, stack, device)
+    return device
+
+
+def _mounted_file(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    _mounted_device(stage, stack)
+    return stage.folder / "image"
+
+
+def _mounted_link(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    path = _mounted_file(stage, stack)
+    link = path.with_name("link")
+    link.hardlink_to(path)
+    path.unlink()
+    return link
+
+
+def _behind(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    device = attached(stack, image(stage, NAMED["ext4"]))
+    attached(stack, device)
+    return device
+
+
+def _swap_file(_: Stage, stack: contextlib.ExitStack) -> Path:
+    # Not on tmpfs: the kernel takes no swap file there.
+    path = Path(f"/var/tmp/loadstone-safety-{os.getpid()}.swap")
+    stack.callback(path.unlink, missing_ok=True)
+    path.write_bytes(bytes(8 << 20))
+    path.chmod(0o600)
+    call("mkswap", path)
+    call("swapon", path)
+    stack.callback(call, "swapoff", path)
+    return path
+
+
+def _swap_device(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    device = attached(stack, image(stage, NAMED["swap"]))
+    call("swapon", device)
+    stack.callback(call, "swapoff", device)
+    return device
+
+
+def _btrfs_member(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    devices = []
+    for name in ("first", "second"):
+        path = stage.folder / name
+        with path.open("wb") as file:
+            file.truncate(SIZE_BYTES)
+        devices.append(attached(stack, path))
+    call("mkfs.btrfs", "-q", "-f", "-d", "raid0", "-m", "raid0", *devices)
+    _mount(stage, stack, devices[0])
+    return devices[1]
+
+
+def _open_database(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    path = image(stage, NAMED["an SQLite database"])
+    program = f"import sys; f = open({str(path)!r}, 'r+b'); print(flush=True); sys.stdin.read()"
+    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdin is not None
+    process.stdout.readline()
+    stack.callback(process.wait)
+    stack.callback(process.stdin.close)
+    stack.callback(process.stdout.close)
+    return path
+
+
+KERNELS = (
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/kernel/core_pattern",
+    "/proc/self/oom_score_adj",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/block/loop0/queue/scheduler",
+    "/sys/block/loop0/queue/read_ahead_kb",
+    "/sys/fs/cgroup/blkio/blkio.weight",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/dev/kmsg",
+    "/dev/tty",
+    "/dev/random",
+    "/dev/loop-control",
+    "/dev/stdout",
+)
+
+
+def kernels() -> Iterator[Case]:
+    """What is no place for data."""
+    tried = (verbs.agreed(verbs.RUN), verbs.OVERWRITE)
+    for path in KERNELS:
+        yield Case("file of the kernel's", path, tried, REFUSED, lambda *_, path=path: Path(path), None)
+
+
+def marks() -> Iterator[Case]:
+    """A file that a run made, and what somebody did to it afterwards."""
+    tried = (verbs.RUN, verbs.DROP_IN)
+    yield Case(FILE, "what a run of Loadstone left", tried, WRITTEN, _made, None)
+    yield Case(FILE, "the same, renamed", (verbs.RUN,), WRITTEN, _changed(_renamed), None)
+    for holds, change in (
+        ("the same, filled by somebody", lambda path: put(path, (0, b"mine" * 1000))),
+        ("the same, 4 bytes changed, times set back", _set_back),
+        ("the same, longer by a line", lambda path: _append(path, b"mine\n")),
+        ("a copy of it by cp --preserve=all", lambda path: _copied(path, "cp", "--preserve=all")),
+        ("the same, with a hard link", lambda path: path.with_name("second").hardlink_to(path)),
+        ("somebody's file moved over it", _moved_over),
+        ("the same, after a run that was killed", _killed),
+    ):
+        yield Case(FILE, holds, tried, ASKED, _changed(change))
+
+
+def _made(stage: Stage, _: contextlib.ExitStack) -> Path:
+    path = stage.folder / "made"
+    words = verbs.RUN.words(path, stage.folder, "first")
+    code, said = trial.loadstone(words, stage.folder, {})
+    if code not in (0, 98):
+        raise RuntimeError(said)
+    return path
+
+
+def _changed(change: Callable[[Path], object]) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        path = _made(stage, stack)
+        found = change(path)
+        return found if isinstance(found, Path) and found.exists() and change is _renamed else path
+
+    return place
+
+
+def _renamed(path: Path) -> Path:
+    return path.rename(path.with_name("renamed"))
+
+
+def _append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def _set_back(path: Path) -> None:
+    before = path.stat()
+    put(path, (before.st_size // 2, b"mine"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _copied(path: Path, *command: str) -> None:
+    first = path.rename(path.with_name("first-made"))
+    call(*command, first, path)
+
+
+def _moved_over(path: Path) -> None:
+    other = path.with_name("mine")
+    other.write_bytes(Random(1).randbytes(1 << 20))
+    other.rename(path)
+
+
+def _killed(path: Path) -> None:
+    from loadstone.plan import marker  # noqa: PLC0415 - the mark as such a run leaves it
+
+    marker.write(path, marker.Mark("writing"))
+
+
+def trees() -> Iterator[Case]:
+    """Trees of files."""
+    write, anew = verbs.tree("no"), verbs.tree("yes")
+    yield Case(TREE, "what a run of Loadstone left", (write, anew), WRITTEN, _tree, None)
+    yield Case(TREE, "files that nobody marked", (write, anew), ASKED, _unmarked, _first)
+    yield Case(TREE, "files and vdbench's control file", (write, anew), ASKED, _control_file, _first)
+    for holds, change, expected in (
+        ("one with a file of somebody's in it", _put_in, ASKED),
+        ("one with a file changed, times set back", lambda tree: _set_back(_first(tree)), ASKED),
+        ("a copy of one by cp -a", lambda tree: _copied(tree, "cp", "-a"), ASKED),
+        ("one with a hard link to a file elsewhere", _linked, REFUSED),
+        ("one with a symbolic link to a file elsewhere", _symlinked, REFUSED),
+        ("one with another directory mounted in it", None, REFUSED),
+    ):
+        place = _mounted_below if change is None else _changed_tree(change)
+        yield Case(TREE, holds, (write, anew, verbs.agreed(write)) if expected == REFUSED else (write, anew),
+                   expected, place, _first)  # fmt: skip
+
+
+def _first(tree: Path) -> Path:
+    return tree / "vdb.1_1.dir" / "vdb_f0001.file"
+
+
+def _tree(stage: Stage, _: contextlib.ExitStack) -> Path:
+    tree = stage.folder / "tree"
+    words = verbs.tree("yes").words(tree, stage.folder, "first")
+    code, said = trial.loadstone(words, stage.folder, {})
+    if code not in (0, 98):
+        raise RuntimeError(said)
+    if not _first(tree).exists():  # Numbers begin at 0 in a new tree.
+        (tree / "vdb.1_1.dir" / "vdb_f0000.file").rename(_first(tree))
+    return tree
+
+
+def _changed_tree(change: Callable[[Path], object]) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        tree = _tree(stage, stack)
+        change(tree)
+        return tree
+
+    return place
+
+
+def _unmarked(stage: Stage, _: contextlib.ExitStack) -> Path:
+    tree = stage.folder / "tree"
+    _first(tree).parent.mkdir(parents=True)
+    for number in range(4):
+        (_first(tree).parent / f"vdb_f000{number}.file").write_bytes(b"mine" * 2048)
+    return tree
+
+
+def _control_file(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    tree = _unmarked(stage, stack)
+    head = "when  end x\ndepth 1\nwidth 1\nfiles 4\ndist  bottom\nsize  8192\ndirectory status 1\n"
+    (tree / "vdb_control.file").write_text(head)
+    return tree
+
+
+def _put_in(tree: Path) -> None:
+    _first(tree).unlink()
+    _first(tree).write_bytes(b"mine" * 2048)
+
+
+def _linked(tree: Path) -> None:
+    mine = tree.with_name("mine")
+    mine.write_bytes(b"mine" * 2048)
+    _first(tree).unlink()
+    _first(tree).hardlink_to(mine)
+
+
+def _symlinked(tree: Path) -> None:
+    mine = tree.with_name("mine")
+    mine.write_bytes(b"mine" * 2048)
+    _first(tree).unlink()
+    _first(tree).symlink_to(mine)
+
+
+def _mounted_below(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    tree = _tree(stage, stack)
+    other = stage.folder / "other" / "vdb.1_1.dir"
+    other.mkdir(parents=True)
+    (other / "vdb_f0001.file").write_bytes(b"mine" * 2048)
+    call("mount", "--bind", other, tree / "vdb.1_1.dir")
+    stack.callback(call, "umount", tree / "vdb.1_1.dir")
+    return tree
+
+
+def outputs() -> Iterator[Case]:
+    """Where results are written to."""
+    tried = (
+        verbs.Verb("export -o", lambda target, *_: ["export", "bundle", "fio-json", "-o", str(target)]),
+        verbs.Verb("report -o", lambda target, *_: ["report", "bundle", "-o", str(target)]),
+        verbs.Verb("run --out", lambda target, folder, _: [
+            "run", _own_job(folder), "--out", str(target), *verbs.QUIET]),
+        verbs.Verb("fio --output", lambda target, folder, _: ["fio", _own_job(folder), f"--output={target}"]),
+    )  # fmt: skip
+    for target, holds, place in (
+        (DEVICE, "a mounted ext4", _mounted_device),
+        (DEVICE, "ext4", _content(NAMED["ext4"], DEVICE)),
+        (DEVICE, "nothing but a hole", _content(NAMED["nothing but a hole"], DEVICE)),
+        (FILE, "text", _content(NAMED["text"], FILE)),
+        (FILE, "the file behind a mounted loop device", _mounted_file),
+    ):
+        yield Case(f"output: {target}", holds, tried, REFUSED, _with_bundle(place))
+
+
+def _own_job(folder: Path) -> str:
+    file = folder / "own.fio"
+    file.write_text(verbs.FIO.format(target=folder / "made"))
+    return str(file)
+
+
+def _with_bundle(
+    place: Callable[[Stage, contextlib.ExitStack], Path],
+) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    def both(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        code, said = trial.loadstone(
+            ["run", _own_job(stage.folder), "--out", "bundle", *verbs.QUIET], stage.folder, {}
+        )
+        if code not in (0, 98):
+            raise RuntimeError(said)
+        return place(stage, stack)
+
+    return both
+
+
+def cases() -> list[Case]:
+    """Return all of them."""
+    return [*contents(), *uses(), *kernels(), *marks(), *trees(), *outputs()]
+
+
+def listed() -> list[tuple[str, str, str]]:
+    """Return what the table has a line for."""
+    return [key for case in cases() for key in case.named()]
+
+
+def tried(case: Case) -> Iterator[Row]:
+    """Do the trials of a case. What is written makes it new for the next verb."""
+    left = list(case.verbs)
+    while left:
+        with Stage() as stage, contextlib.ExitStack() as stack:
+            try:
+                target = case.place(stage, stack)
+            except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+                for verb in left:
+                    yield Row(case.target, case.holds, verb.name, "not tried", None, str(error)[:90], True)
+                return
+            while left:
+                verb = left.pop(0)
+                row = _try(case, verb, target, stage, len(left))
+                yield row
+                if row.happened == WRITTEN or row.intact is False:
+                    break
+
+
+def _try(case: Case, verb: Verb, target: Path, stage: Stage, number: int) -> Row:
+    watched = None if case.watched is None else case.watched(target)
+    before = None if watched is None else trial.fingerprint(watched)
+    words = verb.words(target, stage.folder, f"out{number}")
+    code, said = trial.loadstone(words, stage.folder, verb.environment(target))
+    happened = trial.happened(code, said) if verb.writes else trial.READ
+    intact = None if watched is None else watched.exists() and trial.fingerprint(watched) == before
+    expected = case.expected if verb.writes else trial.READ
+    right = happened == expected and (intact is not False or expected == WRITTEN)
+    why = trial.evidence(said, str(target)) if happened in (REFUSED, ASKED) or not right else ""
+    if not right and not why:
+        why = " ".join(said.split())[-110:]
+    return Row(case.target, case.holds, verb.name, happened, intact, why, right)
