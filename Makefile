@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts faults nvme format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts faults safety nvme format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench   the engine beside fio"
 	@echo "make fuzz    MINUTES=10 of fuzzing for each reader"
 	@echo "make faults   damage data on a real device (root), and write docs/faults.md"
+	@echo "make safety   try to have data destroyed by every verb (root), and write docs/safety.md"
 	@echo "make verdicts stage lies and honest runs with real parts (root), and write docs/verdicts.md"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make docs    write the generated documents anew"
@@ -80,6 +81,9 @@ docs: build
 
 faults: build
 	$(BIN)/python -m lab.faults
+
+safety: build
+	$(BIN)/python -m lab.safety $(SAFETY)
 
 nvme: build
 	$(BIN)/python -m lab.nvme

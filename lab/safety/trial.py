@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+REFUSALS = (
+    "consent does not lift|is refused|only files and block devices"
+    "|did not make it|is not a directory|is a block device|is in use"
+)
 REFUSED, ASKED, WRITTEN, READ = "refused", "needs consent", "written", "left alone"
 FAILED = "failed"
 
@@ -103,9 +107,7 @@ def happened(code: int, said: str) -> str:
     """Tell from what a verb said what it did about the target."""
     if "would destroy what is there" in said:
         return ASKED
-    if re.search(
-        r"consent does not lift|is refused|only files and block devices|in the way|not written", said
-    ):
+    if re.search(REFUSALS, said):
         return REFUSED
     return WRITTEN if code in (0, 98) else FAILED
 
@@ -116,6 +118,7 @@ def evidence(said: str, path: str) -> str:
     reasons = [line.partition(": ")[2] for line in lines if ": " in line]
     reason = next((one for one in reasons if one.startswith("it carries")), None)
     reason = reason or next((one for one in reasons if not one.startswith("it exists, holds")), "")
+    reason = reason or " ".join(said.split()[1:]).replace(path, "it")  # An output has no list of reasons.
     reason = re.sub(
         r"/dev/shm/\S*/|/dev/loop\d+|loop\d+", lambda found: "" if "/shm" in found[0] else "loop", reason
     )

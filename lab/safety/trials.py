@@ -119,7 +119,9 @@ def uses() -> Iterator[Case]:
         (DEVICE, "the second device of a mounted btrfs", _btrfs_member),
         (FILE, "a database that a process has open", _open_database),
     ):
-        yield Case(target, holds, tried, REFUSED, place)
+        # What is swapped to changes by itself.
+        swap = "swap" in holds
+        yield Case(target, holds, tried, REFUSED, place, *((None,) if swap else ()))
 
 
 def _mount(stage: Stage, stack: contextlib.ExitStack, device: Path) -> None:
