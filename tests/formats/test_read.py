@@ -251,7 +251,6 @@ def test_an_issue_time_without_the_log_it_belongs_to_is_refused(given: str) -> N
         "profile=tiobench",
         "flow_watermark=1",
         "pre_read=1",
-        "ioscheduler=none",
         "uncached=1",
         "cpuload=50",
     ],

@@ -74,6 +74,7 @@ def test_unions_are_tagged_as_serde_tags_them() -> None:
         "cpus": [1],
         "nice": 0,
         "io_priority": 0,
+        "force_async": 0,
     }
     assert model.Worker.model_validate_json(worker.model_dump_json()) == worker
     assert json.loads(rates.RateAmountOps(per_second=5.0).model_dump_json()) == {

@@ -166,7 +166,7 @@ def test_holes_are_said(plan: Planner) -> None:
     [
         ("[a]\nfilename=new\n", 1, "needs a size"),
         ("[a]\nfilename=new\nsize=50%\n", 3, "50%"),
-        ("[a]\nfilename=/t/1g\nbs=2g\nsize=1m\n", 3, "out of range"),
+        ("[a]\nfilename=/t/1g\nbs=2g\nsize=1m\n", 4, "less than one block"),
         ("[a]\nfilename=/t/1g\nbs=1g\nsize=1m\n", 4, "less than one block"),
         ("[a]\nfilename=/dev/sda\noffset=200g\n", 3, "past the end"),
         ("[a]\nfilename=/dev/4kn\ndirect=1\nbs=512\n", 4, "multiples of 4096"),

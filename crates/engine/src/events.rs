@@ -40,6 +40,16 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         target: Option<u32>,
     },
+    TooLate {
+        t_ns: u64,
+        stream: u32,
+        target: u32,
+        op: &'static str,
+        offset: u64,
+        bytes: u32,
+        lat_ns: u64,
+        max_ns: u64,
+    },
     Signal {
         #[serde(skip_serializing_if = "Option::is_none")]
         t_ns: Option<u64>,

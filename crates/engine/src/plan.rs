@@ -313,6 +313,10 @@ pub struct Worker {
     /// Priority of its I/Os, as in [`PriorityShare`]; 0: the one the engine was started with.
     #[serde(default)]
     pub io_priority: u16,
+    /// Of a ring: every so manieth I/O is given to a kernel worker at once, without a try in
+    /// the caller; 0: none.
+    #[serde(default)]
+    pub force_async: u32,
 }
 
 /// How a worker does I/O.
@@ -652,6 +656,9 @@ pub struct Limits {
     /// A longer latency of a read, write or trim is a failure of the stream; 0: any.
     #[serde(default)]
     pub max_latency_ns: [u64; 3],
+    /// Its targets are prepared, and nothing else is done.
+    #[serde(default)]
+    pub prepare_only: bool,
 }
 
 /// What happens on an error.
@@ -666,6 +673,9 @@ pub struct ErrorPolicy {
     pub ignore_read: Vec<i32>,
     /// The same for writes.
     pub ignore_write: Vec<i32>,
+    /// Error numbers after which it may continue; empty: any.
+    #[serde(default)]
+    pub continue_after: Vec<i32>,
 }
 
 /// The JSON schema of a Plan.

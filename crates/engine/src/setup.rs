@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 
 use crate::backend::called::Called;
 use crate::backend::discard::{ring_discards, Discarding};
+use crate::backend::forced::Forced;
 use crate::backend::libaio::Libaio;
 use crate::backend::medium::Medium;
 use crate::backend::mmap::Mmap;
@@ -254,11 +255,20 @@ fn body(kit: Kit) {
                 notes.push("io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into());
             }
             say(notes, worker, &out);
-            if trims_itself {
-                let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
-                return drive(kit, backend, &local);
+            let forced = plan.workers[worker as usize].force_async;
+            match (forced, trims_itself) {
+                (0, false) => drive(kit, backend, &local),
+                (0, true) => {
+                    let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
+                    drive(kit, backend, &local);
+                }
+                (every, _) => {
+                    // Trims that the ring cannot do are refused together with this.
+                    let force =
+                        |ring: Uring| ring.with(|operations| Forced::new(operations, every));
+                    drive(kit, backend.map(force), &local);
+                }
             }
-            drive(kit, backend, &local);
         }
         plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), &local),
         plan::Backend::Psync {} => {

@@ -343,7 +343,11 @@ impl StreamState {
                     0
                 },
             },
-            ops_left: limit(limits.ops),
+            ops_left: if limits.prepare_only {
+                0
+            } else {
+                limit(limits.ops)
+            },
             bytes_left: limit(limits.bytes),
             phase: Phase::Waiting,
             reason: Reason::Runtime,
@@ -468,14 +472,17 @@ impl StreamState {
         true
     }
 
-    /// True when its operation `op` is answered by continuing.
+    /// True when `errno` of its operation `op` is answered by continuing.
     #[must_use]
-    pub fn tolerates(stream: &Stream, op: Op) -> bool {
-        if op == Op::Read {
-            stream.errors.continue_read
+    pub fn tolerates(stream: &Stream, op: Op, errno: i32) -> bool {
+        let errors = &stream.errors;
+        let continues = if op == Op::Read {
+            errors.continue_read
         } else {
-            stream.errors.continue_write
-        }
+            errors.continue_write
+        };
+        let after = &errors.continue_after;
+        continues && (after.is_empty() || after.contains(&errno))
     }
 
     /// True when `errno` of `op` does not count as a failure.

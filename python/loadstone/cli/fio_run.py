@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes, output, temporary
-from loadstone.cli import commands
+from loadstone.cli import commands, schedulers
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
@@ -60,19 +60,20 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
         results.begin()
         watch = _Watch(asked, resolution.plan, results)
         commands.before(workload)  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
-        outcome = run_plan(
-            resolution.plan,
-            asked=Asked(
-                {"argv": list(argv), "cwd": str(Path.cwd()), "front_end": "fio"},
-                dict(workload.sources),
-                workload.model_dump_json(),
-                [note.model_dump(mode="json") for note in resolution.notes],
-            ),
-            out_dir=bundle,
-            progress=watch,
-            consent=_consent(),
-            check_content=os.environ.get(OVERWRITE) != "1",
-        )
+        with schedulers.as_asked(workload, resolution.plan):
+            outcome = run_plan(
+                resolution.plan,
+                asked=Asked(
+                    {"argv": list(argv), "cwd": str(Path.cwd()), "front_end": "fio"},
+                    dict(workload.sources),
+                    workload.model_dump_json(),
+                    [note.model_dump(mode="json") for note in resolution.notes],
+                ),
+                out_dir=bundle,
+                progress=watch,
+                consent=_consent(),
+                check_content=os.environ.get(OVERWRITE) != "1",
+            )
         if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
             say(outcome.error)  # The engine refused the Plan: there is nothing to report.
             return FAILED
@@ -152,7 +153,8 @@ class _Watch:
         self._results = results
         self._bundle: Path | None = None
         self._eta = _eta(asked, plan)
-        self._status_s = time.monotonic()
+        self._statuses = 0
+        """Intervals whose results were printed."""
         self._wanted = False
         """Somebody sent SIGUSR1, as to fio, to see the results so far."""
         self.told: set[int] = set()
@@ -171,8 +173,8 @@ class _Watch:
     def event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
         kind = event.get("type")
-        if kind == "start":
-            self._status_s = time.monotonic()
+        if kind == "too_late":
+            self._too_late(event)
         elif kind in {"io_error", "hung"} and event.get("stream") not in self.told:
             self.told.add(int(event["stream"]))
             self._error(event)
@@ -185,8 +187,8 @@ class _Watch:
         elif kind == "note":
             self._results.notes.append(str(event.get("text")))
         self._eta.event(event)
-        if kind == "tick":
-            self._status()
+        if kind in {"tick", "end"}:
+            self._status(int(event.get("t_ns", 0)))
 
     def finish(self) -> None:
         """End the status line."""
@@ -208,14 +210,21 @@ class _Watch:
         )
         sys.stderr.flush()
 
-    def _status(self) -> None:
+    def _too_late(self, event: Mapping[str, Any]) -> None:
+        target = self._plan.targets[int(event["target"])].path
+        sys.stderr.write(
+            f"fio: latency of {event['lat_ns']} nsec exceeds specified max ({event['max_ns']} nsec): "
+            f"{target} {event['op']} {event['offset']} {event['bytes']}\n"
+        )
+        sys.stderr.flush()
+
+    def _status(self, t_ns: int) -> None:
+        """Print results where an interval is over by this time of the run, or somebody asked."""
         every_s = self._asked.status_interval_s
-        now_s = time.monotonic()
-        due = bool(every_s) and now_s - self._status_s >= every_s
-        if self._bundle is None or not (due or self._wanted):
+        due = int(t_ns / 1e9 / every_s) if every_s else 0
+        if self._bundle is None or not (due > self._statuses or self._wanted):
             return
-        if due:
-            self._status_s += every_s
+        self._statuses = max(due, self._statuses)
         self._wanted = False
         self._results.status(self._bundle, self._eta.left_s)
 

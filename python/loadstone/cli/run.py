@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone.bundle.write import BundleWriter
-from loadstone.cli import commands, data_sheet, finish, runlist, talk
+from loadstone.cli import commands, data_sheet, finish, runlist, schedulers, talk
 from loadstone.cli.arguments import Job, Load, Sheet
 from loadstone.cli.consent import consent
 from loadstone.cli.load import resolution, workload
@@ -87,14 +87,15 @@ def _once(asked_for: Workload, load: Load, options: dict[str, Any], manner: Mann
     BundleWriter.check(out_dir)
     commands.before(asked_for)
     result = finish.Result()
-    outcome = run_plan(
-        resolved.plan,
-        asked=asked,
-        out_dir=out_dir,
-        progress=finish.live(wanted=manner.progress),
-        consent=agreed,
-        result=result.document,
-        calibration=manner.calibration,
-    )
+    with schedulers.as_asked(asked_for, resolved.plan):
+        outcome = run_plan(
+            resolved.plan,
+            asked=asked,
+            out_dir=out_dir,
+            progress=finish.live(wanted=manner.progress),
+            consent=agreed,
+            result=result.document,
+            calibration=manner.calibration,
+        )
     commands.after(asked_for)
     return finish.tell(outcome, result, manner, require_valid=manner.require_valid)

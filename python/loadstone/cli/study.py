@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import exitcodes, units
 from loadstone.bundle import study as on_disk
-from loadstone.cli import commands, finish, talk
+from loadstone.cli import commands, finish, schedulers, talk
 from loadstone.cli.consent import consent
 from loadstone.cli.main import show
 from loadstone.errors import InputError
@@ -62,6 +62,7 @@ def execute(
     """
     for wanted in controller.known():
         commands.check(wanted.workload)
+        schedulers.refuse(wanted.workload)
     hooks = Hooks(
         resolve,
         progress=_Shown(live=manner.progress, watch=watch, beside=beside),

@@ -13,6 +13,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.plan import called, io_priority, passthrough
 from loadstone.plan import model as plan
 from loadstone.plan.model import TargetKind
+from loadstone.plan.pattern import shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ NATIVE_ENGINE: Final = "io_uring"
 FIO_ENGINE: Final = "psync"
 """fio's default on Linux."""
 _SYNCHRONOUS: Final = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2"))
-_RING_ONLY: Final = ("registerfiles", "fixedbufs", "sqthread_poll")
+_RING_ONLY: Final = ("registerfiles", "fixedbufs", "sqthread_poll", "force_async")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Drive:
     shared: bool
     cpus: tuple[int, ...]
     nice: int
+    force_async: int = 0
 
 
 def drive(
@@ -54,8 +56,9 @@ def drive(
     iodepth = job.iodepth or 1
     engine = job.ioengine or _default_engine(job, iodepth, strict=strict, notes=notes)
     cpus = _cpus(job, host)
-    nice = job.nice or 0
+    nice = _nice(job, host)
     _check_ring_options(job, engine)
+    _check_force(job, engine)
     io_priority.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
@@ -84,7 +87,8 @@ def drive(
         return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
     if iodepth > 1 and job.iodepth_batch is None:
         notes.info(job, "iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
-    return Drive(_ring(job, plan.BackendIoUring), iodepth, shared=True, cpus=cpus, nice=nice)
+    ring = _ring(job, plan.BackendIoUring)
+    return Drive(ring, iodepth, shared=True, cpus=cpus, nice=nice, force_async=job.force_async or 0)
 
 
 def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
@@ -92,6 +96,30 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
     if engine in called.ENGINES:
         return called.backend(job, donor)
     return plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
+
+
+def _nice(job: Job, host: HostFacts) -> int:
+    if job.nice is not None and job.nice < host.least_nice:
+        raise InputError(
+            f"nice {job.nice} is not permitted: {host.least_nice} is the lowest this process may take",
+            where=job.at("nice"),
+            hint="run as root, or raise the limit (ulimit -e)",
+        )
+    return job.nice or 0
+
+
+def _check_force(job: Job, engine: str) -> None:
+    """Refuse to force what goes another way than through the ring."""
+    if not job.force_async:
+        return
+    if engine != NATIVE_ENGINE:
+        raise RefusedError(
+            f"has no effect with ioengine={engine}",
+            where=job.at("force_async"),
+            hint=f"use ioengine={NATIVE_ENGINE}",
+        )
+    if shares(job)[2]:
+        raise RefusedError("trims are not forced", where=job.at("force_async"), hint="remove it")
 
 
 def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,6 +83,8 @@ class HostFacts:
     """Facts by absolute path, instead of looking."""
     nodes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """CPUs of each NUMA node."""
+    least_nice: int = -20
+    """The lowest nice value this process may take."""
     known_anchors: Mapping[str, AnchorFacts] = field(default_factory=dict)
     """Facts of anchors by absolute path, instead of looking."""
     _seen: dict[str, TargetFacts] = field(default_factory=dict, repr=False, compare=False)
@@ -93,7 +96,8 @@ class HostFacts:
         """Return the facts of this host."""
         page = os.sysconf("SC_PAGE_SIZE")
         cpus = tuple(sorted(os.sched_getaffinity(0)))
-        return cls(cpus, page * os.sysconf("SC_PHYS_PAGES"), page, nodes=_nodes())
+        memory = page * os.sysconf("SC_PHYS_PAGES")
+        return cls(cpus, memory, page, nodes=_nodes(), least_nice=_least_nice())
 
     def target(self, path: str, where: Where | None) -> TargetFacts:
         """Say what stands at an absolute path; a missing file is a file that does not exist.
@@ -129,6 +133,20 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
 
 
 _Places = dict[str, tuple[bool, int]]
+
+
+_CAP_SYS_NICE: Final = 23
+"""linux/capability.h"""
+
+
+def _least_nice() -> int:
+    """Return the lowest nice value this process may take (setpriority(2))."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    held = next((int(line.split()[1], 16) for line in status if line.startswith("CapEff:")), 0)
+    if held >> _CAP_SYS_NICE & 1:
+        return -20
+    soft, _ = resource.getrlimit(resource.RLIMIT_NICE)
+    return min(os.getpriority(os.PRIO_PROCESS, 0), 20 - soft)
 
 
 def _nodes() -> dict[int, tuple[int, ...]]:

@@ -261,6 +261,8 @@ class Worker(Part):
     nice: I32
     io_priority: U16 = 0
     """As `ioprio_set(2)` has it; 0: the one the engine was started with."""
+    force_async: U32 = 0
+    """Of a ring: every so manieth I/O is given to a kernel worker at once; 0: none."""
 
 
 class FileUse(Part):
@@ -327,6 +329,8 @@ class Limits(Part):
     ends_stage: bool
     max_latency_ns: tuple[U64, U64, U64] = (0, 0, 0)
     """A longer latency of a read, write or trim fails the stream; 0: any."""
+    prepare_only: bool = False
+    """Its targets are prepared, and nothing else is done."""
 
 
 class ErrorPolicy(Part):
@@ -336,6 +340,8 @@ class ErrorPolicy(Part):
     continue_write: bool
     ignore_read: tuple[I32, ...]
     ignore_write: tuple[I32, ...]
+    continue_after: tuple[I32, ...] = ()
+    """Error numbers after which it may continue; empty: any."""
 
 
 class VerifyContent(StrEnum):

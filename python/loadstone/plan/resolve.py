@@ -451,7 +451,8 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
         how = clone.drive
         alone = None if how.shared else clone.number
         priority = io_priority.of_job(clone.job)
-        key = (clone.stage, how.backend.model_dump_json(), how.cpus, how.nice, priority, alone)
+        ring = (how.backend.model_dump_json(), how.force_async)
+        key = (clone.stage, ring, how.cpus, how.nice, priority, alone)
         groups.setdefault(key, []).append(clone)
     workers: list[plan.Worker] = []
     worker_of: dict[int, int] = {}
@@ -467,6 +468,7 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
                 cpus=how.cpus,
                 nice=how.nice,
                 io_priority=io_priority.of_job(clones[0].job),
+                force_async=how.force_async,
             )
         ] * count
     if len(workers) > MAX_THREADS:

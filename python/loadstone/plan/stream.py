@@ -270,6 +270,7 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
         ops=0 if time_based else _bounded((job.number_ios or 0) * loops * twice),
         ends_stage=bool(job.exitall),
         max_latency_ns=tuple(int(longest or 0) for longest in job.max_latency_ns),  # type: ignore[arg-type] # three
+        prepare_only=bool(job.create_only),
     )
 
 
@@ -285,6 +286,7 @@ def errors(job: Job) -> plan.ErrorPolicy:
         continue_write=go_on in ("write", "io", "all"),
         ignore_read=job.ignore_read_errors,
         ignore_write=job.ignore_write_errors,
+        continue_after=job.continue_after,
     )
 
 

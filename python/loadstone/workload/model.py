@@ -323,6 +323,12 @@ class Job(_Model):
     end_fsync: bool | None = None
     fsync_on_close: bool | None = None
     serialize_overlap: bool | None = None
+    force_async: int | None = None
+    """Of a ring: every so manieth I/O goes to a kernel worker without a try in the caller."""
+    create_only: bool | None = None
+    """Its files are prepared, and nothing else is done."""
+    ioscheduler: str | None = None
+    """Set for the devices of its targets, for as long as the run goes."""
 
     # When
     numjobs: int | None = None
@@ -427,6 +433,8 @@ class Job(_Model):
 
     # Errors and results
     continue_on_error: Literal["none", "read", "write", "io", "verify", "all"] | None = None
+    continue_after: tuple[int, ...] = ()
+    """Only after these errors; empty: after any."""
     ignore_read_errors: tuple[int, ...] = ()
     ignore_write_errors: tuple[int, ...] = ()
     logs: LogRequests = LogRequests()

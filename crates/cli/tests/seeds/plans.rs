@@ -176,6 +176,7 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
                 vec![]
             },
             ignore_write: vec![],
+            continue_after: vec![],
         },
         log_ios: dice.chance(30),
         ..plain::stream()
@@ -217,6 +218,7 @@ fn limits(dice: &mut Dice) -> Limits {
         ops: if time_based { 0 } else { bounded(dice, 500) },
         ends_stage: dice.chance(5),
         max_latency_ns: [0; 3],
+        prepare_only: false,
     }
 }
 

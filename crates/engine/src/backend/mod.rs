@@ -10,6 +10,7 @@ use crate::plan::TargetKind;
 
 pub mod called;
 pub mod discard;
+pub mod forced;
 pub mod libaio;
 pub mod medium;
 pub mod mmap;

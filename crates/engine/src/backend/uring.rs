@@ -154,6 +154,23 @@ impl<C: Commands> Uring<C> {
         }
     }
 
+    /// The same ring with other commands.
+    #[must_use]
+    pub fn with<D: Commands<Entry = C::Entry>>(self, other: impl FnOnce(C) -> D) -> Uring<D> {
+        Uring {
+            clock: self.clock,
+            ring: self.ring,
+            commands: other(self.commands),
+            in_flight: self.in_flight,
+            iopoll: self.iopoll,
+            sqpoll: self.sqpoll,
+            trial_in: self.trial_in,
+            alarm_ns: self.alarm_ns,
+            alarm_time: self.alarm_time,
+            broken: self.broken,
+        }
+    }
+
     /// Sets the alarm and waits. It wakes whoever waits, for however many completions.
     #[cold]
     fn wait_with_new_alarm(

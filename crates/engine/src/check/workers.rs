@@ -30,6 +30,11 @@ pub(super) fn check_workers(plan: &Plan) -> Checked {
             || "no such processor".into(),
         )?;
         need(
+            worker.force_async == 0 || matches!(worker.backend, Backend::IoUring { .. }),
+            || path("force_async"),
+            || format!("is {}, and the backend is no ring", worker.force_async),
+        )?;
+        need(
             !streams[index].is_empty(),
             || format!("/workers/{index}"),
             || "has no stream".into(),
@@ -88,7 +93,12 @@ mod tests {
     #[test]
     fn every_worker_has_a_stream_and_every_stage_a_worker() {
         assert_eq!(check(&good()), Ok(()));
-        let cases: [(Change, &str, &str); 5] = [
+        let cases: [(Change, &str, &str); 6] = [
+            (
+                |plan| plan.workers[1].force_async = 2,
+                "/workers/1/force_async",
+                "is 2, and the backend is no ring",
+            ),
             (
                 |plan| plan.streams[1].worker = 2,
                 "/streams/1/worker",

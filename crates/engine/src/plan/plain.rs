@@ -69,6 +69,7 @@ pub fn worker(stage: u32, backend: Backend) -> Worker {
         cpus: vec![],
         nice: 0,
         io_priority: 0,
+        force_async: 0,
     }
 }
 
@@ -139,12 +140,14 @@ pub fn stream() -> Stream {
             ops: 0,
             ends_stage: false,
             max_latency_ns: [0; 3],
+            prepare_only: false,
         },
         errors: ErrorPolicy {
             continue_read: false,
             continue_write: false,
             ignore_read: vec![],
             ignore_write: vec![],
+            continue_after: vec![],
         },
         log_ios: false,
         verify: None,

@@ -164,7 +164,7 @@ impl State {
         if errno != 0 && StreamState::ignores(plan, slot.op, errno) {
             return;
         }
-        let goes_on = moved > 0 || StreamState::tolerates(plan, slot.op);
+        let goes_on = moved > 0 || StreamState::tolerates(plan, slot.op, errno);
         let said = self.errors_said.entry(slot.target).or_default();
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {

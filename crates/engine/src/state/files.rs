@@ -180,7 +180,7 @@ impl State {
         if errno != 0 && StreamState::ignores(plan, side, errno) {
             return true;
         }
-        let goes_on = moved > 0 || StreamState::tolerates(plan, side);
+        let goes_on = moved > 0 || StreamState::tolerates(plan, side, errno);
         let said = self.errors_said.entry(step.target).or_default();
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {

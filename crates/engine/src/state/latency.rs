@@ -22,6 +22,17 @@ impl State {
             return;
         }
         if lat_ns > stream.max_latency_ns[slot.op as usize] {
+            let (id, max_ns) = (stream.id, stream.max_latency_ns[slot.op as usize]);
+            self.say(Message::Event(Event::TooLate {
+                t_ns: self.run_time(now),
+                stream: id,
+                target: slot.target,
+                op: slot.op.name(),
+                offset: slot.offset,
+                bytes: slot.len,
+                lat_ns,
+                max_ns,
+            }));
             self.say_too_late(slot, lat_ns);
             self.stop_issuing(index, Reason::Latency, now);
             return;

@@ -61,7 +61,6 @@ _REFUSED_REST: Final = (
     refused("atomic", "Atomic writes are not supported.", off=ZERO),
     refused("end_syncfs", "Not supported: use end_fsync.", off=ZERO),
     refused("unlink_each_loop", "All loops use the same files: use unlink.", off=ZERO),
-    refused("create_only", "Every job here does I/O.", off=ZERO),
     refused("pre_read", "Not supported: run a read job before with invalidate=0 after it.", off=ZERO),
     refused("rate_ignore_thinktime", "Not supported.", off=ZERO),
     refused("read_iolog", _TRACE),
@@ -75,7 +74,6 @@ _REFUSED_REST: Final = (
     refused("merge_blktrace_file", _TRACE),
     refused("merge_blktrace_scalars", _TRACE),
     refused("merge_blktrace_iters", _TRACE),
-    refused("ioscheduler", "Loadstone does not change the host: set it in /sys/block/*/queue/scheduler."),
     refused("zonecapacity", _ZONES, off=ZERO),
     refused("read_beyond_wp", _ZONES, off=ZERO),
     refused("max_open_zones", _ZONES, off=ZERO),
@@ -121,7 +119,6 @@ _ENGINE_OPTIONS: Final = {
         "sqthread_poll_cpu",
         "uncached",
         "nowait",
-        "force_async",
     ),
     "io_uring_cmd": (
         "md_per_io_size",
@@ -161,7 +158,7 @@ _ENGINE_OPTIONS: Final = {
     "rbd": ("rbdname",),
 }
 
-_OFF_WHEN_ZERO: Final = frozenset(("uncached", "nowait", "force_async", "thp", "hipri_percentage"))
+_OFF_WHEN_ZERO: Final = frozenset(("uncached", "nowait", "thp", "hipri_percentage"))
 
 
 def _of_engines() -> tuple[Option, ...]:

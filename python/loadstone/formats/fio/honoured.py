@@ -6,11 +6,13 @@ not done (`declined`), nor how jobs inherit.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import RefusedError
 from loadstone.formats.fio import numbers, values
 from loadstone.formats.fio.option import (
+    INT32,
     INT63,
     Fields,
     Option,
@@ -188,6 +190,13 @@ def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -
     return {"verify_pattern": found, "verify_pattern_offsets": offsets}
 
 
+def _go_on(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    word = (value or "").strip()
+    if word not in _CONTINUE:
+        raise reading.error(f"found {word!r}", nearest(word, _CONTINUE))
+    return {"continue_on_error": _CONTINUE[word], "continue_after": (errno.EIO, errno.EILSEQ)}
+
+
 def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     if not truth(value, reading):
         return {}
@@ -301,6 +310,7 @@ WHERE: Final = (
     number("loops", "loops", low=1),
     boolean("allow_file_create", "allow_file_create"),
     boolean("create_fsync", "create_fsync"),
+    boolean("create_only", "create_only", why="Files are prepared, and nothing else is done."),
     boolean(
         "create_on_open",
         "create_on_open",
@@ -341,6 +351,12 @@ HOW: Final = (
     flag("hipri", "hipri", engine=_RINGS),
     flag("registerfiles", "registerfiles", engine=_RINGS),
     flag("fixedbufs", "fixedbufs", engine=_RINGS),
+    honoured(
+        "force_async",
+        lambda value, reading, _: {"force_async": numbers.integer(value or "1", reading, 0, INT32)},
+        flag=True,
+        engine="io_uring",
+    ),
     flag("sqthread_poll", "sqthread_poll", engine=_RINGS),
     number("fsync", "fsync_every"),
     number("fdatasync", "fdatasync_every"),
@@ -531,11 +547,16 @@ PROCESS: Final = (
     parsed("numa_cpu_nodes", "numa_nodes", _numa_nodes),
     text("numa_mem_policy", "numa_memory", why="On hosts with one node; else start loadstone under numactl."),
     number("nice", "nice", low=-20, high=19),
+    text("ioscheduler", "ioscheduler", why="Set before the run, and put back after it, which fio does not."),
     text("exec_prerun", "exec_prerun", why=_ON_RUN),
     text("exec_postrun", "exec_postrun", why=_ON_RUN),
     text("description", "description"),
     text("name", "reported_name", why="Names the job in results; its files keep the section's name."),
-    choice("continue_on_error", "continue_on_error", _CONTINUE),
+    honoured(
+        "continue_on_error",
+        _go_on,
+        why="After EIO and EILSEQ, as in fio; a full disk ends the job.",
+    ),
     honoured("ignore_error", _ignored_errors),
 )
 

@@ -110,9 +110,11 @@ def _job(line: JobLine, report: Report, *, plus: bool) -> dict[str, Any]:
     goal = line.latency_goal or LatencyGoal(0, 0, 100.0, line.iodepth)
     job.update(
         latency_depth=goal.depth,
-        latency_target=goal.target_ns // 1000,
+        latency_target=goal.target_ns,
+        latency_target_ns=goal.target_ns,
         latency_percentile=goal.percentile,
         latency_window=goal.window_ns // 1000,
+        latency_window_us=goal.window_ns // 1000,
     )
     if line.description:
         job["desc"] = line.description

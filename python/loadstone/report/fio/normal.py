@@ -88,12 +88,20 @@ def _totals(line: JobLine) -> list[str]:
         )
     goal = line.latency_goal or LatencyGoal(0, 0, 100.0, line.iodepth)
     rows.append(
-        f"     latency   : target={goal.target_ns // 1000}, window={goal.window_ns // 1000},"
+        f"     latency   : target={_time(goal.target_ns)}, window={_time(goal.window_ns)},"
         f" percentile={goal.percentile:.2f}%, depth={goal.depth}"
     )
     if line.steady is not None:
         rows.append(_steady(line.steady, line))
     return rows
+
+
+def _time(value_ns: int) -> str:
+    """Write a time in the unit fio 3.42 takes: at least 2 of it."""
+    for unit, unit_ns in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if value_ns >= 2 * unit_ns:
+            return f"{value_ns / unit_ns:.2f}{unit}"
+    return f"{value_ns:.2f}ns"
 
 
 def _steady(state: SteadyState, line: JobLine) -> str:

@@ -50,6 +50,7 @@ pub const REGISTER_PROBE: u32 = 8;
 pub const REGISTER_RING_FDS: u32 = 20;
 
 pub const SQE_FIXED_FILE: u8 = 1 << 0;
+pub const SQE_ASYNC: u8 = 1 << 4;
 
 pub const OP_FSYNC: u8 = 3;
 pub const OP_READ_FIXED: u8 = 4;

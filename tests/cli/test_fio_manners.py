@@ -1,0 +1,140 @@
+"""Small things scripts look for: what is printed when, what ends a job, what is only prepared."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.cli import schedulers
+from loadstone.cli.fio import main
+from loadstone.errors import InputError, RefusedError, RunError, Where
+from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
+from loadstone.plan.host import HostFacts
+from loadstone.plan.resolve import resolve
+from loadstone.report.fio.normal import _time
+from loadstone.workload.model import Job, Workload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.plan.model import Plan
+
+
+def document(words: list[str], place: Path) -> tuple[int, dict[str, Any]]:
+    out = place / "out.json"
+    code = main([*words, "--output-format=json", f"--output={out}"])
+    [job] = json.loads(out.read_text())["jobs"]
+    return code, job
+
+
+def plan_of(text: str, host: HostFacts | None = None) -> Plan:
+    options = ReadOptions(strict_fio_reading=True, environment={})
+    return resolve(read_jobfiles([TextSource(f"[a]\n{text}")], options=options), host=host).plan
+
+
+def test_create_only_prepares_the_file_and_does_nothing_else(tmp_path: Path) -> None:
+    words = ["--name=a", f"--filename={tmp_path / 'f'}", "--size=1m", "--rw=read", "--create_only=1"]
+    code, job = document(words, tmp_path)
+    assert (code, job["error"], job["read"]["total_ios"]) == (0, 0, 0)
+    assert (tmp_path / "f").stat().st_size == 1 << 20
+
+
+def test_a_longer_latency_than_allowed_is_told_with_its_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--name=a", f"--filename={tmp_path / 'f'}", "--size=1m", "--rw=read", "--max_latency=1ns"]
+    code, job = document(words, tmp_path)
+    told = capsys.readouterr().err
+    assert (code, job["error"]) == (1, 110)
+    expected = rf"fio: latency of \d+ nsec exceeds specified max \(1 nsec\): {tmp_path / 'f'} read 0 4096\n"
+    assert re.search(expected, told), told
+
+
+def test_the_last_interval_has_its_result_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--name=a", "--filename=/dev/zero", "--size=1m", "--time_based", "--runtime=2"]
+    assert main([*words, "--status-interval=500ms"]) == 0
+    assert capsys.readouterr().out.count("err= 0") == 5  # At 0.5, 1, 1.5 and 2 s, and at the end.
+
+
+def test_a_latency_target_is_told_in_the_units_of_its_keys(tmp_path: Path) -> None:
+    words = ["--name=a", f"--filename={tmp_path / 'f'}", "--size=1m", "--rw=randread", "--ioengine=io_uring"]
+    words += ["--iodepth=2", "--latency_target=5s", "--latency_window=50ms", "--runtime=1", "--time_based"]
+    _, job = document(words, tmp_path)
+    found = {key: job[key] for key in job if key.startswith("latency_") and key[-1] not in "0123456789"}
+    assert (found["latency_target"], found["latency_target_ns"]) == (5_000_000_000, 5_000_000_000)
+    assert (found["latency_window"], found["latency_window_us"]) == (50_000, 50_000)
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "written"),
+    [(0, "0.00ns"), (1999, "1999.00ns"), (2000, "2.00us"), (1_500_000, "1500.00us"), (10**10, "10.00s")],
+)
+def test_times_of_a_target_have_the_unit_of_which_there_are_two(value_ns: int, written: str) -> None:
+    assert _time(value_ns) == written
+
+
+@pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="needs mkfs.ext4")
+def test_a_full_disk_ends_a_job_that_continues_on_errors(tmp_path: Path) -> None:
+    image, place = tmp_path / "image", tmp_path / "place"
+    image.write_bytes(bytes(8 << 20))
+    place.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    if subprocess.run(["mount", "-o", "loop", str(image), str(place)], check=False).returncode:
+        pytest.skip("mounting needs root")
+    try:
+        words = ["--name=a", f"--directory={place}", "--size=20m", "--rw=write", "--bs=64k"]
+        code, job = document([*words, "--fallocate=none", "--continue_on_error=all"], tmp_path)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+    assert (code, job["error"], job["total_err"], job["first_error"]) == (1, 28, 1, 28)
+
+
+def test_continue_on_error_names_what_it_continues_after() -> None:
+    [stream] = plan_of("filename=/dev/zero\nsize=1m\ncontinue_on_error=io\n").streams
+    assert (stream.errors.continue_read, stream.errors.continue_after) == (True, (5, 84))
+
+
+def test_force_async_reaches_the_ring_and_nothing_else() -> None:
+    text = "filename=/dev/zero\nsize=1m\nforce_async=4\n"
+    plan = plan_of(f"{text}ioengine=io_uring\n")
+    assert [(worker.backend.type, worker.force_async) for worker in plan.workers] == [("io_uring", 4)]
+    with pytest.raises(RefusedError, match="has no effect with ioengine=psync"):
+        plan_of(f"{text}ioengine=psync\n")
+
+
+def test_a_nice_value_that_may_not_be_taken_is_refused() -> None:
+    host = HostFacts((0,), 1 << 30, least_nice=0)
+    assert [w.nice for w in plan_of("filename=/dev/zero\nsize=1m\nnice=5\n", host).workers] == [5]
+    with pytest.raises(InputError, match="nice -5 is not permitted: 0 is the lowest"):
+        plan_of("filename=/dev/zero\nsize=1m\nnice=-5\n", host)
+
+
+def test_a_scheduler_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = tmp_path / "scheduler"
+    queue.write_text("none [mq-deadline] kyber")
+    monkeypatch.setattr(schedulers, "_queues", lambda _: [queue])
+    job = Job(name="a", where=Where("job"), ioscheduler="kyber")
+    plan = plan_of("filename=/dev/zero\nsize=1m\n")
+    with schedulers.as_asked(Workload(name="w", jobs=(job,), notes=()), plan):
+        assert queue.read_text() == "kyber"
+    assert queue.read_text() == "mq-deadline"
+
+
+def test_a_scheduler_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of("filename=/dev/zero\nsize=1m\n")
+    queue = tmp_path / "scheduler"
+    queue.write_text("none [mq-deadline]")
+
+    def refuse(*_: object) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(schedulers, "_queues", lambda _: [queue])
+    monkeypatch.setattr(type(queue), "write_text", refuse)
+    workload = Workload(name="w", jobs=(Job(name="a", where=Where("job"), ioscheduler="bogus"),), notes=())
+    with pytest.raises(RunError, match="does not take 'bogus'"), schedulers.as_asked(workload, plan):
+        pass
