@@ -111,3 +111,28 @@ def test_the_bell_without_a_deviation_is_that_of_twelve_uniform_numbers() -> Non
     means = [sum(chance.random() for _ in range(12)) / 12 for _ in range(20_000)]
     deviation = math.sqrt(sum((mean - 0.5) ** 2 for mean in means) / len(means))
     assert distribution("normal").parameter == pytest.approx(100 * deviation, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("--bs=4k/15:8k/85", "bssplit=4k/15:8k/85"),
+        ("--bs=4k/15:", "bssplit=4k/15:"),
+        ("--bssplit=1k-4k", "bsrange=1k-4k"),
+        ("--size=1m-2m", "filesize=1m-2m"),
+        ("--cpumask=0-3", "cpus_allowed=0-3"),
+    ],
+)
+def test_a_value_of_another_option_is_told_its_name(words: str, names: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_jobfiles([TokenSource(("--name=a", words))], options=ReadOptions(strict_fio_reading=True))
+    assert caught.value.hint == f"that is a value of {names.partition('=')[0]}: write {names}"
+
+
+def test_two_sizes_with_a_dash_are_those_of_reads_and_writes_as_in_fio() -> None:
+    words = ("--name=a", "--bs=4k-512k")
+    found = read_jobfiles([TokenSource(words)], options=ReadOptions(strict_fio_reading=True))
+    assert [block and block.bytes for block in found.jobs[0].bs] == [4096, 524288, 524288]  # type: ignore[union-attr]
+    assert "is no range" in found.notes[0].text
+    with pytest.raises(InputError, match="expected one size"):
+        read_jobfiles([TokenSource(words)])

@@ -7,6 +7,7 @@ not done (`declined`), nor how jobs inherit.
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import RefusedError
@@ -190,6 +191,17 @@ def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -
     return {"verify_pattern": found, "verify_pattern_offsets": offsets}
 
 
+def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
+    text = (value or "").strip()
+    pair = re.fullmatch(r"(\d+[a-zA-Z]*)[-:](\d+[a-zA-Z]*)", text)
+    if pair and reading.strict:
+        reading.note(
+            "trap", f"{text!r} is no range: fio reads {pair[1]} for reads and {pair[2]} for writes; kept"
+        )
+        text = f"{pair[1]},{pair[2]}"
+    return {"bs": values.triple(text, reading, fields.get("bs"), values.block_fixed)}
+
+
 def _go_on(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     word = (value or "").strip()
     if word not in _CONTINUE:
@@ -252,7 +264,7 @@ WHICH: Final = (
     _mix("rwmixread", reads=True),
     _mix("rwmixwrite", reads=False),
     choice("rw_sequencer", "rw_sequencer", {"sequential": "sequential", "identical": "identical"}),
-    triplet("bs", "bs", values.block_fixed, "blocksize"),
+    honoured("bs", _block_size, "blocksize"),
     triplet("bsrange", "bsrange", values.block_range, "blocksize_range"),
     triplet("bssplit", "bssplit", values.block_split),
     flag("bs_unaligned", "bs_unaligned", "blocksize_unaligned"),

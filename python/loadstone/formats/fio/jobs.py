@@ -7,9 +7,9 @@ the table says about each. Knows neither the file's grammar nor the host.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.errors import InputError, RefusedError, Where
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.quote import UNSHOWN
@@ -113,7 +113,11 @@ class JobReader:
         if option.verdict == "honoured" and option.read is not None:
             if entry.value is None and not option.flag:
                 raise InputError("needs a value", where=entry.where, hint=f"write {option.name}=...")
-            return option.read(entry.value, reading, fields)
+            try:
+                return option.read(entry.value, reading, fields)
+            except InputError as error:
+                error.hint = _right_option(option, entry, fields) or error.hint
+                raise
         if option.verdict == "harmless":
             if option.name != "kb_base":
                 reading.note("harmless", f"{entry.name} changes nothing: {option.why}")
@@ -154,6 +158,32 @@ class JobReader:
             if key not in self._noted:
                 self._noted.add(key)
                 self.notes.append(note)
+
+
+_ALIKE: Final = (
+    ("bs", "bsrange", "bssplit"),
+    ("size", "filesize", "io_size"),
+    ("cpus_allowed", "cpumask"),
+    ("random_distribution", "file_service_type"),
+    ("percentile_list", "latency_percentile"),
+    ("filename", "directory"),
+)
+"""Options whose values are mistaken for each other's."""
+
+
+def _right_option(option: Option, entry: Entry, fields: dict[str, Any]) -> str | None:
+    """Say which option takes the value that this one does not."""
+    for alike in _ALIKE:
+        for name in alike if option.name in alike else ():
+            other = BY_NAME.get(name)
+            if other is None or other is option or other.read is None:
+                continue
+            try:
+                other.read(entry.value, Reading(entry.where), fields)
+            except LoadstoneError:
+                continue
+            return f"that is a value of {name}: write {name}={entry.value}"
+    return None
 
 
 def _as_text(entries: list[Entry]) -> dict[str, str]:
