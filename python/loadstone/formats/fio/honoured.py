@@ -193,6 +193,8 @@ def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -
 
 def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
     text = (value or "").strip()
+    if not text:
+        raise reading.error("found no value, expected one after '='")
     pair = re.fullmatch(r"(\d+[a-zA-Z]*)[-:](\d+[a-zA-Z]*)", text)
     if pair and reading.strict:
         reading.note(
