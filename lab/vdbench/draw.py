@@ -89,7 +89,7 @@ _RAW: Final[dict[str, Callable[[_Raw], str]]] = {
     "range": lambda raw: raw.one(",range=(25,75)"),
     "stride": lambda raw: raw.one(",stride=(8k,64k),rdpct=100,xfersize=4k"),
     "hotband": lambda raw: raw.one(",hotband=(10,40)"),
-    "streams": lambda raw: raw.one(",streams=2,seekpct=seq,rdpct=100"),
+    "streams": lambda raw: raw.one(",streams=2,seekpct=seq,rdpct=100", rd=",iorate=max"),
     "two workloads": _two,
     "defaults": _defaults,
     "sizes in a loop": lambda raw: raw.one(rd=",forxfersize=(4k,16k)"),

@@ -241,7 +241,7 @@ class _Sections:
             raise parameter.error(
                 "wd= is given twice for one rd=", "several are written wd=(wd1,wd2); " + _ORDER
             )
-        if row.name == "lun" and "lun" in self._draft.at:
+        if row.name == "lun" and "luns" in self._draft.at:
             raise RefusedError(
                 "several lun= for several hosts are not supported",
                 where=parameter.where,
@@ -288,6 +288,9 @@ class _Sections:
         workloads = tuple(WorkloadDefinition(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["wd"])
         file_systems = [FileSystem(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["fsd"]]
         file_workloads = tuple(FileWorkload(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["fwd"])
+        resolved = [storage.here(one) for one in storages]
+        storages = [one for one, _ in resolved]
+        self.notes += [note for _, note in resolved if note is not None]
         for storage_ in storages:
             if not storage_.lun:
                 raise InputError(

@@ -9,10 +9,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError
+from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import common
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names
+from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,8 @@ class Storage:
     where: Where
     at: Mapping[str, Where]
     lun: str = ""
+    luns: tuple[str, ...] = ()
+    """All that `lun=` says, where it says several."""
     hosts: tuple[str, ...] = ("*",)
     count: tuple[int, int] | None = None
     size: int | None = None
@@ -57,6 +60,35 @@ class Storage:
         return _OF_WINDOWS.match(self.lun) is not None
 
 
+def _luns(parameter: Parameter) -> tuple[str, ...]:
+    return names(parameter) if parameter.listed else (name(parameter),)
+
+
+def here(storage: Storage) -> tuple[Storage, Note | None]:
+    """Return an SD with the lun it has on this machine. Raises RefusedError when it has several here.
+
+    Several luns belong to as many hosts, one to each. Without hosts vdbench uses the first and no other.
+    """
+    at = storage.at.get("luns", storage.where)
+    one = replace(storage, lun=storage.luns[0] if storage.luns else "", luns=(), at={**storage.at, "lun": at})
+    if len(storage.luns) < 2:
+        return one, None
+    if storage.hosts == ("*",):
+        text = f"only the first of the {len(storage.luns)} luns of sd={storage.name} is used, as in vdbench"
+        return one, Note(where=at, text=text, kind="trap")
+    if len(storage.hosts) != len(storage.luns):
+        raise InputError(
+            f"sd={storage.name} has {len(storage.luns)} luns and {len(storage.hosts)} hosts",
+            where=at,
+            hint="give each host its lun",
+        )
+    raise RefusedError(
+        f"sd={storage.name} is another device on each of {len(storage.luns)} hosts",
+        where=at,
+        hint="load is generated on this machine only: write an SD for each lun",
+    )
+
+
 def _size(parameter: Parameter) -> int:
     found = common.divided(parameter)
     if found < common.SECTOR_BYTES:
@@ -69,7 +101,7 @@ SD: Final = Table(
     [
         Keyword("host", names, "hosts"),
         Keyword("hd", names, "hosts", exact=True),
-        Keyword("lun", name),
+        Keyword("lun", _luns, "luns"),
         Keyword("count", common.start_and_count),
         Keyword("size", _size),
         Keyword("threads", common.threads),
