@@ -264,7 +264,6 @@ ALLOWED = {
     "output.py": "the one place",
     "temporary.py": "a lock in a directory it made itself",
     "bundle/disk.py": "the file operations of a bundle that is written",
-    "bundle/study.py": "a study is a directory that it made or found empty",
     "bundle/arrows.py": "tables of the bundle while it is sealed",
     "bundle/host.py": "tables of the bundle while it is sealed",
     "engine/calibrate.py": "a directory of its own under the temporary directory",
@@ -272,6 +271,8 @@ ALLOWED = {
     "plan/in_use.py": "a write of no bytes, to ask whether a file is swapped to",
     "plan/held.py": "the files under test, which the guard has judged",
     "plan/tree_mark.py": "the mark in the anchor of a tree, which the guard has judged",
+    "cli/standard_output.py": "/dev/null in place of a standard output that fails",
+    "cli/supervisor.py": "/dev/null in place of the standard streams",
     "cli/main.py": "/dev/null in place of a missing standard stream",
 }
 """Who else opens files to write, and why it may."""

@@ -28,7 +28,7 @@ from loadstone.plan.in_use import Snapshot, file_uses
 from loadstone.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Buffer
 
@@ -49,12 +49,12 @@ _CHOOSE: Final = "choose another name"
 _REMOVE: Final = "remove it or choose another name"
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file whole; text is made printable.
+def write(path: Path, content: str | bytes, *, known: Callable[[Path], bool] | None = None) -> None:
+    """Write a file whole; text is made printable. `known` tells by its content what may be replaced, too.
 
     Raises RefusedError for what may not be replaced, InputError when it fails.
     """
-    with opened(path) as file:
+    with opened(path, known=known) as file:
         file.write(printable(content).encode() if isinstance(content, str) else content)
 
 
@@ -74,7 +74,7 @@ def directory(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def opened(path: Path, *, known: Callable[[Path], bool] | None = None) -> Iterator[IO[bytes]]:
     """Write a file that appears whole when the block is left, and not at all after an error."""
     with _told(path):
         if (straight := _straight(path)) is not None:
@@ -82,7 +82,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
                 yield file
             return
         place = _Place(path)
-        place.judge()
+        place.judge(known)
         with _New(place) as new:
             yield new.file
             new.keep()
@@ -134,7 +134,7 @@ class _Place:
         except FileNotFoundError:
             return None
 
-    def judge(self) -> None:
+    def judge(self, known: Callable[[Path], bool] | None = None) -> None:
         """Raise RefusedError when an output may not stand here."""
         shown = f"{self.path} (a link to {self.real})" if self._follows else str(self.path)
         status = self.status
@@ -149,7 +149,7 @@ class _Place:
             raise RefusedError(f"{shown} has {status.st_nlink} names (hard links)", hint=_REMOVE)
         if used := file_uses(self.real, Snapshot()):
             raise RefusedError(f"{shown} is in use: {used[0]}", hint=_CHOOSE)
-        if status.st_size and not self.is_ours():
+        if status.st_size and not self.is_ours() and not (known is not None and known(self.real)):
             marked = self._mark() is not None
             what = (
                 "was changed since Loadstone wrote it" if marked else "exists, and Loadstone did not make it"

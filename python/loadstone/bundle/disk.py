@@ -64,12 +64,12 @@ class Disk:
     """What is done to files."""
 
     def mkdir(self, path: Path) -> None:
-        """Make a directory and those above it; one that is there will do."""
-        path.mkdir(parents=True, exist_ok=True)
+        """Make a directory, for nobody else to read, and those above it; one that is there will do."""
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file."""
-        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        """Open a file; a new one is for nobody else to read."""
+        return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
     def write(self, file: int, content: bytes) -> int:
         """Write some of it, and return how much."""
@@ -90,6 +90,7 @@ class Disk:
     def make(self, path: Path, how: Callable[[Path], None]) -> None:
         """Let a library write a file by itself."""
         how(path)
+        path.chmod(0o600)
 
     def write_all(self, file: int, content: bytes) -> None:
         """Write all of it."""

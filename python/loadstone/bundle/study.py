@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from loadstone.bundle import layout, members, seal
+from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
@@ -96,12 +97,12 @@ def begin(path: Path, study: Study, inputs: Mapping[str, bytes]) -> Study:
     Raises `BundleError` when it cannot be written. `BundleWriter.check` says so beforehand.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        (path / layout.INPUT).mkdir()
-        (path / RUNS).mkdir()
+        disk = Disk()
+        for one in (path, path / layout.INPUT, path / RUNS):
+            disk.mkdir(one)
         files = input_files(inputs)
         for name, file in files.items():
-            (path / file).write_bytes(inputs[name])
+            disk.put(path / file, inputs[name])
         hashes = {file: seal.hash_of(path, file)[1] for file in files.values()}
         named = study.model_copy(update={"inputs": files, "input_seals": hashes})
         write(path, named)
@@ -214,17 +215,15 @@ def write(path: Path, study: Study) -> None:
     """Write `study.json` whole or not at all."""
     document = json.loads(json.dumps(study.model_copy(update={"blake3": None}).model_dump(mode="json")))
     text = json.dumps(seal.with_digest(document), indent=2) + "\n"
-    new = path / f"{STUDY}.new"
-    with new.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path / STUDY)
+    disk, new = Disk(), path / f"{STUDY}.new"
+    disk.put(new, text.encode(), durable=True)
+    disk.replace(new, path / STUDY)
 
 
 def write_result(path: Path, document: Mapping[str, Any]) -> None:
     """Write `result.json`, the document of `--json`."""
-    (path / layout.RESULT).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    Disk().put(path / layout.RESULT, text.encode("utf-8", "replace"))
 
 
 def seal_of(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from loadstone import __version__
+from loadstone import __version__, file_name
 from loadstone.bundle import arrows, layout, seal
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet
@@ -263,7 +263,7 @@ def input_files(inputs: Mapping[str, bytes]) -> dict[str, str]:
         file, number = base, 1
         while f"{layout.INPUT}/{file}" in files.values():
             number += 1
-            file = f"{number}-{base}"
+            file = file_name.short(f"{number}-{base}")
         files[name] = f"{layout.INPUT}/{file}"
     return files
 

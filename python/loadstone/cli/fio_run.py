@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import exitcodes, output, temporary
+from loadstone import exitcodes, file_name, output, temporary
 from loadstone.cli import commands, schedulers
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
@@ -129,7 +129,7 @@ def _refuse_changes(uses: Sequence[TargetUse]) -> None:
 def _bundle_directory(name: str) -> Iterator[Path]:
     keep = os.environ.get(KEEP)
     if keep:
-        yield Path(keep) / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{os.getpid()}"
+        yield Path(keep) / f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name)}-{os.getpid()}"
         return
     with temporary.directory() as directory:
         yield directory / "bundle"

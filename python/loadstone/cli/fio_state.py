@@ -6,8 +6,11 @@ Knows where they go and over what they may be written. Their layout is in `plan/
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone import output
+from loadstone.errors import InputError, RefusedError
 from loadstone.plan import verify_state
 
 if TYPE_CHECKING:
@@ -23,9 +26,6 @@ def save_state(plan: Plan, event: Mapping[str, Any], aux_directory: str | None) 
         return
     name = stream.name.rpartition(".")[0]
     path = verify_state.path_of(name, stream.headers.thread, aux_directory)
-    if not verify_state.may_be_replaced(path):
-        sys.stderr.write(f"fio: state file {path} not written: another file is there\n")
-        return
     content = verify_state.built(
         name,
         stream.headers.thread,
@@ -35,7 +35,8 @@ def save_state(plan: Plan, event: Mapping[str, Any], aux_directory: str | None) 
         done=event["completed"],
     )
     try:
-        with open(path, "wb") as file:  # noqa: PTH123 - text, as fio has it
-            file.write(content)
-    except OSError as error:
-        sys.stderr.write(f"fio: state file {path}: {error.strerror}\n")
+        output.write(Path(path), content, known=lambda there: verify_state.may_be_replaced(str(there)))
+    except RefusedError as error:
+        sys.stderr.write(f"fio: state file not written: {error}\n")
+    except InputError as error:
+        sys.stderr.write(f"fio: state file {error}\n")

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from loadstone import file_name
 from loadstone.cli.arguments import Flag, Repeat
 
 RUNS: Final = Path("loadstone-runs")
@@ -52,8 +53,7 @@ class Manner(Told):
 
 def default_directory(name: str) -> Path:
     """Return a new directory under ./loadstone-runs, named after the time and the job."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)[:64]
-    base = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{safe}"
+    base = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name, most_bytes=64, keep='-_.')}"
     candidate, number = base, 1
     while candidate.exists():
         number += 1

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from loadstone import __version__, exitcodes
+from loadstone import __version__, exitcodes, file_name
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.audit.run import audit
 from loadstone.bundle import study as on_disk
@@ -298,7 +298,11 @@ class _Runner:
         wanted = dataclasses.replace(wanted, workload=own_sequence(wanted.workload, number))
         if not self._waited(wanted.pause_s):
             return None
-        bundle = self._directory / on_disk.RUNS / f"{number:03d}-{_safe(wanted.name)}"
+        bundle = (
+            self._directory
+            / on_disk.RUNS
+            / f"{number:03d}-{file_name.safe(wanted.name, most_bytes=MAX_NAME)}"
+        )
         begun = Point(name=wanted.name, factors=wanted.factors, role=wanted.role)
         self._write(points=(*self._study.points, begun))
         began_s = time.monotonic()
@@ -427,10 +431,6 @@ class _Passing:
 
 def _leave() -> None:
     raise KeyboardInterrupt
-
-
-def _safe(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_.=%" else "-" for letter in name)[:MAX_NAME]
 
 
 def _judged(audited: Audited | None) -> dict[str, str | None]:

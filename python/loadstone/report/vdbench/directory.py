@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadstone import output
+from loadstone import file_name, output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ class Page:
     @property
     def file(self) -> str:
         """The file's name: jobs of other languages have paths in their names."""
-        return self.name.replace("/", "_") + ".html"
+        return file_name.short(self.name.replace("/", "_"), ".html")
 
     @property
     def text(self) -> str:
