@@ -271,6 +271,7 @@ ALLOWED = {
     "plan/in_use.py": "a write of no bytes, to ask whether a file is swapped to",
     "plan/held.py": "the files under test, which the guard has judged",
     "plan/tree_mark.py": "the mark in the anchor of a tree, which the guard has judged",
+    "cli/schedulers.py": "the scheduler of a device in sysfs, where the job asks for one",
     "cli/standard_output.py": "/dev/null in place of a standard output that fails",
     "cli/supervisor.py": "/dev/null in place of the standard streams",
     "cli/main.py": "/dev/null in place of a missing standard stream",
