@@ -26,6 +26,7 @@ def job(**changed: Any) -> Asked:
         "random_percent": 100.0,
         "block_bytes": {block: 1.0},
         "direct": True,
+        "paced": False,
     }
     return Asked(**told | changed)
 

@@ -72,3 +72,12 @@ def test_a_depth_of_one_decimal_is_as_good_as_its_digits() -> None:
     case = replace(told(iops=10.1, mean_ns=6.081 * MS, source="vdbench"), queue_depth=0.1)
     assert isinstance(RULE.judge(case), Clear)
     assert not isinstance(RULE.judge(replace(case, queue_depth=1.0)), Clear)
+
+
+def test_where_nobody_says_whether_it_came_at_a_rate_less_is_no_contradiction() -> None:
+    """fio's text does not have rate_iops, and a rate keeps fewer I/Os outstanding than the depth."""
+    unknown = told(iops=50.0, mean_ns=MS, jobs=(job(iodepth=32, paced=None),), source="fio")
+    assert RULE.judge(unknown) == CannotTell("whether the load came at a rate")
+    assert not isinstance(RULE.judge(replace(unknown, jobs=(job(iodepth=32),))), CannotTell)
+    more = told(iops=1000.0, mean_ns=100 * MS, jobs=(job(iodepth=10, paced=None),), source="fio")
+    assert finding(RULE, more).effect == "not_valid"
