@@ -63,7 +63,10 @@ bench: build
 	$(BIN)/python bench/compare.py $(BENCH)
 
 MINUTES ?= 10
+FUZZED := job_file vdbench iometer results data_sheet plan documents events arrow_stream parquet
 fuzz: build
+	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check 'atheris>=3,<4'
+	@for one in $(FUZZED); do $(BIN)/python -m tests.fuzz.guide $$one --minutes $(MINUTES) || exit 1; done
 	$(BIN)/python -m tests.fuzz.fuzz_jobfile --minutes $(MINUTES)
 	$(BIN)/python -m tests.fuzz.fuzz_plan --minutes $(MINUTES)
 	$(BIN)/python -m tests.fuzz.fuzz_vdbench --minutes $(MINUTES)

@@ -66,3 +66,15 @@ def test_an_error_is_written_in_the_unit_of_its_value() -> None:
     assert plain(units.with_error(Estimate(102_400.0, 10.0, 9, "ns"), "time")) == "102.4 ± <0.1 µs"
     assert plain(units.with_error(Estimate(2**20, None, 2, "B/s"), "binary")) == "1.00 MiB/s"
     assert units.with_error(None, "count") == "–"
+
+
+@pytest.mark.parametrize("error", [None, 1.0, 12.0, 120.0, 3000.0])
+@pytest.mark.parametrize(("value", "kind"), [(12_340.0, "count"), (102_400.0, "time"), (3e8, "binary")])
+def test_a_figure_has_the_same_digits_with_and_without_its_error(
+    value: float, kind: str, error: float | None
+) -> None:
+    found = Estimate(value, error, 9, "")
+    whole, alone = plain(units.with_error(found, kind)), plain(units.figure(found, kind))
+    assert alone.startswith(whole.partition(" ± ")[0].rstrip("kMGBi/sµnm "))
+    assert ("±" in whole) is (error is not None)
+    assert "±" not in alone

@@ -114,6 +114,15 @@ def with_error(estimate: Estimated | None, steps_of: str) -> str:
     Group, Review of Particle Physics, section 5.3), and the value ends where the error ends.
     `steps_of`: `time`, `binary` (bytes per second) or `count`.
     """
+    return _written(estimate, steps_of, error=True)
+
+
+def figure(estimate: Estimated | None, steps_of: str) -> str:
+    """Write an estimate where its error has no room, with the digits that it has beside its error."""
+    return _written(estimate, steps_of, error=False)
+
+
+def _written(estimate: Estimated | None, steps_of: str, *, error: bool) -> str:
     if estimate is None:
         return NONE
     steps, suffix = {"time": (_TIME, ""), "binary": (_BINARY, "/s"), "count": (_COUNT, "")}[steps_of]
@@ -123,7 +132,7 @@ def with_error(estimate: Estimated | None, steps_of: str) -> str:
     if not estimate.error:
         return digits(value) + unit
     text, told = _to_the_error(value, estimate.error / scale)
-    return f"{text}{THIN}±{THIN}{told}{unit}"
+    return f"{text}{THIN}±{THIN}{told}{unit}" if error else f"{text}{unit}"
 
 
 def _to_the_error(value: float, error: float) -> tuple[str, str]:

@@ -361,7 +361,7 @@ def pruned(document: Any, shape: TypeAdapter[Any]) -> tuple[Any, list[str]]:
             shape.validate_python(document)
         except ValidationError as error:
             wrong = {_reachable(document, one["loc"]) for one in error.errors(include_url=False)}
-            for place in sorted(wrong, key=repr, reverse=True):
+            for place in sorted(wrong, key=_last_first, reverse=True):
                 places.append(".".join(map(str, place)) or "all of it")
                 if not place:
                     return None, places
@@ -369,6 +369,11 @@ def pruned(document: Any, shape: TypeAdapter[Any]) -> tuple[Any, list[str]]:
         else:
             return document, places
     return None, [*places, "the rest"]
+
+
+def _last_first(place: Sequence[int | str]) -> list[tuple[int, str]]:
+    """Order places so that, backwards, nothing moves what is still to be left out."""
+    return [(step, "") if isinstance(step, int) else (-1, step) for step in place]
 
 
 def _reachable(document: Any, location: Sequence[int | str]) -> tuple[int | str, ...]:

@@ -212,8 +212,8 @@ def _cards(made: Summary) -> list[tuple[str, str, str, str]]:
     for total, op in lines:
         stats = total.ops[op]
         lat = stats.latencies.get("lat")
-        rate = f"{units.count(stats.iops.value if stats.iops else None)} IOPS"
-        moved = units.bandwidth(stats.bandwidth.value if stats.bandwidth and stats.bytes else None)
+        rate = f"{units.figure(stats.iops, 'count')} IOPS"
+        moved = units.figure(stats.bandwidth if stats.bytes else None, "binary")
         big = stats.operations > 0 and stats.bytes / stats.operations >= LARGE_BLOCK_BYTES
         p50, p99 = (units.duration(lat.percentile(p) if lat else None) for p in (50, 99))
         name = total.line.name if len(total.ops) == 1 else f"{total.line.name} {op}"

@@ -118,5 +118,5 @@ def _rate(load: Load | None) -> str:
     if load is None:
         return units.NONE
     if load.large_blocks:
-        return units.bandwidth(load.bandwidth.value)
+        return units.figure(load.bandwidth, "binary")
     return f"{units.with_error(load.iops, 'count')} IOPS"

@@ -84,8 +84,8 @@ def sentence(advice: Advice, gain_share: float) -> str:
 def rate(found: Pooled) -> str:
     """Write bandwidth for large blocks, IOPS for others."""
     if found.large_blocks:
-        return units.bandwidth(found.bandwidth.value)
-    return f"{units.count(found.iops.value)} IOPS"
+        return units.figure(found.bandwidth, "binary")
+    return f"{units.figure(found.iops, 'count')} IOPS"
 
 
 def value(found: Pooled, what: str) -> float | None:

@@ -125,8 +125,8 @@ def cells(stats: Stats, *, errors: bool = True) -> list[str]:
     mean, moved = (lat.mean if lat else None), (stats.bandwidth if stats.bytes else None)
     return [
         units.with_error(stats.iops, "count"),
-        units.with_error(moved, "binary") if errors else units.bandwidth(moved.value if moved else None),
-        units.with_error(mean, "time") if errors else units.duration(mean.value if mean else None),
+        units.with_error(moved, "binary") if errors else units.figure(moved, "binary"),
+        units.with_error(mean, "time") if errors else units.figure(mean, "time"),
         *(units.duration(lat.percentile(percent) if lat else None) for percent in (50, 99, 99.9)),
         units.duration(lat.max_ns if lat else None),
         units.count(stats.errors) if stats.errors else "0",
