@@ -22,7 +22,7 @@ PATIENCE_S = 180
 RUN_S = 2.0
 """What counts of a run that was drawn."""
 _LISTED = re.compile(r"Simulating RD=.*")
-_POINT = re.compile(r"I/O rate: \d+; (?=.*)")
+_POINT = re.compile(r"I/O rate: \d+%?; ")
 
 
 @dataclass(frozen=True, slots=True)
