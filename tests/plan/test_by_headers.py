@@ -131,3 +131,10 @@ def test_a_state_that_is_not_there_is_named(plan: Planner) -> None:
 def test_stamps_refuse_what_only_headers_can_do(plan: Planner, option: str) -> None:
     with pytest.raises(RefusedError):
         plan(WRITE + option + "\n")
+
+
+def test_a_place_read_back_once_for_each_write_to_it_may_hold_a_later_one(plan: Planner) -> None:
+    again = headers(plan, WRITE + "norandommap=1\nexperimental_verify=1\n")
+    assert (again.by_address, again.check_seed, again.check_number) == (False, False, False)
+    once = headers(plan, WRITE + "experimental_verify=1\n")
+    assert (once.check_seed, once.check_number) == (True, True)

@@ -87,6 +87,8 @@ def headers(job: Job, limits: Limits, thread: int, aux_directory: str | None, no
     numbered = (
         writing and _one_size(does) and not limits.time_based and job.verify_write_sequence is not False
     )
+    # Of writes to one place experimental_verify reads the place as often, and finds the last each time.
+    last_alone = _writes_once(does) or not job.experimental_verify
     return plan.Headers(
         sum=_sum(job),
         interval_bytes=_interval_bytes(does),
@@ -103,8 +105,8 @@ def headers(job: Job, limits: Limits, thread: int, aux_directory: str | None, no
         fatal=bool(job.verify_fatal),
         go_on=job.continue_on_error in ("verify", "all"),
         dump_dir=(aux_directory or "") if job.verify_dump else None,
-        check_seed=job.verify_header_seed is not False,
-        check_number=numbered and (_writes_once(does) or not job.experimental_verify),
+        check_seed=job.verify_header_seed is not False and last_alone,
+        check_number=numbered and last_alone,
         thread=thread % 2**16,
         until=verify_state.load(job, thread, aux_directory) if job.verify_state_load else None,
         tell_state=job.verify_state_save is not False and writing and not job.verify_only,
