@@ -22,7 +22,7 @@ import pytest
 
 JOBS = Path(__file__).parent / "jobs"
 LOG_EVERY_IO = "[global]\nwrite_lat_log=log\nlog_offset=1\n"
-ENVIRONMENT = {**os.environ, "LS_NAME": "data", "LS_BS": "4k"}
+ENVIRONMENT = {**os.environ, "LS_NAME": "data", "LS_BS": "4k", "LOADSTONE_FIO_OVERWRITE": "1"}
 EXISTING_BYTES = 8 << 20
 SIGMAS = 5.0
 """How far two samples of the same chance may lie apart."""

@@ -20,7 +20,8 @@ def write(path: str | Path, size_bytes: int, *options: str) -> None:
     """Write it once, front to back, in 4 KiB blocks."""
     command = [sys.executable, "-m", "loadstone", "fio", "--name=a", f"--filename={path}", "--rw=write"]
     command += [f"--bs={BLOCK_BYTES}", f"--size={size_bytes}", "--ioengine=psync", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    agreed = {**os.environ, "LOADSTONE_FIO_OVERWRITE": "1", "LOADSTONE_ACCEPT_DATA_LOSS": str(path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=agreed)
     assert done.returncode == 0, done.stderr
 
 
