@@ -121,7 +121,10 @@ def test_a_directory_that_is_there_fails_its_making_as_in_fio(tmp_path: Path) ->
     assert json.loads(out.read_text())["jobs"][0]["error"] == 17
 
 
-def test_extents_are_exchanged_with_a_donor_and_the_content_stays(tmp_path: Path) -> None:
+def test_extents_are_exchanged_with_a_donor_and_the_content_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_FIO_OVERWRITE", "1")  # The file is this test's own.
     content = os.urandom(1 << 20)
     (tmp_path / "file").write_bytes(content)
     words = ["--name=a", "--ioengine=e4defrag", "--rw=write", "--bs=64k", "--size=1m", "--inplace=1"]
