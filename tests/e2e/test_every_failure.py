@@ -120,7 +120,7 @@ def test_some_failures_of_a_run(tmp_path: Path, kind: str, step: int) -> None:
     assert found["told"] or found["did without"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_some_allocations_of_a_run(tmp_path: Path) -> None:
     assert tried(tmp_path, "allocation", RUN, first=5, step=397, most=12)["told"]
 

@@ -384,6 +384,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
                 "ops": 0,
                 "ends_stage": False,
                 "max_latency_ns": (0, 0, 0),
+                "prepare_only": False,
             }
         },
     ),
@@ -567,6 +568,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
                 "continue_write": False,
                 "ignore_read": (5, 5),
                 "ignore_write": (28,),
+                "continue_after": (5, 84),
             }
         },
     ),

@@ -160,7 +160,7 @@ def test_the_terminal_shows_jobs_wide_and_narrow(tmp_path: Path) -> None:
         assert "Input/output error (EIO)" in " ".join(text.split())
     assert re.search(r"a +read +\S+ ± \S+k? +\S+ ± \S+ MiB/s", wide)
     assert max(map(len, narrow.splitlines())) <= 80
-    assert re.search(r"^a +read +\S+ ± \S+ +\S+ MiB/s +\S+ µs +\S+ µs", narrow, re.MULTILINE)
+    assert re.search(r"^a\n +read +\S+ ± \S+ +\S+ MiB/s +\S+ µs +\S+ µs", narrow, re.MULTILINE)
     assert "total" in wide
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
-from loadstone import __version__, exitcodes
+from loadstone import __version__, exitcodes, last_words
 from loadstone.errors import LoadstoneError, RunError
 from loadstone.printable import message, standard_streams
 
@@ -33,8 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return supervisor.run(_program)
     _have_descriptors()
-    with standard_streams():
-        return _answered(list(argv))
+    try:
+        with standard_streams():
+            return _answered(list(argv))
+    except MemoryError as error:
+        show(_in_words(error))
+        return exitcodes.FAILED
 
 
 def _answered(words: list[str]) -> int:
@@ -54,6 +58,8 @@ def _answered(words: list[str]) -> int:
         return exitcodes.INTERRUPTED
     except (MemoryError, OSError, ImportError) as error:
         show(_in_words(error))
+        if figures := last_words.read():
+            sys.stderr.write(f"measured until then:\n{figures}\n")
         return exitcodes.FAILED
 
 

@@ -156,12 +156,8 @@ fn lay(pattern: &HeaderPattern, offset: u64, buffer: &mut [u8]) {
 #[must_use]
 pub fn pattern_byte(pattern: &HeaderPattern, offset: u64, at: usize) -> u8 {
     let interval = pattern.interval_bytes as usize;
-    let (begin, within) = if interval == 0 {
-        (0, at)
-    } else {
-        (at / interval * interval, at % interval)
-    };
-    let place = within % pattern.bytes.len();
+    let begin = at.checked_div(interval).map_or(0, |whole| whole * interval);
+    let place = (at - begin) % pattern.bytes.len();
     let value = (offset + begin as u64).to_le_bytes();
     let mut byte = pattern.bytes[place];
     for &first in &pattern.offsets_at {
