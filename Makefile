@@ -61,6 +61,7 @@ lint: $(VENV)/.python
 
 bench: build
 	$(BIN)/python bench/compare.py $(BENCH)
+	$(BIN)/python bench/depths.py $(DEPTHS)
 
 MINUTES ?= 10
 FUZZED := job_file vdbench iometer results data_sheet plan documents events arrow_stream parquet
