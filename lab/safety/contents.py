@@ -41,11 +41,16 @@ class Kind:
     @property
     def missing(self) -> str | None:
         """The program that is not here, None when all is."""
-        return None if self.needs is None or program(self.needs) else self.needs
+        return absent(self.needs)
 
 
 def program(name: str) -> str | None:
     return shutil.which(name, path=PATHS)
+
+
+def absent(name: str | None) -> str | None:
+    """Return the name of a program that is needed and not here."""
+    return None if name is None or program(name) else name
 
 
 def call(*words: str | Path, text: str | None = None) -> None:

@@ -1,7 +1,9 @@
 """One trial: a target as somebody has it, a verb that could write there, and what was left afterwards.
 
 Knows how a verb is called and how to tell what happened. Every verb runs in a process of its own, made
-by fork: what is tried is the real program, without the time it takes to load. Knows no list of trials.
+by fork: what is tried is the real program, without the time it takes to load. Whoever calls it must have
+no threads and nothing of its own about warnings, signals and limits: `__main__` is made so, a test is not.
+Knows no list of trials.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 import re
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +28,7 @@ REFUSALS = (
     "|did not make it|is not a directory|is a block device|is in use"
 )
 REFUSED, ASKED, WRITTEN, READ = "refused", "needs consent", "written", "left alone"
-FAILED = "failed"
+FAILED, NOT_TRIED = "failed", "not tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
             code = main([str(word) for word in words])
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else 1
+        except BaseException:  # noqa: BLE001 - nothing else would tell of it
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             os._exit(code)
@@ -114,6 +119,12 @@ def happened(code: int, said: str) -> str:
     if re.search(REFUSALS, said):
         return REFUSED
     return WRITTEN if code in (0, 98) else FAILED
+
+
+def shortened(text: str) -> str:
+    """Both ends of what was said, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 400 else f"{line[:80]} … {line[-320:]}"
 
 
 def evidence(said: str, path: str) -> str:

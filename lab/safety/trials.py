@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from lab.parts import Stage
 from lab.safety import trial, verbs
-from lab.safety.contents import KINDS, SIZE_BYTES, call, put
+from lab.safety.contents import KINDS, SIZE_BYTES, absent, call, put
 from lab.safety.trial import ASKED, REFUSED, WRITTEN, Row
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ class Case:
     watched: Callable[[Path], Path] | None = lambda target: target
     """Where the content is that must stay; None: nothing is there to be lost."""
     needs: str | None = None
+    """The program that makes it."""
+
+    @property
+    def missing(self) -> str | None:
+        """The program that is not here, None when all is."""
+        return absent(self.needs)
 
     def named(self) -> Iterator[tuple[str, str, str]]:
         """What will be tried."""
@@ -438,8 +444,11 @@ def tried(case: Case) -> Iterator[Row]:
             try:
                 target = case.place(stage, stack)
             except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+                # Where the programs are there, what fails is ours, and nothing was shown.
+                excused = case.missing is not None
+                why = f"not installed: {case.missing}" if excused else trial.shortened(str(error))
                 for verb in left:
-                    yield Row(case.target, case.holds, verb.name, "not tried", None, str(error)[:90], True)
+                    yield Row(case.target, case.holds, verb.name, trial.NOT_TRIED, None, why, excused)
                 return
             while left:
                 verb = left.pop(0)
@@ -460,5 +469,5 @@ def _try(case: Case, verb: Verb, target: Path, stage: Stage, number: int) -> Row
     right = happened == expected and (intact is not False or expected == WRITTEN)
     why = trial.evidence(said, str(target)) if happened in (REFUSED, ASKED) or not right else ""
     if not right and not why:
-        why = " ".join(said.split())[-110:]
+        why = trial.shortened(f"exit code {code}: {said}")
     return Row(case.target, case.holds, verb.name, happened, intact, why, right)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from lab.safety import __main__ as program
-from lab.safety import page, trial, trials
+from lab.safety import page, trial, trials, verbs
 
 from lab import parts
 from tests.e2e.program import needs_engine
@@ -36,22 +38,43 @@ def test_nothing_in_the_table_was_lost_without_consent() -> None:
             assert verb.endswith((", with consent", "LOADSTONE_FIO_OVERWRITE=1")), (target, holds, verb)
 
 
+AGAIN = {
+    ("file", "a random key"): trial.ASKED,
+    ("block device", "XFS, only its backup superblocks"): trial.ASKED,
+    ("file", "the same, 4 bytes changed, times set back"): trial.ASKED,
+    ("tree", "one with a hard link to a file elsewhere"): trial.REFUSED,
+    ("file of the kernel's", "/proc/self/oom_score_adj"): trial.REFUSED,
+}
+
+
 @pytest.mark.root
-@pytest.mark.parametrize(
-    ("target", "holds"),
-    [
-        ("file", "a random key"),
-        ("block device", "XFS, only its backup superblocks"),
-        ("file", "the same, 4 bytes changed, times set back"),
-        ("tree", "one with a hard link to a file elsewhere"),
-        ("file of the kernel's", "/proc/self/oom_score_adj"),
-    ],
-)
-def test_some_of_them_again(target: str, holds: str) -> None:
+def test_some_of_them_again() -> None:
+    """In a process of its own: what pytest has about warnings, threads and limits is not on trial."""
     needs_engine()
     if (why := parts.missing()) is not None:
         pytest.skip(why)
-    case = next(one for one in trials.cases() if (one.target, one.holds) == (target, holds))
-    rows = list(trials.tried(case))
-    assert [row for row in rows if not row.right] == []
-    assert all(row.happened in (trial.ASKED, trial.REFUSED, trial.READ) for row in rows)
+    words = [sys.executable, "-m", "lab.safety", *(" ".join(case) for case in AGAIN)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=PAGE.parents[1])
+    rows = [line.strip("|\n ").split(" | ") for line in done.stderr.splitlines() if line.startswith("| ")]
+    found = [row for row in rows if (row[0], row[1]) in AGAIN]
+    assert done.returncode == 0, done.stderr
+    assert {(row[0], row[1]) for row in found} == set(AGAIN)
+    unexpected = [row for row in found if row[3] not in (AGAIN[row[0], row[1]], trial.READ)]
+    assert unexpected == []
+
+
+def test_a_trial_that_could_not_be_staged_is_wrong() -> None:
+    """It was taken for right, so a table in which hardly anything was tried said that all went well."""
+
+    def fails(*_: object) -> Path:
+        raise RuntimeError("the first run ended with 70")
+
+    verb = verbs.RUN
+    case = trials.Case(trials.FILE, "anything", (verb,), trial.ASKED, fails)
+    assert [(row.happened, row.right, row.said) for row in trials.tried(case)] == [
+        (trial.NOT_TRIED, False, "the first run ended with 70")
+    ]
+    absent = trials.Case(trials.FILE, "anything", (verb,), trial.ASKED, fails, needs="no-such-program")
+    assert [(row.happened, row.right, row.said) for row in trials.tried(absent)] == [
+        (trial.NOT_TRIED, True, "not installed: no-such-program")
+    ]
