@@ -51,13 +51,13 @@ run need not write all of it.
 
 A file that Loadstone made, or that was empty or all zeros when it was first written, carries an extended
 attribute (`user.loadstone`). It is bound to the inode (number, generation, birth), the file system, the
-length and the content: nothing of that changes without changing ctime, which no program can set. When a run
-has ended, however it did, its files are sealed with the ctime they then have. Later the mark is valid while
-ctime is that, and the file has no second name.
+length and the content, and to there being no second name. It is made when a run has ended, however it did,
+unless others have the file open for writing then.
 
-- A rename and `chmod` change ctime as well. Then the length, mtime and a digest of the whole content must be
-  what they were. Files up to {marker.DIGEST_BYTES // MIB} MiB of data have a digest, if it takes no longer
-  than a second; longer ones that were renamed need consent once more.
+- Files of up to {marker.DIGEST_BYTES // MIB} MiB of data are held against a digest of their whole content,
+  if it could be made within a second.
+- Longer ones are held against ctime, which no program can set and every change moves. A rename and `chmod`
+  change it, too: then consent is needed once more.
 - It does not survive new content (also of the same length, in part, through a mapping or with times set
   back), a copy with its attributes (`cp --preserve=all`, also as reflink, `rsync -X`, `tar --xattrs`),
   a snapshot, another file moved over it, or a hard link.

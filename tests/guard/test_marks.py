@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.errors import RefusedError
 from loadstone.plan import guard, marker
-from loadstone.plan.held import hold
+from loadstone.plan.held import Held, hold
 from loadstone.plan.host import HostFacts
 
 from .plans import plan, target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from loadstone.plan.model import Plan
 
@@ -111,8 +114,6 @@ def part_with_its_times_set_back(path: Path) -> None:
 
 
 def mapped_with_its_times_set_back(path: Path) -> None:
-    import mmap  # noqa: PLC0415 - only here
-
     before = path.stat()
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         memory[SIZE // 3] ^= 0xFF
@@ -220,6 +221,46 @@ def test_a_change_right_after_the_seal_is_seen(tmp_path: Path, seed: int) -> Non
         file.write(b"mine")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert "was changed since" in refusal(path)
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """A file on tmpfs, where a page that is mapped is never written back."""
+    with tempfile.TemporaryDirectory(prefix="loadstone-test-", dir="/dev/shm") as folder:
+        yield Path(folder) / "x"
+
+
+def test_a_change_that_ctime_does_not_tell_is_seen(in_memory: Path) -> None:
+    """A mapping that was there before the seal changes the content of tmpfs without changing ctime."""
+    path = in_memory
+    held = hold(one(path), guard.Consent())
+    path.write_bytes(os.urandom(SIZE))
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[SIZE // 3] ^= 0xFF
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Held, "_take_back", lambda _: None)
+            held.seal()
+        before = path.stat().st_ctime_ns
+        memory[SIZE // 3 : SIZE // 3 + 4] = b"mine"
+    assert path.stat().st_ctime_ns == before
+    assert "was changed since" in refusal(path)
+
+
+def test_what_others_have_open_when_a_run_ends_is_not_sealed(tmp_path: Path) -> None:
+    """Nobody knows what they write, and of a long file only ctime is looked at."""
+    path = tmp_path / "x"
+    consent = guard.Consent()
+    held = hold(one(path), consent)
+    path.write_bytes(os.urandom(SIZE))
+    words = [sys.executable, "-c", f"f = open({str(path)!r}, 'r+b'); print(flush=True); input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        held.seal()
+        other.communicate(b"\n")
+    assert "others had it open" in refusal(path)
+    with pytest.raises(RefusedError, match="others had it open"):
+        guard.secure(one(path), consent)
 
 
 def test_consent_for_a_run_does_not_make_a_file_loadstones(tmp_path: Path) -> None:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RunError
-from loadstone.plan import guard, marker, tree_mark
+from loadstone.plan import guard, in_use, marker, tree_mark
 from loadstone.plan.anchors import Structure
 from loadstone.plan.content import Reader
+from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -59,13 +60,28 @@ class Held:
             target = self.plan.targets[index]
             with contextlib.suppress(OSError, ValueError):
                 if target.kind is TargetKind.TREE:
-                    tree_mark.seal(Path(target.path))
+                    if not in_use.tree_uses(Path(target.path), Snapshot(), most=1):
+                        tree_mark.seal(Path(target.path))
                 elif target.kind is TargetKind.FILE:
                     seals += self._sealed(target, until_s)
                 else:
                     guard.remember(target, self.left)
+        self._take_back()
         marker.settle(seals)
         return self.left
+
+    def _take_back(self) -> None:
+        """Take back the seal of what others have open: they write on, through a mapping without a trace."""
+        host = Snapshot()
+        for index in self.own:
+            target = self.plan.targets[index]
+            path = Path(target.path)
+            if target.kind is TargetKind.FILE and in_use.file_uses(path, host):
+                with contextlib.suppress(OSError):
+                    status = path.stat()
+                    self.left.files.pop((status.st_dev, status.st_ino), None)
+                    if (mark := marker.read(path)) is not None:
+                        marker.write(path, marker.Mark("writing", mark.laid_out))
 
     def _sealed(self, target: Target, until_s: float) -> list[marker.Seal]:
         with Reader(Path(target.path)) as reader:

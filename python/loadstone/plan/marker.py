@@ -1,10 +1,11 @@
 """The mark of a file that holds nothing but what Loadstone wrote: an extended attribute.
 
 A file with a valid mark may be written again without consent. The mark is bound to the inode (its
-number, generation and birth), its file system, its only name, its length and its content. Nothing can
-change any of that without changing the inode's ctime, which nobody can set: a mark is valid while
-ctime is what it was when the run that wrote the file ended. A rename changes ctime, too; then the
-whole content is held against a digest, which files up to `DIGEST_BYTES` have.
+number, generation and birth), its file system, its only name, its length and its content. Of a file
+up to `DIGEST_BYTES` the whole content is held against a digest. Of longer ones ctime has to do, which
+nobody can set and every change moves: it must be what it was when the run that wrote the file ended, so
+a long file is not known again after a rename. A clock that ticks slowly, a mapping into memory that
+never is written back and a crash before ctime was on the disk are what only a digest shows.
 
 While a run is under way the mark says `writing`, and is worth nothing: a run that was killed leaves a
 file of which nobody knows who wrote it last. File systems without user attributes keep no mark; a run
@@ -64,16 +65,11 @@ class Seal:
             return "its mark was made on another file system"
         if status.st_nlink != 1:
             return "it has several names (hard links)"
-        if self.ctime_ns is not None and self.ctime_ns[0] <= status.st_ctime_ns <= self.ctime_ns[1]:
-            return None
-        return self._differs(now, reader)
-
-    def _differs(self, now: Seal, reader: Reader) -> str | None:
-        """Say what is known where ctime is another one: a rename changes it, too."""
+        untouched = self.ctime_ns is not None and self.ctime_ns[0] <= status.st_ctime_ns <= self.ctime_ns[1]
         same = (now.size_bytes, now.mtime_ns) == (self.size_bytes, self.mtime_ns)
-        if same and self.digest is None:
+        if same and self.digest is None and not untouched:
             return "it was renamed or changed since the run that wrote it ended, nobody can tell which"
-        if same and digest(reader) == self.digest:
+        if same and (self.digest is None or digest(reader) == self.digest):
             return None
         return "it was changed since the run that wrote it ended"
 
@@ -91,7 +87,10 @@ class Mark:
         if self.state == "old":
             return "its mark is of an older Loadstone, which did not say for what content"
         if self.seal is None:
-            return "the run that wrote it did not end, so nobody knows what it holds: remove it, or consent"
+            return (
+                "the run that wrote it did not end, or others had it open then, "
+                "so nobody knows what it holds: remove it, or consent"
+            )
         return self.seal.flaw(reader)
 
 
