@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.audit import foreign
-from loadstone.audit.judge import judge
+from loadstone.audit.judge import judge, judge_case
 from loadstone.errors import InputError
 
 if TYPE_CHECKING:
@@ -269,6 +269,23 @@ def test_sectors_of_disks_tell_what_reached_the_storage(tmp_path: Path) -> None:
     assert case.traffic is not None
     assert case.traffic.carriers == ("sda",)
     assert case.traffic.moved["read"].bytes == MIB
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_sectors_beside_one_direction_or_none_are_judged(tmp_path: Path, *, reads: bool) -> None:
+    """A job that only reads asked for no writes: that is a number, too, and no traceback."""
+    told = document()
+    told["jobs"] = told["jobs"][:1]
+    told["disk_util"] = [
+        {"name": "sda", "read_ios": 9, "write_ios": 9, "read_sectors": 72, "write_sectors": 72}
+    ]
+    if not reads:
+        told["jobs"][0]["read"] |= {"total_ios": 0, "io_bytes": 0, "runtime": 0, "iops": 0, "bw_bytes": 0}
+    (tmp_path / "f.json").write_text(json.dumps(told))
+    (case,) = cases(tmp_path / "f.json")
+    assert set(case.ops) == ({"read"} if reads else set())
+    assert (set(case.traffic.asked) if case.traffic else set()) == ({"read", "write"} if reads else set())
+    judge_case(case)
 
 
 @pytest.mark.parametrize(

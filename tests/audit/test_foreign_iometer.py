@@ -8,6 +8,7 @@ import pytest
 
 from loadstone.audit import foreign
 from loadstone.audit.judge import judge_case
+from loadstone.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,3 +199,24 @@ def test_a_cut_off_last_line_of_results_is_a_note(tmp_path: Path) -> None:
     found = foreign.read(tmp_path / "r.csv")
     assert len(found.cases) == 1
     assert found.notes == ("line 10 is cut off and is left out",)
+
+
+FAR = (
+    row("ALL", "All", reads=(2000.0, 65_536), writes=(2000.0, 65_536), disks=1, workers=2),
+    row("WORKER", "Worker 9", READS[0], reads=(2000.0, 65_536)),
+    row("NETWORK", "HOST:10.0.0.1 >> HOST:10.0.0.1", reads=(2000.0, 65_536)),
+    row("WORKER", "[Worker 9]", READS[0], writes=(2000.0, 65_536)),
+)
+
+
+@pytest.mark.parametrize("rows", [FAR, FAR[:2] + FAR[3:]], ids=["targets", "workers alone"])
+def test_a_test_of_network_connections_is_no_measure_of_storage(
+    tmp_path: Path, rows: tuple[str, ...]
+) -> None:
+    """The far end writes what the near one reads, so that half of all I/Os read whatever was asked for."""
+    (case,) = read(tmp_path, section(READS, MIXED), results(*TWO), section(READS), results(*rows))
+    assert case.name == "test: 64 KiB; 100% Read + 4 KiB; 50% Read, 16 outstanding"
+    found = foreign.read(tmp_path / "results.csv")
+    assert found.notes == ("1 tests of network connections are left out: they measure no storage",)
+    with pytest.raises(InputError, match="measures network connections, and no storage"):
+        read(tmp_path, section(READS), results(*rows))

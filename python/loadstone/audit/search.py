@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 20_000
 """Names in directories that are looked at in all, unless told otherwise."""
+BROKEN: Final = "broke its reader"
+"""What is said of a result that a reader stumbled over, instead of saying what is wrong with it."""
 OF_A_BUNDLE: Final = (layout.MANIFEST, layout.PLAN, layout.WORKLOAD, layout.REQUEST, layout.EVENTS)
 """Files of a bundle. Two tell one: other programs write a manifest.json, too, and a bundle may be damaged."""
 
@@ -130,7 +132,7 @@ def _tried(path: Path, read: Callable[[Path], Results]) -> Results | Passed:
     except LoadstoneError as error:
         return Passed(path, _reason(path, error))
     except Exception as error:  # noqa: BLE001 - one broken result must not take the others with it
-        return Passed(path, f"broke its reader: {type(error).__name__}: {error}"[:200])
+        return Passed(path, f"{BROKEN}: {type(error).__name__}: {error}"[:200])
 
 
 def _reason(path: Path, error: LoadstoneError) -> str:

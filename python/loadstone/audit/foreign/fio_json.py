@@ -260,6 +260,8 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.Asked, ...]:
 
 def _with_traffic(case: shape.Case, disks: list[Any]) -> shape.Case:
     """Add what the disks under the files moved; only newer versions of fio count their sectors."""
+    if not case.seconds:
+        return case  # Nothing was done whose part of it could be told.
     told = [one for one in disks if isinstance(one, dict) and isinstance(one.get("name"), str)]
     top = [one for one in told if "aggr_read_ios" in one] or told
     moved: dict[shape.Op, shape.Moved] = {}
@@ -271,10 +273,14 @@ def _with_traffic(case: shape.Case, disks: list[Any]) -> shape.Case:
         moved[op] = shape.Moved(
             sum(one or 0.0 for one in ios), SECTOR_BYTES * sum(one or 0.0 for one in sectors)
         )
+    nothing = shape.Measured()
+    ops: tuple[shape.Op, ...] = ("read", "write")
     asked = {
-        op: shape.Moved(float(one.operations or 0), float(one.bytes or 0)) for op, one in case.ops.items()
+        op: shape.Moved(float(one.operations or 0), float(one.bytes or 0))
+        for op in ops
+        if (one := case.ops.get(op, nothing))
     }
     traffic = shape.Traffic(
-        carriers=tuple(str(one["name"]) for one in top), seconds=case.seconds or 0.0, asked=asked, moved=moved
+        carriers=tuple(str(one["name"]) for one in top), seconds=case.seconds, asked=asked, moved=moved
     )
     return replace(case, traffic=traffic)

@@ -38,7 +38,13 @@ def read(path: Path) -> reader.Results:
         raise reader.wrong(path, "has no results", hint="Iometer writes them when a test ends")
     if not file.tests:
         raise reader.wrong(path, "has no row of type ALL", hint="record results of all targets")
-    cases = reader.with_siblings([_case(test) for test in file.tests])
+    tests = [test for test in file.tests if not test.over_network]
+    if not tests:
+        hint = "audit a test of disks"
+        raise reader.wrong(path, "measures network connections, and no storage", hint=hint)
+    if left := len(file.tests) - len(tests):
+        file.notes.append(f"{left} tests of network connections are left out: they measure no storage")
+    cases = reader.with_siblings([_case(test) for test in tests])
     return reader.Results(f"Iometer {file.version[:32]}".strip(), cases, notes=tuple(file.notes))
 
 

@@ -58,6 +58,15 @@ class Test:
     managers: list[dict[str, str]] = field(default_factory=list)
     workers: list[Worker] = field(default_factory=list)
 
+    @property
+    def over_network(self) -> bool:
+        """Whether its I/Os, or part of them, went over a network: both ends of a connection have a row.
+
+        The far end is called `[name]`; it reads what the near one writes, and is in the totals, too.
+        """
+        kinds = {target.get("Target Type") for worker in self.workers for target in worker.targets}
+        return "NETWORK" in kinds or any(one.name.startswith("[") for one in self.workers)
+
 
 @dataclass(slots=True)
 class File:
