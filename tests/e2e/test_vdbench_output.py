@@ -70,6 +70,16 @@ def test_trees_have_their_pages_too(tmp_path: Path) -> None:
     assert len(rows) == 3, "before the first run, and after each"
 
 
+def test_a_format_alone_has_the_pages_of_the_workloads_it_is_for(tmp_path: Path) -> None:
+    job = tmp_path / "a.parm"
+    job.write_text(FILES.format(d=tmp_path).replace("format=yes", "format=only"))
+    out, study = tmp_path / "out", tmp_path / "study"
+    done = program.run("run", job, "--out", study, "--vdbench-output", out, cwd=tmp_path)
+    assert done.code == 0, done.err
+    same(out, study, tmp_path)
+    assert {"format.html", "fwd1.html", "fwd1.histogram.html"} <= {path.name for path in out.iterdir()}
+
+
 def test_the_option_is_refused_where_it_has_no_effect(tmp_path: Path) -> None:
     done = program.run("run", "four-corners", "--vdbench-output", tmp_path / "out", cwd=tmp_path)
     assert done.code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,3 +59,23 @@ def test_noise_is_none_and_a_difference_is_told(
     compare.differences(real, ours, 100.0, found)
     told = " ".join([*found.files, *found.headers, *found.columns, *found.mixes])
     assert (text in told) if text else not told
+
+
+def test_what_the_documents_name_is_known_and_nothing_else(tmp_path: Path) -> None:
+    found = compare.Difference()
+    real, ours = pages(tmp_path / "real", "100", "50"), pages(tmp_path / "ours", "100", "50")
+    size = "Anchor size: anchor=ANCHOR: dirs: 2; files: 16; bytes: "
+    table = "min(ms) <     max(ms)"
+    left = {"logfile": frozenset((f"{size}256.000k (1)",)), "wd1.histogram": frozenset[str]()}
+    right = {"logfile": frozenset((f"{size} 64.000k (2)",)), "wd1.histogram": frozenset((table,))}
+    real = replace(real, names=frozenset(left), headers=left)
+    ours = replace(ours, names=frozenset((*right, "wd1")), headers=right)
+    compare.differences(real, ours, 100.0, found)
+    assert found.files == []
+    assert len(found.known) == 1
+    assert len(found.headers) == 3
+    ended = replace(real, rows=[*real.rows, {**real.rows[0], "Interval": "avg_2-1"}])
+    known = compare.Difference()
+    compare.differences(ended, ours, 100.0, known, sizes=True)
+    assert known.headers == []
+    assert len(known.known) == 3

@@ -474,6 +474,14 @@ def test_a_tree_is_told_as_vdbench_tells_it() -> None:
     )
 
 
+def test_the_size_of_an_anchor_is_that_of_all_its_files_and_the_total_is_less() -> None:
+    tree = TreeShape(depth=1, width=2, files=8, sizes=((16384, 100.0),), total_bytes=65536)
+    (line,) = anchors.sizes({"/t": tree})
+    assert line.endswith("files:           16; bytes:   256.000k (262,144)")
+    told = anchors.first({"/t": tree})[0].split()
+    assert told[1:7] == ["16", "2", "256.0k", "4", "2", "64.0k"]
+
+
 @pytest.mark.parametrize(
     ("size_bytes", "text"), [(10239, "10239"), (10240, "10.0k"), (1 << 20, "1.0m"), (1310720, "1.3m")]
 )

@@ -138,7 +138,11 @@ def _known(workload: Workload) -> Known:
         facts["loops"],
         on_files,
         tuple(dict.fromkeys(str(job["own_options"][storage]) for job in jobs)),
-        tuple(dict.fromkeys(str(job["own_options"][work]) for job in jobs)),
+        tuple(
+            dict.fromkeys(
+                [*(str(job["own_options"][work]) for job in jobs), *facts.get("made_for", "").split()]
+            )
+        ),
         frozenset(str(job["tree"]["operation"]) for job in jobs if job.get("tree")),
         anchors.trees_of(jobs),
     )

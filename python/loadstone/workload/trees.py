@@ -70,10 +70,14 @@ class TreeShape(_Model):
         return sum(size * percent for size, percent in self.sizes) / sum(part for _, part in self.sizes)
 
     @property
+    def whole_bytes(self) -> int:
+        """What all files come to, were all of them made; sizes are drawn, so this is a mean."""
+        return int(self.total_files * self.mean_bytes)
+
+    @property
     def expected_bytes(self) -> int:
-        """What all files come to; sizes are drawn, so this is a mean."""
-        whole = int(self.total_files * self.mean_bytes)
-        return min(whole, self.total_bytes) if self.total_bytes else whole
+        """What the files come to that are made."""
+        return min(self.whole_bytes, self.total_bytes) if self.total_bytes else self.whole_bytes
 
 
 class FileSelection(_Model):

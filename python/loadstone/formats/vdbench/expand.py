@@ -91,6 +91,8 @@ class Run:
     point: float | None = None
     formats: tuple[str, ...] | None = None
     """It makes the trees of the run after it: what `format=` says; None: it does not."""
+    made_for: tuple[str, ...] = ()
+    """The FWDs of the run after it."""
 
     @property
     def loops(self) -> str:
@@ -402,4 +404,5 @@ def _file_format(file: ParameterFile, run: Run) -> Run:
         times=Times(elapsed, run.times.interval, 0, 0),
         file_works=works,
         formats=flags,
+        made_for=tuple(dict.fromkeys(work.workload.name for work in run.file_works)),
     )

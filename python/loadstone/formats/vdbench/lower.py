@@ -101,6 +101,7 @@ def facts(run: Run, rate_iops: float | None = None) -> dict[str, str]:
         "elapsed": str(run.times.elapsed),
         "warmup": str(run.times.warmup),
         "interval": str(run.times.interval),
+        **({"made_for": " ".join(run.made_for)} if run.made_for else {}),
     }
 
 

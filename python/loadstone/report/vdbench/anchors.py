@@ -43,13 +43,13 @@ def sizes(trees: Mapping[str, TreeShape]) -> list[str]:
     """Return the lines `Anchor size:`, and that of the sum when there are several."""
     made = [
         f"Anchor size: anchor={anchor}: dirs: {tree.directories:>12,}; files: {tree.total_files:>12,}; "
-        f"bytes: {_thousandth(tree.expected_bytes):>10} ({tree.expected_bytes:,})"
+        f"bytes: {_thousandth(tree.whole_bytes):>10} ({tree.whole_bytes:,})"
         for anchor, tree in trees.items()
     ]
     if len(trees) > 1:
         directories = sum(tree.directories for tree in trees.values())
         files = sum(tree.total_files for tree in trees.values())
-        whole = _thousandth(sum(tree.expected_bytes for tree in trees.values()))
+        whole = _thousandth(sum(tree.whole_bytes for tree in trees.values()))
         made.append(
             f"Estimated totals for all {len(trees)} anchors: dirs: {directories:,}; files: {files:,}; "
             f"bytes: {whole} "
@@ -67,7 +67,7 @@ def header(anchors: Sequence[str]) -> list[str]:
 
 def first(trees: Mapping[str, TreeShape]) -> list[str]:
     """Return the rows before the first run: the sizes alone."""
-    return [_row(trees, anchor, (0,) * 11) for anchor in trees]
+    return [_row(trees, anchor, (*_total(tree), *(0,) * 8)) for anchor, tree in trees.items()]
 
 
 def rows(run: Counted, trees: Mapping[str, TreeShape]) -> list[str]:
@@ -76,23 +76,27 @@ def rows(run: Counted, trees: Mapping[str, TreeShape]) -> list[str]:
     for anchor, tree in trees_of(run.jobs).items():
         jobs = [job for job in run.jobs if job["own_options"]["anchor"] == anchor]
         working = max(int(job["tree"]["working_set_bytes"]) for job in jobs)
-        total = (0, 0, 0)
-        if tree.total_bytes:
-            total = (_files_in(tree, tree.total_bytes), tree.directories, tree.total_bytes)
         part = (_files_in(tree, working), tree.directories, working) if working else (0, 0, 0)
         made.append(
-            _row(trees, anchor, (*total, *part, *_existing(run, tree, jobs), *_opened(run, tree, jobs)))
+            _row(
+                trees, anchor, (*_total(tree), *part, *_existing(run, tree, jobs), *_opened(run, tree, jobs))
+            )
         )
     return made
+
+
+def _total(tree: TreeShape) -> tuple[int, int, int]:
+    """Return what `totalsize=` leaves of a tree; nothing where it was not asked for."""
+    if not tree.total_bytes:
+        return (0, 0, 0)
+    return (_files_in(tree, tree.total_bytes), tree.directories, tree.total_bytes)
 
 
 def _existing(run: Counted, tree: TreeShape, jobs: Sequence[Mapping[str, Any]]) -> tuple[_Cell, ...]:
     changed = {str(job["tree"]["operation"]) for job in jobs} & _CHANGES
     if changed and not (run.makes_trees and run.bundle.status == "complete"):
         return (None, None, None)
-    if tree.total_bytes:
-        return (_files_in(tree, tree.total_bytes), tree.directories, tree.total_bytes)
-    return (tree.total_files, tree.directories, tree.expected_bytes)
+    return _total(tree) if tree.total_bytes else (tree.total_files, tree.directories, tree.whole_bytes)
 
 
 def _opened(run: Counted, tree: TreeShape, jobs: Sequence[Mapping[str, Any]]) -> tuple[_Cell, ...]:
@@ -103,17 +107,17 @@ def _opened(run: Counted, tree: TreeShape, jobs: Sequence[Mapping[str, Any]]) ->
         return (0, 0)
     if any(job["tree"]["select"]["kind"] != "sequential" for job in jobs) and opens > 1:
         return (None, None)
-    files = min(opens, tree.total_files)
-    return (files, files * tree.expected_bytes // tree.total_files)
+    files = min(opens, _total(tree)[0] or tree.total_files)
+    return (files, files * tree.whole_bytes // tree.total_files)
 
 
 def _files_in(tree: TreeShape, size_bytes: int) -> int:
-    return min(tree.total_files, -(-size_bytes * tree.total_files // max(1, tree.expected_bytes)))
+    return min(tree.total_files, -(-size_bytes * tree.total_files // max(1, tree.whole_bytes)))
 
 
 def _row(trees: Mapping[str, TreeShape], anchor: str, numbers: Sequence[_Cell]) -> str:
     tree = trees[anchor]
-    cells: list[_Cell] = [tree.total_files, tree.directories, tree.expected_bytes, *numbers]
+    cells: list[_Cell] = [tree.total_files, tree.directories, tree.whole_bytes, *numbers]
     text = ""
     for at, value in enumerate(cells):
         is_bytes = at in (2, 5, 8, 11, 13)

@@ -200,7 +200,8 @@ def known(run: Counted) -> Known:
         run.facts["loops"],
         run.on_files,
         tuple(part.name for part in run.storages),
-        tuple(part.name for part in run.workloads),
+        # A run that only makes trees has pages for the workloads it makes them for, empty as they are.
+        (*(part.name for part in run.workloads), *run.facts.get("made_for", "").split()),
         run.asked or frozenset(),
         anchors.trees_of(run.jobs),
     )
