@@ -14,7 +14,6 @@ import struct
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import polars as pl
-import pyarrow as pa
 from polars.io.plugins import register_io_source
 
 from loadstone.bundle import members, older
@@ -39,6 +38,16 @@ MOST_METADATA_BYTES: Final = 1 << 24
 MOST_BODY_BYTES: Final = 1 << 30
 PIECE_BYTES: Final = 16 << 20
 """Convert about this much at a time, so that a table of every I/O needs no memory of its size."""
+
+
+UNREADABLE: Final = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    OSError,
+    MemoryError,
+    ValueError,
+)
+"""What Polars raises of bytes that are no table."""
 
 
 class DamagedError(Exception):
@@ -151,12 +160,9 @@ def _salvaged(
 def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) -> pl.DataFrame:
     """Return the rows of whole messages. Raises `DamagedError` when any of them cannot be read."""
     try:
-        with pa.ipc.open_stream(pa.py_buffer(b"".join([header, *messages, END_OF_STREAM]))) as stream:
-            batches = list(stream)
-        for batch in batches:
-            batch.validate(full=True)
-        table = older.filled(pl.DataFrame(pa.Table.from_batches(batches, stream.schema)))
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, MemoryError, ValueError) as error:
+        found = pl.read_ipc_stream(b"".join([header, *messages, END_OF_STREAM]))
+        table = older.filled(found)
+    except UNREADABLE as error:
         raise DamagedError(str(error)) from error
     return exactly(table, schema, path)
 

@@ -6,14 +6,13 @@ names a part the Plan does not have, or a time or an amount that cannot be, is n
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import polars as pl
-import pyarrow as pa
-from pyarrow.parquet import ParquetFile
 
-from loadstone.bundle import layout, members, older
-from loadstone.bundle.arrows import exactly
+from loadstone.bundle import layout, members, older, parquet_footer
+from loadstone.bundle.arrows import UNREADABLE, exactly
 from loadstone.bundle.shapes import TEN_YEARS_NS
 from loadstone.errors import BundleError
 
@@ -45,72 +44,57 @@ def pieces(
     """
     wanted = pl.Schema({key: kind for key, kind in schema.items() if columns is None or key in columns})
     path = directory / name
-    with members.open_member(directory, name) as raw, _opened(raw, path) as file:
-        there = [column for column in file.schema_arrow.names if column in wanted]
-        batches = file.iter_batches(PIECE_ROWS, columns=there, use_threads=False)
-        while (batch := _next(batches, path)) is not None:
-            yield exactly(older.filled(_rows(batch, path)), wanted, path)
+    for piece in _pieces(directory, name, lambda there: [key for key in there.names() if key in wanted]):
+        yield exactly(older.filled(piece), wanted, path)
 
 
 def whole(directory: Path, name: str, chosen: Callable[[Sequence[str]], list[str]]) -> pl.DataFrame:
     """Return the chosen columns of a sealed table of whole numbers. Raises `BundleError`."""
-    path = directory / name
-    with members.open_member(directory, name) as raw, _opened(raw, path) as file:
-        fields = {field.name for field in file.schema_arrow if pa.types.is_int64(field.type)}
-        columns = [column for column in chosen(file.schema_arrow.names) if column in fields]
-        batches = file.iter_batches(PIECE_ROWS, columns=columns, use_threads=False)
-        found = [pl.DataFrame(schema=dict.fromkeys(columns, pl.Int64))]
-        while (batch := _next(batches, path)) is not None:
-            found.append(_rows(batch, path))
-    return pl.concat(found)
-
-
-def _opened(raw: BinaryIO, path: Path) -> ParquetFile:
-    try:
-        file = ParquetFile(raw)
-        told = file.metadata
-        bytes_ = raw.seek(0, 2)
-        expanded = sum(told.row_group(index).total_byte_size for index in range(told.num_row_groups))
-        values = max(
-            (
-                told.row_group(group).column(column).num_values
-                for group in range(told.num_row_groups)
-                for column in range(told.num_columns)
-            ),
-            default=0,
+    found = list(
+        _pieces(
+            directory,
+            name,
+            lambda there: [column for column in chosen(there.names()) if there[column] == pl.Int64],
         )
-        names = file.schema_arrow.names
-    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+    )
+    return pl.concat(found) if found else pl.DataFrame()
+
+
+def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]) -> Iterator[pl.DataFrame]:
+    """Yield the chosen columns of a table, the first piece also where it has no rows."""
+    path = directory / name
+    with members.open_member(directory, name) as file:
+        try:
+            footer = _footer(file, path)
+            table = pl.scan_parquet(file, glob=False)
+            schema = table.collect_schema()
+            columns = chosen(schema)
+            yield pl.DataFrame(schema={column: schema[column] for column in columns})
+            if not footer.rows or not columns:
+                return
+            yield from table.select(columns).collect_batches(chunk_size=PIECE_ROWS, maintain_order=True)
+        except UNREADABLE as error:
+            raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
+
+
+def _footer(file: BinaryIO, path: Path) -> parquet_footer.Footer:
+    try:
+        footer = parquet_footer.read(file, BUCKETS)
+    except (OSError, MemoryError, ValueError) as error:
         raise BundleError(f"{path}: not a table: {_first_line(error)}") from error
-    if len(set(names)) != len(names):
+    if len(set(footer.columns)) != len(footer.columns):
         raise BundleError(f"{path}: not a table: a column is there twice")
+    bytes_ = file.seek(0, os.SEEK_END)
+    file.seek(0)
     if (
-        expanded > FREE_BYTES + MOST_EXPANDED * bytes_
-        or told.num_rows > FREE_ROWS + ROWS_PER_BYTE * bytes_
-        or values > BUCKETS * max(told.num_rows, 1)
+        footer.expanded_bytes > FREE_BYTES + MOST_EXPANDED * bytes_
+        or footer.rows > FREE_ROWS + ROWS_PER_BYTE * bytes_
     ):
         raise BundleError(
-            f"{path}: {bytes_} bytes promise {told.num_rows} rows of {expanded} bytes in all",
+            f"{path}: {bytes_} bytes promise {footer.rows} rows of {footer.expanded_bytes} bytes in all",
             hint="no run writes such a table: the file is damaged or made to fill the memory",
         )
-    return file
-
-
-def _next(batches: Iterator[pa.RecordBatch], path: Path) -> pa.RecordBatch | None:
-    try:
-        batch = next(batches, None)
-        if batch is not None:
-            batch.validate(full=True)
-    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
-        raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
-    return batch
-
-
-def _rows(batch: pa.RecordBatch, path: Path) -> pl.DataFrame:
-    try:
-        return pl.DataFrame(batch)
-    except (pl.exceptions.PolarsError, ValueError, MemoryError) as error:
-        raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
+    return footer
 
 
 def _first_line(error: BaseException) -> str:
