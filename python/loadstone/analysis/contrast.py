@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
 
+from loadstone.analysis.distributions import binomial_p, t_quantile, t_upper
 from loadstone.analysis.estimate import long_run_variance
 from loadstone.analysis.histogram import MIN_BEYOND
 
@@ -78,8 +78,8 @@ def contrast(a: Sample, b: Sample) -> Contrast | None:
     freedom = error**4 / sum(
         part**4 / one.freedom for part, one in zip(parts, (a, b), strict=True) if one.freedom
     )
-    reach = float(stats.t.ppf(0.5 + LEVEL / 2, freedom)) * error
-    p = 2 * float(stats.t.sf(abs(log) / error, freedom))
+    reach = t_quantile(0.5 + LEVEL / 2, freedom) * error
+    p = 2 * t_upper(abs(log) / error, freedom)
     return Contrast(math.expm1(log), math.expm1(log - reach), math.expm1(log + reach), p)
 
 
@@ -103,7 +103,7 @@ def failures(a: tuple[int, int], b: tuple[int, int]) -> float | None:
         return None
     if not a_failed + b_failed:
         return 1.0
-    return float(stats.binomtest(b_failed, a_failed + b_failed, b_all / (a_all + b_all)).pvalue)
+    return binomial_p(b_failed, a_failed + b_failed, b_all / (a_all + b_all))
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+
+from loadstone.analysis.interpolation import monotone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +100,6 @@ def _best(load: NDArray[np.float64], latency: NDArray[np.float64]) -> tuple[floa
     if len(load) < MIN_POINTS - 1:
         return None
     grid = np.linspace(load[0], load[-1], GRID)
-    between = np.exp(PchipInterpolator(load, np.log(latency))(grid))
+    between = np.exp(monotone(load, np.log(latency), grid))
     at = int(np.argmax(grid / between))
     return None if at in (0, GRID - 1) else (float(grid[at]), float(between[at]))

@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from scipy import stats
-
+from loadstone.analysis.distributions import t_quantile
 from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.point import PERCENTILES
 
@@ -107,7 +106,7 @@ def _interval(percent: float, value: int | None, found: Sequence[Measured]) -> t
         logs = [math.log(one) for one in known]
         mean = sum(logs) / count
         deviation = math.sqrt(sum((one - mean) ** 2 for one in logs) / (count - 1))
-        spread = float(stats.t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
+        spread = t_quantile(0.975, count - 1) * deviation / math.sqrt(count)
     if max(below, above, spread) > NOTHING_KNOWN:
         return None
     return round(value * math.exp(-max(below, spread))), round(value * math.exp(max(above, spread)))

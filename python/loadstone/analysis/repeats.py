@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
 
+from loadstone.analysis.distributions import chi_square_upper, t_quantile
 from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.point import WHOLE
 
@@ -92,7 +92,7 @@ def repeated(values: Sequence[float], errors: Sequence[float | None], unit: str)
     return Repeated(
         values=tuple(float(value) for value in values),
         mean=Estimate(mean, error, count, unit),
-        half_width=None if error is None else float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * error,
+        half_width=None if error is None else t_quantile((1 + LEVEL) / 2, count - 1) * error,
         low=float(found.min()),
         high=float(found.max()),
         within_error=None if whole is None else float(np.sqrt((whole**2).mean())),
@@ -171,4 +171,4 @@ def _line(found: Sequence[Measured]) -> Line:
 def _chance(values: NDArray[np.float64], errors: NDArray[np.float64]) -> float:
     weights = 1 / errors**2
     mean = float((weights * values).sum() / weights.sum())
-    return float(stats.chi2.sf(float((weights * (values - mean) ** 2).sum()), len(values) - 1))
+    return chi_square_upper(float((weights * (values - mean) ** 2).sum()), len(values) - 1)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
+
+from loadstone.analysis.distributions import NORMAL, normal_upper
+from loadstone.analysis.ranks import average_ranks, sen_slope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,21 +120,20 @@ def trend_p(values: Sequence[float] | NDArray[np.float64]) -> float | None:
         return 1.0
     variance *= _correction(series)
     z = max(0.0, abs(statistic) - 1) / math.sqrt(variance)
-    return float(2 * stats.norm.sf(z))
+    return 2 * normal_upper(z)
 
 
 def _correction(series: NDArray[np.float64]) -> float:
     """Return by how much the variance grows; never below 1, which a short series would only feign."""
     count = len(series)
-    slope = stats.theilslopes(series).slope
-    ranks = stats.rankdata(series - slope * np.arange(count))
+    ranks = average_ranks(series - sen_slope(series) * np.arange(count))
     deviations = ranks - ranks.mean()
     whole = float(deviations @ deviations)
     if whole <= 0:
         return 1.0
     lags = np.arange(1, count)
     found = np.array([float(deviations[:-lag] @ deviations[lag:]) / whole for lag in lags])
-    chance = stats.norm.isf(LAG_LEVEL / 2) / math.sqrt(count)
+    chance = NORMAL.inv_cdf(1 - LAG_LEVEL / 2) / math.sqrt(count)
     kept = np.where(np.abs(found) > chance, found, 0.0)
     # Only up to the first lag that may be chance: later ones are mostly noise.
     ends = np.flatnonzero(kept == 0)
