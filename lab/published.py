@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.audit import search
+from loadstone.audit.foreign.reader import BROKEN
 from loadstone.audit.judge import judge_case
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def main() -> int:
     for root in asked.roots:
         look(root, agreed, asked.rule, seen)
     sys.stdout.write(report(seen))
-    return 1 if seen.false or any(search.BROKEN in line for line in seen.unread) else 0
+    return 1 if seen.false or any(BROKEN in line for line in seen.unread) else 0
 
 
 if __name__ == "__main__":

@@ -329,7 +329,9 @@ def test_a_reader_that_breaks_is_told_as_such(
     monkeypatch.setattr("loadstone.audit.foreign.fio_json._document", breaks)
     told = told_of(capsys, str(tmp_path))
     assert len(told["files"]) == 1
-    assert told["passed_over"][0]["why"] == "broke its reader: KeyError: 'jobs'"
+    assert told["passed_over"][0]["why"] == "breaks the reader of fio JSON: KeyError: 'jobs'"
+    assert main(["audit", str(tmp_path / "a.json")]) == exitcodes.USAGE
+    assert "breaks the reader of fio JSON: KeyError: 'jobs'" in capsys.readouterr().err
 
 
 def test_a_terminal_shows_how_far_the_search_has_come(

@@ -115,7 +115,7 @@ def one(path: Path) -> str:
     found = foreign.recognise(path)
     if found is None:
         return "not recognised"
-    results = found.read(path)
+    results = found.read_valid(path)
     assert results.cases
     told = audited(str(path), results)
     made = document([told])

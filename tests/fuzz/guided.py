@@ -56,7 +56,7 @@ def results(data: bytes) -> None:
         path = _file(name, data)
         known = foreign.recognise(path)
         if known is not None:
-            document([audited(name, known.read(path))]).model_dump_json()
+            document([audited(name, known.read_valid(path))]).model_dump_json()
         path.unlink()
 
 

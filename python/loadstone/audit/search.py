@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 20_000
 """Names in directories that are looked at in all, unless told otherwise."""
-BROKEN: Final = "broke its reader"
-"""What is said of a result that a reader stumbled over, instead of saying what is wrong with it."""
 OF_A_BUNDLE: Final = (layout.MANIFEST, layout.PLAN, layout.WORKLOAD, layout.REQUEST, layout.EVENTS)
 """Files of a bundle. Two tell one: other programs write a manifest.json, too, and a bundle may be damaged."""
 
@@ -126,13 +124,11 @@ def _of_study(path: Path, point: Point, looked: Looked, _run: Path) -> Results:
 
 
 def _tried(path: Path, read: Callable[[Path], Results]) -> Results | Passed:
-    """Read, and make a reason of whatever goes wrong."""
+    """Read, and make a reason of what goes wrong: one broken result must not take the others with it."""
     try:
         return read(path)
     except LoadstoneError as error:
         return Passed(path, _reason(path, error))
-    except Exception as error:  # noqa: BLE001 - one broken result must not take the others with it
-        return Passed(path, f"{BROKEN}: {type(error).__name__}: {error}"[:200])
 
 
 def _reason(path: Path, error: LoadstoneError) -> str:

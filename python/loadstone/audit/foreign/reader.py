@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 256 << 20
 """No result is larger; logs of single I/Os are not results."""
+_UNEXPECTED: Final = (
+    ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What content that nobody expected comes out as."""
+BROKEN: Final = "breaks the reader"
+"""What is said of a result that a reader stumbled over, instead of saying what is wrong with it."""
 HEAD_BYTES: Final = 65536
 """What `recognises` may look at."""
 
@@ -44,7 +50,19 @@ class Reader:
 
     name: str
     recognises: Callable[[Path, bytes], bool]
-    read: Callable[[Path], Results]
+    read_valid: Callable[[Path], Results]
+    """Raises InputError for what it knows to be wrong."""
+
+    def read(self, path: Path) -> Results:
+        """Read a file or directory. Raises InputError, also where the reader met what it did not expect."""
+        try:
+            return self.read_valid(path)
+        except _UNEXPECTED as error:
+            raise InputError(
+                f"{BROKEN} of {self.name}: {type(error).__name__}: {error}"[:200],
+                where=Where(str(path)),
+                hint="report it with the file: the reader should have said what is wrong",
+            ) from error
 
 
 def head(path: Path) -> bytes:
