@@ -342,14 +342,14 @@ class _Run:
                     if self._progress is not None:
                         self._progress.finish()
                 if self._is_insisted_on():
-                    self._do(self._state.asked_to_end(self._interrupts.count))
+                    self._do(self._state.asked_to_end(self._interrupts.count, self._means.monotonic()))
             return self._engine.wait(0.0 if self._left else 5.0)
 
     def _listen(self, engine: EngineProcess, interrupts: Interrupts) -> None:
         now = self._means.monotonic
         for event in engine.events(LOOK_S):
             # Not told by the signal handler: it may run in the middle of another write.
-            self._do(self._state.asked_to_end(interrupts.count))
+            self._do(self._state.asked_to_end(interrupts.count, now()))
             if event is not None and not self._left:
                 self._do(self._state.heard(event, now()))
                 if event.get("type") == "tick":

@@ -13,24 +13,29 @@ import random
 import resource
 import shutil
 import signal
-from pathlib import Path
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loadstone.bundle import members
+from loadstone.bundle import study as on_disk
 from loadstone.cli import main as program
-from loadstone.errors import LoadstoneError
+from loadstone.engine import binary
+from loadstone.errors import EngineError, LoadstoneError
+from loadstone.formats.fio.read import TextSource, read_jobfiles
 from tests.support import damage, runs
 from tests.support.runs import Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 FAST = 10
 """Damaged bundles in every run of the tests, each with two verbs drawn for it."""
 NIGHTLY = 480
-"""Damaged bundles in a nightly run, each with every verb."""
+"""Damaged bundles and studies in a nightly run, each with every verb. `LOADSTONE_SEED` is the first seed."""
 SECONDS = 120
 MEMORY_BYTES = 1 << 30
 """How much more than before all of it may take at any time."""
@@ -68,7 +73,64 @@ def sources(place: Path) -> list[Path]:
         runs.make(place / "killed", *two, targets=2, seal=None, extra_events=events).path,
         runs.make(place / "killed-paced", paced, seconds=2, seal=None).path,
     ]
-    return [_with_environment(path) for path in made]
+    return [*(_with_environment(path) for path in made), *studies(place / "studies")]
+
+
+def studies(place: Path) -> list[Path]:
+    """Whole studies of every kind, one of which was killed."""
+    place.mkdir(exist_ok=True)
+    closed = {"rate_percent": None, "repeat": 1}
+    loads: list[dict[str, Any]] = [{"rate_percent": percent, "repeat": 1} for percent in (25, 50, 90)]
+    depths: list[dict[str, Any]] = [{"iodepth": depth, "bs": 4096} for depth in (1, 4, 16)]
+    gain = {"axes": [["iodepth", [1, 4, 16]], ["bs", [4096]]], "gain_share": 0.1}
+    return [
+        _study(place / "repeated", "repeat", [{"repeat": number} for number in (1, 2, 3)], {"until": None}),
+        _study(place / "swept", "sweep", depths, gain),
+        _study(place / "curved", "curve", [closed, *loads], {"slo": "p99<1ms"}),
+        _study(place / "listed", "list", [{}, {}], {}),
+        _study(place / "killed-study", "repeat", [{"repeat": 1}, {"repeat": 2}], {}, whole=False),
+    ]
+
+
+def _study(
+    path: Path, kind: Any, factors: list[dict[str, Any]], settings: dict[str, Any], *, whole: bool = True
+) -> Path:
+    told = on_disk.Study(
+        kind=kind,
+        name=path.name,
+        front_end="fio",
+        loadstone_version="0",
+        started="2026-01-01T00:00:00+00:00",
+        request={"argv": ["loadstone"], "cwd": "/", "options": {}},
+        settings=settings,
+    )
+    told = on_disk.begin(path, told, {"job.fio": b"[job]\nrw=randread\n"})
+    points = []
+    for number, one in enumerate(factors, start=1):
+        name = f"runs/{number:03}-job"
+        at_maximum = kind == "curve" and one["rate_percent"] is None
+        percent = one.get("rate_percent") or 100
+        job = Job("job", {"read": 9.0 * percent + 10 * number}, paced=kind == "curve" and not at_maximum)
+        last = number == len(factors)
+        sealed = whole or not last
+        runs.make(path / name, job, seconds=2, seed=number, seal="complete" if sealed else None)
+        (path / name / "workload.json").write_text(_workload("job"))
+        if sealed:
+            runs.reseal(path / name)
+        points.append(
+            on_disk.Point(
+                name=f"run{number}",
+                factors=one,
+                role="maximum" if at_maximum else "prepare" if kind == "list" and number == 1 else "measure",
+                bundle=name,
+                status="complete" if sealed else None,
+                seal=on_disk.seal_of(path / name) if sealed else None,
+            )
+        )
+    points.append(on_disk.Point(name="never", error="it never began"))
+    status: Any = "complete" if whole else "running"
+    on_disk.write(path, told.model_copy(update={"points": tuple(points), "status": status}))
+    return path
 
 
 def _with_environment(path: Path) -> Path:
@@ -86,10 +148,34 @@ def _with_environment(path: Path) -> Path:
         "same_sequence": [],
     }
     file.write_text(json.dumps(told))
-    workload = '{"name": "w", "jobs": [{"name": "a", "filename": ["/mnt/test/data0"]}]}'
-    with contextlib.suppress(ValueError):
-        (path / "workload.json").write_text(workload)
+    (path / "workload.json").write_text(_workload(*"abpqt"))
     return path if path.name.startswith("killed") else runs.reseal(path)
+
+
+def _workload(*names: str) -> str:
+    """What was asked for, as a front end reads it: exports and reruns begin with it."""
+    text = "".join(f"[{name}]\nfilename=/mnt/test/data0\nrw=randrw\nsize=1m\n" for name in names)
+    return read_jobfiles([TextSource(text, "job.fio")]).model_dump_json()
+
+
+def real(place: Path) -> list[Path]:
+    """Runs of the engine: one with a journal to verify by, and repeats. None where it is not built."""
+    try:
+        binary.find()
+    except EngineError:
+        return []
+    place.mkdir()
+    (place / "w.fio").write_text(
+        f"[w]\nfilename={place}/w\nrw=randwrite\nsize=1m\nioengine=psync\nverify=crc32c\ndo_verify=0\n"
+    )
+    (place / "r.fio").write_text(
+        f"[job]\nfilename={place}/r\nrw=randrw\nsize=1m\nioengine=psync\ntime_based\nruntime=1\n"
+    )
+    quiet = ("--no-report", "--no-progress", "--no-calibration", "--out")
+    for words in (("w.fio", "--journal", *quiet, "journal"), ("r.fio", "--repeat", "2", *quiet, "again")):
+        command = [sys.executable, "-m", "loadstone.cli.main", "run", *words]
+        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=300)
+    return [place / "journal", place / "again"]
 
 
 def verbs(path: Path, good: Path, out: Path) -> list[list[str]]:
@@ -164,7 +250,7 @@ def attacked(whole: list[Path], place: Path, seed: int, *, every: bool) -> list[
     path, out = place / f"d{seed}", place / f"o{seed}"
     out.mkdir()
     told = damage.damaged(source, path, seed, whole)
-    lines = verbs(path, whole[0], out)
+    lines = verbs(path, source, out)
     chosen = lines if every else rng.sample(lines, 2)
     before = peak_bytes()
     found = [(line, wrong) for line in chosen if (wrong := tried(line)) is not None]
@@ -181,11 +267,20 @@ def test_verbs_refuse_or_read_damaged_bundles(whole: list[Path], tmp_path: Path)
 
 
 @pytest.mark.nightly
-def test_every_verb_refuses_or_reads_many_damaged_bundles(whole: list[Path], tmp_path: Path) -> None:
+def test_every_verb_refuses_or_reads_many_damaged_bundles(
+    whole: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = int(os.environ.get("LOADSTONE_SEED", "1000"))
+    all_of_them = [*whole, *real(tmp_path / "real")]
+    before = peak_bytes()
     wrong = [
-        one for seed in range(first, first + NIGHTLY) for one in attacked(whole, tmp_path, seed, every=True)
+        one
+        for seed in range(first, first + NIGHTLY)
+        for one in attacked(all_of_them, tmp_path, seed, every=True)
     ]
+    grown = peak_bytes() - before >> 20
+    with capsys.disabled():
+        sys.stdout.write(f"\n{NIGHTLY} damaged bundles and studies, {len(wrong)} wrong; {grown} MiB more\n")
     assert wrong == []
 
 
@@ -207,18 +302,3 @@ def test_a_file_that_may_not_be_read_is_named(
         for hidden in names:
             for line in verbs(source, whole[1], out)[4:9:4]:
                 assert tried(line) is None, (hidden, line)
-
-
-if __name__ == "__main__":
-    import sys
-    import tempfile
-
-    first, last = int(sys.argv[1]), int(sys.argv[2])
-    with tempfile.TemporaryDirectory(prefix="loadstone-damaged-") as directory:
-        patch = pytest.MonkeyPatch()
-        reading_only.__wrapped__(patch)  # type: ignore[attr-defined]  # the fixture's own function
-        bundles = sources(Path(directory) / "whole")
-        for one_seed in range(first, last):
-            for said in attacked(bundles, Path(directory), one_seed, every=True):
-                print(said, flush=True)  # noqa: T201 - run by hand
-        print("tried", first, last, "peak", peak_bytes() >> 20, "MiB")  # noqa: T201 - run by hand

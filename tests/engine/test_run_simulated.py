@@ -26,6 +26,7 @@ from loadstone.bundle import layout
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle
 from loadstone.engine.process import Lines
+from loadstone.engine.watch import PREPARE_KILL_S
 from loadstone.errors import EngineError, LoadstoneError
 from loadstone.path.child import NoAnswerError
 from loadstone.plan.model import Plan
@@ -149,6 +150,7 @@ class SimulatedEngine:
         self.alive = True
         self.code: int | None = None
         self.stopping = False
+        self.began = False
         self.plan = plan
         self.said = self._bent(script(world, plan))
         self.interrupts: SimulatedInterrupts | None = None
@@ -218,6 +220,7 @@ class SimulatedEngine:
                 continue
             waiting.pop(0)
             self._advance(pause_s)
+            self.began |= b'"start"' in piece
             if piece:
                 yield from lines.of(piece)
 
@@ -227,6 +230,7 @@ class SimulatedEngine:
 
     def _advance(self, pause_s: float) -> None:
         self.world.now_s += pause_s
+        assert self.world.now_s < 1000 + 10 * PREPARE_KILL_S, "it waits for ever"
         if self.interrupts is not None:
             self.interrupts.look()
 
@@ -377,6 +381,11 @@ class Ran:
     outcome: Outcome | LoadstoneError
     result_fails: bool
 
+    @property
+    def began(self) -> bool:
+        """Whether the engine said that the load began."""
+        return self.engine is not None and self.engine.began
+
 
 def simulate(seed: int, directory: Path) -> Ran:
     rng = random.Random(seed)
@@ -440,7 +449,9 @@ def _held(ran: Ran, directory: Path) -> str:
     """Hold a run to what must be true of every run; return what became of it."""
     outcome, fate, engine = ran.outcome, ran.fate, ran.engine
     assert engine is None or not engine.alive, "an engine was left running"
-    assert ran.world.now_s < 1000 + 400, "it waited for ever"
+    # Before the load begins a silent engine has an hour: it may be in one long fsync.
+    patience_s = 400 if ran.began else 400 + PREPARE_KILL_S
+    assert ran.world.now_s < 1000 + patience_s, "it waited for ever"
     if isinstance(outcome, LoadstoneError):
         assert ran.disk.failed, f"refused for no reason: {outcome}"
         assert engine is None, "an error came out of the middle of a run"

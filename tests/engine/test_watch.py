@@ -43,12 +43,25 @@ def test_a_word_after_a_warning_starts_anew() -> None:
     assert one.look(21.0) is Act.WARN
 
 
-def test_preparing_files_is_never_killed_for_silence() -> None:
+def test_preparing_files_may_be_silent_for_an_hour() -> None:
     one = watch()
     one.heard("layout", 0.0)
     assert one.look(59.0) is Act.NOTHING
     assert one.look(60.0) is Act.WARN
-    assert one.look(100_000.0) is Act.NOTHING
+    assert one.look(3599.0) is Act.NOTHING
+    assert one.look(3600.0) is Act.KILL
+
+
+def test_a_silent_preparation_ends_soon_when_the_user_asks() -> None:
+    one = watch()
+    one.heard("layout", 0.0)
+    one.asked(40.0)
+    assert one.look(69.0) is Act.WARN
+    assert one.look(69.9) is Act.NOTHING
+    assert one.look(70.0) is Act.KILL
+    one.heard("layout", 71.0)  # It was not silent for so long, only slow.
+    assert one.look(100.9) is Act.NOTHING
+    assert one.look(101.0) is Act.KILL
 
 
 def test_an_engine_that_does_not_exit_after_its_end_is_killed_then_left() -> None:

@@ -92,13 +92,14 @@ class RunState:
             self._compare_clocks(int(event.get("t_ns") or 0) / 1e9, now_s)
         return doing
 
-    def asked_to_end(self, times: int) -> list[Instruction]:
+    def asked_to_end(self, times: int, now_s: float) -> list[Instruction]:
         """Take note that the user has asked so often for the end; the engine knows already."""
         if times > 1:
             self._insisted = True
             return [Leave()]
         if times and not self._ledger.stopped:
             self._ledger.stopped = True
+            self._watch.asked(now_s)
             return [Tell({"type": "stop"})]
         return []
 

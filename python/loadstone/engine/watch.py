@@ -25,6 +25,10 @@ class Act(enum.Enum):
 SILENT_INTERVALS = 10
 SILENT_FLOOR_S = 10.0
 PREPARE_WARN_S = 60.0
+PREPARE_KILL_S = 3600.0
+"""One fsync of a large memory's dirty pages may take many minutes, and nothing takes hours."""
+STOP_S = 30.0
+"""After the user asked for the end of a preparation."""
 EXIT_S = 5.0
 REAP_S = 3.0
 
@@ -35,7 +39,8 @@ class Watch:
 
     While I/O runs a `tick` comes every interval; ten missing intervals (and at least ten
     seconds) are worth a warning, and `grace_s` more are worth a kill. While files are laid
-    out one `fsync` may rightly take many minutes, so there is only the warning. After `end`
+    out one `fsync` may rightly take many minutes: it gets an hour, unless the user asks for the
+    end. After `end`
     or a kill the process has a few seconds to be gone: a thread that waits in the kernel for
     a dead device cannot be killed, and the results must not wait for it.
     """
@@ -46,6 +51,7 @@ class Watch:
     running: bool = False
     ended_s: float | None = None
     killed_s: float | None = None
+    asked_s: float | None = None
     warned: bool = False
 
     def heard(self, kind: str, now_s: float) -> None:
@@ -56,6 +62,10 @@ class Watch:
             self.running = True
         elif kind in {"end", "fatal"}:
             self.ended_s = now_s
+
+    def asked(self, now_s: float) -> None:
+        """Take note that the user asked for the end."""
+        self.asked_s = self.asked_s if self.asked_s is not None else now_s
 
     def killed(self, now_s: float) -> None:
         """Take note that the engine was killed."""
@@ -69,9 +79,15 @@ class Watch:
             return Act.KILL if now_s - self.ended_s >= EXIT_S else Act.NOTHING
         silent_s = now_s - self.heard_s
         limit_s = max(SILENT_FLOOR_S, SILENT_INTERVALS * self.interval_s)
-        if self.running and silent_s >= limit_s + self.grace_s + SILENT_FLOOR_S:
+        if self._for_too_long(silent_s, limit_s, now_s):
             return Act.KILL
         if not self.warned and silent_s >= (limit_s if self.running else PREPARE_WARN_S):
             self.warned = True
             return Act.WARN
         return Act.NOTHING
+
+    def _for_too_long(self, silent_s: float, limit_s: float, now_s: float) -> bool:
+        if self.running:
+            return silent_s >= limit_s + self.grace_s + SILENT_FLOOR_S
+        asked_for_s = 0.0 if self.asked_s is None else now_s - self.asked_s
+        return silent_s >= PREPARE_KILL_S or min(silent_s, asked_for_s) >= STOP_S
