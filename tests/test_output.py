@@ -340,3 +340,38 @@ def test_the_errors_are_of_the_tree(tmp_path: Path) -> None:
     for path in (tmp_path / "no" / "such" / "r", tmp_path / ("n" * 300), tmp_path / "a" / ".."):
         with pytest.raises(LoadstoneError):
             output.write(path, "x")
+
+
+@pytest.mark.parametrize(
+    ("grown", "wanted", "stays"),
+    [
+        (b"one\n", b"one\ntwo\n", True),
+        (b"one\n", b"one\n", True),
+        (b"", b"one\n", True),
+        (b"one\ntwo\n", b"one\n", False),
+        (b"one\ntwo\n", b"one\n2\nthree\n", False),
+    ],
+)
+def test_a_file_that_grew_becomes_what_is_wanted_and_is_kept_where_it_can(
+    tmp_path: Path, grown: bytes, wanted: bytes, *, stays: bool
+) -> None:
+    path = tmp_path / "log"
+    file = output.Growing(path)
+    file.append(grown)
+    inode = path.stat().st_ino
+    with output.settled(file) as out:
+        for at in range(len(wanted)):
+            out.write(wanted[at : at + 1])
+    assert path.read_bytes() == wanted
+    assert (path.stat().st_ino == inode) is stays
+    assert output.is_ours(path)
+
+
+def test_a_grown_file_that_somebody_else_wrote_is_left_to_them(tmp_path: Path) -> None:
+    file = output.Growing(tmp_path / "log")
+    file.append(b"one\n")
+    with (tmp_path / "log").open("a") as other:
+        other.write("mine\n")
+    with pytest.raises(RefusedError, match="somebody else wrote it"), output.settled(file) as out:
+        out.write(b"one\ntwo\n")
+    assert (tmp_path / "log").read_text() == "one\nmine\n"

@@ -45,6 +45,7 @@ _KINDS: Final = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
+_PIECE_BYTES: Final = 1 << 20
 _CHOOSE: Final = "choose another name"
 _REMOVE: Final = "remove it or choose another name"
 
@@ -287,6 +288,16 @@ class Growing:
         self._digest = blake3()
         self._bytes = 0
 
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._place.path
+
+    @property
+    def written(self) -> int:
+        """Bytes in it."""
+        return self._bytes
+
     def append(self, content: bytes | memoryview) -> None:
         """Write at the end. Raises RefusedError when somebody else has changed the file."""
         with _told(self._place.path):
@@ -304,6 +315,59 @@ class Growing:
                         rest = rest[count:]
                 finally:
                     self._place.put_mark(file.fileno(), self._digest.hexdigest())
+
+
+@contextlib.contextmanager
+def settled(file: Growing) -> Iterator[IO[bytes]]:
+    """Make a growing file what is written here: add to what begins so, write anew what does not."""
+    with contextlib.ExitStack() as stack, _told(file.path):
+        made = stack.enter_context(io.BufferedWriter(_Settling(file, stack), _PIECE_BYTES))
+        yield made
+
+
+class _Settling(io.RawIOBase):
+    """What a growing file is to be; what is there already is compared and not written again."""
+
+    def __init__(self, file: Growing, stack: contextlib.ExitStack) -> None:
+        self._file = file
+        self._stack = stack
+        self._there = stack.enter_context(file.path.open("rb"))
+        self._same = 0
+        self._left = file.written
+        self._anew: IO[bytes] | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer) -> int:
+        content = memoryview(data)
+        length = content.nbytes
+        if self._left and self._anew is None:
+            part = content[: self._left]
+            if self._there.read(len(part)) == part:
+                self._same += len(part)
+                self._left -= len(part)
+                content = content[len(part) :]
+            else:
+                self._begin_anew()
+        if self._anew is not None:
+            self._anew.write(content)
+        elif content:
+            self._file.append(content)
+        return length
+
+    def close(self) -> None:
+        if not self.closed and self._left and self._anew is None:
+            self._begin_anew()
+        super().close()
+
+    def _begin_anew(self) -> None:
+        self._anew = self._stack.enter_context(opened(self._file.path))
+        self._there.seek(0)
+        rest = self._same
+        while rest and (part := self._there.read(min(rest, _PIECE_BYTES))):
+            self._anew.write(part)
+            rest -= len(part)
 
 
 class _Stream(io.RawIOBase):

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.cli.fio import FIO_VERSION
+from loadstone.errors import LoadstoneError
 
 if TYPE_CHECKING:
-    from typing import IO
+    from collections.abc import Mapping
+    from typing import IO, Any
 
     from polars import LazyFrame
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from loadstone.cli.fio_disks import Disks
     from loadstone.plan.model import Plan
     from loadstone.report.fio.collect import Source
+    from loadstone.report.fio.growing import GrowingLogs
     from loadstone.report.fio.stats import Report
     from loadstone.workload.model import Workload
 
@@ -36,6 +39,24 @@ class Results:
         self._out = out
         self.notes = notes
         self.disks: Disks | None = None
+        self._growing: GrowingLogs | None = None
+
+    def follow(self, bundle: Path) -> None:
+        """Let the logs grow with the bundle, where some were asked for."""
+        if any(job.logs.wanted for job in self._workload.jobs):
+            from loadstone.report.fio.growing import GrowingLogs
+            from loadstone.report.fio.lines import members
+
+            everyone = members(self._plan, self._workload)
+            self._growing = GrowingLogs(self._plan, everyone, bundle, Path())
+
+    def grow(self, event: Mapping[str, Any]) -> None:
+        """Add what is certain to the logs; what fails is told by the one who writes them at the end."""
+        if self._growing is not None:
+            try:
+                self._growing.event(event)
+            except (LoadstoneError, OSError):
+                self._growing = None
 
     def say(self, text: str) -> None:
         """Print talk, where it cannot spoil JSON or terse output."""
@@ -108,7 +129,7 @@ class Results:
                 self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")
         self._print(report)
         ios = self._ios(bundle)
-        logs.write(source, ios, Path())
+        logs.write(source, ios, Path(), self._growing.grown if self._growing is not None else None)
         if ios is not None:
             iolog.write(source, ios, Path())
         if self._asked.bandwidth_log:

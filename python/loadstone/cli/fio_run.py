@@ -166,6 +166,7 @@ class _Watch:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGUSR1, self._asked_for_status)
         self._results.disks = Disks(plan)
+        self._results.follow(bundle)
         threading.Thread(
             target=importlib.import_module, args=("loadstone.report.fio.collect",), daemon=True
         ).start()
@@ -187,6 +188,7 @@ class _Watch:
         elif kind == "note":
             self._results.notes.append(str(event.get("text")))
         self._eta.event(event)
+        self._results.grow(event)
         if kind in {"tick", "end"}:
             self._status(int(event.get("t_ns", 0)))
 

@@ -30,7 +30,7 @@ from loadstone.report.fio.lines import numbers
 from loadstone.report.fio.stats import SYNC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
@@ -42,6 +42,8 @@ CHUNK_ROWS: Final = 2_000_000
 """I/Os turned into text at a time."""
 SUFFIX: Final = "log"
 AGGREGATE_WINDOW_MS: Final = 500
+LOGGED: Final = ~pl.col("ramp") & (pl.col("error") == 0) & (pl.col("op") != SYNC)
+"""I/Os that have a line."""
 _AVERAGE, _MAXIMUM, _BOTH = range(3)
 
 
@@ -56,6 +58,11 @@ class LogFile:
     stream: int
     window_ms: int
     """0: a line per I/O."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether fio's file would be empty: an engine without a queue has no slat."""
+        return self.kind == "slat" and not self.member.has_slat
 
     @property
     def asked(self) -> LogRequests:
@@ -93,22 +100,25 @@ def _name(logs: LogRequests, prefix: str, kind: str, number: int) -> str:
     return f"{prefix}_{kind}{per_job}.{suffix}"
 
 
-def write(source: Source, ios: pl.LazyFrame | None, directory: Path) -> list[Path]:
+def write(
+    source: Source,
+    ios: pl.LazyFrame | None,
+    directory: Path,
+    grown: Mapping[Path, output.Growing] | None = None,
+) -> list[Path]:
     """Write every log file asked for; return the paths, each once.
 
     `ios` has the columns of `ios.arrows`; it is needed when a log without averaging was
     asked for. Files of that name are replaced; jobs that share a name follow one another.
+    `grown`: those that were written while the run went on, to which what is missing is added.
     """
     files = requested(source.plan, source.everyone, directory)
-    with _Outputs(files) as outputs:
+    with _Outputs(files, grown or {}) as outputs:
         spans = measured_spans(source)
         per_io = [f for f in files if f.kind != "clat_hist" and not f.window_ms]
         for file in files:
-            if file.kind == "clat_hist":
-                if file.window_ms:
-                    outputs.text(file, _histograms(source, file, spans[file.stream]))
-            elif file.window_ms:
-                outputs.text(file, _averages(source, file, spans[file.stream]))
+            if file.window_ms:
+                outputs.text(file, _of_windows(source, file, spans[file.stream]))
         if per_io and ios is not None:
             _each_io(ios, per_io, spans, source, outputs)
     return outputs.paths
@@ -141,7 +151,8 @@ def asked_or_default(source: Source) -> Source:
 class _Outputs:
     """The open files, compressed where asked for."""
 
-    def __init__(self, files: list[LogFile]) -> None:
+    def __init__(self, files: list[LogFile], grown: Mapping[Path, output.Growing]) -> None:
+        self._grown = grown
         self.paths = list(dict.fromkeys(file.path for file in files))
         self._open: dict[Path, IO[bytes]] = {}
         self._stack = contextlib.ExitStack()
@@ -151,7 +162,10 @@ class _Outputs:
         with contextlib.ExitStack() as stack:
             for path in self.paths:
                 output.directory(path.parent)
-                self._open[path] = stack.enter_context(output.opened(path))
+                file = self._grown.get(path)
+                self._open[path] = stack.enter_context(
+                    output.opened(path) if file is None else output.settled(file)
+                )
             self._stack = stack.pop_all()
         return self
 
@@ -192,19 +206,16 @@ def _each_io(
     epochs = {id(file): _epoch_ms(source, file, spans[file.stream]) for file in files}
     rows = int(ios.select(pl.len()).collect().item())
     for start in range(0, rows, CHUNK_ROWS):
-        part = (
-            ios.slice(start, CHUNK_ROWS)
-            .filter(~pl.col("ramp") & (pl.col("error") == 0) & (pl.col("op") != SYNC))
-            .collect()
-        )
+        part = ios.slice(start, CHUNK_ROWS).filter(LOGGED).collect()
         for file in files:
             mine = part.filter(pl.col("stream") == file.stream)
-            if file.kind == "slat" and not file.member.has_slat:
-                continue  # fio's file is empty then
-            outputs.frame(file, _lines(mine, file, spans[file.stream].start_ns, epochs[id(file)]))
+            if file.is_empty:
+                continue
+            outputs.frame(file, io_lines(mine, file, spans[file.stream].start_ns, epochs[id(file)]))
 
 
-def _lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.DataFrame:
+def io_lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.DataFrame:
+    """Return a line for each I/O."""
     values = {
         # as fio: the rate of this one I/O, in 1,000 bytes per second
         "bw": (pl.col("bytes").cast(pl.UInt64) * 1_000_000)
@@ -239,9 +250,10 @@ def _no_priority(log: LogFile) -> str:
     return "0x0000" if log.asked.prio else "0"
 
 
-def _of_member(source: Source, log: LogFile) -> pl.DataFrame:
-    cells = [i for i, cell in enumerate(source.plan.cells) if cell.unit == log.member.unit]
-    return source.samples.filter(~pl.col("ramp") & pl.col("cell").is_in(cells) & (pl.col("op") != SYNC))
+def of_member(samples: pl.DataFrame, plan: Plan, log: LogFile) -> pl.DataFrame:
+    """Return the samples that a log is about."""
+    cells = [i for i, cell in enumerate(plan.cells) if cell.unit == log.member.unit]
+    return samples.filter(~pl.col("ramp") & pl.col("cell").is_in(cells) & (pl.col("op") != SYNC))
 
 
 def in_windows(rows: pl.DataFrame, start_ns: int, window_ms: int) -> pl.DataFrame:
@@ -262,12 +274,33 @@ def in_windows(rows: pl.DataFrame, start_ns: int, window_ms: int) -> pl.DataFram
     return placed
 
 
-def _averages(source: Source, log: LogFile, span: Span) -> list[str]:
-    latency = log.kind not in {"bw", "iops"}
-    if log.kind == "slat" and not log.member.has_slat:
-        return []
-    rows = in_windows(_of_member(source, log), span.start_ns, log.window_ms)
+def _of_windows(source: Source, log: LogFile, span: Span) -> list[str]:
+    rows = in_windows(of_member(source.samples, source.plan, log), span.start_ns, log.window_ms)
     last = rows["window"].max() if rows.height else 0
+    epoch_ms = _epoch_ms(source, log, span)
+    return window_lines(
+        source.plan, log, rows, lambda window: epoch_ms + _window_end_ms(log, window, last, span)
+    )
+
+
+def window_lines(plan: Plan, log: LogFile, rows: pl.DataFrame, end_ms: Callable[[int], int]) -> list[str]:
+    """Return the lines of windows; `rows` have the column `window`."""
+    if log.is_empty:
+        return []
+    if log.kind == "clat_hist":
+        pattern, coarseness = plan.streams[log.stream].pattern, log.asked.hist_coarseness or 0
+        return [
+            f"{end_ms(window)}, {op}, {_largest(pattern, op)}, {columns}"
+            for window, op, columns in histogram_rows(rows, coarseness)
+        ]
+    return [
+        _window_line(log, end_ms(window), op, mean, most)
+        for window, op, _, mean, most in _averages(log, rows).iter_rows()
+    ]
+
+
+def _averages(log: LogFile, rows: pl.DataFrame) -> pl.DataFrame:
+    latency = log.kind not in {"bw", "iops"}
     kind = log.kind if latency else "lat"
     seconds = (pl.col("end_ns").max() - pl.col("start_ns").min()) / 1e9
     per_interval = rows.group_by("window", "op", "interval").agg(
@@ -284,17 +317,12 @@ def _averages(source: Source, log: LogFile, span: Span) -> list[str]:
         amount = pl.col("kib" if log.kind == "bw" else "ops")
         average = amount.sum() / pl.col("seconds").sum()
         maximum = (amount / pl.col("seconds")).max()
-    windows = (
+    return (
         per_interval.group_by("window", "op")
         .agg(pl.col("ops").sum().alias("done"), average.alias("average"), maximum.alias("maximum"))
         .filter((pl.col("done") > 0) | (not latency))
         .sort("window", "op")
     )
-    epoch_ms = _epoch_ms(source, log, span)
-    return [
-        _window_line(log, epoch_ms + _window_end_ms(log, window, last, span), op, mean, most)
-        for window, op, _, mean, most in windows.iter_rows()
-    ]
 
 
 def _window_end_ms(log: LogFile, window: int, last: object, span: Span) -> int:
@@ -311,17 +339,6 @@ def _window_line(log: LogFile, end_ms: int, op: int, mean: float, most: float) -
     offset = ["0"] if log.asked.offset else []
     issued = ["0"] if log.asked.issue_time else []
     return ", ".join([str(end_ms), *map(str, values), str(op), "0", *offset, _no_priority(log), *issued])
-
-
-def _histograms(source: Source, log: LogFile, span: Span) -> list[str]:
-    rows = in_windows(_of_member(source, log), span.start_ns, log.window_ms)
-    last = rows["window"].max() if rows.height else 0
-    pattern = source.plan.streams[log.stream].pattern
-    epoch_ms = _epoch_ms(source, log, span)
-    return [
-        f"{epoch_ms + _window_end_ms(log, window, last, span)}, {op}, {_largest(pattern, op)}, {columns}"
-        for window, op, columns in histogram_rows(rows, log.asked.hist_coarseness or 0)
-    ]
 
 
 def _largest(pattern: object, op: int) -> int:
