@@ -205,8 +205,7 @@ def reading_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def would_run(*_args: object, **_named: object) -> None:
         raise WouldRunError("would run")
 
-    monkeypatch.setattr("loadstone.cli.rerun.run_plan", would_run)
-    monkeypatch.setattr("loadstone.cli.verify.run_plan", would_run)
+    monkeypatch.setattr("loadstone.session.run_plan", would_run)
     monkeypatch.setattr("loadstone.study.run.run_plan", would_run)
 
 

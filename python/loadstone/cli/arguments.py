@@ -11,11 +11,14 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from loadstone.cli import suggestions
 from loadstone.errors import InputError, Where
 
 COMMAND_LINE = "command line"
 Repeat = Parameter(negative="", show_default=False)
 Flag = Parameter(negative="", show_default=False)
+OfParameters = Parameter(completer=suggestions.parameters)
+OfSections = Parameter(completer=suggestions.sections)
 Unverified = Annotated[
     bool,
     Parameter(
@@ -27,15 +30,17 @@ Unverified = Annotated[
 Job = Annotated[
     str,
     Parameter(
+        completer=suggestions.jobs_and_files,
         help="A job file of fio, vdbench or Iometer, `-` for standard input, or a name from "
-        "`loadstone workloads`."
+        "`loadstone workloads`.",
     ),
 ]
 OneJob = Annotated[
     str,
     Parameter(
+        completer=suggestions.jobs_and_files,
         help="A job file of fio, or one run of vdbench's, `-` for standard input, or a name from "
-        "`loadstone workloads`."
+        "`loadstone workloads`.",
     ),
 ]
 Sheet = Annotated[
@@ -63,9 +68,9 @@ class Load:
     """Spacing of these I/Os: evenly, or with random gaps as from many users [default: linear]."""
     rate_profile: str | None = None
     """Share of the rate over time, as 0s:10%,60s:100%; straight lines between, a time twice is a step."""
-    set: Annotated[list[str], Repeat] = field(default_factory=list)
+    set: Annotated[list[str], Repeat, OfParameters] = field(default_factory=list)
     """Set a parameter of a named workload, as NAME=VALUE (repeat for several)."""
-    section: Annotated[list[str], Repeat] = field(default_factory=list)
+    section: Annotated[list[str], Repeat, OfSections] = field(default_factory=list)
     """Run only this section of a job file, or this job of a named workload (repeat for several)."""
     language: Literal["fio", "vdbench", "iometer"] | None = None
     """Language of the job file [default: told from its content]."""

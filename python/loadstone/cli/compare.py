@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from loadstone import exitcodes, output
+from loadstone import exitcodes
 from loadstone.cli import talk
 from loadstone.cli.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.cli.finish import PIPE_WIDTH
@@ -54,6 +54,8 @@ def compare(
     if markdown and json:
         raise InputError("--markdown and --json exclude each other", where=Where(COMMAND_LINE))
     if html is not None:
+        from loadstone import output
+
         output.check(html)
     from loadstone.analysis.compare import compare as put_together
     from loadstone.audit.run import audit
@@ -107,5 +109,7 @@ def _tolerance(text: str | None, *, gate: bool) -> float:
 
 
 def _write(path: Path, text: str) -> None:
+    from loadstone import output
+
     output.write(path, text)
     talk.say(f"comparison: {path}")

@@ -12,18 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.analysis import slo as limits
-from loadstone.cli import data_sheet, runlist, study
 from loadstone.cli.arguments import COMMAND_LINE, Load, OneJob, Sheet
-from loadstone.cli.load import resolution_at, workload
 from loadstone.cli.manner import Manner
-from loadstone.cli.repeat import times
 from loadstone.errors import InputError, Where
-from loadstone.plan.rates import RateProcess
-from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
-from loadstone.study.listed import ListController
-from loadstone.study.run import StudyAsked
-from loadstone.study.stages import check_one_stage, stages
 
 if TYPE_CHECKING:
     from loadstone.analysis.slo import Slo
@@ -58,6 +49,15 @@ def curve(
     repeat
         Measure every load so often [default: once, and what is noisy up to three times].
     """
+    from loadstone.cli import data_sheet, runlist, study
+    from loadstone.cli.load import resolution_at, workload
+    from loadstone.cli.repeat import times
+    from loadstone.plan.rates import RateProcess
+    from loadstone.study.curve import CurveController, CurveOptions
+    from loadstone.study.listed import ListController
+    from loadstone.study.run import StudyAsked
+    from loadstone.study.stages import check_one_stage, stages
+
     for option, given in (("--rate", load.rate), ("--rate-profile", load.rate_profile)):
         if given is not None:
             raise InputError(
@@ -115,6 +115,8 @@ def curve(
 
 def percents(text: str | None) -> tuple[float, ...] | None:
     """Read `--points`; None for `adaptive`."""
+    from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS
+
     if text is None:
         return VDBENCH_PERCENTS
     if text.strip() == ADAPTIVE:
@@ -139,6 +141,8 @@ def percents(text: str | None) -> tuple[float, ...] | None:
 
 def limit(text: str | None) -> Slo | None:
     """Read `--slo`; None without it."""
+    from loadstone.analysis import slo as limits
+
     if text is None:
         return None
     try:

@@ -10,9 +10,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from rich.table import Table
-
-from loadstone import doctor as checks
 from loadstone import exitcodes
 from loadstone.screen import Screen
 
@@ -30,6 +27,10 @@ def doctor(*, json: bool = False) -> int:
     json
         Print one JSON document instead of a table.
     """
+    from rich.table import Table
+
+    from loadstone import doctor as checks
+
     found = checks.examine(Path.cwd())
     if json:
         sys.stdout.write(

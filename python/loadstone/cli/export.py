@@ -11,9 +11,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from loadstone import exitcodes
-from loadstone.bundle import study as on_disk
-from loadstone.bundle.read import Bundle
-from loadstone.cli import study, talk
+from loadstone.cli import talk
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.errors import InputError, Where
 
@@ -86,6 +84,10 @@ def _told(out: Path | None) -> int:
 
 
 def _write(bundle: Path, kind: Kind, out: Path | None, *, unverified: bool) -> None:
+    from loadstone.bundle import study as on_disk
+    from loadstone.bundle.read import Bundle
+    from loadstone.cli import study
+
     if kind in VDBENCH:
         from loadstone.report.vdbench import pages
 

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.formats.fio.honoured import ENGINES
-from loadstone.formats.fio.table import BY_NAME, OPTIONS
-
 if TYPE_CHECKING:
     from loadstone.formats.fio.option import Option
 
@@ -44,6 +41,8 @@ What is written, and where it differs from fio, is in docs/drop-in.md.
 
 def option_help(name: str) -> tuple[str, int]:
     """Answer `--cmdhelp`: the text and the exit code."""
+    from loadstone.formats.fio.table import BY_NAME, OPTIONS
+
     if name in {"", "all"}:
         return "".join(_row(option) for option in OPTIONS), 0
     option = BY_NAME.get(name)
@@ -65,6 +64,9 @@ def _row(option: Option) -> str:
 
 def engine_help(text: str) -> tuple[str, int]:
     """Answer `--enghelp[=engine[,option]]`: the text and the exit code."""
+    from loadstone.formats.fio.honoured import ENGINES
+    from loadstone.formats.fio.table import OPTIONS
+
     engine, _, name = text.partition(",")
     if not engine:
         return "Available IO engines:\n" + "".join(f"\t{name}\n" for name in ENGINES), 0

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+COMPLETE: Final = "__complete"
+"""The word with which completion scripts of the argument parser call the program."""
 ADDRESSES_BYTES: Final = 1 << 30
 """Of libraries that are mapped, hardly of memory that is used; with a report it is twice that."""
 
@@ -34,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return supervisor.run(_program)
     _have_descriptors()
     try:
-        with standard_streams():
+        # What answers a shell's Tab is for the shell, control characters and all.
+        with contextlib.nullcontext() if argv[:1] == [COMPLETE] else standard_streams():
             return _answered(list(argv))
     except MemoryError as error:
         show(_in_words(error))

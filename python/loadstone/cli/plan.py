@@ -9,24 +9,24 @@ import sys
 from typing import Annotated
 
 from loadstone import exitcodes
-from loadstone.cli import commands, runlist, talk
-from loadstone.cli.arguments import Flag, Load
-from loadstone.cli.load import resolution, workload
-from loadstone.plan.in_use import Snapshot
+from loadstone.cli import talk
+from loadstone.cli.arguments import Flag, Job, Load
 
 
-def plan(job: str, /, *more: str, load: Load = Load(), json: Annotated[bool, Flag] = False) -> int:
+def plan(job: Job, /, *more: str, load: Load = Load(), json: Annotated[bool, Flag] = False) -> int:
     """Print what would run; touch nothing. Ends with exit code 2 when `run` would refuse it.
 
     Parameters
     ----------
-    job
-        A job file of fio, vdbench or Iometer, `-` for standard input, or a name from `loadstone workloads`.
     more
         Parameter files of vdbench that go on where the first one ends.
     json
         Print the runs of a parameter file as JSON; what is a single run always is.
     """
+    from loadstone.cli import commands, runlist
+    from loadstone.cli.load import resolution, workload
+    from loadstone.plan.in_use import Snapshot
+
     if (found := runlist.read(job, load, more)) is not None:
         return runlist.show(found, load, json=json)
     asked_for = workload(job, load)

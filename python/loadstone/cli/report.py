@@ -11,13 +11,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from loadstone import exitcodes
-from loadstone.bundle import study as on_disk
-from loadstone.bundle.read import Bundle
 from loadstone.cli import talk
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
-from loadstone.cli.finish import REPORT
 from loadstone.errors import InputError
-from loadstone.output import check
 
 OVERLAY = Path("curves.html")
 
@@ -41,6 +37,11 @@ def report(
         File to write: .html, .svg, .png or .pdf [default: report.html in the directory, curves.html here for
         several].
     """
+    from loadstone.bundle import study as on_disk
+    from loadstone.bundle.read import Bundle
+    from loadstone.cli.finish import REPORT
+    from loadstone.output import check
+
     if others or on_disk.is_study(bundle):
         return _studies([bundle, *others], output, unverified=unverified)
     opened = Bundle.open(bundle, unverified=unverified)
@@ -58,6 +59,9 @@ def report(
 
 
 def _studies(paths: list[Path], output: Path | None, *, unverified: bool) -> int:
+    from loadstone.bundle import study as on_disk
+    from loadstone.cli.finish import REPORT
+    from loadstone.output import check
     from loadstone.report import study_page
 
     for path in paths:

@@ -10,20 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from loadstone.analysis.settled import OPTION
-from loadstone.bundle import study as on_disk
-from loadstone.bundle.read import Bundle
-from loadstone.cli import finish, study, talk
+from loadstone.cli import talk
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
-from loadstone.cli.consent import consent
 from loadstone.cli.manner import Manner
-from loadstone.path.spec import Spec
-from loadstone.plan.guard import check_consent
-from loadstone.session import Asked, run_plan
-from loadstone.study import again
-from loadstone.study.again import forget_identities
-from loadstone.study.listed import ListController
-from loadstone.study.run import StudyAsked
 
 
 def rerun(
@@ -43,6 +32,15 @@ def rerun(
     bundle
         Directory of the run or the study to do again.
     """
+    from loadstone.bundle import study as on_disk
+    from loadstone.bundle.read import Bundle
+    from loadstone.cli import finish
+    from loadstone.cli.consent import consent
+    from loadstone.path.spec import Spec
+    from loadstone.plan.guard import check_consent
+    from loadstone.session import Asked, run_plan
+    from loadstone.study.again import forget_identities
+
     if on_disk.is_study(bundle):
         return _study(bundle, manner, unverified=unverified)
     old = Bundle.open(bundle, unverified=unverified)
@@ -70,6 +68,11 @@ def rerun(
 
 
 def _study(path: Path, manner: Manner, *, unverified: bool) -> int:
+    from loadstone.cli import study
+    from loadstone.study import again
+    from loadstone.study.listed import ListController
+    from loadstone.study.run import StudyAsked
+
     old = again.read(path, unverified=unverified)
     if old.left_out:
         talk.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
@@ -110,6 +113,8 @@ def _loads_of(path: Path) -> dict[str, Any]:
 
 
 def _request(path: Path, manner: Manner, first: dict[str, Any]) -> dict[str, Any]:
+    from loadstone.analysis.settled import OPTION
+
     return {
         "argv": sys.argv,
         "cwd": str(Path.cwd()),

@@ -10,14 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone.bundle.write import BundleWriter
-from loadstone.cli import commands, data_sheet, finish, runlist, schedulers, talk
+from loadstone.cli import talk
 from loadstone.cli.arguments import Job, Load, Sheet
-from loadstone.cli.consent import consent
-from loadstone.cli.load import resolution, workload
 from loadstone.cli.manner import Manner
-from loadstone.plan.guard import check_consent
-from loadstone.session import Asked, run_plan
 
 if TYPE_CHECKING:
     from loadstone.cli.data_sheet import DataSheet
@@ -49,6 +44,9 @@ def run(
     vdbench_output
         Directory for vdbench's own files, of a parameter file, written while it runs.
     """
+    from loadstone.cli import commands, data_sheet, runlist
+    from loadstone.cli.load import workload
+
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     if (found := runlist.read(job, load, more)) is not None:
         from loadstone.cli.repeat import times
@@ -68,6 +66,13 @@ def run(
 
 
 def _once(asked_for: Workload, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet) -> int:
+    from loadstone.bundle.write import BundleWriter
+    from loadstone.cli import commands, finish, schedulers
+    from loadstone.cli.consent import consent
+    from loadstone.cli.load import resolution
+    from loadstone.plan.guard import check_consent
+    from loadstone.session import Asked, run_plan
+
     resolved = resolution(asked_for, load)
     if manner.json:
         # The summary tells the notes; without it they are told here.

@@ -12,22 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone import units
-from loadstone.analysis.sweep import STAGE
-from loadstone.cli import data_sheet, runlist, study, talk
+from loadstone.cli import talk
 from loadstone.cli.arguments import COMMAND_LINE, Load, OneJob, Sheet
-from loadstone.cli.load import resolution, total_rate, workload
 from loadstone.cli.manner import Manner
-from loadstone.cli.repeat import times
 from loadstone.errors import InputError, Where
-from loadstone.study import factors
-from loadstone.study.factors import Name
-from loadstone.study.run import StudyAsked
-from loadstone.study.stages import check_one_stage, stages
-from loadstone.study.sweep import SweepController
 
 if TYPE_CHECKING:
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
+    from loadstone.study.factors import Name
 
 MAX_FACTORS: Final = 3
 GAIN: Final = "10%"
@@ -67,6 +60,15 @@ def sweep(
     repeat
         Passes over all combinations [default: 1].
     """
+    from loadstone.analysis.sweep import STAGE
+    from loadstone.cli import data_sheet, runlist, study
+    from loadstone.cli.load import resolution, total_rate, workload
+    from loadstone.cli.repeat import times
+    from loadstone.study import factors
+    from loadstone.study.run import StudyAsked
+    from loadstone.study.stages import check_one_stage, stages
+    from loadstone.study.sweep import SweepController
+
     # The last is drawn to the right and runs fastest: the one along which an operating point is sought.
     given: dict[Name, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
     axes = _axes(given)
@@ -118,13 +120,15 @@ def sweep(
 
 
 def _axes(given: dict[Name, str | None]) -> list[tuple[Name, tuple[int, ...]]]:
+    from loadstone.study import factors
+
     axes = [
         (name, factors.values(name, text, Where(COMMAND_LINE, option=f"--{name}")))
         for name, text in given.items()
         if text is not None
     ]
     if not axes:
-        options = ", ".join(f"--{name}" for name in get_args(Name))
+        options = ", ".join(f"--{name}" for name in get_args(factors.Name))
         raise InputError(
             "there is nothing to sweep", where=Where(COMMAND_LINE), hint=f"give one to three of {options}"
         )

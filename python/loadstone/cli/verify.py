@@ -8,14 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from loadstone.bundle import layout, members
-from loadstone.bundle.read import Bundle
-from loadstone.cli import finish, study
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.cli.manner import Told
 from loadstone.errors import BundleError, InputError
-from loadstone.plan.journal import read_back
-from loadstone.session import Asked, run_plan
 
 
 def verify(
@@ -34,6 +29,12 @@ def verify(
     bundle
         Directory of the run that wrote; one that was killed will do.
     """
+    from loadstone.bundle import layout, members
+    from loadstone.bundle.read import Bundle
+    from loadstone.cli import finish, study
+    from loadstone.plan.journal import read_back
+    from loadstone.session import Asked, run_plan
+
     study.refuse(bundle, "verify")
     wrote = Bundle.open(bundle, unverified=unverified)
     if wrote.plan.journal is None:

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from loadstone import exitcodes
+from loadstone.cli import suggestions
 from loadstone.cli.arguments import COMMAND_LINE, Flag
 from loadstone.errors import InputError, Where
-from loadstone.formats.suggest import nearest
-from loadstone.workload import catalogue
+
+if TYPE_CHECKING:
+    from loadstone.workload import catalogue
 
 
-def workloads(name: str | None = None, /, *, json: Annotated[bool, Flag] = False) -> int:
+def workloads(
+    name: Annotated[str | None, Parameter(completer=suggestions.workloads)] = None,
+    /,
+    *,
+    json: Annotated[bool, Flag] = False,
+) -> int:
     """List the named workloads, or show one.
 
     Parameters
@@ -26,6 +35,9 @@ def workloads(name: str | None = None, /, *, json: Annotated[bool, Flag] = False
     json
         Print one JSON document.
     """
+    from loadstone.formats.suggest import nearest
+    from loadstone.workload import catalogue
+
     known = catalogue.names()
     if name is not None and name not in known:
         raise InputError(
