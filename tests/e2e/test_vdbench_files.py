@@ -171,6 +171,26 @@ def test_a_life_of_files_ends_with_an_empty_anchor(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "tree").iterdir()] == [".loadstone-tree.json"]
 
 
+def test_what_a_format_deletes_is_measured_where_the_tree_is_ours_and_the_same(tmp_path: Path) -> None:
+    text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n"
+    study(tmp_path, text)
+    count = len(files(tmp_path))
+    again = bundles(study(tmp_path, text))[0]
+    jobs = {job["name"]: job for job in document(again)["jobs"]}
+    assert list(jobs) == [f"format.fsd1.{op}" for op in ("delete", "rmdir", "mkdir", "create")]
+    assert jobs["format.fsd1.delete"]["delete"]["operations"] == count
+    assert jobs["format.fsd1.rmdir"]["rmdir"]["operations"] == 6
+    assert not plan(again)["trees"][0]["clear"]
+    assert len(files(tmp_path)) == count
+    # What somebody else put there goes before anything is timed, and only with consent.
+    files(tmp_path)[0].write_bytes(b"mine")
+    agreed = ("--i-accept-data-loss", str(tmp_path / "tree"))
+    other = bundles(study(tmp_path, text, *agreed))[0]
+    assert [job["name"] for job in document(other)["jobs"]] == ["format.fsd1.mkdir", "format.fsd1.create"]
+    assert plan(other)["trees"][0]["clear"]
+    assert len(files(tmp_path)) == count
+
+
 def test_clean_leaves_what_is_not_of_a_tree(tmp_path: Path) -> None:
     text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format={}\n"
     study(tmp_path, text.format("only"))

@@ -223,7 +223,7 @@ def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base
         raise RefusedError("a journal has no effect on operations in trees", where=workload.jobs[0].where)
     made = TreePlan(host, base, Notes())
     stages: list[list[Job]] = [[]]
-    for job in workload.jobs:
+    for job in made.to_do(workload.jobs):
         if job.stonewall and stages[-1]:
             stages.append([])
         stages[-1].append(job)

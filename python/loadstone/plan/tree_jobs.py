@@ -10,11 +10,12 @@ import hashlib
 import os
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone import units
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import anchors, pattern, rates, stream, trees
+from loadstone.plan import anchors, pattern, rates, stream, tree_mark, trees
 from loadstone.plan import model as plan
 from loadstone.plan.host import SECTOR_BYTES
 from loadstone.plan.rates import Pace
@@ -22,7 +23,7 @@ from loadstone.plan.targets import TargetUse
 from loadstone.workload.trees import NEEDS_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from loadstone.plan.host import AnchorFacts, HostFacts
     from loadstone.plan.notes import Notes
@@ -66,6 +67,8 @@ class _Anchor:
     facts: AnchorFacts
     opening: _Opening
     clear: bool = False
+    removed_by_jobs: bool = False
+    """Jobs do that, measured: what is there is the tree they work in, and nothing else."""
     written: bool = False
     made_files: bool = False
     """A job up to now makes files, or directories."""
@@ -95,6 +98,18 @@ class TreePlan:
     streams: list[plan.Stream] = field(default_factory=list)
     stages: list[int] = field(default_factory=list)
     _anchors: list[_Anchor] = field(default_factory=list)
+
+    def to_do(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return the jobs without those that would remove what is not there, or goes before the run."""
+        found: list[Job] = []
+        walled = False
+        for job in jobs:
+            walled |= bool(job.stonewall)
+            if job.tree is not None and job.tree.removes and not self._of(job)[0].removed_by_jobs:
+                continue
+            found.append(job.model_copy(update={"stonewall": True}) if walled and not job.stonewall else job)
+            walled = False
+        return found
 
     def add_stage(self, jobs: list[Job], stage: int) -> None:
         """Add the jobs of one stage, which run at the same time.
@@ -140,6 +155,7 @@ class TreePlan:
             )
         facts = self.host.anchor(path, where)
         made = _Anchor(path, job, job.tree.shape, facts, _opening(job), clear=job.tree.clear)
+        made.removed_by_jobs = job.tree.removes and _is_whole(made)
         if not made.clear:
             _check_structure(made)
         self._anchors.append(made)
@@ -325,6 +341,21 @@ def _will_be_there(anchor: _Anchor, job: Job, *, is_goal: bool) -> None:
         _check_room(anchor, job)
 
 
+def _is_whole(anchor: _Anchor) -> bool:
+    """Whether nothing but the tree that is asked for is there, as Loadstone left it."""
+    found = anchor.facts.found
+    if found.maker != "Loadstone" or found.structure is None or found.is_empty:
+        return False
+    if found.first_file != anchors.NEW_FIRST_FILE:
+        return False
+    if found.structure.differences(anchors.Structure.of_shape(anchor.shape)):
+        return False
+    try:
+        return tree_mark.look(Path(anchor.path)).changed is None
+    except OSError:
+        return False
+
+
 def _check_structure(anchor: _Anchor) -> None:
     """Refuse a tree that was made with another structure than is asked for."""
     found = anchor.facts.found
@@ -372,8 +403,8 @@ def _check_there(job: Job, mine: list[_Anchor]) -> None:
     makes = work.operation == "transfer" and pattern.shares(job)[0] == 0 and not work.random
     needs_files = work.operation in NEEDS_FILES and not makes
     needed = "files" if needs_files else None if work.operation == "mkdir" else "directories"
-    if work.clear and work.operation == "rmdir":
-        needed = None  # What is there goes before the run.
+    if work.clear and work.operation in ("delete", "rmdir"):
+        needed = None  # What is there goes, by these jobs or before the run.
     missing = None
     there = {"files": anchor.has_files, "directories": anchor.has_directories, None: True}
     if not there[needed]:
@@ -479,7 +510,8 @@ def _tree(index: int, anchor: _Anchor) -> trees.Tree:
         sizes = trees.FileSizesTable(
             table=tuple(trees.FileSize(bytes=size, weight=float(part)) for size, part in shape.sizes)
         )
-    kept = None if anchor.clear else found.first_file
+    clear = anchor.clear and not anchor.removed_by_jobs
+    kept = None if clear else found.first_file
     return trees.Tree(
         target=index,
         depth=shape.depth,
@@ -490,5 +522,5 @@ def _tree(index: int, anchor: _Anchor) -> trees.Tree:
         sizes=sizes,
         seed=_SEED,
         total_bytes=shape.total_bytes,
-        clear=anchor.clear,
+        clear=clear,
     )

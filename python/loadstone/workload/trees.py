@@ -114,5 +114,7 @@ class TreeWork(_Model):
     """Only the first files that come to this many bytes are used; 0: all."""
     clear: bool = False
     """Before the run every file and directory of such a tree below the anchor is removed."""
+    removes: bool = False
+    """It does what `clear` asks for, measured; left out where what is there is not just this tree."""
     rate_ops: float | None = None
     """Operations per second of all clones together; None: a closed loop."""

@@ -414,7 +414,9 @@ def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
     flags = run.formats or ()
     restart = "restart" in flags
     clean = "clean" in flags
-    stages = ("rmdir",) if clean else ("mkdir",) if "directories" in flags else ("mkdir", "create")
+    stages = () if clean else ("mkdir",) if "directories" in flags else ("mkdir", "create")
+    if clean or not restart:
+        stages = ("delete", "rmdir", *stages)
     jobs: list[list[Job]] = [[] for _ in stages]
     for work in run.file_works:
         system, workload = work.system, work.workload
@@ -445,8 +447,10 @@ def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
                     name=f"format.{system.name}.{operation}",
                     tree=TreeWork(
                         shape=made,
-                        operation=operation,  # type: ignore[arg-type] # one of the three above
+                        operation=operation,  # type: ignore[arg-type] # one of those above
                         clear=clean or not restart,
+                        # A run that only removes has something to do where there is nothing, too.
+                        removes=operation == "delete" or (operation == "rmdir" and not clean),
                     ),
                 )
             )
