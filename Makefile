@@ -26,7 +26,7 @@ help:
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
 
-$(VENV)/.python: pyproject.toml python/loadstone/__init__.py
+$(VENV)/.python: pyproject.toml python/loadstone/version.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check -e '.[dev]'
 	@touch $@

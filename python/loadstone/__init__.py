@@ -1,3 +1,67 @@
-"""Loadstone: storage load testing that can be believed."""
+"""Loadstone: storage load testing that can be believed.
 
-__version__ = "0.1.0"
+What stands in `__all__` is the public Python API (docs/python.md); it is imported when it is used,
+so that `import loadstone` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import (
+    BundleError,
+    EngineError,
+    InputError,
+    LoadstoneError,
+    RefusedError,
+    RunError,
+)
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from loadstone.api.comparing import Comparison, compare
+    from loadstone.api.results import Result, Study, open_bundle, open_study
+    from loadstone.api.running import run, workloads
+    from loadstone.verdict import Verdict
+
+__all__ = [
+    "BundleError",
+    "Comparison",
+    "EngineError",
+    "InputError",
+    "LoadstoneError",
+    "RefusedError",
+    "Result",
+    "RunError",
+    "Study",
+    "Verdict",
+    "__version__",
+    "compare",
+    "open_bundle",
+    "open_study",
+    "run",
+    "workloads",
+]
+
+_WHERE: Final = {
+    "Comparison": "loadstone.api.comparing",
+    "Result": "loadstone.api.results",
+    "Study": "loadstone.api.results",
+    "Verdict": "loadstone.verdict",
+    "compare": "loadstone.api.comparing",
+    "open_bundle": "loadstone.api.results",
+    "open_study": "loadstone.api.results",
+    "run": "loadstone.api.running",
+    "workloads": "loadstone.api.running",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

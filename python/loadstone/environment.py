@@ -12,11 +12,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone import __version__
 from loadstone.path import facts
 from loadstone.path.block import BlockDevice
 from loadstone.path.discover import discover
 from loadstone.path.layers import DataPath
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from loadstone.path.spec import Spec

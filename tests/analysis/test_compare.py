@@ -7,9 +7,9 @@ import pytest
 
 from loadstone import exitcodes
 from loadstone.analysis.compare import Row, compare
+from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
 from loadstone.cli.compare import compare as verb
-from loadstone.cli.compare import judged
 from loadstone.errors import InputError
 from tests.support import runs
 from tests.support.runs import Job
@@ -146,7 +146,7 @@ def test_the_gate_catches_a_regression_and_lets_what_is_tolerated_pass(
 
 def test_nothing_that_could_be_tested_is_not_a_pass(tmp_path: Path) -> None:
     short = [runs.make(tmp_path / name, Job("a"), seconds=1.0, seed=n).path for n, name in enumerate("ab")]
-    assert judged(compare(short), 0.0) == "no_data"
+    assert Comparison(compare(short)).gate() == "no_data"
 
 
 def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from loadstone import __version__
 from loadstone.analysis import curve, repeats, sweep
 from loadstone.analysis.document import SpecLine
 from loadstone.analysis.slo import slo_of
 from loadstone.analysis.summary import spec_line
 from loadstone.bundle.study import Factor, Kind
 from loadstone.verdict import Kind as VerdictKind
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from loadstone import __version__, exitcodes
+from loadstone import exitcodes
 from loadstone.analysis import cpu, path, spec
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
@@ -19,6 +19,7 @@ from loadstone.analysis.problems import Problem, problems
 from loadstone.analysis.tool import Tool, tool
 from loadstone.analysis.totals import PERCENTILES, Latency, Stats, Total, totals
 from loadstone.analysis.verified import Verified, verified
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from loadstone import __version__
 from loadstone.audit.judge import judge
 from loadstone.verdict import Audited, Phase, Verdict
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

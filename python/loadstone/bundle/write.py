@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from loadstone import __version__, file_name
+from loadstone import file_name
 from loadstone.bundle import arrows, layout, seal
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.path.child import run_in_child
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

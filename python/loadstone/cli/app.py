@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from cyclopts import App, CycloptsError
 
-from loadstone import __version__, exitcodes
+from loadstone import exitcodes
 from loadstone.errors import InputError, Where
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,7 +9,7 @@ import json as encoder
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 from loadstone import exitcodes
 from loadstone.cli import talk
@@ -17,10 +17,6 @@ from loadstone.cli.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.cli.finish import PIPE_WIDTH
 from loadstone.errors import InputError, Where
 
-if TYPE_CHECKING:
-    from loadstone.analysis.compare import Comparison
-
-Gate = Literal["passed", "regression", "no_data"]
 CODES = {"passed": exitcodes.DONE, "regression": exitcodes.REGRESSION, "no_data": exitcodes.NOT_VALID}
 
 
@@ -57,17 +53,12 @@ def compare(
         from loadstone import output
 
         output.check(html)
-    from loadstone.analysis.compare import compare as put_together
-    from loadstone.audit.run import audit
+    from loadstone.api import comparing
     from loadstone.report import compare as shown
 
-    made = put_together(results, unverified=unverified)
-    # A study is worth what its worst run is worth; the first of a part stands for its repeats.
-    audits = [
-        min((audit(runs[0]) for runs in one.things.values()), key=lambda audited: audited.verdict.confidence)
-        for one in made.sides
-    ]
-    found = judged(made, allowed) if gate else None
+    compared = comparing.compare(*results, unverified=unverified)
+    made, audits = compared.made, compared.audits
+    found = compared.gate(allowed) if gate else None
     if json:
         sys.stdout.write(encoder.dumps(shown.document(made, audits, found), indent=2) + "\n")
     elif markdown:
@@ -83,17 +74,6 @@ def compare(
         return exitcodes.DONE
     talk.say(f"gate: {found.replace('_', ' ')}")
     return CODES[found]
-
-
-def judged(made: Comparison, allowed: float) -> Gate:
-    """Return what a gate says: nothing that could be tested is not a pass."""
-    contrasts = [(row, cell) for row in made.rows for cell in row.cells[1:] if cell.contrast is not None]
-    if not any(cell.judgement != "unknown" for row, cell in contrasts if row.metric.quantity != "errors"):
-        return "no_data"
-    worse = [
-        cell.contrast for _, cell in contrasts if cell.judgement == "worse" and cell.contrast is not None
-    ]
-    return "regression" if any(abs(one.change) > allowed for one in worse) else "passed"
 
 
 def _tolerance(text: str | None, *, gate: bool) -> float:

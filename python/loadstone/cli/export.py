@@ -6,7 +6,7 @@ Knows the names of the formats; they are written in `loadstone.report.exports`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -26,8 +26,6 @@ Kind = Literal[
     "vdbench",
     "vdbench-50406",
 ]
-
-VDBENCH: Final = ("vdbench", "vdbench-50406")
 
 
 def export(
@@ -64,15 +62,10 @@ def export(
             where=Where("command line", option="--layout"),
             hint="it is for iometer-csv; vdbench has vdbench-50406 beside vdbench",
         )
-    from loadstone.report.exports import DEFAULTS
+    from loadstone.api import exporting
 
-    if kind == "iometer-csv":
-        from loadstone.report import exports, iometer
-
-        exports.put(iometer.export(bundle, layout or "1.1", unverified=unverified), output or where)
-        return _told(output or where)
-    out = output or where or (Path() if kind in VDBENCH else DEFAULTS.get(kind))
-    _write(bundle, kind, out, unverified=unverified)
+    out = output or where or exporting.default(kind)
+    talk.doubts(exporting.write(bundle, kind, out, layout=layout, unverified=unverified))
     return _told(out)
 
 
@@ -81,28 +74,3 @@ def _told(out: Path | None) -> int:
     if out is not None:
         talk.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")
     return exitcodes.DONE
-
-
-def _write(bundle: Path, kind: Kind, out: Path | None, *, unverified: bool) -> None:
-    from loadstone.bundle import study as on_disk
-    from loadstone.bundle.read import Bundle
-    from loadstone.cli import study
-
-    if kind in VDBENCH:
-        from loadstone.report.vdbench import pages
-
-        layout: Literal["50406", "50407"] = "50406" if kind == "vdbench-50406" else "50407"
-        pages.export(bundle, out or Path(), layout, unverified=unverified)
-        return
-    if kind in ("csv", "markdown") and on_disk.is_study(bundle):
-        from loadstone.report import exports, study_exports, study_page
-
-        of_study = study_exports.csv if kind == "csv" else study_exports.markdown
-        exports.put(of_study(study_page.read(bundle, unverified=unverified)), out)
-        return
-    study.refuse(bundle, f"export {kind}")
-    opened = Bundle.open(bundle, unverified=unverified)
-    from loadstone.report.exports import export as write
-
-    write(opened, kind, out)
-    talk.doubts([*([opened.doubt] if opened.doubt else []), *opened.faults])

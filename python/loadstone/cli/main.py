@@ -13,9 +13,10 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
-from loadstone import __version__, exitcodes, last_words
+from loadstone import exitcodes, last_words
 from loadstone.errors import LoadstoneError, RunError
 from loadstone.printable import message, standard_streams
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

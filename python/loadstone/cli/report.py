@@ -38,22 +38,14 @@ def report(
         several].
     """
     from loadstone.bundle import study as on_disk
-    from loadstone.bundle.read import Bundle
-    from loadstone.cli.finish import REPORT
-    from loadstone.output import check
 
     if others or on_disk.is_study(bundle):
         return _studies([bundle, *others], output, unverified=unverified)
-    opened = Bundle.open(bundle, unverified=unverified)
-    from loadstone.analysis.summary import summarise
-    from loadstone.audit.run import audit
-    from loadstone.report import page
+    from loadstone.api.results import open_bundle
 
-    where = output or bundle / REPORT
-    check(where)
-    made = summarise(opened)
-    page.write(made, where, audit(made))
-    talk.doubts([*([opened.doubt] if opened.doubt else []), *opened.faults])
+    opened = open_bundle(bundle, unverified=unverified)
+    where = opened.report(output)
+    talk.doubts(opened.doubts)
     talk.say(f"report: {where}")
     return exitcodes.DONE
 

@@ -10,11 +10,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import exitcodes, units
-from loadstone.bundle import study as on_disk
 from loadstone.cli import commands, finish, schedulers, talk
 from loadstone.cli.consent import consent
 from loadstone.cli.main import show
-from loadstone.errors import InputError
 from loadstone.study import sequences
 from loadstone.study.run import Hooks, StudyAsked, StudyProgress, run_study
 
@@ -188,15 +186,3 @@ class _Shown:
 
 def _of(number: int, expected: int | None) -> str:
     return f"[{number}/{expected if expected is not None else '?'}]"
-
-
-def refuse(path: Path, verb: str) -> None:
-    """Refuse a study where one run is meant, and name its runs."""
-    if not on_disk.is_study(path):
-        return
-    points = on_disk.read(path, unverified=True).points
-    bundles = [point.bundle for point in points if point.bundle is not None]
-    raise InputError(
-        f"{path} is a study of {len(bundles)} run{'s' if len(bundles) != 1 else ''}; {verb} takes one run",
-        hint=f"name one of them, as {path / bundles[0]}" if bundles else None,
-    )

@@ -29,13 +29,14 @@ def verify(
     bundle
         Directory of the run that wrote; one that was killed will do.
     """
+    from loadstone.api import exporting
     from loadstone.bundle import layout, members
     from loadstone.bundle.read import Bundle
-    from loadstone.cli import finish, study
+    from loadstone.cli import finish
     from loadstone.plan.journal import read_back
     from loadstone.session import Asked, run_plan
 
-    study.refuse(bundle, "verify")
+    exporting.refuse_study(bundle, "verify")
     wrote = Bundle.open(bundle, unverified=unverified)
     if wrote.plan.journal is None:
         raise InputError(f"{bundle}: the run kept no journal", hint="run it with --journal")

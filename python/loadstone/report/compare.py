@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.table import Table
 from rich.text import Text
 
-from loadstone import __version__, printable, units
+from loadstone import printable, units
 from loadstone.analysis.estimate import Estimate
 from loadstone.report.verdict import headline
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

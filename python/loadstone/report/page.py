@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 
-from loadstone import __version__, output, units
+from loadstone import output, units
 from loadstone.analysis.point import LARGE_BLOCK_BYTES
 from loadstone.analysis.verified import verified
 from loadstone.errors import InputError
 from loadstone.report import charts, data_sheet, drawn, path_chart, path_diagram, verdict
 from loadstone.report.said import cost, monitors, of_verified, per_second
 from loadstone.report.terminal import cells
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import By

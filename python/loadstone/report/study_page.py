@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 
-from loadstone import __version__, output, units
+from loadstone import output, units
 from loadstone.analysis import point, repeats
 from loadstone.analysis.curve import curves
 from loadstone.analysis.rounds import rounds
@@ -42,6 +42,7 @@ from loadstone.report.study_terminal import (
     verdicts,
 )
 from loadstone.report.verdict import NAMES
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from loadstone import __version__, exitcodes, file_name
+from loadstone import exitcodes, file_name
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.audit.run import audit
 from loadstone.bundle import study as on_disk
@@ -31,6 +31,7 @@ from loadstone.session import Asked, Outcome, run_plan, through_parent
 from loadstone.study.clock import Clock
 from loadstone.study.controller import Controller, Done, Next
 from loadstone.study.sequences import own_sequence
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,7 +12,6 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-import loadstone
 from loadstone.plan import io_priority
 from loadstone.report.fio.stats import (
     MS_LIMITS,
@@ -31,6 +30,7 @@ from loadstone.report.fio.stats import (
     depth_shares,
     latency_shares,
 )
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def document(report: Report, *, plus: bool) -> dict[str, Any]:
     root["jobs"] = [_job(line, report, plus=plus) for line in report.lines]
     if report.disks:
         root["disk_util"] = [_disk(disk) for disk in report.disks]
-    root["loadstone version"] = loadstone.__version__
+    root["loadstone version"] = __version__
     if report.notes:
         root["loadstone notes"] = list(report.notes)
     return root

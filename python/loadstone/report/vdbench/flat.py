@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import __version__
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from loadstone import __version__
 from loadstone.report.vdbench import anchors
+from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,0 +1,82 @@
+"""The export formats by name: which takes a run, which a study too, and what writes each.
+
+Knows names only; each format is made in `report`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+from loadstone.bundle import study as on_disk
+from loadstone.bundle.read import Bundle
+from loadstone.errors import InputError
+
+Kind = Literal[
+    "fio-json",
+    "fio-logs",
+    "csv",
+    "parquet",
+    "prometheus",
+    "markdown",
+    "iometer-csv",
+    "vdbench",
+    "vdbench-50406",
+]
+Layout = Literal["1.1", "2008"]
+VDBENCH: Final[dict[str, Literal["50406", "50407"]]] = {"vdbench": "50407", "vdbench-50406": "50406"}
+
+
+def write(
+    bundle: Path, kind: Kind, out: Path | None, *, layout: Layout | None = None, unverified: bool = False
+) -> list[str]:
+    """Write a run or a study to `out`; None: text to standard output. Return what is to be doubted of it.
+
+    Raises `BundleError` for what cannot be read, `InputError` for a study where one run is meant
+    and for a path that cannot be written.
+    """
+    if kind == "iometer-csv":
+        from loadstone.report import exports, iometer
+
+        exports.put(iometer.export(bundle, layout or "1.1", unverified=unverified), out)
+        return []
+    if layout is not None:
+        raise InputError(f"a layout does not change {kind}", hint="it is for iometer-csv")
+    if kind in VDBENCH:
+        from loadstone.report.vdbench import pages
+
+        pages.export(bundle, out or Path(), VDBENCH[kind], unverified=unverified)
+        return []
+    if kind in ("csv", "markdown") and on_disk.is_study(bundle):
+        from loadstone.report import exports, study_exports, study_page
+
+        of_study = study_exports.csv if kind == "csv" else study_exports.markdown
+        exports.put(of_study(study_page.read(bundle, unverified=unverified)), out)
+        return []
+    refuse_study(bundle, f"export {kind}")
+    opened = Bundle.open(bundle, unverified=unverified)
+    from loadstone.report.exports import export
+
+    export(opened, kind, out)
+    return [*([opened.doubt] if opened.doubt else []), *opened.faults]
+
+
+def default(kind: Kind) -> Path | None:
+    """Return where a format goes when nobody says where; None: standard output."""
+    if kind in VDBENCH:
+        return Path()
+    from loadstone.report.exports import DEFAULTS
+
+    return DEFAULTS.get(kind)
+
+
+def refuse_study(path: Path, verb: str) -> None:
+    """Raise InputError for a study where one run is meant, naming its runs."""
+    if not on_disk.is_study(path):
+        return
+    points = on_disk.read(path, unverified=True).points
+    bundles = [point.bundle for point in points if point.bundle is not None]
+    raise InputError(
+        f"{path} is a study of {len(bundles)} run{'s' if len(bundles) != 1 else ''}; {verb} takes one run",
+        hint=f"name one of them, as {path / bundles[0]}" if bundles else None,
+    )

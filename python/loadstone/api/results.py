@@ -1,0 +1,243 @@
+"""A run or a study that was measured, opened: estimates, verdict, tables, report, exports.
+
+Knows how the analysis becomes Polars frames. Computes no figure itself; each is computed when it
+is first asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from loadstone.analysis.summary import Summary, summarise
+from loadstone.analysis.totals import PERCENTILES
+from loadstone.api import exporting
+from loadstone.audit.run import audit
+from loadstone.bundle import study as on_disk
+from loadstone.bundle.read import Bundle
+from loadstone.errors import BundleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from loadstone.analysis.totals import Stats, Total
+    from loadstone.errors import LoadstoneError
+    from loadstone.verdict import Audited, Verdict
+
+By = Literal["all", "stage", "group", "job", "unit", "target"]
+TOGETHER = "all"
+"""Reads, writes and trims of a line together."""
+REPORT = "report.html"
+
+_PERCENTILES = {percent: f"p{percent:g}_ns" for percent in PERCENTILES}
+ESTIMATES: dict[str, pl.DataType] = {
+    "name": pl.String(),
+    "op": pl.String(),
+    "measured_s": pl.Float64(),
+    "operations": pl.UInt64(),
+    "bytes": pl.UInt64(),
+    "errors": pl.UInt64(),
+    "iops": pl.Float64(),
+    "iops_error": pl.Float64(),
+    "bytes_per_s": pl.Float64(),
+    "bytes_per_s_error": pl.Float64(),
+    "mean_ns": pl.Float64(),
+    "mean_ns_error": pl.Float64(),
+    "stddev_ns": pl.Float64(),
+    "min_ns": pl.UInt64(),
+    "max_ns": pl.UInt64(),
+    **{name: pl.UInt64() for name in _PERCENTILES.values()},
+}
+"""Columns of `Result.estimates`; an error is one standard error, and what is not known is null."""
+
+
+class Result:
+    """One run, whole or partial: a bundle, opened. `error` is what went wrong in a run made here."""
+
+    def __init__(self, bundle: Bundle, error: LoadstoneError | None = None) -> None:
+        self._bundle = bundle
+        self.error = error
+
+    def __repr__(self) -> str:
+        return f"<loadstone.Result {self.path} {self.status}>"
+
+    @property
+    def path(self) -> Path:
+        """The bundle's directory."""
+        return self._bundle.path
+
+    @property
+    def status(self) -> str:
+        """`complete`, `interrupted`, `failed`, or `partial` for a run that was never sealed."""
+        return self._bundle.status
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why these may not be all the numbers that were measured; empty when nothing speaks against it."""
+        _ = self.summary.problems
+        return [*([self._bundle.doubt] if self._bundle.doubt else []), *self._bundle.faults]
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The run added up, as the command line's report and exports take it; may change between versions."""
+        return summarise(self._bundle)
+
+    @cached_property
+    def audited(self) -> Audited:
+        """The verdict on the run, and on each of its phases."""
+        return audit(self.summary)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the run's numbers are worth."""
+        return self.audited.verdict
+
+    def estimates(self, by: By = "job") -> pl.DataFrame:
+        """Return rates and latencies: a row per line and operation, and one (`all`) of its data operations.
+
+        Columns are `ESTIMATES`; docs/python.md describes them.
+        """
+        rows = [row for total in self.summary.totals(by) for row in _rows(total)]
+        return pl.DataFrame(rows, schema=pl.Schema(ESTIMATES), orient="row")
+
+    def samples(self) -> pl.DataFrame:
+        """Return what the engine measured: a row per interval, job, target and operation."""
+        from loadstone.report.exports import flat
+
+        return flat(self._bundle)
+
+    def ios(self) -> pl.DataFrame | None:
+        """Return a row per I/O; None where the job did not ask for a log of them."""
+        return self._bundle.ios()
+
+    def host(self, *starts: str) -> pl.DataFrame:
+        """Return the host's counters, once a second; with `starts` only columns that begin so."""
+        return self._bundle.host(*starts)
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of `--json` (docs/result-json.md)."""
+        return self.summary.document(self.audited)
+
+    def report(self, path: Path | str | None = None) -> Path:
+        """Write the report (.html, .svg, .png or .pdf) and return where; in the bundle by default."""
+        from loadstone.output import check
+        from loadstone.report import page
+
+        where = self.path / REPORT if path is None else Path(path)
+        check(where)
+        page.write(self.summary, where, self.audited)
+        return where
+
+    def export(
+        self, kind: exporting.Kind, path: Path | str, *, layout: exporting.Layout | None = None
+    ) -> Path:
+        """Write the results in another format to a file, or a directory for several files."""
+        unverified = self._bundle.verified is False
+        exporting.write(self.path, kind, Path(path), layout=layout, unverified=unverified)
+        return Path(path)
+
+
+class Study:
+    """Several runs that belong together: a list, repeats, a sweep or a curve."""
+
+    def __init__(self, opened: on_disk.Opened) -> None:
+        self._opened = opened
+        self.runs = {name: Result(bundle) for name, bundle in opened.bundles.items()}
+
+    def __repr__(self) -> str:
+        return f"<loadstone.Study {self.path} {self.kind} of {len(self.runs)} runs>"
+
+    @property
+    def path(self) -> Path:
+        """The study's directory."""
+        return self._opened.path
+
+    @property
+    def kind(self) -> str:
+        """`list`, `repeat`, `sweep` or `curve`."""
+        return self._opened.study.kind
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why these may not be all the numbers that were measured."""
+        return [*([self._opened.doubt] if self._opened.doubt else []), *self._opened.faults]
+
+    def points(self) -> pl.DataFrame:
+        """Return a row per run: its name, role, status, verdict, and a column per factor."""
+        points = self._opened.study.points
+        factors = list(dict.fromkeys(name for point in points for name in point.factors))
+        rows = [
+            {
+                "run": point.name,
+                "role": point.role,
+                "status": point.status,
+                "verdict": point.verdict,
+                **{name: point.factors.get(name) for name in factors},
+            }
+            for point in points
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+    def estimates(self, by: By = "job") -> pl.DataFrame:
+        """Return the estimates of all runs, with the run and its factors in front."""
+        points = self.points()
+        tables = [
+            result.estimates(by).select(pl.lit(name).alias("run"), pl.all())
+            for name, result in self.runs.items()
+        ]
+        if not tables:
+            return pl.DataFrame(schema={"run": pl.String(), **ESTIMATES})
+        return points.drop("status").join(pl.concat(tables), on="run", how="inner", maintain_order="left")
+
+
+def open_bundle(path: Path | str, *, unverified: bool = False) -> Result:
+    """Open the directory of a run. Raises `BundleError`.
+
+    A sealed run is held against its seal; `unverified` opens it although something was altered.
+    """
+    if on_disk.is_study(Path(path)):
+        raise BundleError(f"{path} is a study of several runs", hint="use open_study")
+    return Result(Bundle.open(Path(path), unverified=unverified))
+
+
+def open_study(path: Path | str, *, unverified: bool = False) -> Study:
+    """Open the directory of a study. Raises `BundleError`."""
+    return Study(on_disk.open_all(Path(path), unverified=unverified))
+
+
+def _rows(total: Total) -> Iterator[dict[str, Any]]:
+    lines: Iterable[tuple[str, Stats | None]] = [*total.ops.items(), (TOGETHER, total.data)]
+    for op, stats in lines:
+        if stats is not None:
+            yield {
+                "name": total.line.name,
+                "op": op,
+                "measured_s": total.measured_ns / 1e9,
+                **_figures(stats),
+            }
+
+
+def _figures(stats: Stats) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operations": stats.operations,
+        "bytes": stats.bytes,
+        "errors": stats.errors,
+        "iops": stats.iops.value if stats.iops else None,
+        "iops_error": stats.iops.error if stats.iops else None,
+        "bytes_per_s": stats.bandwidth.value if stats.bandwidth else None,
+        "bytes_per_s_error": stats.bandwidth.error if stats.bandwidth else None,
+    }
+    latency = stats.latencies.get("lat")
+    if latency is not None:
+        found |= {
+            "mean_ns": latency.mean.value,
+            "mean_ns_error": latency.mean.error,
+            "stddev_ns": latency.stddev,
+            "min_ns": latency.min_ns,
+            "max_ns": latency.max_ns,
+            **{name: latency.percentile(percent) for percent, name in _PERCENTILES.items()},
+        }
+    return found
