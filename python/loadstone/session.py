@@ -175,7 +175,7 @@ def run_plan(
             writer.close()
     if verdict is not None and not run.writes:
         writer.leave(result)
-        return _unsealed(writer, run.measured(), verdict.error)
+        return _unsealed(writer, run.measured(), run.unwritten, verdict.error)
     return _ended(writer, verdict, run.measured(), result)
 
 
@@ -267,7 +267,7 @@ def _ended(
 
 def _unsealed(writer: BundleWriter, measured: Sequence[str], *errors: LoadstoneError | None) -> Outcome:
     """Say why there is no complete bundle, what else went wrong, and what was measured."""
-    told = [error for error in errors if error is not None]
+    told = list(dict.fromkeys(error for error in errors if error is not None))
     figures = ["measured until then:", *measured] if measured else ["nothing was measured"]
     lines = [*(str(error) for error in told), *figures]
     hint = next((error.hint for error in told if error.hint), None)
@@ -301,10 +301,17 @@ class _Run:
         self._engine: EngineProcess | None = None
         self._interrupts: Interrupts | None = None
         self._left = False
-        self.writes = True
-        """The bundle takes what is written to it."""
+        self._host_error: OSError | MemoryError | None = None
+        """Why the monitors' rows cannot be written."""
+        self.unwritten: LoadstoneError | None = None
+        """Why the bundle takes nothing more of what is written to it."""
         self.is_settled = False
         """It came to a verdict, whatever that is."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether the bundle takes what is written to it."""
+        return self.unwritten is None
 
     def measured(self) -> list[str]:
         """Return what was measured, a line for each operation."""
@@ -350,6 +357,8 @@ class _Run:
         for event in engine.events(LOOK_S):
             # Not told by the signal handler: it may run in the middle of another write.
             self._do(self._state.asked_to_end(interrupts.count, now()))
+            if self._host_error is not None:
+                self._give_up(self._host_error)
             if event is not None and not self._left:
                 self._do(self._state.heard(event, now()))
                 if event.get("type") == "tick":
@@ -386,19 +395,31 @@ class _Run:
         try:
             write(row)
         except (OSError, MemoryError) as error:
-            self.writes = False
-            failure = RunError(
+            self._give_up(error)
+
+    def _write_host(self, row: dict[str, Any]) -> None:
+        """Write a row of the monitors, whose thread must not end the run: `_listen` does."""
+        if self._host_error is None:
+            try:
+                self._writer.host(row)
+            except (OSError, MemoryError) as error:
+                self._host_error = error
+
+    def _give_up(self, error: OSError | MemoryError) -> None:
+        """End the run because the bundle cannot be written."""
+        if self.unwritten is None:
+            self.unwritten = RunError(
                 f"the bundle {self._writer.directory} cannot be written any more: {reason(error)}; "
                 "the engine was ended",
                 hint=remedy(error),
             )
-            self._do(self._state.failed(failure, self._means.monotonic()))
+            self._do(self._state.failed(self.unwritten, self._means.monotonic()))
 
     def _begin_monitors(self, origin_unix_ns: int) -> None:
         origin_ns = time.monotonic_ns() - (time.time_ns() - origin_unix_ns)
         if self._engine is not None:
             self._sampler = self._means.sampler(
-                self._plan, self._engine.pid, origin_ns, self._writer.host, self._under
+                self._plan, self._engine.pid, origin_ns, self._write_host, self._under
             )
             self._sampler.start()
 
@@ -412,10 +433,9 @@ class _Run:
     def _end_monitors(self) -> None:
         if self._sampler is None:
             return
-        try:
-            cost = self._sampler.stop()
-        except OSError as error:
-            cost = {"stopped": reason(error)}
+        cost = self._sampler.stop()
+        if self._host_error is not None:
+            self._give_up(self._host_error)
         self._write(self._writer.event, {"type": "monitor_cost", **cost})
         self._look_at_targets(lambda: files.states(self._plan, "end"))
 

@@ -460,7 +460,12 @@ def _held(ran: Ran, directory: Path) -> str:
     assert (outcome.exit_code == 0) == (outcome.status == "complete"), outcome
     bundle = Bundle.open(directory / "b")
     events = bundle.events
-    assert bundle.status in (outcome.status, "partial")
+    # After the manifest only the directory is brought to disk: where that fails, all is there, and said.
+    not_on_disk = ran.disk.failed and "may be lost in a power failure" in str(outcome.error)
+    assert bundle.status in (outcome.status, "partial") or not_on_disk
+    if not_on_disk:
+        assert (outcome.status, outcome.exit_code, bundle.verify()) == ("failed", 1, [])
+        return "failed"
     if bundle.status != "partial":
         assert bundle.verify() == []
         assert not [path.name for path in bundle.path.iterdir() if path.name.endswith((".part", ".arrows"))]
@@ -524,6 +529,16 @@ def test_thousands_of_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     lines = [f"{kind} {status}: {n}" for (kind, status), n in sorted(found.items())]
     with capsys.disabled():
         sys.stdout.write("\n  ".join([f"\n{len(seeds)} simulated runs", *lines]) + "\n")
+
+
+@pytest.mark.parametrize("seed", [496, 533, 2744, 4089])
+def test_seeds_that_found_something(tmp_path: Path, seed: int) -> None:
+    """496: what was sealed was called partial. 533: of two failures only the first was said.
+
+    2744: monitors whose rows could not be written were passed over.
+    4089: a silent preparation was waited for without an end.
+    """
+    assert tried(range(seed, seed + 1), tmp_path).total() == 1
 
 
 @pytest.mark.parametrize("seed", [3, 17, 40, 77])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from loadstone import file_name
-from loadstone.bundle import arrows, layout, seal
+from loadstone.bundle import arrows, layout, members, seal
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet
 from loadstone.bundle.read import Bundle
@@ -182,13 +182,20 @@ class BundleWriter:
             self._complete(document, failed)
         except Exception as error:
             self._clear_away()
-            raise BundleError(
-                f"{self._directory}: the bundle cannot be sealed: {reason(error)}; what was measured is "
-                "still there and opens as a partial run"
-                if self._directory.is_dir()
-                else f"{self._directory}: the bundle is gone: it was removed during the run",
-                hint=remedy(error),
-            ) from error
+            raise BundleError(f"{self._directory}: {self._left(error)}", hint=remedy(error)) from error
+
+    def _left(self, error: Exception) -> str:
+        """Say what is there after sealing failed."""
+        if not self._directory.is_dir():
+            return "the bundle is gone: it was removed during the run"
+        with contextlib.suppress(BundleError):
+            if members.document(self._directory, layout.MANIFEST)["status"] == self._manifest["status"]:
+                # Only bringing the directory's entry to disk is left after it.
+                return f"the bundle is sealed, and may be lost in a power failure: {reason(error)}"
+        return (
+            f"the bundle cannot be sealed: {reason(error)}; what was measured is still there and opens as "
+            "a partial run"
+        )
 
     def _complete(self, document: dict[str, Any] | None, failed: BaseException | None) -> None:
         if failed is not None:

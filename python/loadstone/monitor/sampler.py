@@ -107,11 +107,7 @@ class Sampler:
             wait_ns = PERIOD_NS - passed_ns % PERIOD_NS
             if self._done.wait(wait_ns / 1e9):
                 break
-            try:
-                self._sample()
-            except OSError:
-                # A full disk: the run itself meets it too and says so.
-                break
+            self._sample()
 
     def _sample(self) -> None:
         begin_ns = time.thread_time_ns()
