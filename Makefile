@@ -42,9 +42,13 @@ build: $(VENV)/.python $(ENGINE)
 demo: build
 	@examples/demo.sh $(BIN)/loadstone
 
+# Tests wait more than they compute, so more of them run side by side than there are processors.
+JOBS ?= $(shell expr 2 \* $$(nproc))
+
 test: build
 	$(CARGO) test $(QUIET) --locked --workspace
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
+	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST)
 	@echo "left out: $$($(BIN)/python -m pytest -m nightly --collect-only --quiet 2>/dev/null | grep -c ::) tests marked nightly; make nightly runs them"
 
 # What takes minutes: give a test the marker `nightly`.
