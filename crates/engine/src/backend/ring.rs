@@ -361,6 +361,13 @@ impl<E: Entry> Ring<E> {
         unsafe { (*self.cq.tail).load(Ordering::Acquire) }.wrapping_sub(self.cq.local_head)
     }
 
+    /// True when the kernel has completions that it hands out only inside a system call.
+    #[inline]
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.flags() & abi::SQ_TASKRUN != 0
+    }
+
     /// Publishes what was written and enters the kernel once: takes the entries and waits
     /// for `wait_for` completions or `timeout_ns` ([`NO_TIMEOUT`]: for completions alone).
     /// Being interrupted or running into the timeout is not an error.
