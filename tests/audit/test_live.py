@@ -14,6 +14,7 @@ HONEST = ("paced_reads", "slow_random_reads")
 
 ABSENT = parts.missing()
 pytestmark = [
+    pytest.mark.serial,
     pytest.mark.root,
     pytest.mark.slow,
     pytest.mark.skipif(ABSENT is not None, reason=f"cannot stage parts: {ABSENT}"),

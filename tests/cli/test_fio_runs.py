@@ -280,6 +280,7 @@ def test_commands_run_only_when_the_environment_permits_it(
     assert (tmp_path / "ran").read_text() == "before\nafter\n"
 
 
+@pytest.mark.serial
 def test_jobs_of_a_flow_do_their_shares(tmp_path: Path) -> None:
     words = ["--ioengine=null", "--size=1g", "--time_based", "--flow_id=1"]
     slow = ["--name=a", "--flow=1", "--rate_iops=500", "--runtime=1"]

@@ -61,6 +61,7 @@ def test_a_sweep_takes_jobs_behind_a_wall_apart(tmp_path: Path) -> None:
     assert document["sweep"]["advice"] == []
 
 
+@pytest.mark.serial
 def test_a_curve_measures_its_maximum_and_shares_of_it(tmp_path: Path) -> None:
     done = run(
         "curve", reader(tmp_path), "--points", "20,40", "--repeat", "1", "--out", "s", "--json", cwd=tmp_path

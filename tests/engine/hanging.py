@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import select
 import struct
 import threading
 from contextlib import contextmanager
@@ -51,8 +52,9 @@ def hanging_file(
         number = ctypes.get_errno()
         os.close(device)
         raise OSError(number, os.strerror(number), str(path))
+    ended = threading.Event()
     server = threading.Thread(
-        target=_serve, args=(device, size_bytes, good_reads, read_on, forgets), daemon=True
+        target=_serve, args=(device, ended, size_bytes, good_reads, read_on, forgets), daemon=True
     )
     server.start()
     try:
@@ -61,13 +63,19 @@ def hanging_file(
         yield path
     finally:
         _libc.umount2(os.fsencode(path), _DETACH)
-        server.join(0.1)
+        # Closed while the thread reads, its number would soon stand for somebody else's file.
+        ended.set()
+        server.join()
         os.close(device)
 
 
-def _serve(device: int, size_bytes: int, good_reads: int, read_on: bool, forgets: bool) -> None:
+def _serve(
+    device: int, ended: threading.Event, size_bytes: int, good_reads: int, read_on: bool, forgets: bool
+) -> None:
     left = good_reads
-    while left > 0 or read_on:
+    while not ended.is_set() and (left > 0 or read_on):
+        if not select.select([device], [], [], 0.05)[0]:
+            continue
         try:
             request = os.read(device, 1 << 17)
         except OSError:

@@ -26,7 +26,7 @@ USED = "it used the 5 s of processor time it may (ulimit -t)"
         (-9, {"oom": "/a/b"}, "was killed by the kernel's OOM killer (SIGKILL): control group /a/b is at its "
          "memory limit"),
         (-9, {"cpu_s": 5.1, "cpu_limit_s": 5.0}, f"was killed by SIGKILL: {USED}"),
-        (-24, {"cpu_s": 5.1, "cpu_limit_s": 5.0}, f"was killed by SIGXCPU: {USED}"),
+        (-24, {"cpu_s": 4.0, "cpu_limit_s": 5.0}, f"was killed by SIGXCPU: {USED}"),
         (-9, {"cpu_s": 1.0, "cpu_limit_s": 5.0}, "was killed by SIGKILL"),
         (-25, {}, "was killed by SIGXFSZ: a file grew beyond the limit on file sizes (ulimit -f)"),
         (-15, {"oom": "host"}, "was killed by SIGTERM"),

@@ -24,6 +24,7 @@ LIMIT_NS = 20_000
 BUSY_PERCENT = 15.0
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_at_200_000_a_second_io_starts_within_20_us(tmp_path: Path) -> None:
     busy = psutil.cpu_percent(1.0)

@@ -74,6 +74,11 @@ def _number(path: Path, name: str) -> int | None:
     return None
 
 
+CPU_LIMIT_SHARE = 0.75
+"""The kernel holds RLIMIT_CPU against time counted by clock ticks, which on a virtual machine that is
+kept waiting runs ahead of the time getrusage(2) tells."""
+
+
 def of_exit(code: int, *, oom: str | None, cpu_s: float, cpu_limit_s: float | None) -> str:
     """Say how it ended, from its code as `subprocess` gives it: negative for a signal.
 
@@ -87,7 +92,7 @@ def of_exit(code: int, *, oom: str | None, cpu_s: float, cpu_limit_s: float | No
             "the host has no memory left" if oom == "host" else f"control group {oom} is at its memory limit"
         )
         return f"was killed by the kernel's OOM killer (SIGKILL): {where}"
-    over = cpu_limit_s is not None and cpu_s >= 0.9 * cpu_limit_s
+    over = cpu_limit_s is not None and cpu_s >= CPU_LIMIT_SHARE * cpu_limit_s
     if -code in (signal.SIGKILL, signal.SIGXCPU) and over:
         return f"was killed by {name}: it used the {cpu_limit_s:.0f} s of processor time it may (ulimit -t)"
     if -code == signal.SIGXFSZ:
