@@ -237,7 +237,7 @@ def tried(line: list[str]) -> str | None:
         return f"{type(error).__name__}: {str(error)[:300]}"
     if code not in CODES:
         return f"code {code}"
-    if code == 2 and not err.getvalue().startswith("loadstone: "):
+    if code == 2 and not any(line.startswith("loadstone: ") for line in err.getvalue().splitlines()):
         return f"refused without a word: {err.getvalue()[:200]!r}"
     return None
 

@@ -133,11 +133,15 @@ def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: 
         ("run", "--repeat", "2", "--out", "b"),
     ],
 )
-def test_the_coordinator_itself_never_touches_a_target(tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("load", ["rw=randread\nsize=1m", "rw=randwrite\nsize=2m"], ids=["read", "laid out"])
+def test_the_coordinator_itself_never_touches_a_target(
+    tmp_path: Path, words: tuple[str, ...], load: str
+) -> None:
     """Whoever asks the target's file system for anything is an engine or a child that can be left."""
     with mounted(tmp_path / "m", log=tmp_path / "log") as there:
         (there.path / "data").write_bytes(MADE)
-        one = reading(tmp_path, 1, there.path / "data")
+        text = f"[r]\n{load}\nbs=4k\ntime_based\nruntime=1s\nioengine=psync\nfilename={there.path / 'data'}\n"
+        one = job(tmp_path / "r.fio", text)
         (tmp_path / "log").write_text("")
         verb, *more = words
         running = start(verb, one, *more, cwd=tmp_path)

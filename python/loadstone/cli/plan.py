@@ -25,7 +25,6 @@ def plan(job: Job, /, *more: str, load: Load = Load(), json: Annotated[bool, Fla
     """
     from loadstone.cli import commands, runlist
     from loadstone.cli.load import resolution, workload
-    from loadstone.plan.in_use import Snapshot
 
     if (found := runlist.read(job, load, more)) is not None:
         return runlist.show(found, load, json=json)
@@ -34,6 +33,6 @@ def plan(job: Job, /, *more: str, load: Load = Load(), json: Annotated[bool, Fla
     resolved = resolution(asked_for, load)
     talk.notes(resolved.notes)
     talk.memory(resolved.memory_bytes)
-    refused = runlist.told_unsafe(resolved.plan, Snapshot(), set())
+    refused = runlist.told_unsafe(resolved.plan, set())
     sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
     return exitcodes.USAGE if refused else exitcodes.DONE

@@ -18,6 +18,7 @@ from loadstone.cli.arguments import COMMAND_LINE, Load
 from loadstone.cli.load import language_of, resolution
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
+from loadstone.path.child import run_in_child
 from loadstone.plan import guard
 from loadstone.plan.in_use import Snapshot
 from loadstone.study.listed import Repeated
@@ -164,7 +165,6 @@ def _told_refused(found: RunList, load: Load) -> bool:
     """Say which runs would be refused for what is on this host, and whether any would."""
     prepared = refused = False
     looked_at: set[str] = set()
-    host = Snapshot()
     for wanted in found.made().known() if not found.refused else []:
         try:
             commands.check(wanted.workload)
@@ -175,24 +175,30 @@ def _told_refused(found: RunList, load: Load) -> bool:
                 refused = True
         else:
             prepared = prepared or plan.changes_trees
-            refused = told_unsafe(plan, host, looked_at) or refused
+            refused = told_unsafe(plan, looked_at) or refused
         prepared = prepared or wanted.role == "prepare"
     return refused
 
 
-def told_unsafe(plan: Plan, host: Snapshot, looked_at: set[str]) -> bool:
+def told_unsafe(plan: Plan, looked_at: set[str]) -> bool:
     """Say which targets could not be written, or only with consent; return whether one could not."""
+    if not {target.path for target in plan.targets} - looked_at:
+        return False
+
+    def look() -> list[tuple[str, list[str], list[str]]]:
+        host = Snapshot()
+        wanted = [plan.targets[index] for index in sorted(guard.written(plan))]
+        found = [guard.examine(target, host) for target in wanted if target.path not in looked_at]
+        return [(one.path, one.refused, one.needs_consent) for one in found]
+
     refused = False
-    for index in sorted(guard.written(plan)):
-        if plan.targets[index].path in looked_at:
-            continue
-        looked_at.add(plan.targets[index].path)
-        finding = guard.examine(plan.targets[index], host)
-        for reason in finding.refused:
-            talk.say(f"would be refused: {finding.path}: {reason}")
-        for reason in finding.needs_consent if not finding.refused else []:
-            talk.say(f"would need --i-accept-data-loss {finding.path}: {reason}")
-        refused = refused or bool(finding.refused)
+    for path, reasons, doubts in run_in_child(look, doing="looking at the targets"):
+        looked_at.add(path)
+        for reason in reasons:
+            talk.say(f"would be refused: {path}: {reason}")
+        for reason in doubts if not reasons else []:
+            talk.say(f"would need --i-accept-data-loss {path}: {reason}")
+        refused = refused or bool(reasons)
     return refused
 
 

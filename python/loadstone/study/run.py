@@ -182,7 +182,6 @@ def _check(
     known: Sequence[Next], resolve: Callable[[Next], Resolved], consent: guard.Consent, clock: Clock
 ) -> None:
     """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
-    looked_at: set[frozenset[str]] = set()
     prepared = False
     names: set[str] = set()
     plans: list[Plan] = []
@@ -203,19 +202,25 @@ def _check(
         prepared = prepared or wanted.role == "prepare" or resolved.plan.changes_trees
         clock.planned(wanted, resolved.duration_ns)
         plans.append(resolved.plan)
-        paths = frozenset(resolved.plan.targets[index].path for index in guard.written(resolved.plan))
-        if paths not in looked_at:
-            looked_at.add(paths)
-            _secure(resolved.plan, consent)
+    _secure(plans, consent)
     if len(plans) == len(known):
         guard.check_consent(consent, plans)
 
 
-def _secure(plan: Plan, consent: guard.Consent) -> None:
-    """Check what a run writes, in a child: what does not answer is an error."""
+def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
+    """Check what the runs write, in a child: what does not answer is an error."""
     asking, questions = through_parent(consent)
+
+    def look() -> None:
+        looked_at: set[frozenset[str]] = set()
+        for plan in plans:
+            paths = frozenset(plan.targets[index].path for index in guard.written(plan))
+            if paths not in looked_at:
+                looked_at.add(paths)
+                guard.secure(plan, asking)
+
     with answering(*questions):
-        run_in_child(lambda: bool(guard.secure(plan, asking)), doing="looking at the targets of the study")
+        run_in_child(look, doing="looking at the targets of the study")
 
 
 class _Runner:
