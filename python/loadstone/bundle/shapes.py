@@ -208,15 +208,18 @@ class _Depth(_Event):
     t_ns: Time = 0
 
 
+Samples = list[Count]
+
+
 class _Steady(_Event):
     rule: Index
     attained: bool
     criterion: Finite | None = None
     deviation: Finite | None = None
     slope: float | None = None
-    ops_per_second: Finite | None = None
-    bytes_per_second: Finite | None = None
-    lat_mean_ns: Finite | None = None
+    ops_per_second: Samples = []
+    bytes_per_second: Samples = []
+    lat_mean_ns: Samples = []
 
 
 class _VerifyEnd(_Event):
