@@ -16,7 +16,7 @@ DONE = ((0, 4096), (0, 0))
 
 
 def built() -> bytes:
-    return verify_state.built("job", 1, depth=4, files=1, number=9, done=DONE)
+    return verify_state.built_for_earlier("job", 1, depth=4, files=1, number=9, done=DONE)
 
 
 def test_the_file_of_fio_3_33_has_its_layout() -> None:
@@ -35,6 +35,17 @@ def test_the_check_sum_is_fios_crc_32c() -> None:
 def test_what_is_written_is_read() -> None:
     until = verify_state.parsed(built())
     assert (until.number, until.in_doubt, until.done, until.open) == (9, 4, DONE, ())
+
+
+def test_the_file_of_fio_3_42_has_its_layout_and_is_read() -> None:
+    content = verify_state.built("job", 1, depth=3, number=7, open_writes=(5,))
+    version, size, crc = struct.unpack_from("<QQQ", content)
+    assert (version, size, len(content)) == (5, 144 + 3 * 8, 24 + size)
+    assert crc == verify_state._crc32c(content[24:])
+    assert struct.unpack_from("<IxxxxQQ", content, 24) == (3, 7, 0)
+    assert struct.unpack_from("<3Q", content, 24 + 144) == (5, 2**64 - 1, 2**64 - 1)
+    until = verify_state.parsed(content)
+    assert (until.number, until.open, until.in_doubt) == (7, (5,), 0)
 
 
 def test_the_layout_of_later_versions_is_read() -> None:

@@ -190,7 +190,7 @@ pub struct IoFailure {
 }
 
 /// A block that does not hold what was written.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[allow(
     missing_docs,
     reason = "ARCHITECTURE.md's table is the documentation of these fields"

@@ -18,7 +18,9 @@ mod tree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use headers::{HeaderBacklog, HeaderPattern, HeaderSum, HeaderTrim, HeaderUntil, Headers};
+pub use headers::{
+    HeaderBacklog, HeaderLayout, HeaderPattern, HeaderSum, HeaderTrim, HeaderUntil, Headers,
+};
 pub use pattern::{OpPattern, Pattern, RandomOrder, Row, SizeWeight, Sizes, Strided, Zone};
 pub use payload::{DedupeSet, Fill, Payload};
 pub use priority::{PriorityOp, PriorityShare};
@@ -653,6 +655,9 @@ pub struct Limits {
     pub ops: u64,
     /// Stop every stream of the stage when this one ends.
     pub ends_stage: bool,
+    /// The same, when this one fails.
+    #[serde(default)]
+    pub ends_stage_on_error: bool,
     /// A longer latency of a read, write or trim is a failure of the stream; 0: any.
     #[serde(default)]
     pub max_latency_ns: [u64; 3],

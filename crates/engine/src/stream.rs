@@ -65,6 +65,15 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// True when the stream did not do what it was asked for.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        matches!(
+            self,
+            Self::Error | Self::Hung | Self::RateMinimum | Self::Damage | Self::Latency
+        )
+    }
+
     /// As in the `stream_end` event.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -12,11 +12,29 @@ from typing import TYPE_CHECKING, Any
 from loadstone import output
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import verify_state
+from loadstone.plan.headers import HeaderLayout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loadstone.plan.model import Plan
+    from loadstone.plan.headers import Headers
+    from loadstone.plan.model import Plan, Stream
+
+
+def _content(name: str, stream: Stream, headers: Headers, event: Mapping[str, Any]) -> bytes:
+    number = int(event["number"])
+    depth = 0 if headers.flushed_only else stream.iodepth
+    if headers.layout is HeaderLayout.LATER:
+        open_writes = [int(one) for one in event["open"] if int(one) < number]
+        return verify_state.built(name, headers.thread, depth=depth, number=number, open_writes=open_writes)
+    return verify_state.built_for_earlier(
+        name,
+        headers.thread,
+        depth=depth,
+        files=len(stream.files),
+        number=number,
+        done=event["completed"],
+    )
 
 
 def save_state(plan: Plan, event: Mapping[str, Any], aux_directory: str | None) -> None:
@@ -26,14 +44,7 @@ def save_state(plan: Plan, event: Mapping[str, Any], aux_directory: str | None) 
         return
     name = stream.name.rpartition(".")[0]
     path = verify_state.path_of(name, stream.headers.thread, aux_directory)
-    content = verify_state.built(
-        name,
-        stream.headers.thread,
-        depth=0 if stream.headers.flushed_only else stream.iodepth,
-        files=len(stream.files),
-        number=int(event["number"]),
-        done=event["completed"],
-    )
+    content = _content(name, stream, stream.headers, event)
     try:
         output.write(Path(path), content, known=lambda there: verify_state.may_be_replaced(str(there)))
     except RefusedError as error:

@@ -69,4 +69,4 @@ class Streams:
         if any(number in rule.streams for rule in self.plan.steady):
             return True
         beside = (other for other in self.plan.streams if self.plan.workers[other.worker].stage == stage)
-        return any(other.limits.ends_stage for other in beside)
+        return any(other.limits.ends_stage or other.limits.ends_stage_on_error for other in beside)

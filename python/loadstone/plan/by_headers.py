@@ -1,6 +1,6 @@
 """What a job asks to have verified as fio does it, as the Plan's Headers.
 
-Knows fio's verify options (HOWTO, "Verification") and what fio 3.33 makes of them: which
+Knows fio's verify options (HOWTO, "Verification") and what fio 3.42 makes of them: which
 interval it takes, in which order it reads back, when a pass is over. Does not know what a
 header looks like: the engine does.
 """
@@ -75,7 +75,15 @@ def overlaps_itself(job: Job) -> bool:
     return verify.is_verified(job) and verify.writes(job) and is_random(job) and not _writes_once(job)
 
 
-def headers(job: Job, limits: Limits, thread: int, aux_directory: str | None, notes: Notes) -> plan.Headers:
+def headers(
+    job: Job,
+    limits: Limits,
+    thread: int,
+    aux_directory: str | None,
+    notes: Notes,
+    *,
+    layout: plan.HeaderLayout,
+) -> plan.Headers:
     """Return how a job verifies; `thread` is its number from 1 in the run.
 
     Raises RefusedError when a state that is to be loaded is not there.
@@ -91,6 +99,7 @@ def headers(job: Job, limits: Limits, thread: int, aux_directory: str | None, no
     last_alone = _writes_once(does) or not job.experimental_verify
     return plan.Headers(
         sum=_sum(job),
+        layout=layout,
         interval_bytes=_interval_bytes(does),
         offset_bytes=job.verify_offset_bytes or 0,
         pattern=_pattern(job),
@@ -188,7 +197,8 @@ def _enough_bytes(job: Job) -> int:
 def limits(job: Job, limits: Limits, size_bytes: int, io_bytes: int) -> Limits:
     """Return the limits of a pass; `size_bytes` is what its files have, `io_bytes` what it is to move."""
     does = rehearsed(job)
-    unbounded = shares(does)[1] and is_random(does) and not _writes_once(does)
+    # Without a map a pass begins at the front again until io_size is moved.
+    unbounded = shares(does)[1] and not (is_random(does) and _writes_once(does))
     loops = job.loops or 1
     one_pass = io_bytes if unbounded else min(io_bytes, size_bytes)
     twice = 2 if (job.rw or "").endswith("trimwrite") else 1

@@ -37,6 +37,15 @@ class HeaderSum(StrEnum):
     """Nothing: it is read back and not looked at."""
 
 
+class HeaderLayout(StrEnum):
+    """Which fios take a header for their own."""
+
+    EARLIER = "earlier"
+    """Those up to 3.40."""
+    LATER = "later"
+    """Those from 3.41 on."""
+
+
 class HeaderPattern(Part):
     """What lies between the headers."""
 
@@ -77,6 +86,8 @@ class Headers(Part):
     """Verification as fio does it, by headers that fio can check."""
 
     sum: HeaderSum
+    layout: HeaderLayout = HeaderLayout.EARLIER
+    """Of what is written; either is read. Absent from Plans written before there was a choice."""
     interval_bytes: U32
     """Bytes from one header to the next; 0: one for each I/O."""
     offset_bytes: U32

@@ -327,6 +327,9 @@ class Limits(Part):
     bytes: U64
     ops: U64
     ends_stage: bool
+    """All streams of the stage end with this one."""
+    ends_stage_on_error: bool = False
+    """The same, when this one fails."""
     max_latency_ns: tuple[U64, U64, U64] = (0, 0, 0)
     """A longer latency of a read, write or trim fails the stream; 0: any."""
     prepare_only: bool = False

@@ -32,6 +32,7 @@ from loadstone.plan import (
     verify,
 )
 from loadstone.plan import model as plan
+from loadstone.plan.headers import HeaderLayout
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
 from loadstone.plan.targets import Targets, TargetUse
@@ -59,8 +60,8 @@ class ResolveOptions:
 
     `keep_ioengine`: libaio runs on libaio. `per_clone_units`: every clone is a
     unit of its own, not one per job. `interval_ns` None: chosen. `read_only`:
-    refuse jobs that write. `aux_directory`: where states of verification are. `base_directory`: what relative
-    paths start from. `rate`:
+    refuse jobs that write. `aux_directory`: where states of verification are; `header_layout`: for which
+    fios it writes headers. `base_directory`: what relative paths start from. `rate`:
     arrivals of all that runs at the same time. `journal`: note every verified write.
     """
 
@@ -73,6 +74,7 @@ class ResolveOptions:
     rate: stream.TotalRate | None = None
     journal: bool = False
     aux_directory: str | None = None
+    header_layout: HeaderLayout = HeaderLayout.LATER
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,8 +348,10 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
     if verify.is_verified(job) and build.strict:
         size_bytes = sum(part.length_bytes for part in found.ranges)
         limits = by_headers.limits(job, limits, size_bytes, found.total_bytes)
-        aux = build.options.aux_directory
-        heads = by_headers.headers(job, limits, build.asked, aux, build.notes)
+        options = build.options
+        heads = by_headers.headers(
+            job, limits, build.asked, options.aux_directory, build.notes, layout=options.header_layout
+        )
     elif verify.is_verified(job):
         by_headers.by_stamps(job, build.notes)
         checks = verify.verification(job, found.ranges, build.run, build.notes, table=build.keeps_table)
@@ -402,9 +406,10 @@ def _donor(build: _Build, job: Job, clone: int, part: files.FileRange) -> int:
 
 
 def _check_exits(workload: Workload, build: _Build) -> None:
-    """Refuse `exitall` where ending the stage is not what fio would do."""
+    """Refuse `exitall` and `exitall_on_error` where ending the stage is not what fio would do."""
     for job in workload.jobs:
-        if not job.exitall:
+        asked_by = "exitall" if job.exitall else "exitall_on_error" if job.exitall_on_error else None
+        if asked_by is None:
             if job.exit_what is not None:
                 raise RefusedError("has no effect without exitall", where=job.at("exit_what"))
             continue
@@ -420,7 +425,7 @@ def _check_exits(workload: Workload, build: _Build) -> None:
         if job.exit_what in (None, "group") and len(groups) > 1:
             raise RefusedError(
                 "ending one group of several that run together is not supported",
-                where=job.at("exitall"),
+                where=job.at(asked_by),
                 hint="use exit_what=stonewall",
             )
 

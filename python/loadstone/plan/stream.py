@@ -269,6 +269,7 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
         bytes=0 if time_based else _bounded(bytes_per_loop * loops * twice),
         ops=0 if time_based else _bounded((job.number_ios or 0) * loops * twice),
         ends_stage=bool(job.exitall),
+        ends_stage_on_error=bool(job.exitall_on_error),
         max_latency_ns=tuple(int(longest or 0) for longest in job.max_latency_ns),  # type: ignore[arg-type] # three
         prepare_only=bool(job.create_only),
     )

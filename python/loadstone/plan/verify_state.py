@@ -1,7 +1,7 @@
 """fio's files that say how far a verified job came: written when it ends, read by a later one.
 
-Knows their name and their layout: version 3 of fio 3.33, which is written, and those up to
-version 7, which are read. Does not know what is verified by them.
+Knows their name and their layouts: version 3 of fio 3.33 and version 5 of fio 3.42, of which either
+is written, and those up to version 7, which are read. Does not know what is verified by them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ _HEADER: Final = struct.Struct("<QQQ")
 """Version, size and check sum of the rest."""
 _RANDOM_BYTES: Final = 56
 _NAME_BYTES: Final = 64
-_VERSION: Final = 3
 _V3: Final = struct.Struct(f"<QIIQQ{_RANDOM_BYTES}s{_NAME_BYTES}s")
 _V4: Final = struct.Struct(f"<QIIIxxxxQQ{_RANDOM_BYTES}s{_NAME_BYTES}s")
 _V5: Final = struct.Struct(f"<IxxxxQQ{_RANDOM_BYTES}s{_NAME_BYTES}s")
@@ -72,16 +71,28 @@ def parsed(content: bytes) -> HeaderUntil:
     raise ValueError(f"its version is {version}, expected 3 to 7")
 
 
-def built(
+def built(name: str, thread: int, *, depth: int, number: int, open_writes: Sequence[int]) -> bytes:
+    """Return the content of a state file; `open_writes` are numbers of writes that were not done."""
+    numbers = [*open_writes, *[_NONE] * (depth - len(open_writes))]
+    label = name.encode()[: _NAME_BYTES - 1]
+    head = _V5.pack(len(numbers), number, thread - 1, bytes(_RANDOM_BYTES), label)
+    return _sealed(5, head + struct.pack(f"<{len(numbers)}Q", *numbers))
+
+
+def built_for_earlier(
     name: str, thread: int, *, depth: int, files: int, number: int, done: Sequence[Sequence[int]]
 ) -> bytes:
-    """Return the content of a state file; `done` are places of the last writes, the last first."""
+    """Return the same for fio up to 3.40; `done` are places of the last writes, the last first."""
     body = bytearray(_V3.size + 16 * depth * files)
     label = name.encode()[: _NAME_BYTES - 1]
     _V3.pack_into(body, 0, len(done), depth, files, number, thread - 1, bytes(_RANDOM_BYTES), label)
     for index, (file, offset) in enumerate(done):
         struct.pack_into("<QQ", body, _V3.size + 16 * index, file, offset)
-    return _HEADER.pack(_VERSION, len(body), _crc32c(bytes(body))) + bytes(body)
+    return _sealed(3, bytes(body))
+
+
+def _sealed(version: int, body: bytes) -> bytes:
+    return _HEADER.pack(version, len(body), _crc32c(body)) + body
 
 
 def may_be_replaced(path: str) -> bool:

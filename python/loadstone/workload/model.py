@@ -336,6 +336,7 @@ class Job(_Model):
     new_group: bool | None = None
     group_reporting: bool | None = None
     exitall: bool | None = None
+    exitall_on_error: bool | None = None
     exit_what: Literal["group", "stonewall", "all"] | None = None
     start_delay_ns: tuple[int, int] | None = None
     """Smallest and largest: one of them is drawn."""

@@ -217,6 +217,7 @@ fn limits(dice: &mut Dice) -> Limits {
         },
         ops: if time_based { 0 } else { bounded(dice, 500) },
         ends_stage: dice.chance(5),
+        ends_stage_on_error: dice.chance(5),
         max_latency_ns: [0; 3],
         prepare_only: false,
     }

@@ -1,12 +1,12 @@
 //! A header: who wrote a block, when and where.
 //!
-//! Knows the bytes of both layouts: that of fio up to 3.40, which is written, and that of later
-//! ones, which is read as well.
+//! Knows the bytes of both layouts, that of fio up to 3.40 and that of later ones: either is
+//! written as the Plan says, and read as it is found.
 
 use super::sums::crc32c_open;
-use crate::plan::HeaderSum;
+use crate::plan::{HeaderLayout, HeaderSum};
 
-/// Bytes of a header that is written.
+/// Bytes of a header of fio up to 3.40.
 pub const BYTES: usize = 40;
 /// Bytes of a header of fio 3.41 and later.
 pub const LATER_BYTES: usize = 48;
@@ -43,6 +43,25 @@ pub struct Header {
     pub own_bytes: usize,
 }
 
+/// Bytes of a header of this layout.
+#[must_use]
+pub fn own_bytes(layout: HeaderLayout) -> usize {
+    match layout {
+        HeaderLayout::Earlier => BYTES,
+        HeaderLayout::Later => LATER_BYTES,
+    }
+}
+
+/// Bytes of the header that begins here.
+#[must_use]
+pub fn found_bytes(block: &[u8]) -> usize {
+    if block.get(VERSION_AT) == Some(&VERSION) {
+        LATER_BYTES
+    } else {
+        BYTES
+    }
+}
+
 /// Number of a sum in headers.
 #[must_use]
 pub fn number_of(sum: HeaderSum) -> u16 {
@@ -59,7 +78,8 @@ impl Header {
         let u16_at = |at: usize| u16::from_le_bytes([all[at], all[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes(all[at..at + 4].try_into().unwrap_or_default());
         let u64_at = |at: usize| u64::from_le_bytes(all[at..at + 8].try_into().unwrap_or_default());
-        let later = all[VERSION_AT] == VERSION;
+        let own_bytes = found_bytes(&all);
+        let later = own_bytes == LATER_BYTES;
         let time_at = if later { 32 } else { 24 };
         let crc_at = if later { 44 } else { 36 };
         Self {
@@ -77,7 +97,7 @@ impl Header {
             },
             crc: u32_at(crc_at),
             good_crc: crc32c_open(&all[..crc_at]),
-            own_bytes: if later { LATER_BYTES } else { BYTES },
+            own_bytes,
         }
     }
 
@@ -91,18 +111,30 @@ impl Header {
         }
     }
 
-    /// Writes the header over the first [`BYTES`] of a block.
+    /// Writes the header over the first of its own bytes of a block.
     pub fn write(&self, block: &mut [u8]) {
         block[..2].copy_from_slice(&self.magic.to_le_bytes());
-        block[2..4].copy_from_slice(&self.sum.to_le_bytes());
         block[4..8].copy_from_slice(&self.bytes.to_le_bytes());
         block[8..16].copy_from_slice(&self.seed.to_le_bytes());
         block[16..24].copy_from_slice(&self.offset.to_le_bytes());
-        block[24..28].copy_from_slice(&self.time.0.to_le_bytes());
-        block[28..32].copy_from_slice(&self.time.1.to_le_bytes());
-        block[32..34].copy_from_slice(&self.thread.to_le_bytes());
-        block[34..36].copy_from_slice(&(self.number as u16).to_le_bytes());
-        let crc = crc32c_open(&block[..36]);
-        block[36..40].copy_from_slice(&crc.to_le_bytes());
+        let crc_at = if self.own_bytes == LATER_BYTES {
+            block[2] = VERSION;
+            block[3] = self.sum as u8;
+            block[24..32].copy_from_slice(&self.number.to_le_bytes());
+            block[32..36].copy_from_slice(&self.time.0.to_le_bytes());
+            block[36..40].copy_from_slice(&self.time.1.to_le_bytes());
+            block[40..42].copy_from_slice(&self.thread.to_le_bytes());
+            block[42..44].fill(0);
+            44
+        } else {
+            block[2..4].copy_from_slice(&self.sum.to_le_bytes());
+            block[24..28].copy_from_slice(&self.time.0.to_le_bytes());
+            block[28..32].copy_from_slice(&self.time.1.to_le_bytes());
+            block[32..34].copy_from_slice(&self.thread.to_le_bytes());
+            block[34..36].copy_from_slice(&(self.number as u16).to_le_bytes());
+            36
+        };
+        let crc = crc32c_open(&block[..crc_at]);
+        block[crc_at..crc_at + 4].copy_from_slice(&crc.to_le_bytes());
     }
 }

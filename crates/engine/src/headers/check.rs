@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::block::{number_of, Header, MAGIC};
+use super::block::{found_bytes, number_of, own_bytes, Header, BYTES, MAGIC};
 use super::content::{has_headers, head_bytes, move_head, pattern_byte, step_bytes};
 use super::sums::{self, MAX_BYTES};
-use crate::plan::{HeaderPattern, HeaderSum, Headers};
+use crate::plan::{HeaderLayout, HeaderPattern, HeaderSum, Headers};
 
 /// A read of something that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub fn check(plan: &Headers, reading: &Reading, path: &str, buffer: &mut [u8]) -
         return wrongs;
     }
     let step = step_bytes(plan, buffer.len());
-    let head = head_bytes(plan.sum);
     for (index, block) in buffer.chunks_mut(step).enumerate() {
+        let head = found_head_bytes(plan, block);
         if block.len() <= head {
             continue;
         }
@@ -79,6 +79,22 @@ pub fn check(plan: &Headers, reading: &Reading, path: &str, buffer: &mut [u8]) -
         }
     }
     wrongs
+}
+
+/// Bytes of the head in a block, of the layout that is found there.
+fn found_head_bytes(plan: &Headers, block: &[u8]) -> usize {
+    let planned = head_bytes(plan);
+    if planned == 0 {
+        return 0;
+    }
+    let own = own_bytes(plan.layout);
+    let moved = plan.offset_bytes as usize;
+    let at = if moved + planned <= block.len() {
+        moved
+    } else {
+        0
+    };
+    planned - own + found_bytes(&block[at..])
 }
 
 /// A block of an I/O.
@@ -236,8 +252,14 @@ fn check_sum(
     let stored = &block[header.own_bytes..head];
     let mut computed = [0u8; MAX_BYTES];
     let computed = &mut computed[..bytes];
+    let layout = if header.own_bytes == BYTES {
+        HeaderLayout::Earlier
+    } else {
+        HeaderLayout::Later
+    };
     computed.copy_from_slice(stored);
-    sums::compute(plan.sum, &block[head..], computed);
+    sums::compute(plan.sum, layout, &block[head..], computed);
+    // fio 3.40 has the headers of those before it and the SHA-512 of those after it.
     let later = || stored == sums::later_sha512(&block[head..]);
     if stored == computed || (plan.sum == HeaderSum::Sha512 && later()) {
         return None;

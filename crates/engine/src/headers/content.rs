@@ -2,7 +2,7 @@
 //!
 //! Knows where headers stand and how both are made from a seed. Knows no file and no clock.
 
-use super::block::{number_of, Header, BYTES, MAGIC};
+use super::block::{number_of, own_bytes, Header, MAGIC};
 use super::sums;
 use crate::plan::{HeaderPattern, HeaderSum, Headers};
 
@@ -32,11 +32,11 @@ pub fn has_headers(sum: HeaderSum) -> bool {
     !matches!(sum, HeaderSum::Pattern | HeaderSum::Null)
 }
 
-/// Bytes of the header and the sum behind it.
+/// Bytes of the header that is written and the sum behind it.
 #[must_use]
-pub fn head_bytes(sum: HeaderSum) -> usize {
-    if has_headers(sum) {
-        BYTES + sums::bytes(sum)
+pub fn head_bytes(plan: &Headers) -> usize {
+    if has_headers(plan.sum) {
+        own_bytes(plan.layout) + sums::bytes(plan.sum)
     } else {
         0
     }
@@ -63,7 +63,7 @@ pub fn fill(plan: &Headers, write: &Write, buffer: &mut [u8]) {
         return;
     }
     let step = step_bytes(plan, buffer.len());
-    let head = head_bytes(plan.sum);
+    let head = head_bytes(plan);
     let mut offset = write.offset;
     for block in buffer.chunks_mut(step) {
         if block.len() > head {
@@ -85,11 +85,11 @@ fn put_header(plan: &Headers, write: &Write, offset: u64, head: usize, block: &m
         number: write.number,
         crc: 0,
         good_crc: 0,
-        own_bytes: BYTES,
+        own_bytes: own_bytes(plan.layout),
     };
     header.write(block);
     let (front, data) = block.split_at_mut(head);
-    sums::compute(plan.sum, data, &mut front[BYTES..]);
+    sums::compute(plan.sum, plan.layout, data, &mut front[header.own_bytes..]);
     move_head(plan, head, block);
 }
 

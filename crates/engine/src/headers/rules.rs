@@ -44,7 +44,7 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         0 => smallest(&stream.pattern.write.sizes),
         interval => interval,
     };
-    let head = head_bytes(sum) as u32;
+    let head = head_bytes(headers) as u32;
     need(
         !has_headers(sum) || block > head,
         || at("interval_bytes"),

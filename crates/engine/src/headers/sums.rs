@@ -13,7 +13,7 @@ use sha3::digest::Digest;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use xxhash_rust::xxh32::xxh32;
 
-use crate::plan::HeaderSum;
+use crate::plan::{HeaderLayout, HeaderSum};
 
 /// Longest sum.
 pub const MAX_BYTES: usize = 128;
@@ -60,7 +60,9 @@ pub fn bytes(sum: HeaderSum) -> usize {
 }
 
 /// The sum of `data` into `into`, which has [`bytes`] of it. What a sum leaves alone there stays.
-pub fn compute(sum: HeaderSum, data: &[u8], into: &mut [u8]) {
+///
+/// SHA-512 came with a layout of the header: that of earlier fios sees but the ends of the data.
+pub fn compute(sum: HeaderSum, layout: HeaderLayout, data: &[u8], into: &mut [u8]) {
     use HeaderSum as S;
     match sum {
         S::Meta | S::PatternHdr | S::Pattern | S::Null => {}
@@ -77,6 +79,7 @@ pub fn compute(sum: HeaderSum, data: &[u8], into: &mut [u8]) {
         S::Sha3384 => into.copy_from_slice(&Sha3_384::digest(data)),
         S::Sha3512 => into.copy_from_slice(&Sha3_512::digest(data)),
         S::Sha256 => sha256_tail(data, into),
+        S::Sha512 if layout == HeaderLayout::Later => into.copy_from_slice(&later_sha512(data)),
         S::Sha512 => ends(data, into),
     }
 }

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Headers {
     /// What a block is checked by.
     pub sum: HeaderSum,
+    /// Layout of the headers that are written; either is read.
+    #[serde(default)]
+    pub layout: HeaderLayout,
     /// Bytes from one header to the next; an I/O that is shorter, or 0, has one.
     pub interval_bytes: u32,
     /// Where the header is in its block.
@@ -54,6 +57,17 @@ pub struct Headers {
     pub tell_state: bool,
     /// Read back, and tell of, only what was written before the last flush.
     pub flushed_only: bool,
+}
+
+/// Which fios take a header for their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeaderLayout {
+    /// Those up to 3.40.
+    #[default]
+    Earlier,
+    /// Those from 3.41 on.
+    Later,
 }
 
 /// What a block is checked by.

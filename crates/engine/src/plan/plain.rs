@@ -139,6 +139,7 @@ pub fn stream() -> Stream {
             bytes: 0,
             ops: 0,
             ends_stage: false,
+            ends_stage_on_error: false,
             max_latency_ns: [0; 3],
             prepare_only: false,
         },

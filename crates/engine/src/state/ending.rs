@@ -88,7 +88,8 @@ impl State {
         }))));
         self.say_verified(index, now);
         self.lines.control.has_ended(id, ended_ns);
-        if self.plan.streams[id as usize].limits.ends_stage {
+        let limits = &self.plan.streams[id as usize].limits;
+        if limits.ends_stage || (limits.ends_stage_on_error && reason.is_failure()) {
             self.lines.control.end_stage(self.stage);
         }
         self.patience_is_stale = true;

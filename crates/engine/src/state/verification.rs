@@ -106,16 +106,11 @@ impl State {
             offset: wrong.offset,
             bytes: wrong.bytes,
             kind: wrong.kind,
-            expected_generation: 0,
-            found_generation: None,
-            found_target: None,
-            found_offset: None,
-            first_sector: 0,
             sectors: wrong.bytes.div_ceil(SECTOR_BYTES as u32),
-            flipped_bits: None,
-            first_bit: None,
             message: wrong.message.clone(),
             lines: Some(format!("{}{dumped}", wrong.lines)),
+            // Headers know neither generations nor sectors.
+            ..DamageFound::default()
         }))));
     }
 

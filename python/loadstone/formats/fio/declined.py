@@ -83,12 +83,6 @@ _REFUSED_REST: Final = (
     refused("zone_reset_frequency", _ZONES, off=ZERO),
     refused("recover_zbd_write_error", _ZONES, off=ZERO),
     refused("write_hint", "Write hints are not supported.", off=("none", "0")),
-    refused(
-        "exitall_on_error",
-        "A job that fails ends alone: the rest is still worth measuring.",
-        off=ZERO,
-        flag=True,
-    ),
     refused("profile", "Built-in profiles are not supported: see `loadstone workloads`."),
     refused("cgroup", _CGROUP),
     refused("cgroup_nodelete", _CGROUP, off=ZERO),

@@ -426,6 +426,7 @@ WHEN: Final = (
     flag("new_group", "new_group"),
     flag("group_reporting", "group_reporting"),
     flag("exitall", "exitall"),
+    flag("exitall_on_error", "exitall_on_error"),
     choice("exit_what", "exit_what", {word: word for word in ("group", "stonewall", "all")}),
     parsed("startdelay", "start_delay_ns", values.delay, "start_delay"),
     seconds("ramp_time", "ramp_ns"),
@@ -478,7 +479,7 @@ PAYLOAD: Final = (
     boolean("dedupe_global", "dedupe_global", why="With dedupe_mode=working_set, as in fio."),
 )
 
-_METHODS: Final = (
+METHODS: Final = (
     "none",
     "0",
     "md5",
@@ -510,9 +511,10 @@ VERIFICATION: Final = (
     choice(
         "verify",
         "verify",
-        {name: None if name in ("0", "none") else name for name in _METHODS},
-        why=f"{_DROP_IN} headers of fio 3.33, and those of later ones are read too; `loadstone run`: own "
-        "stamps (CRC-32C, place and generation in every 512 bytes), whatever the method.",
+        {name: None if name in ("0", "none") else name for name in METHODS},
+        why=f"{_DROP_IN} headers of fio 3.42, those of earlier ones with LOADSTONE_FIO_VERIFY=3.33, and "
+        "either is read; `loadstone run`: own stamps (CRC-32C, place and generation in every 512 bytes), "
+        "whatever the method.",
     ),
     honoured(
         "verify_pattern",
@@ -539,7 +541,7 @@ VERIFICATION: Final = (
     boolean("verify_dump", "verify_dump", why="Never over a file that is there."),
     boolean("verify_header_seed", "verify_header_seed", why=_STAMPED),
     boolean("verify_write_sequence", "verify_write_sequence", why=_STAMPED),
-    boolean("verify_state_save", "verify_state_save", why=f"{_STAMPED} In version 3, fio 3.33's."),
+    boolean("verify_state_save", "verify_state_save", why=f"{_STAMPED} In version 5, fio 3.42's."),
     boolean("verify_state_load", "verify_state_load", why=f"{_STAMPED} Versions 3 to 7."),
     choice(
         "verify_policy",
