@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from loadstone.cli import fio_args
-from loadstone.errors import InputError, LoadstoneError, RefusedError
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.printable import message
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ DONE: Final = 0
 FAILED: Final = 1
 STDIN: Final = "-"
 ALLOW_EXEC: Final = "LOADSTONE_ALLOW_EXEC"
-"""Set to 1: `exec_prerun` and `exec_postrun` run."""
+"""Set to 1: `exec_prerun`, `exec_postrun` and the command of `--trigger` run."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -68,10 +68,16 @@ def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
     from loadstone.formats.fio import ReadOptions, read_jobfiles
 
     allow_exec = os.environ.get(ALLOW_EXEC) == "1"
+    if asked.trigger and not allow_exec:
+        raise RefusedError(
+            f"would run {asked.trigger!r}",
+            where=Where("command line", option="--trigger"),
+            hint=f"remove it, or set {ALLOW_EXEC}=1 in the environment to permit it",
+        )
     workload = read_jobfiles(
         given,
         sections=asked.sections,
-        options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec),
+        options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec, may_be_empty=asked.dry),
     )
     if asked.read_only:
         for job in workload.jobs:
@@ -144,6 +150,12 @@ def _answer(question: str, text: str) -> int:
         return DONE
     if question == "debug":
         sys.stdout.write(f"fio: dumping debug options:{','.join(fio_args.DEBUG_AREAS)},all\n")
+        return DONE
+    if question == "idle-prof":
+        from loadstone.cli.fio_idle import unit_us
+        from loadstone.report.fio.normal import unit_work
+
+        sys.stdout.write("CPU idleness:\n" + unit_work(*unit_us()))
         return DONE
     if question == "inflate-log":
         return _inflate(text)

@@ -47,6 +47,7 @@ DEBUG_AREAS: Final = (
     "zbd",
 )
 _ETA: Final = ("always", "never", "auto")
+_IDLE: Final = ("calibrate", "system", "percpu")
 
 NONE, OPTIONAL, REQUIRED = range(3)
 
@@ -83,15 +84,11 @@ REFUSED: Final[dict[str, str]] = {
     "client": _ELSEWHERE,
     "remote-config": _ELSEWHERE,
     "trigger-remote": _ELSEWHERE,
-    "trigger-file": "run the command beside loadstone",
-    "trigger-timeout": "run the command beside loadstone",
-    "trigger": "run the command beside loadstone",
     "profile": "write the profile's jobs out, or see `loadstone workloads`",
     "latency-log": "fio dropped it too: use write_lat_log in the jobs",
     "cpuclock-test": "the engine checks its clock at every start; see `loadstone doctor`",
     "crctest": "it measures fio's checksums: use fio for it",
     "memcpytest": "it measures fio's memory copies: use fio for it",
-    "idle-prof": "the bundle of a `loadstone run` has the idle time of every CPU",
     "merge-blktrace-only": "traces are not read yet: use fio for it",
 }
 """fio's own options that are not done, and the remedy."""
@@ -119,6 +116,11 @@ class FioArguments:
     show_command: bool = False
     bandwidth_log: bool = False
     warnings_fatal: bool = False
+    idle_prof: str | None = None
+    """`calibrate`, `system` or `percpu`."""
+    trigger_file: str | None = None
+    trigger_timeout_s: float = 0.0
+    trigger: str | None = None
     question: tuple[str, str] | None = None
     """`version`, `help`, `cmdhelp`, `enghelp`, `debug` or `inflate-log` and its value: answer and end."""
 
@@ -303,6 +305,29 @@ def _output(asked: FioArguments, text: str) -> None:
     asked.output = text
 
 
+def _idle_prof(asked: FioArguments, text: str) -> None:
+    if text not in _IDLE:
+        raise InputError(
+            f"incorrect idle-prof option: {text}",
+            hint=_nearest(text, _IDLE) or f"valid are {', '.join(_IDLE)}",
+        )
+    if text == "calibrate":
+        asked.question = ("idle-prof", text)
+    asked.idle_prof = text
+
+
+def _trigger_file(asked: FioArguments, text: str) -> None:
+    asked.trigger_file = text
+
+
+def _trigger_timeout(asked: FioArguments, text: str) -> None:
+    asked.trigger_timeout_s = seconds("--trigger-timeout", text, 0.0)
+
+
+def _trigger(asked: FioArguments, text: str) -> None:
+    asked.trigger = text
+
+
 def _aux_path(asked: FioArguments, text: str) -> None:
     asked.aux_directory = text
 
@@ -341,4 +366,8 @@ _ACTIONS: Final[dict[str, Callable[[FioArguments, str], None]]] = {
     "alloc-size": _nothing,
     "max-jobs": _nothing,
     "aux-path": _aux_path,
+    "idle-prof": _idle_prof,
+    "trigger-file": _trigger_file,
+    "trigger-timeout": _trigger_timeout,
+    "trigger": _trigger,
 }

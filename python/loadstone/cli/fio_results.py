@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from loadstone.cli.fio_args import FioArguments
     from loadstone.cli.fio_disks import Disks
+    from loadstone.cli.fio_idle import IdleTimes
     from loadstone.plan.model import Plan
     from loadstone.report.fio.collect import Source
     from loadstone.report.fio.growing import GrowingLogs
@@ -39,6 +40,7 @@ class Results:
         self._out = out
         self.notes = notes
         self.disks: Disks | None = None
+        self.idle: IdleTimes | None = None
         self._growing: GrowingLogs | None = None
 
     def follow(self, bundle: Path) -> None:
@@ -124,6 +126,7 @@ class Results:
 
         source = self._source(bundle)
         report = collect.report(source)
+        report.idleness = self.idle.found() if self.idle is not None else None
         for line in report.lines:
             if line.error:
                 self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")

@@ -3,14 +3,17 @@
 Knows what is printed before, during and after a run and where it goes. The bundle is
 temporary unless LOADSTONE_FIO_BUNDLES names a directory to keep it in; consent to
 overwrite what holds something comes from LOADSTONE_ACCEPT_DATA_LOSS, paths separated by
-colons, or for all regular files, as fio does it, from LOADSTONE_FIO_OVERWRITE=1.
+colons, or for all regular files, as fio does it, from LOADSTONE_FIO_OVERWRITE=1. For which fios
+it writes headers is in LOADSTONE_FIO_VERIFY.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -23,10 +26,14 @@ from loadstone.cli import commands, schedulers
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
+from loadstone.cli.fio_idle import IdleTimes
 from loadstone.cli.fio_results import Results
 from loadstone.cli.fio_state import save_state
-from loadstone.errors import BundleError, RefusedError, RunError
+from loadstone.cli.fio_trigger import Trigger
+from loadstone.errors import BundleError, InputError, RefusedError, RunError
+from loadstone.plan.files import names_as_given
 from loadstone.plan.guard import Consent
+from loadstone.plan.headers import HeaderLayout
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.printable import unfiltered
 from loadstone.session import Asked, run_plan
@@ -43,6 +50,9 @@ if TYPE_CHECKING:
 KEEP: Final = "LOADSTONE_FIO_BUNDLES"
 ACCEPT: Final = "LOADSTONE_ACCEPT_DATA_LOSS"
 OVERWRITE: Final = "LOADSTONE_FIO_OVERWRITE"
+VERIFY: Final = "LOADSTONE_FIO_VERIFY"
+"""Version of the fio that is to read what is written with verify."""
+_LAYOUTS: Final = {"3.33": HeaderLayout.EARLIER, "3.42": HeaderLayout.LATER}
 INTERRUPTED: Final = 128
 """fio's own code after a signal."""
 
@@ -58,7 +68,8 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
         results = Results(asked, workload, resolution.plan, out, notes)
         results.check_files()
         results.begin()
-        watch = _Watch(asked, resolution.plan, results)
+        trigger = Trigger(asked, resolution.plan)
+        watch = _Watch(asked, workload, resolution.plan, results)
         commands.before(workload)  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
         with schedulers.as_asked(workload, resolution.plan):
             outcome = run_plan(
@@ -72,8 +83,10 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
                 out_dir=bundle,
                 progress=watch,
                 consent=_consent(),
+                steer=trigger.steer,
                 check_content=os.environ.get(OVERWRITE) != "1",
             )
+        trigger.execute()
         if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
             say(outcome.error)  # The engine refused the Plan: there is nothing to report.
             return FAILED
@@ -109,7 +122,18 @@ def _remedy(paths: Sequence[str]) -> str:
 def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
     # A line of the result per clone, unless whole groups share one and no log is apart.
     apart = any(not job.group_reporting or job.logs.wanted for job in workload.jobs)
-    return ResolveOptions(per_clone_units=apart, read_only=asked.read_only, aux_directory=asked.aux_directory)
+    return ResolveOptions(
+        per_clone_units=apart,
+        read_only=asked.read_only,
+        aux_directory=asked.aux_directory,
+        header_layout=_layout(os.environ.get(VERIFY) or "3.42"),
+    )
+
+
+def _layout(version: str) -> HeaderLayout:
+    if version not in _LAYOUTS:
+        raise InputError(f"{VERIFY} is {version!r}", hint=f"valid are {' and '.join(_LAYOUTS)}")
+    return _LAYOUTS[version]
 
 
 def _refuse_changes(uses: Sequence[TargetUse]) -> None:
@@ -147,14 +171,17 @@ def _output(name: str | None) -> Iterator[IO[str]]:
 class _Watch:
     """The run's `Progress`: status line, errors as they come, results in between."""
 
-    def __init__(self, asked: FioArguments, plan: Plan, results: Results) -> None:
+    def __init__(self, asked: FioArguments, workload: Workload, plan: Plan, results: Results) -> None:
         self._asked = asked
+        self._workload = workload
         self._plan = plan
         self._results = results
         self._bundle: Path | None = None
         self._eta = _eta(asked, plan)
         self._statuses = 0
         """Intervals whose results were printed."""
+        self._idle = IdleTimes(asked.idle_prof) if asked.idle_prof else None
+        results.idle = self._idle
         self._wanted = False
         """Somebody sent SIGUSR1, as to fio, to see the results so far."""
         self.told: set[int] = set()
@@ -181,7 +208,7 @@ class _Watch:
             self._error(event)
         elif kind == "damage":
             self.told.add(int(event["stream"]))
-            sys.stderr.write(str(event.get("lines") or ""))
+            sys.stderr.write(self._as_given(str(event.get("lines") or "")))
             sys.stderr.flush()
         elif kind == "write_state":
             save_state(self._plan, event, self._asked.aux_directory)
@@ -189,6 +216,8 @@ class _Watch:
             self._results.notes.append(str(event.get("text")))
         self._eta.event(event)
         self._results.grow(event)
+        if self._idle is not None:
+            self._idle.event(str(kind))
         if kind in {"tick", "end"}:
             self._status(int(event.get("t_ns", 0)))
 
@@ -200,8 +229,24 @@ class _Watch:
         # Printed with the next tick: a handler may run in the middle of another line.
         self._wanted = True
 
+    def _target(self, event: Mapping[str, Any]) -> str:
+        """Return the target of an event by the name the job gave it, as fio does."""
+        path = self._plan.targets[int(event["target"])].path
+        return self._given.get(path, path)
+
+    def _as_given(self, lines: str) -> str:
+        """Return what fio prints of damage, with the names of files as the jobs have them."""
+        return re.sub(r"(?<= at file )(.+?)(?= offset )", lambda it: self._given.get(it[1], it[1]), lines)
+
+    @functools.cached_property
+    def _given(self) -> Mapping[str, str]:
+        """Names of files as the jobs have them, by their paths."""
+        clones = ((job, clone) for job in self._workload.jobs for clone in range(job.numjobs or 1))
+        given = (name for job, clone in clones for name in names_as_given(job, clone))
+        return {os.path.abspath(name): name for name in given}  # noqa: PTH100 - text, as the Plan has it
+
     def _error(self, event: Mapping[str, Any]) -> None:
-        target = self._plan.targets[int(event["target"])].path
+        target = self._target(event)
         number = int(event.get("errno") or 0)
         what = os.strerror(number) if number else "short or hung I/O"
         names = ("read", "write", "trim", "sync")
@@ -213,7 +258,7 @@ class _Watch:
         sys.stderr.flush()
 
     def _too_late(self, event: Mapping[str, Any]) -> None:
-        target = self._plan.targets[int(event["target"])].path
+        target = self._target(event)
         sys.stderr.write(
             f"fio: latency of {event['lat_ns']} nsec exceeds specified max ({event['max_ns']} nsec): "
             f"{target} {event['op']} {event['offset']} {event['bytes']}\n"

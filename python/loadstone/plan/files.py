@@ -56,20 +56,23 @@ class CloneFiles:
 
 def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Notes) -> list[str]:
     """Absolute paths of a clone's files."""
-    place = base_directory
-    if job.directories:
-        place = os.path.join(base_directory, job.directories[clone % len(job.directories)])  # noqa: PTH118 - text, as open(2) gets it
     if job.targets:
         if job.nrfiles is not None and job.nrfiles != len(job.targets):
             notes.info(
                 job, "nrfiles", f"nrfiles={job.nrfiles} has no effect: filename names {len(job.targets)}"
             )
-        found = [target.path for target in job.targets]
     elif (job.nrfiles or 1) == 1 and _is_device(job.stem, base_directory, host):
         return [_join(base_directory, job.stem)]
-    else:
-        found = [_format(job, clone, number) for number in range(job.nrfiles or 1)]
-    return [_join(place, name) for name in found]
+    return [_join(base_directory, name) for name in names_as_given(job, clone)]
+
+
+def names_as_given(job: Job, clone: int) -> list[str]:
+    """Names of a clone's files as the job gives them; what is relative stays so."""
+    place = job.directories[clone % len(job.directories)] if job.directories else ""
+    found = [target.path for target in job.targets] or [
+        _format(job, clone, number) for number in range(job.nrfiles or 1)
+    ]
+    return [os.path.join(place, name) for name in found]  # noqa: PTH118 - text, as open(2) gets it
 
 
 def _join(place: str, name: str) -> str:

@@ -60,6 +60,8 @@ class ReadOptions:
 
     strict_fio_reading: bool = False
     allow_exec: bool = False
+    may_be_empty: bool = False
+    """There need be no job: only what is there is checked."""
     environment: Mapping[str, str] | None = None
     cpus: int | None = None
     memory_bytes: int | None = None
@@ -89,7 +91,8 @@ def read_jobfiles(
             reader.defaults.clear()
         reader.read(sections_of(source, parser), wall_before=files > 0)
         files += 1
-    _check_sections(reader, sections, ", ".join(parser.sources) or COMMAND_LINE)
+    if not options.may_be_empty:
+        _check_sections(reader, sections, ", ".join(parser.sources) or COMMAND_LINE)
     return Workload(
         name=_name(sources, reader),
         jobs=tuple(reader.jobs),
@@ -147,4 +150,4 @@ def _name(sources: Sequence[Source], reader: JobReader) -> str:
     for source in sources:
         if isinstance(source, FileSource):
             return Path(source.path).stem
-    return reader.jobs[0].name
+    return reader.jobs[0].name if reader.jobs else "none"

@@ -20,6 +20,7 @@ from loadstone.report.fio.stats import (
     US_LIMITS,
     Direction,
     DiskUse,
+    Idleness,
     JobLine,
     Latency,
     LatencyGoal,
@@ -56,10 +57,22 @@ def document(report: Report, *, plus: bool) -> dict[str, Any]:
     root["jobs"] = [_job(line, report, plus=plus) for line in report.lines]
     if report.disks:
         root["disk_util"] = [_disk(disk) for disk in report.disks]
+    if report.idleness is not None:
+        root["cpu_idleness"] = _idleness(report.idleness)
     root["loadstone version"] = __version__
     if report.notes:
         root["loadstone notes"] = list(report.notes)
     return root
+
+
+def _idleness(found: Idleness) -> dict[str, float]:
+    each = {f"cpu-{number}": share for number, share in enumerate(found.each or ())}
+    return {
+        "system": found.system,
+        **each,
+        "unit_mean": found.unit_mean_us,
+        "unit_stddev": found.unit_stdev_us,
+    }
 
 
 def text(root: Mapping[str, Any]) -> str:

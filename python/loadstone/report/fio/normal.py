@@ -19,6 +19,7 @@ from loadstone.report.fio.stats import (
     US_LIMITS,
     Direction,
     DiskUse,
+    Idleness,
     JobLine,
     Latency,
     LatencyGoal,
@@ -43,7 +44,22 @@ def text(report: Report) -> str:
     parts += [_job(line, report) for line in report.lines if line.ios or line.error]
     parts += [_group(report, group) for group in report.groups()]
     parts.append(disks(report.disks))
+    if report.idleness is not None:
+        parts.append("\n" + idleness(report.idleness))
     return "".join(parts)
+
+
+def idleness(found: Idleness) -> str:
+    """Lay out how idle the processors were."""
+    rows = ["CPU idleness:", f"  system: {found.system:3.2f}%"]
+    if found.each is not None:
+        rows.append("  percpu: " + ", ".join(f"{share:3.2f}%" for share in found.each))
+    return "".join(row + "\n" for row in rows) + unit_work(found.unit_mean_us, found.unit_stdev_us)
+
+
+def unit_work(mean_us: float, stdev_us: float) -> str:
+    """Lay out the time of a unit of work."""
+    return f"  unit work: mean={mean_us:3.2f}us, stddev={stdev_us:3.2f}\n"
 
 
 def _job(line: JobLine, report: Report) -> str:

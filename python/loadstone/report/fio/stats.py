@@ -347,6 +347,17 @@ class DiskUse:
         return min(100.0, 100.0 * self.busy_ms / self.elapsed_ms) if self.elapsed_ms else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Idleness:
+    """How idle the processors were, percent, and the time of a unit of work."""
+
+    system: float
+    each: tuple[float, ...] | None
+    """By processor; none: not asked for."""
+    unit_mean_us: float
+    unit_stdev_us: float
+
+
 @dataclass(slots=True)
 class Report:
     """All a run says in fio's terms."""
@@ -354,6 +365,7 @@ class Report:
     lines: list[JobLine]
     global_options: Mapping[str, str] = field(default_factory=dict)
     disks: Sequence[DiskUse] = ()
+    idleness: Idleness | None = None
     notes: Sequence[str] = ()
     headers: Sequence[str] = ()
     """The lines fio prints about each section before the run starts."""
