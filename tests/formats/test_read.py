@@ -202,7 +202,7 @@ def test_unknown_names_get_the_nearest_one() -> None:
         ("[a]\nrw=randread:0\n", 2, "number of I/Os"),
         ("[a]\niodepth=0\n", 2, "out of range"),
         ("[a]\nrwmixread=101\n", 2, "out of range"),
-        ("[a]\ntime_based=2\n", 2, "0 or 1"),
+        ("[a]\ntime_based=yep\n", 2, "0 or 1"),
         ("[a]\nioengine=libai0\n", 2, "unknown engine"),
         ("[a]\nioengine=rbd\n", 2, "not supported"),
         ("[a]\nrandom_distribution=zipf:1\n", 2, "theta"),
@@ -328,10 +328,32 @@ def test_sections_are_chosen_by_name() -> None:
         read_jobfiles([text], sections=["bb"])
 
 
+def test_a_comment_may_be_of_any_bytes() -> None:
+    found = read_jobfiles([TextSource(b"# Copyright \xa9 2021\n[a]\n; \xe9t\xe9\nbs=8k\n")])
+    assert found.jobs[0].own_options == {"bs": "8k"}
+
+
+@pytest.mark.parametrize("given", ["8", "1", "30"])
+def test_a_switch_with_a_number_is_on(given: str) -> None:
+    found = read_jobfiles([TextSource(f"[a]\nthread={given}\ntime_based=0\n")])
+    assert (found.jobs[0].thread, found.jobs[0].time_based) == (True, False)
+    assert len([note for note in found.notes if "means 1" in note.text]) == (given != "1")
+    with pytest.raises(InputError, match="expected 0 or 1"):
+        read_jobfiles([TextSource("[a]\nrandrepeat=30\n")])
+
+
+@pytest.mark.parametrize("name", ["aio", "linuxaio", "aio-old"])
+def test_libaio_has_fios_other_names(name: str) -> None:
+    assert read_jobfiles([TextSource(f"[a]\nioengine={name}\n")]).jobs[0].ioengine == "libaio"
+
+
 def test_what_is_no_text_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "x.fio").write_bytes(b"[a]\nbs=\xff\xfe\n")
     with pytest.raises(InputError, match=r"x\.fio:2: is not UTF-8"):
         read_jobfiles([FileSource(tmp_path / "x.fio")])
+    (tmp_path / "y.fio").write_bytes(b"# caf\xe9\n ; \xa9\xa9\xa9\n[a]\nbs=8k\nsize=\xff\n")
+    with pytest.raises(InputError, match=r"y\.fio:5: is not UTF-8"):
+        read_jobfiles([FileSource(tmp_path / "y.fio")])
     with pytest.raises(InputError, match="cannot read the job file"):
         read_jobfiles([FileSource(tmp_path / "none.fio")])
     with pytest.raises(InputError, match="cannot read the job file"):

@@ -246,7 +246,7 @@ fn a_header_of_another_write_is_damage() {
     };
     assert_eq!(
         changed(|its| its.number = Some(7)),
-        "bad header numberio 4464, wanted 7"
+        "bad header numberio 70000, wanted 7"
     );
     assert_eq!(
         changed(|its| its.seed = Some(9)),

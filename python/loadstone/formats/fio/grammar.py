@@ -25,6 +25,7 @@ MAX_INCLUDE_DEPTH: Final = 10
 COMMAND_LINE: Final = "<command line>"
 _SECTION = re.compile(r"\[(?P<name>[^\]]*)\]")
 _COMMENT = re.compile(r"[;#]")
+_COMMENT_LINE = re.compile(rb"^[ \t]*[#;].*$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _KEYWORD = re.compile(r"\$(pagesize|mb_memory|ncpus)\b")
 _ARITHMETIC = re.compile(r"[\d\s.+\-*/%^()]*\d[\d\s.+\-*/%^()]*\Z")
@@ -206,7 +207,8 @@ class Parser:
 
 
 def decode(raw: bytes, name: str) -> str:
-    """Return the text of a job file, which must be UTF-8 without NUL."""
+    """Return the text of a job file, which must be UTF-8 without NUL; in comments any bytes may stand."""
+    raw = _COMMENT_LINE.sub(lambda line: line[0].decode(errors="replace").encode(), raw)
     try:
         text = raw.decode()
     except UnicodeDecodeError as problem:

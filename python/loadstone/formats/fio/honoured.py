@@ -127,7 +127,8 @@ def _rw(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
 
 def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     name = (value or "").strip()
-    name = {"linuxaio": "libaio"}.get(name, name)
+    if name.startswith(("aio", "linuxaio")):  # fio looks at no more of these.
+        name = "libaio"
     if name in ENGINES:
         return {"ioengine": name}
     if name in FOREIGN_ENGINES or name.startswith("external:"):

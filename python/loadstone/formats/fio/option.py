@@ -63,6 +63,15 @@ def truth(text: str | None, reading: Reading) -> bool:
     return word in _TRUE
 
 
+def switched(text: str | None, reading: Reading) -> bool:
+    """Read an option that may stand without a value, with one: as in fio any number but 0 is true."""
+    digits = (text or "").strip()
+    if digits.isascii() and digits.isdigit() and int(digits) > 1:
+        reading.note("trap", f"{digits} means 1: the option is on or off, as in fio")
+        return True
+    return truth(text, reading)
+
+
 def honoured(
     name: str, read: Reader, *aliases: str, why: str = "", flag: bool = False, engine: str = ""
 ) -> Option:
@@ -73,7 +82,7 @@ def honoured(
 def flag(name: str, field: str, *aliases: str, why: str = "", engine: str = "") -> Option:
     """Return the row of an option that may stand without a value."""
     return honoured(
-        name, lambda text, r, _: {field: truth(text, r)}, *aliases, why=why, flag=True, engine=engine
+        name, lambda text, r, _: {field: switched(text, r)}, *aliases, why=why, flag=True, engine=engine
     )
 
 
