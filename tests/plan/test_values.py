@@ -383,6 +383,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
                 "bytes": 0,
                 "ops": 0,
                 "ends_stage": False,
+                "ends_stage_on_error": False,
                 "max_latency_ns": (0, 0, 0),
                 "prepare_only": False,
             }

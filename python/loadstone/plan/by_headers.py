@@ -96,7 +96,8 @@ def headers(
         writing and _one_size(does) and not limits.time_based and job.verify_write_sequence is not False
     )
     # Of writes to one place experimental_verify reads the place as often, and finds the last each time.
-    last_alone = _writes_once(does) or not job.experimental_verify
+    once = _writes_once(does) if is_random(does) else not (does.rw_number or does.io_size)
+    last_alone = once or not job.experimental_verify
     return plan.Headers(
         sum=_sum(job),
         layout=layout,
