@@ -107,7 +107,9 @@ def differences(real: Pages, ours: Pages, seconds: float, found: Difference, *, 
     for left, right in zip(theirs, mine, strict=True):
         found.mixes += [f"{left['Run']}: {text}" for text in _mix(left, right, seconds)]
         if left["Interval"] != right["Interval"] and not left["Run"].startswith("format_for"):
-            found.mixes.append(f"{left['Run']}: {left['Interval']}, ours {right['Interval']}")
+            nothing = (left["Interval"], right["Interval"]) == (_NOTHING, "avg_1-1")
+            told = f"{left['Run']}: {left['Interval']}, ours {right['Interval']}"
+            (found.known if nothing else found.mixes).append(told)
 
 
 def _headers(name: str, real: Pages, ours: Pages, found: Difference, *, sizes: bool) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-APART: Final = frozenset(("hotband", "streams", "dedup", "skewed files", "totalsize", "copies"))
+APART: Final = frozenset(("hotband", "streams", "dedup", "skewed files", "totalsize", "deletes"))
 """Kinds that are looked at only at the end."""
 _TIMES: Final = "elapsed=3,interval=1"
 
@@ -143,15 +143,6 @@ def _two_trees(files: _Files) -> str:
     )
 
 
-def _copies(files: _Files) -> str:
-    shape = "depth=1,width=2,files=5,sizes=16k"
-    return (
-        f"fsd=fsd1,anchor={files.place}/fsd1,{shape}\nfsd=fsd2,anchor={files.place}/fsd2,{shape}\n"
-        "fwd=fwd1,fsd=fsd1,target=fsd2,operation=copy,threads=1,xfersize=4k\n"
-        f"rd=rd1,fwd=fwd1,fwdrate=20,format=yes,{_TIMES}\n"
-    )
-
-
 _FILES: Final[dict[str, Callable[[_Files], str]]] = {
     "read files": lambda files: files.one(",operation=read,fileio=random"),
     "write files": lambda files: files.one(",operation=write,fileio=sequential"),
@@ -171,7 +162,7 @@ _FILES: Final[dict[str, Callable[[_Files], str]]] = {
     "files in all": lambda files: files.one(",operation=read", fsd=",distribution=all"),
     "skewed files": lambda files: files.one(",operation=read,fileio=random,fileselect=poisson"),
     "totalsize": lambda files: files.one(",operation=read", fsd=",totalsize=64k"),
-    "copies": _copies,
+    "deletes": lambda files: files.one(",operation=delete"),
 }
 
 

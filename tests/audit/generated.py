@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FRONTS: Final = ("fio", "vdbench", "iometer")
 FORMATS: Final = (
-    *("fio-json.json", "fio-normal.txt", "fio-terse3.txt", "fio-terse5.txt", "iometer.csv"),
-    *("vdbench-50406", "vdbench-50407"),
+    *("fio-json.json", "fio-normal.txt", "fio-terse3.txt", "fio-terse5.txt"),
+    *("iometer.csv", "iometer-2008.csv", "vdbench-50406", "vdbench-50407"),
 )
 SIZES: Final = ("512", "4k", "8k", "64k", "256k")
 
@@ -129,6 +129,7 @@ def exports(bundle: Path, out: Path) -> Iterator[tuple[str, Path]]:
         "fio-terse3.txt": lambda: "\n".join(fio.terse_lines(opened, 3)) + "\n",
         "fio-terse5.txt": lambda: "\n".join(fio.terse_lines(opened, 5)) + "\n",
         "iometer.csv": lambda: iometer_csv.export(bundle),
+        "iometer-2008.csv": lambda: iometer_csv.export(bundle, layout="2008"),
     }
     for name, write in texts.items():
         (out / name).write_text(write())

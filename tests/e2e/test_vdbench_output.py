@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 import time
@@ -54,6 +55,11 @@ def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) 
     for before, after in itertools.pairwise(seen):
         assert after.startswith(before), "no line is taken back"
     same(out, study, tmp_path)
+    # sd1 and wd1 have nothing to do in rd2: lines of zeros, and an average of the workload alone.
+    words = {name: (out / f"{name}.html").read_text().split("Starting RD=rd2")[1] for name in ("wd1", "wd2")}
+    rates = {name: re.findall(r"^[\d:.]+ +(\S+) +(\S+)", text, re.MULTILINE) for name, text in words.items()}
+    assert rates["wd1"] == [("1", "0.0"), ("2", "0.0"), ("avg_2-2", "0.0")]
+    assert all(float(rate) > 0 for _, rate in rates["wd2"])
 
 
 def test_trees_have_their_pages_too(tmp_path: Path) -> None:

@@ -478,6 +478,8 @@ def test_the_size_of_an_anchor_is_that_of_all_its_files_and_the_total_is_less() 
     tree = TreeShape(depth=1, width=2, files=8, sizes=((16384, 100.0),), total_bytes=65536)
     (line,) = anchors.sizes({"/t": tree})
     assert line.endswith("files:           16; bytes:   256.000k (262,144)")
+    small = anchors.sizes({"/t": TreeShape(depth=1, width=2, files=3, sizes=((16384, 100.0),))})[0]
+    assert small.endswith("bytes:      98304 (98,304)")
     told = anchors.first({"/t": tree})[0].split()
     assert told[1:7] == ["16", "2", "256.0k", "4", "2", "64.0k"]
 

@@ -23,6 +23,8 @@ _GROUPS: Final = (
     "....Existing ........",
     "...Opened...",
 )
+_PLAIN_BYTES: Final = 100_000
+"""Less than this has no unit where sizes have three digits after the point."""
 _UNITS: Final = ("k", "m", "g", "t", "p")
 _CHANGES: Final = frozenset(("mkdir", "rmdir", "create", "delete", "copy", "move"))
 _Cell = int | None
@@ -138,7 +140,7 @@ def _tenth(size_bytes: int) -> str:
 
 
 def _thousandth(size_bytes: int) -> str:
-    return str(size_bytes) if size_bytes < 1 << 10 else _in_units(size_bytes, 3)
+    return str(size_bytes) if size_bytes < _PLAIN_BYTES else _in_units(size_bytes, 3)
 
 
 def _in_units(size_bytes: int, digits: int) -> str:

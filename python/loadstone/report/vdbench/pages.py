@@ -17,7 +17,7 @@ from loadstone.report.vdbench import anchors, buckets, fileflat, filelines, flat
 from loadstone.report.vdbench.directory import Directory, Page
 from loadstone.report.vdbench.heads import Everything, known
 from loadstone.report.vdbench.skew import skew
-from loadstone.report.vdbench.tally import READ, WRITE, Counted, Cpu, Part, added
+from loadstone.report.vdbench.tally import READ, WRITE, Counted, Cpu, Part, Tally, added
 from loadstone.report.vdbench.words import run_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.report.vdbench.lines import Layout
-    from loadstone.report.vdbench.tally import Tally
 
 _Cpu = Cpu | Literal[False] | None
 _OF_ALL: Final = ("summary", "localhost", "localhost-0")
@@ -133,7 +132,7 @@ class Pages:
 
     def interval(self, run: Counted, number: int) -> None:
         """Add an interval to every page that has them."""
-        for name, part in self._parts(run):
+        for name, part in [*self._parts(run), *self._idle(run)]:
             self._pages[name].body += self._interval(run, number, part, with_cpu=self._has_cpu(name))
         self._pages["logfile"].body += self._interval(run, number, run.whole, with_cpu=True)
         self._flat(run, str(number), number, number)
@@ -144,7 +143,8 @@ class Pages:
     def end(self, run: Counted) -> None:
         """Add what is known of a run once it is over."""
         last = len(run.whole.intervals)
-        for name, part in self._parts(run):
+        idle = [(name, part) for name, part in self._idle(run) if self._has_idle_average(name)]
+        for name, part in [*self._parts(run), *idle]:
             self._pages[name].body += self._averages(run, part, with_cpu=self._has_cpu(name))
         averages = self._averages(run, run.whole, with_cpu=True)
         self._pages["logfile"].body += averages
@@ -172,6 +172,17 @@ class Pages:
     def _parts(self, run: Counted) -> list[tuple[str, Part]]:
         parts = [(name, run.whole) for name in _OF_ALL]
         return parts + [(part.name, part) for part in (*run.storages, *run.workloads)]
+
+    def _idle(self, run: Counted) -> list[tuple[str, Part]]:
+        """Return what has a page and nothing to do in a run: its lines are zeros, as in vdbench."""
+        busy = {name for name, _ in self._parts(run)}
+        names = [one for one in (*self._runs.storages, *self._runs.workloads) if one not in busy]
+        zeros = [Tally(one.seconds, asked=run.asked) for one in run.whole.intervals] if names else []
+        return [(name, Part(name, frozenset(), zeros)) for name in names]
+
+    def _has_idle_average(self, name: str) -> bool:
+        """Whether vdbench tells an average of nothing: of all but SDs."""
+        return self._on_files or name not in self._runs.storages
 
     def _interval(self, run: Counted, number: int, part: Part, *, with_cpu: bool) -> list[str]:
         made = self._head(run, cpu=with_cpu) if number % lines.EVERY == 1 else []
