@@ -79,5 +79,8 @@ def test_where_nobody_says_whether_it_came_at_a_rate_less_is_no_contradiction() 
     unknown = told(iops=50.0, mean_ns=MS, jobs=(job(iodepth=32, paced=None),), source="fio")
     assert RULE.judge(unknown) == CannotTell("whether the load came at a rate")
     assert not isinstance(RULE.judge(replace(unknown, jobs=(job(iodepth=32),))), CannotTell)
+    # What waits for its turn is in the slat of our own fio outputs: more is none either.
     more = told(iops=1000.0, mean_ns=100 * MS, jobs=(job(iodepth=10, paced=None),), source="fio")
-    assert finding(RULE, more).effect == "not_valid"
+    assert RULE.judge(more) == CannotTell("whether the load came at a rate")
+    assert finding(RULE, replace(more, source="vdbench")).effect == "not_valid"
+    assert finding(RULE, replace(more, jobs=(job(iodepth=10, paced=False),))).effect == "not_valid"

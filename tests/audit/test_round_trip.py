@@ -46,7 +46,9 @@ def test_exports_come_back_clean(tmp_path: Path, front: str, seed: int) -> None:
     for number, (workload, inputs) in enumerate(generated.workloads(front, seed)[:MOST_RUNS]):
         made = simulated.run(workload, tmp_path / str(number), inputs=inputs)
         own = bundle(Bundle.open(made)).cases
-        assert [text for case in own for text in against(case)] == []
+        # A drawn rate may be more than the device can do at its depth, and is told of every export, too.
+        unreached = {text for case in own for text in against(case) if "rate_not_reached" in text}
+        assert [text for case in own for text in against(case) if text not in unreached] == []
         done = sum(case.total.operations or 0 for case in own)
         written: set[str] = set()
         for name, path in generated.exports(made, tmp_path / f"{number}-out"):
@@ -54,11 +56,14 @@ def test_exports_come_back_clean(tmp_path: Path, front: str, seed: int) -> None:
             if name.startswith("vdbench") and len(own) > 1:
                 continue  # Phases are one run there, whose load changes in the middle: that is told.
             found = foreign.read(path).cases
-            assert [text for case in found for text in against(case)] == [], name
+            told = [text for case in found for text in against(case)]
+            assert [text for text in told if not (unreached and "rate_not_reached" in text)] == [], name
             if name.startswith("vdbench"):
                 continue  # It leaves out the first interval where there is no warmup.
             counted = sum(case.total.operations or 0 for case in found)
-            # Terse output has whole I/Os a second of each direction, rounded down, and no count.
-            lost = sum(len(case.ops) * (case.seconds or 0.0) for case in found) if "terse" in name else 0.0
+            lost = 0.0
+            if "terse" in name:
+                # It has no count, but whole I/Os a second of each job and direction, rounded down.
+                lost = sum(len(case.ops) * len(case.jobs) * (case.seconds or 0.0) for case in found)
             assert counted == pytest.approx(done, rel=0.02, abs=8 + lost), name
         assert written == set(generated.FORMATS)
