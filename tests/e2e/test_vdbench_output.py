@@ -56,8 +56,8 @@ def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) 
         assert after.startswith(before), "no line is taken back"
     same(out, study, tmp_path)
     # sd1 and wd1 have nothing to do in rd2: lines of zeros, and an average of the workload alone.
-    words = {name: (out / f"{name}.html").read_text().split("Starting RD=rd2")[1] for name in ("wd1", "wd2")}
-    rates = {name: re.findall(r"^[\d:.]+ +(\S+) +(\S+)", text, re.MULTILINE) for name, text in words.items()}
+    said = {name: (out / f"{name}.html").read_text().split("Starting RD=rd2")[1] for name in ("wd1", "wd2")}
+    rates = {name: re.findall(r"^[\d:.]+ +(\S+) +(\S+)", text, re.MULTILINE) for name, text in said.items()}
     assert rates["wd1"] == [("1", "0.0"), ("2", "0.0"), ("avg_2-2", "0.0")]
     assert all(float(rate) > 0 for _, rate in rates["wd2"])
 
