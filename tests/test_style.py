@@ -1,0 +1,55 @@
+"""The pages that are held to docs/style.md, and what of it a program can see."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = ("glossary.md", "libraries.md", "python.md", "reading-a-report.md", "style.md")
+MOST_WORDS = 25
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a page's prose, list items and table cells, code blocks left out."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    prose = re.sub(r"^    .*$", "", prose, flags=re.MULTILINE)
+    parts = [cell for line in prose.splitlines() for cell in re.split(r"\|", line)]
+    return [one for part in parts for one in re.split(r"(?<=[.!?])\s+", part.strip()) if one]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_sentence_is_longer_than_25_words(page: str) -> None:
+    long = [one for one in sentences((DOCS / page).read_text()) if len(one.split()) > MOST_WORDS]
+    assert not long
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text())
+    assert [link for link in links if "://" not in link and not (DOCS / link).exists()] == []
+
+
+def test_the_style_is_one_screen() -> None:
+    assert len((DOCS / "style.md").read_text().splitlines()) <= 40
+
+
+def test_the_glossary_is_in_order_and_names_each_term_once() -> None:
+    rows = [line.split("|") for line in (DOCS / "glossary.md").read_text().splitlines() if line[:2] == "| "]
+    terms = [row[1].strip().casefold() for row in rows[1:]]
+    assert terms == sorted(terms)
+    assert len(set(terms)) == len(terms) > 60
+    whose = {owner.strip() for row in rows[1:] for owner in row[2].split(",")}
+    assert {"fio", "vdbench", "Iometer", "SNIA", "kernel", "NVMe", "here"} <= whose
+
+
+def test_the_page_of_libraries_names_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = [re.split(r"[<>=]", one)[0] for one in project["dependencies"]]
+    page = (DOCS / "libraries.md").read_text()
+    assert [name for name in names if name not in page] == []
+    assert all("<" in one for one in project["dependencies"])
