@@ -217,6 +217,6 @@ def test_a_test_of_network_connections_is_no_measure_of_storage(
     (case,) = read(tmp_path, section(READS, MIXED), results(*TWO), section(READS), results(*rows))
     assert case.name == "test: 64 KiB; 100% Read + 4 KiB; 50% Read, 16 outstanding"
     found = foreign.read(tmp_path / "results.csv")
-    assert found.notes == ("1 tests of network connections are left out: they measure no storage",)
+    assert found.notes == ("tests of network connections are left out, because they measure no storage: 1",)
     with pytest.raises(InputError, match="measures network connections, and no storage"):
         read(tmp_path, section(READS), results(*rows))

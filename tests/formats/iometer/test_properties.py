@@ -65,7 +65,7 @@ WORKERS = st.lists(
         st.integers(1, 256),
         st.integers(0, 2),
         st.lists(
-            NAMES.map(lambda name: f"/dev/mapper/{name.replace('/', '_').replace('[', '(')}"),
+            NAMES.map(lambda name: f"/dev/mapper/d{name.replace('/', '_').replace('[', '(')}"),
             min_size=1,
             max_size=3,
             unique=True,

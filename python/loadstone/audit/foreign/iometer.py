@@ -43,7 +43,9 @@ def read(path: Path) -> reader.Results:
         hint = "audit a test of disks"
         raise reader.wrong(path, "measures network connections, and no storage", hint=hint)
     if left := len(file.tests) - len(tests):
-        file.notes.append(f"{left} tests of network connections are left out: they measure no storage")
+        file.notes.append(
+            f"tests of network connections are left out, because they measure no storage: {left}"
+        )
     cases = reader.with_siblings([_case(test) for test in tests])
     return reader.Results(f"Iometer {file.version[:32]}".strip(), cases, notes=tuple(file.notes))
 
