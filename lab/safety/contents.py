@@ -1,26 +1,30 @@
 """What a file or device may hold: one function for each kind, which writes it into an image.
 
-Knows how to make it, with the real program where there is one. `NEEDS` says which program that is.
-Random parts are drawn from the seed that is given. Knows no trial.
+Knows how to make it, with the real program where there is one; `needs` says which that is. By hand are
+made: md's superblocks, which mdadm writes only through a kernel that has md, bcache's, and where a real
+program's work is cut down to a part. Random parts are drawn from the seed that is given. Knows no trial.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import io
 import lzma
+import os
 import shutil
 import sqlite3
 import struct
 import subprocess
 import tarfile
+import time
 import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from random import Random
 
 MIB = 1 << 20
@@ -53,13 +57,14 @@ def absent(name: str | None) -> str | None:
     return None if name is None or program(name) else name
 
 
-def call(*words: str | Path, text: str | None = None) -> None:
+def call(*words: str | Path, text: str | None = None) -> str:
     name = program(str(words[0])) or str(words[0])
     done = subprocess.run(
         [name, *map(str, words[1:])], input=text, text=True, capture_output=True, check=False
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout.strip()
 
 
 def put(path: Path, *pieces: tuple[int, bytes]) -> None:
@@ -183,7 +188,10 @@ def _one_byte(path: Path, draw: Random) -> None:
 
 
 def _made_by(*command: str) -> Callable[[Path, Random], None]:
-    return lambda path, _: call(*command, path)
+    def make(path: Path, _: Random) -> None:
+        call(*command, path)
+
+    return make
 
 
 def _ext_copies(*options: str, block: int) -> Callable[[Path, Random], None]:
@@ -242,6 +250,57 @@ def _md(offset: int) -> Callable[[Path, Random], None]:
     return lambda path, draw: put(path, (offset, struct.pack("<I", 0xA92B4EFC) + draw.randbytes(200)))
 
 
+def _volume_group(path: Path, _: Random) -> None:
+    device = call("losetup", "--find", "--show", path)
+    try:
+        # Of the host's own volumes nothing is looked at, nor its locks waited for.
+        only = f'devices {{ use_devicesfile=0 filter=["a|^{device}$|","r|.*|"] }}'
+        for words in (("pvcreate", "-y", device), ("vgcreate", "-y", "lab", device)):
+            call(words[0], "--nolocking", "--config", only, *words[1:])
+    finally:
+        call("losetup", "--detach", device)
+
+
+def _volume_group_without_label(path: Path, draw: Random) -> None:
+    _volume_group(path, draw)
+    wipe(path, (4096, MIB - 4096))
+
+
+def _zpool(path: Path, _: Random) -> None:
+    """By zfs-fuse, which needs nothing of the kernel's but FUSE; a host has room for one."""
+    name = f"lab{os.getpid()}"
+    with Path("/dev/shm/loadstone-lab-zfs.lock").open("w") as one:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        quiet = subprocess.DEVNULL
+        server = subprocess.Popen(["zfs-fuse", "-n", "--no-kstat-mount"], stdout=quiet, stderr=quiet)
+        try:
+            _patiently("zpool", "list")
+            call("zpool", "create", "-m", "none", name, path)
+            call("zpool", "export", name)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _patiently(*words: str) -> None:
+    """Call a program whose server has just been started."""
+    end_s = time.monotonic() + 20
+    while True:
+        try:
+            call(*words)
+        except RuntimeError:
+            if time.monotonic() > end_s:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def _zpool_end(path: Path, draw: Random) -> None:
+    _zpool(path, draw)
+    wipe(path, (SIZE_BYTES - 512 * 1024, 512 * 1024))
+
+
 LVM_TEXT = b'lab {\nid = "x"\nseqno = 1\n}\ncontents = "Text Format Volume Group"\nversion = 1\n'
 
 KINDS: tuple[Kind, ...] = (
@@ -289,11 +348,15 @@ KINDS: tuple[Kind, ...] = (
     Kind("LUKS1", _luks("luks1"), "cryptsetup"),
     Kind("LUKS2", _luks("luks2"), "cryptsetup"),
     Kind("LUKS2, only its second header", _luks_second, "cryptsetup"),
+    Kind("LVM, a volume group", _volume_group, "vgcreate"),
+    Kind("LVM, its text metadata without the label", _volume_group_without_label, "vgcreate"),
     Kind("LVM, a label", _at(512, lambda _: b"LABELONE" + bytes(16) + b"LVM2 001")),
-    Kind("LVM, text metadata without a label", _at(4608, lambda _: LVM_TEXT)),
+    Kind("LVM, a page of text metadata", _at(4608, lambda _: LVM_TEXT)),
     Kind("md 0.90", _md((SIZE_BYTES & ~0xFFFF) - 0x10000)),
     Kind("md 1.0", _md((SIZE_BYTES // 512 - 16 & ~7) * 512)),
     Kind("md 1.2", _md(4096)),
+    Kind("a ZFS pool", _zpool, "zfs-fuse"),
+    Kind("a ZFS pool, only its labels at the end", _zpool_end, "zfs-fuse"),
     Kind("a ZFS label at the end", _at(SIZE_BYTES - 128 * 1024, lambda _: struct.pack("<Q", 0x00BAB10C))),
     Kind("bcache", _at(4096 + 24, lambda _: bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81"))),
 )

@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -133,11 +134,18 @@ def uses() -> Iterator[Case]:
 def _mount(stage: Stage, stack: contextlib.ExitStack, device: Path) -> None:
     point = stage.folder / "mounted"
     point.mkdir()
-    call("mount", device, point)
+    kind = call("blkid", "-p", "-o", "value", "-s", "TYPE", device)
+    # What a file system does by itself would look like damage.
+    quiet = "noatime,commit=300" + (",noinit_itable" if kind == "ext4" else "")
+    call("mount", "-o", quiet, device, point)
     stack.callback(point.rmdir)
     stack.callback(call, "umount", point)
     (point / "notes").write_text("mine")
     call("sync", "-f", point)
+    seen, end_s = "", time.monotonic() + 15
+    while seen != (now := trial.fingerprint(device)) and time.monotonic() < end_s:
+        seen = now
+        time.sleep(1)
 
 
 def _mounted_device(stage: Stage, stack: contextlib.ExitStack) -> Path:
@@ -389,13 +397,6 @@ def _mounted_below(stage: Stage, stack: contextlib.ExitStack) -> Path:
 
 def outputs() -> Iterator[Case]:
     """Where results are written to."""
-    tried = (
-        verbs.Verb("export -o", lambda target, *_: ["export", "bundle", "fio-json", "-o", str(target)]),
-        verbs.Verb("report -o", lambda target, *_: ["report", "bundle", "-o", str(target)]),
-        verbs.Verb("run --out", lambda target, folder, _: [
-            "run", _own_job(folder), "--out", str(target), *verbs.QUIET]),
-        verbs.Verb("fio --output", lambda target, folder, _: ["fio", _own_job(folder), f"--output={target}"]),
-    )  # fmt: skip
     for target, holds, place in (
         (DEVICE, "a mounted ext4", _mounted_device),
         (DEVICE, "ext4", _content(NAMED["ext4"], DEVICE)),
@@ -403,32 +404,78 @@ def outputs() -> Iterator[Case]:
         (FILE, "text", _content(NAMED["text"], FILE)),
         (FILE, "the file behind a mounted loop device", _mounted_file),
     ):
-        yield Case(f"output: {target}", holds, tried, REFUSED, _with_bundle(place))
+        yield Case(f"output: {target}", holds, verbs.OUTPUTS, REFUSED, _with_bundles(place))
 
 
-def _own_job(folder: Path) -> str:
-    file = folder / "own.fio"
-    file.write_text(verbs.FIO.format(target=folder / "made"))
-    return str(file)
-
-
-def _with_bundle(
+def _with_bundles(
     place: Callable[[Stage, contextlib.ExitStack], Path],
 ) -> Callable[[Stage, contextlib.ExitStack], Path]:
-    def both(stage: Stage, stack: contextlib.ExitStack) -> Path:
-        code, said = trial.loadstone(
-            ["run", _own_job(stage.folder), "--out", "bundle", *verbs.QUIET], stage.folder, {}
-        )
-        if code not in (0, 98):
-            raise RuntimeError(said)
+    def all_three(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        for name in ("bundle", "second"):
+            _must(stage, "run", verbs.own_job(stage.folder), "--journal", "--out", name, *verbs.QUIET)
         return place(stage, stack)
 
-    return both
+    return all_three
+
+
+def _must(stage: Stage, *words: str) -> None:
+    code, said = trial.loadstone(words, stage.folder, {})
+    if code not in (0, 98):
+        raise RuntimeError(f"{words[0]} ended with {code}: {said}")
+
+
+def again() -> Iterator[Case]:
+    """A bundle's Plan again, where something else stands now than when it ran.
+
+    The target's name is a link, so that it can be led elsewhere.
+    """
+    for target in (FILE, DEVICE):
+        for name in OTHERS:
+            tried = (verbs.RERUN, verbs.VERIFY)
+            yield Case(
+                target,
+                f"{name}, since a run",
+                tried,
+                ASKED,
+                _since_a_run(target, _content(NAMED[name], target)),
+            )
+        kept = _since_a_run(target, _content(NAMED["nothing but a hole"], target))
+        yield Case(target, "nothing but a hole, since a run", (verbs.RERUN,), WRITTEN, kept, None)
+        given = _since_a_run(target, _content(NAMED["a tar archive"], target))
+        yield Case(target, "a tar archive, since a run", (verbs.agreed(verbs.RERUN),), WRITTEN, given)
+    other = _since_a_run(FILE, _content(NAMED["ext4"], DEVICE))
+    yield Case(DEVICE, "ext4, where the run had a file", (verbs.RERUN,), ASKED, other)
+    for target, holds, place in (
+        (DEVICE, "a mounted ext4", _mounted_device),
+        (FILE, "the file behind a mounted loop device", _mounted_file),
+        (FILE, "a database that a process has open", _open_database),
+    ):
+        used = _since_a_run(target, place)
+        yield Case(target, f"{holds}, since a run", (verbs.agreed(verbs.RERUN),), REFUSED, used)
+
+
+def _since_a_run(
+    target: str, place: Callable[[Stage, contextlib.ExitStack], Path]
+) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    def led_elsewhere(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        first, link = stage.folder / "first", stage.folder / "target"
+        with first.open("wb") as file:
+            file.truncate(SIZE_BYTES)
+        link.symlink_to(first if target == FILE else attached(stack, first))
+        job = stage.folder / "earlier.fio"
+        job.write_text(verbs.JOURNAL.format(target=link))
+        _must(stage, "run", str(job), "--journal", "--out", "earlier", *verbs.QUIET)
+        now = place(stage, stack)
+        link.unlink()
+        link.symlink_to(now)
+        return link
+
+    return led_elsewhere
 
 
 def cases() -> list[Case]:
     """Return all of them."""
-    return [*contents(), *uses(), *kernels(), *marks(), *trees(), *outputs()]
+    return [*contents(), *uses(), *kernels(), *marks(), *trees(), *again(), *outputs()]
 
 
 def listed() -> list[tuple[str, str, str]]:

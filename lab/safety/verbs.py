@@ -86,6 +86,32 @@ def agreed(verb: Verb) -> Verb:
     return Verb(name, lambda *where: [*verb.words(*where), "--i-accept-data-loss", str(where[0])])
 
 
-def rerun(bundle: Path) -> Verb:
-    """The Plan of an earlier run again."""
-    return Verb("rerun", lambda _, __, out: ["rerun", str(bundle), "--out", out, *QUIET])
+JOURNAL = FIO.replace("ioengine", "verify=crc32c\ndo_verify=0\nioengine")
+RERUN = Verb("rerun", lambda _, __, out: ["rerun", "earlier", "--out", out, *QUIET])
+VERIFY = Verb("verify", lambda _, __, out: ["verify", "earlier", "--out", out, "--no-report"], writes=False)
+"""Both work on the bundle `earlier` in the folder."""
+
+OWN_WORDS = ("--name=w", "--rw=randwrite", "--size=1m", "--ioengine=psync")
+OUTPUTS: tuple[Verb, ...] = (
+    Verb("export -o", lambda target, *_: ["export", "bundle", "fio-json", "-o", str(target)]),
+    Verb("report -o", lambda target, *_: ["report", "bundle", "-o", str(target)]),
+    Verb("compare --html", lambda target, *_: ["compare", "bundle", "second", "--html", str(target)]),
+    Verb("run --out", lambda target, folder, _: ["run", own_job(folder), "--out", str(target), *QUIET]),
+    Verb("rerun --out", lambda target, *_: ["rerun", "bundle", "--out", str(target), *QUIET]),
+    Verb("verify --out", lambda target, *_: ["verify", "bundle", "--out", str(target), "--no-report"]),
+    Verb("fio --output", lambda target, folder, _: ["fio", own_job(folder), f"--output={target}"]),
+    Verb(
+        "fio, write_iolog",
+        lambda target, folder, _: ["fio", f"--write_iolog={target}", *OWN_WORDS, f"--filename={folder}/made"],
+    ),
+)
+"""Where results go: `bundle`, with a journal, and `second` are bundles in the folder."""
+PRINTING = frozenset({"audit", "workloads", "doctor", "completion"})
+"""Verbs of the program that write nothing but to their standard output."""
+
+
+def own_job(folder: Path) -> str:
+    """A job on a file of its own, which keeps what a journal needs."""
+    file = folder / "own.fio"
+    file.write_text(JOURNAL.format(target=folder / "made"))
+    return str(file)

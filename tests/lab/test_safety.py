@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ from lab.safety import __main__ as program
 from lab.safety import page, trial, trials, verbs
 
 from lab import parts
+from loadstone.cli import app
 from tests.e2e.program import needs_engine
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "safety.md"
@@ -45,6 +49,19 @@ AGAIN = {
     ("tree", "one with a hard link to a file elsewhere"): trial.REFUSED,
     ("file of the kernel's", "/proc/self/oom_score_adj"): trial.REFUSED,
 }
+
+
+def test_every_verb_has_rows_or_only_prints() -> None:
+    """A verb that is added is tried, too: on data if it runs a load, else where it writes its output."""
+    tried = {verb.replace(",", "").split()[0] for _, _, verb, *_ in ROWS}
+    assert tried | verbs.PRINTING == set(app.VERBS)
+    assert not tried & verbs.PRINTING
+    for name in verbs.PRINTING:
+        module = inspect.getsource(importlib.import_module(app.VERBS[name][0].partition(":")[0]))
+        assert not re.search(r"\b(output|run_plan|write_text|write_bytes|BundleWriter)\b", module), name
+    loads = {verb for verb in app.VERBS if verb not in verbs.PRINTING | {"report", "compare", "export"}}
+    on_data = {verb.split()[0].strip(",") for target, _, verb, *_ in ROWS if not target.startswith("output")}
+    assert on_data == loads
 
 
 @pytest.mark.root
