@@ -28,6 +28,7 @@ from loadstone.bundle.write import BundleWriter
 from loadstone.engine.calibrate import calibrate
 from loadstone.engine.cause import Deaths
 from loadstone.engine.interrupts import Interrupts
+from loadstone.engine.pauses import Pauses
 from loadstone.engine.process import EngineProcess
 from loadstone.engine.run_state import Began, Instruction, Kill, Leave, RunState, Tell, how_it_ended
 from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
@@ -300,6 +301,7 @@ class _Run:
         self._sampler: Sampler | None = None
         self._engine: EngineProcess | None = None
         self._interrupts: Interrupts | None = None
+        self._pauses: Pauses | None = None
         self._left = False
         self._host_error: OSError | MemoryError | None = None
         """Why the monitors' rows cannot be written."""
@@ -339,7 +341,8 @@ class _Run:
         """Start the engine, listen to its end, return its exit code."""
         plan_file = self._writer.engine_dir / "plan.json"
         with self._means.engine(plan_file, self._writer.engine_dir) as self._engine:
-            with self._means.interrupts(self._engine.stop, self._engine.kill) as self._interrupts:
+            interrupts = self._means.interrupts(self._engine.stop, self._engine.kill)
+            with Pauses(self._engine.pid) as self._pauses, interrupts as self._interrupts:
                 if self._progress is not None:
                     self._progress.begin(self._plan, self._writer.engine_dir)
                 try:
@@ -355,6 +358,8 @@ class _Run:
     def _listen(self, engine: EngineProcess, interrupts: Interrupts) -> None:
         now = self._means.monotonic
         for event in engine.events(LOOK_S):
+            if self._pauses is not None and (paused_s := self._pauses.taken_s()):
+                self._do(self._state.paused(paused_s))
             # Not told by the signal handler: it may run in the middle of another write.
             self._do(self._state.asked_to_end(interrupts.count, now()))
             if self._host_error is not None:

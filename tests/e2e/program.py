@@ -47,7 +47,7 @@ def needs_engine() -> None:
 
 
 def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
-    """Start `loadstone WORDS` with pipes, in a session of its own."""
+    """Start `loadstone WORDS` with pipes, in a process group of its own."""
     needs_engine()
     return subprocess.Popen(
         [sys.executable, "-m", "loadstone.cli.main", *map(str, words)],
@@ -57,6 +57,7 @@ def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
         text=True,
         cwd=cwd,
         env={**os.environ, "NO_COLOR": "1"},
+        process_group=0,
     )
 
 

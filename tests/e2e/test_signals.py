@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.program import PATIENCE_S, needs_engine
+from tests.e2e.program import (
+    PATIENCE_S,
+    engine_pid,
+    events,
+    finish,
+    job,
+    kinds,
+    needs_engine,
+    start,
+    ticks,
+    until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 PROGRAM = f"{sys.executable} -m loadstone.cli.main"
 FIO = (
@@ -120,3 +133,31 @@ def test_nothing_stays_after_the_program_was_killed_and_another_was_run(place: P
     shell(script, place)
     assert shell(f"{PROGRAM} fio --name=a --ioengine=null --size=64k --rw=read", place) == 0
     assert list((place / "tmp").iterdir()) == []
+
+
+def test_ctrl_z_stops_the_engine_too_and_both_go_on(tmp_path: Path) -> None:
+    """A load that its user believes to be stopped went on."""
+    one = job(
+        tmp_path / "r.fio", "[r]\nrw=randread\nsize=1m\ntime_based\nruntime=6s\nioengine=psync\nfilename=d\n"
+    )
+    (tmp_path / "d").write_bytes(bytes(1 << 20))
+    running = start("run", one, "--out", "b", "--no-report", "--no-calibration", cwd=tmp_path)
+    ticks(tmp_path / "b")
+    engine = engine_pid(tmp_path / "b")
+    os.killpg(running.pid, signal.SIGTSTP)  # As a terminal does: to the group of the shell's job.
+    until(lambda: state(engine) == "T" and state(running.pid) == "T", "both to be stopped")
+    seen = len(ticks_of(tmp_path / "b"))
+    time.sleep(3)
+    assert len(ticks_of(tmp_path / "b")) == seen
+    os.killpg(running.pid, signal.SIGCONT)
+    done = finish(running)
+    assert done.code == 0, done
+    assert any("was stopped for" in str(event.get("text")) for event in events(tmp_path / "b"))
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def ticks_of(bundle: Path) -> list[str]:
+    return [kind for kind in kinds(bundle) if kind == "tick"]

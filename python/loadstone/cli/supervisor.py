@@ -80,7 +80,8 @@ class _Waiting:
     def to_the_end(self) -> int:
         while True:
             found = signal.sigtimedwait((*FORWARDED, signal.SIGCHLD), 1.0)
-            if found is not None and found.si_signo != signal.SIGCHLD:
+            # After a stop and SIGCONT Python may return a number that nobody sent.
+            if found is not None and found.si_signo in FORWARDED:
                 self._pass_on(signal.Signals(found.si_signo), found.si_code)
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:

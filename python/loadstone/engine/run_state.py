@@ -103,6 +103,12 @@ class RunState:
             return [Tell({"type": "stop"})]
         return []
 
+    def paused(self, seconds: float) -> list[Instruction]:
+        """Take note that all was stopped for so long by the user (Ctrl-Z), and goes on."""
+        self._watch.paused(seconds)
+        text = f"the run was stopped for {seconds:.1f} s (SIGTSTP) and went on: its figures have that gap"
+        return [Tell({"type": "note", "text": text})]
+
     def ordered(self, *, stage: int | None = None, stream: int | None = None) -> list[Instruction]:
         """Take note that a part of the run was told to end."""
         if stream is not None:

@@ -67,6 +67,12 @@ class Watch:
         """Take note that the user asked for the end."""
         self.asked_s = self.asked_s if self.asked_s is not None else now_s
 
+    def paused(self, seconds: float) -> None:
+        """Take note that nobody could speak or listen for so long."""
+        self.heard_s += seconds
+        self.ended_s = None if self.ended_s is None else self.ended_s + seconds
+        self.killed_s = None if self.killed_s is None else self.killed_s + seconds
+
     def killed(self, now_s: float) -> None:
         """Take note that the engine was killed."""
         self.killed_s = self.killed_s if self.killed_s is not None else now_s
