@@ -141,11 +141,12 @@ def _mount(stage: Stage, stack: contextlib.ExitStack, device: Path) -> None:
     stack.callback(point.rmdir)
     stack.callback(call, "umount", point)
     (point / "notes").write_text("mine")
-    call("sync", "-f", point)
-    seen, end_s = "", time.monotonic() + 15
+    for how in ("--freeze", "--unfreeze"):  # Brings home what is in the journal.
+        call("fsfreeze", how, point)
+    seen, end_s = "", time.monotonic() + 30
     while seen != (now := trial.fingerprint(device)) and time.monotonic() < end_s:
         seen = now
-        time.sleep(1)
+        time.sleep(3)
 
 
 def _mounted_device(stage: Stage, stack: contextlib.ExitStack) -> Path:
