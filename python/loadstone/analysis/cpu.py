@@ -95,7 +95,7 @@ def _told(measurement: Measurement) -> tuple[NDArray[np.float64], ...] | None:
     known = [
         (int(event["t_ns"]), int(event["cpu_user_ns"]), int(event["cpu_system_ns"]))
         for event in measurement.bundle.events
-        if event.get("type") in {"tick", "end"} and "cpu_user_ns" in event and "t_ns" in event
+        if event.get("type") in {"tick", "end"} and {"t_ns", "cpu_user_ns", "cpu_system_ns"} <= event.keys()
     ]
     if not known:
         return None

@@ -97,6 +97,7 @@ class Measurement:
         for read in self.pieces(columns):
             piece = read if ramp else read.filter(~pl.col("ramp"))
             rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
+            rows = rows.drop_nulls(keys)
             for (key, op, stage, window), buckets, counts in grouped(rows, latency, keys):
                 found.setdefault((key, op, stage, window), []).append((buckets, counts))
         return {name: _one(parts) for name, parts in sorted(found.items())}

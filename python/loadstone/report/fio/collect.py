@@ -93,6 +93,8 @@ def report(source: Source) -> Report:
         lines.append(empty_line(source.plan, together))
         line_of_unit.update({member.unit: index for member in together})
     rows = _measured(source, line_of_unit)
+    # A damaged bundle may have a tree's rows under the Plan of another.
+    rows = rows.filter(pl.col("op") < min(len(line.directions) for line in lines)) if lines else rows
     _fill_totals(lines, rows)
     for kind in KINDS:
         _fill_histograms(lines, rows, kind)
