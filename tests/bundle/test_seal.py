@@ -187,3 +187,13 @@ def test_of_many_notes_that_are_none_each_is_left_out() -> None:
     left, places = shapes.pruned([*range(12), "a note"], shapes.NOTES)
     assert left == ["a note"]
     assert len(places) == 12
+
+
+@pytest.mark.parametrize("name", ["size_bytes", "allocated_bytes"])
+def test_a_state_of_a_target_without_its_size_is_no_event(name: str) -> None:
+    """Found by damaging bundles (seed 1347): the audit of it ended in a KeyError."""
+    state = {"t_ns": 1, "type": "target_state", "when": "end", "target": 0}
+    state |= {"size_bytes": 4096, "allocated_bytes": 0, "hole_bytes": 4096, "looked_at_bytes": 4096}
+    assert shapes.is_event(state, None)
+    del state[name]
+    assert not shapes.is_event(state, None)

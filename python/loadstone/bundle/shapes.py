@@ -257,8 +257,8 @@ class _StreamEnd(_Event):
 class _TargetState(_Event):
     when: str
     target: Index
-    size_bytes: Count | None = None
-    allocated_bytes: Count | None = None
+    size_bytes: Count
+    allocated_bytes: Count
     written_bytes: Count | None = None
     unwritten_bytes: Count | None = None
     hole_bytes: Count = 0
