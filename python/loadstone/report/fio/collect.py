@@ -19,6 +19,7 @@ from loadstone.plan import called
 from loadstone.report.fio import goals
 from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members, of_fio
 from loadstone.report.fio.stats import (
+    DIRECTION_NAMES,
     SYNC,
     WRITE,
     Direction,
@@ -94,7 +95,7 @@ def report(source: Source) -> Report:
         line_of_unit.update({member.unit: index for member in together})
     rows = _measured(source, line_of_unit)
     # A damaged bundle may have a tree's rows under the Plan of another.
-    rows = rows.filter(pl.col("op") < min(len(line.directions) for line in lines)) if lines else rows
+    rows = rows.filter(pl.col("op") < len(DIRECTION_NAMES))
     _fill_totals(lines, rows)
     for kind in KINDS:
         _fill_histograms(lines, rows, kind)
