@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import pytest
 from blake3 import blake3
 
 from loadstone.analysis.summary import summarise
-from loadstone.bundle import seal, shapes
+from loadstone.bundle import seal, shapes, tables
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import BundleError
@@ -197,3 +198,15 @@ def test_a_state_of_a_target_without_its_size_is_no_event(name: str) -> None:
     assert shapes.is_event(state, None)
     del state[name]
     assert not shapes.is_event(state, None)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), MemoryError()])
+def test_a_table_that_cannot_be_read_for_want_of_files_or_memory_is_not_called_damaged(
+    path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by failing every open: a run ended with exit code 0 and 'nothing was measured'."""
+    opened = Bundle.open(path)
+    monkeypatch.setattr(tables, "_footer", lambda *_: (_ for _ in ()).throw(error))
+    with pytest.raises(type(error)):
+        opened.samples()
+    assert opened.faults == []

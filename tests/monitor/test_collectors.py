@@ -6,6 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from loadstone.monitor.block import Block
 from loadstone.monitor.counters import Counters, increase
 from loadstone.monitor.cpu import NS_PER_TICK, Cpu
@@ -137,3 +139,21 @@ def test_a_collector_that_fails_costs_its_columns_and_not_the_run(tmp_path: Path
     assert cost["failed"] == {"broken": "invalid literal for int(): 'x'"}
     assert cost["by_collector"]["memory"] > 0
     assert "memory.free_bytes" in rows[0]
+
+
+def test_monitors_whose_first_sample_found_no_memory_can_be_ended(tmp_path: Path) -> None:
+    """Found by failing allocations: their thread was waited for and had never been started."""
+    shortages = [MemoryError()]
+
+    class Short:
+        def read(self) -> Counters:
+            if shortages:
+                raise shortages.pop()
+            return Counters({}, {})
+
+    rows: list[dict[str, Any]] = []
+    one = plan(target(str(tmp_path / "x")))
+    sampler = Sampler(one, os.getpid(), time.monotonic_ns(), rows.append, collectors={"short": Short()})
+    with pytest.raises(MemoryError):
+        sampler.start()
+    sampler.stop()

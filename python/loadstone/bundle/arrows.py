@@ -163,6 +163,8 @@ def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) 
         found = pl.read_ipc_stream(b"".join([header, *messages, END_OF_STREAM]))
         table = older.filled(found)
     except UNREADABLE as error:
+        if members.is_shortage(error):
+            raise
         raise DamagedError(str(error)) from error
     return exactly(table, schema, path)
 

@@ -40,11 +40,23 @@ def exists(directory: Path, name: str) -> bool:
     return os.path.lexists(directory / name)
 
 
+def is_shortage(error: BaseException) -> bool:
+    """Tell whether memory or descriptors ran out: no damage of a bundle, and nothing to read on without."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+    )
+
+
 def open_member(directory: Path, name: str) -> BufferedReader:
-    """Open a regular file below a directory. Raises `BundleError`, by name, for anything else."""
+    """Open a regular file below a directory. Raises `BundleError`, by name, for anything else.
+
+    Raises `OSError` where this process has no memory or descriptors left.
+    """
     try:
         return os.fdopen(_descriptor(directory, name), "rb")
     except OSError as error:
+        if is_shortage(error):
+            raise
         hint = None
         if error.errno == errno.ENOENT:
             hint = "the run may have been killed before it began"

@@ -74,6 +74,8 @@ def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]
                 return
             yield from table.select(columns).collect_batches(chunk_size=PIECE_ROWS, maintain_order=True)
         except UNREADABLE as error:
+            if members.is_shortage(error):
+                raise
             raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
 
 

@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from loadstone.cli import supervisor
 
         return supervisor.run(_program)
-    _have_descriptors()
     try:
+        _have_descriptors()
         # What answers a shell's Tab is for the shell, control characters and all.
         with contextlib.nullcontext() if argv[:1] == [COMPLETE] else standard_streams():
             return _answered(list(argv))

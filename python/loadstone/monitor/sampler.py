@@ -93,7 +93,8 @@ class Sampler:
         and `failed`, why a collector was given up, when one was.
         """
         self._done.set()
-        self._thread.join(STOP_S)
+        if self._thread.ident is not None:  # Its first sample may have failed, before it was started.
+            self._thread.join(STOP_S)
         if self._thread.is_alive():
             # It waits for something that does not answer; nothing waits for it.
             return {"rows": self._rows, "failed": {"all": f"the last reading took more than {STOP_S:.0f} s"}}
