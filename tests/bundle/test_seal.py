@@ -210,3 +210,12 @@ def test_a_table_that_cannot_be_read_for_want_of_files_or_memory_is_not_called_d
     with pytest.raises(type(error)):
         opened.samples()
     assert opened.faults == []
+
+
+def test_a_member_that_cannot_be_opened_for_want_of_files_is_not_called_altered(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shortage = OSError(errno.EMFILE, "Too many open files")
+    monkeypatch.setattr(seal, "hash_of", lambda *_: (_ for _ in ()).throw(shortage))
+    with pytest.raises(OSError, match="Too many open files"):
+        Bundle.open(path)

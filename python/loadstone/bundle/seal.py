@@ -126,6 +126,8 @@ def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:
     except BundleError as error:
         yield error.message.removeprefix(f"{directory}{os.sep}").replace(": ", " ", 1)
     except OSError as error:
+        if members.is_shortage(error):
+            raise
         yield f"{name} cannot be read: {error.strerror}"
 
 
