@@ -132,7 +132,7 @@ def test_a_value_of_another_option_is_told_its_name(words: str, names: str) -> N
 def test_two_sizes_with_a_dash_are_those_of_reads_and_writes_as_in_fio() -> None:
     words = ("--name=a", "--bs=4k-512k")
     found = read_jobfiles([TokenSource(words)], options=ReadOptions(strict_fio_reading=True))
-    assert [block and block.bytes for block in found.jobs[0].bs] == [4096, 524288, 524288]  # type: ignore[union-attr]
+    assert [block and block.bytes for block in found.jobs[0].bs] == [4096, 524288, 524288]  # type: ignore[union-attr] # each is set
     assert "is no range" in found.notes[0].text
     with pytest.raises(InputError, match="expected one size"):
         read_jobfiles([TokenSource(words)])

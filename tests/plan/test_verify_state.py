@@ -58,7 +58,7 @@ def test_the_layout_of_later_versions_is_read() -> None:
 @pytest.mark.parametrize("change", [lambda c: c[:-1], lambda c: c[:40] + b"x" + c[41:], lambda _: b"short"])
 def test_a_damaged_file_is_refused(change: object) -> None:
     with pytest.raises((ValueError, struct.error)):
-        verify_state.parsed(change(built()))  # type: ignore[operator]
+        verify_state.parsed(change(built()))  # type: ignore[operator] # any function of bytes
 
 
 def test_only_a_state_file_may_be_replaced(tmp_path: Path) -> None:
