@@ -6,24 +6,15 @@ Knows names only; each format is made in `report`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import InputError
 
-Kind = Literal[
-    "fio-json",
-    "fio-logs",
-    "csv",
-    "parquet",
-    "prometheus",
-    "markdown",
-    "iometer-csv",
-    "vdbench",
-    "vdbench-50406",
-]
-Layout = Literal["1.1", "2008"]
+if TYPE_CHECKING:
+    from loadstone.api.kinds import Kind, Layout
+
 VDBENCH: Final[dict[str, Literal["50406", "50407"]]] = {"vdbench": "50407", "vdbench-50406": "50406"}
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from loadstone.analysis.totals import Stats, Total
+    from loadstone.api.kinds import Kind, Layout
     from loadstone.errors import LoadstoneError
     from loadstone.verdict import Audited, Verdict
 
@@ -131,9 +132,7 @@ class Result:
         page.write(self.summary, where, self.audited)
         return where
 
-    def export(
-        self, kind: exporting.Kind, path: Path | str, *, layout: exporting.Layout | None = None
-    ) -> Path:
+    def export(self, kind: Kind, path: Path | str, *, layout: Layout | None = None) -> Path:
         """Write the results in another format to a file, or a directory for several files."""
         unverified = self._bundle.verified is False
         exporting.write(self.path, kind, Path(path), layout=layout, unverified=unverified)

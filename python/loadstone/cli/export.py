@@ -6,26 +6,15 @@ Knows the names of the formats; they are written in `loadstone.report.exports`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from loadstone import exitcodes
+from loadstone.api.kinds import Kind, Layout  # noqa: TC001 - the argument parser reads it
 from loadstone.cli import talk
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.errors import InputError, Where
-
-Kind = Literal[
-    "fio-json",
-    "fio-logs",
-    "csv",
-    "parquet",
-    "prometheus",
-    "markdown",
-    "iometer-csv",
-    "vdbench",
-    "vdbench-50406",
-]
 
 
 def export(
@@ -35,7 +24,7 @@ def export(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    layout: Literal["1.1", "2008"] | None = None,
+    layout: Layout | None = None,
     unverified: Unverified = False,
 ) -> int:
     """Write a bundle's results in another format.
