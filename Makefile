@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts faults safety nvme format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts faults safety nvme comparisons format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -23,6 +23,7 @@ help:
 	@echo "make safety   try to have data destroyed by every verb (root), and write docs/safety.md"
 	@echo "make verdicts stage lies and honest runs with real parts (root), and write docs/verdicts.md"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
+	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
 
@@ -68,7 +69,8 @@ bench: build
 	$(BIN)/python bench/depths.py $(DEPTHS)
 
 MINUTES ?= 10
-FUZZED := job_file vdbench iometer results data_sheet plan documents events arrow_stream parquet
+FUZZED := job_file vdbench iometer results data_sheet plan documents events arrow_stream parquet \
+	parquet_footer_alone marks state_file study_file monitors disk spoken_by_the_engine
 fuzz: build
 	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check 'atheris>=3,<4'
 	@for one in $(FUZZED); do $(BIN)/python -m tests.fuzz.guide $$one --minutes $(MINUTES) || exit 1; done
@@ -81,9 +83,10 @@ fuzz: build
 docs: build
 	$(ENGINE) schema plan > contract/plan.schema.json
 	$(ENGINE) schema samples > contract/samples.schema.json
+	$(ENGINE) schema backends > contract/backends.json
 	$(BIN)/python -m tests.analysis.test_summary > contract/result.schema.json
 	$(BIN)/python -m tests.report.test_study_page > contract/study-result.schema.json
-	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py \
+	LOADSTONE_WRITE_GENERATED=1 $(BIN)/python -m pytest --quiet tests/cli/test_document.py tests/plan/test_model.py tests/plan/test_backends.py \
 		tests/formats/test_document.py tests/audit/test_seeds_audited.py tests/audit/test_rules_document.py \
 		tests/equivalence/test_examples.py::test_the_table_in_the_documents_is_fresh
 
@@ -98,6 +101,9 @@ nvme: build
 
 verdicts: build
 	$(BIN)/python -m lab.verdicts $(VERDICTS)
+
+comparisons: build
+	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md
 
 format:
 	$(CARGO) fmt

@@ -46,7 +46,7 @@ class Case:
     programs: tuple[str, ...]
     goals: tuple[Goal, ...]
     together: bool = False
-    """The job and the kernel's workers share one processor. Where the scheduler may choose, it
+    """The job and the kernel's workers share one CPU. Where the scheduler may choose, it
     sends a loop device's thread there or to another one, and that decides the latency of an I/O
     at a time (11 or 60 us in a virtual machine), whoever asks."""
 

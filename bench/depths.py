@@ -48,7 +48,7 @@ HEAD = [
 
 @dataclass(frozen=True)
 class Taken:
-    """One run: I/Os per second, processor time per I/O, and the depth the device saw, if there is one."""
+    """One run: I/Os per second, CPU time per I/O, and the depth the device saw, if there is one."""
 
     iops: float
     cpu_ns: float

@@ -27,7 +27,7 @@ def cannot_move_workers() -> str | None:
 
 @contextlib.contextmanager
 def kernel_workers_on(cpu: int) -> Iterator[None]:
-    """Keep the kernel's unbound workers on one processor meanwhile."""
+    """Keep the kernel's unbound workers on one CPU meanwhile."""
     before = WORKERS.read_text()
     try:
         WORKERS.write_text(f"{1 << cpu:x}")

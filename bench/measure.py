@@ -1,6 +1,6 @@
 """One program run, and what it cost the machine.
 
-Knows processor time: that of a whole process tree (`getrusage` of the children that were
+Knows CPU time: that of a whole process tree (`getrusage` of the children that were
 waited for, so helpers, threads and io_uring's own kernel workers count), that of kernel
 threads which belong to no process (a loop device does its work there), and how busy
 everybody else was meanwhile. Knows no program and no option.
@@ -48,7 +48,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Run:
-    """A run: what it said, and what was seen from outside. Seconds of processor time."""
+    """A run: what it said, and what was seen from outside. Seconds of CPU time."""
 
     result: Result
     wall_s: float
@@ -60,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Cost:
-    """I/Os per second, nanoseconds of processor time per I/O, mean latency, cores others used."""
+    """I/Os per second, nanoseconds of CPU time per I/O, mean latency, cores others used."""
 
     iops: float
     user_ns: float
@@ -71,7 +71,7 @@ class Cost:
 
     @property
     def total_ns(self) -> float:
-        """All processor time per I/O."""
+        """All CPU time per I/O."""
         return self.user_ns + self.system_ns + self.kernel_ns
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
     out = folder / f"{stem}.out"
 
     def command(seconds: float) -> list[str]:
+        shutil.rmtree(out, ignore_errors=True)  # The engine replaces no samples.
         file = folder / f"{stem}.fio"
         file.write_text(section(job, seconds))
         # Without I/O the depth is what is measured: no other way to the target may end it.
@@ -102,7 +104,7 @@ def engine(name: str, job: Job, folder: Path, *, io: bool = True) -> Program:
 
 def plan(file: Path, *options: str) -> str:
     """Return the Plan `loadstone` makes of a job file, as JSON; raises with its words if it refuses."""
-    command = [*LOADSTONE, "plan", str(file), *options]
+    command = [*LOADSTONE, "plan", str(file), "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         message = f"loadstone plan {file}: {done.stderr[-600:]}"

@@ -1,4 +1,4 @@
-"""What many targets and many outstanding I/Os cost: memory, start, processor time per I/O.
+"""What many targets and many outstanding I/Os cost: memory, start, CPU time per I/O.
 
 Runs the bare engine beside fio (as processes and as threads) on the same job file, on 1 to
 4,096 targets with 16,384 and 65,536 I/Os outstanding in all, and on a shape that people

@@ -8,6 +8,7 @@ Removes nothing that it did not make. Knows no verdict.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from socket import create_connection
+from socket import AF_UNIX, create_connection, socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ class Stage:
         """A loop device over a file in memory: a fast disk."""
         return self.loop_over(self.backing(mib, written=written))
 
-    def loop_over(self, path: Path) -> str:
-        """A loop device over a file."""
-        device = call("losetup", "-f", "--show", "--direct-io=on", path)
+    def loop_over(self, path: Path, *, direct: bool = True) -> str:
+        """A loop device over a file; without direct I/O its pages stay in the page cache."""
+        device = call("losetup", "-f", "--show", f"--direct-io={'on' if direct else 'off'}", path)
         self._stack.callback(call, "losetup", "-d", device)
         return device
 
@@ -164,6 +165,31 @@ class Stage:
         self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
         until(socket.exists, "nbdkit's socket")
         return self._nbd(file, f"nbd+unix:///?socket={socket}", mib, connections)
+
+    def pausing(self, mib: int = 64) -> str:
+        """A disk with 2 ms that `pause` can hold up."""
+        control = "pause-control={folder}/pause.sock"
+        return self.served("rdelay=2ms", "wdelay=2ms", control, filters=["pause", "delay"], mib=mib)
+
+    def pause(self, times: Sequence[tuple[float, float]]) -> None:
+        """Hold the disk up: each time after so many seconds, for so many."""
+        with socket(AF_UNIX) as control:
+            control.connect(str(self.folder / "pause.sock"))
+            for wait_s, length_s in times:
+                time.sleep(wait_s)
+                control.send(b"p")
+                time.sleep(length_s)
+                control.send(b"r")
+
+    def stop_engine(self, length_s: float) -> None:
+        """Stop the engine of the run that is under way, and let it go on."""
+        bundle = max(self.folder.glob("bundle*"), key=lambda path: path.stat().st_mtime)
+        events = map(json.loads, (bundle / "events.jsonl").read_text().splitlines()[:-1])
+        number = next(int(event["pid"]) for event in events if event["type"] == "hello")
+        time.sleep(1.0)
+        os.kill(number, signal.SIGSTOP)
+        time.sleep(length_s)
+        os.kill(number, signal.SIGCONT)
 
     def plugin(self, program: str, mib: int, connections: int = 4) -> str:
         """A loop device over a file that a program in Python serves, as a plugin of nbdkit's."""
@@ -226,10 +252,10 @@ class Stage:
 
     # File systems
 
-    def ext4(self, device: str) -> Path:
+    def ext4(self, device: str, options: str = "noatime") -> Path:
         """A new ext4 on a device, mounted."""
         call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
-        return self._mount(device, "ext4")
+        return self._mount(device, "ext4", options)
 
     def btrfs(self, device: str, *more: str, options: str = "noatime", data: str = "single") -> Path:
         """A new btrfs on one or several devices, with a profile for its data, mounted."""
@@ -275,7 +301,7 @@ class Stage:
         return self._program(*words)
 
     def spin(self, count: int, cpu: int | None = None) -> None:
-        """Programs that use up processors."""
+        """Programs that use up CPUs."""
         pinned = ["taskset", "-c", str(cpu)] if cpu is not None else []
         for _ in range(count):
             self.beside(*pinned, sys.executable, "-c", "while True: pass")
@@ -379,7 +405,7 @@ def until(true: Callable[[], bool], what: str) -> None:
 
 
 def busy_share(seconds: float = 0.5) -> float:
-    """Return the part of all processors that is in use now, by anybody."""
+    """Return the part of all CPUs that is in use now, by anybody."""
     before, after = _times(), None
     time.sleep(seconds)
     after = _times()

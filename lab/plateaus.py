@@ -3,7 +3,7 @@
 Knows limiters, disks and the signs that the rule `throttled` looks at; its thresholds are chosen
 from this table. Each run is staged with real parts and taken down.
 
-*scatter* is the deviation of one latency for each mean, *dispersion* what `audit/evenness.py` says:
+*scatter* is the deviation of one latency for each mean, *dispersion* what `audit/rate_variation.py` says:
 about 1 for a disk, more for one that is faster at some times than at others, next to 0 for a
 limiter. A host whose pauses are longer than a limiter's bucket takes from it what it could have made
 up for, and such a run looks like a disk's. That a rate is a round number proves nothing by itself:
@@ -25,7 +25,7 @@ from lab.verdicts.scenarios import job, written
 
 from loadstone import units
 from loadstone.analysis.summary import summarise
-from loadstone.audit import evenness
+from loadstone.audit import rate_variation
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.rule import CannotTell
 from loadstone.audit.rules import throttled
@@ -217,7 +217,7 @@ def measured(plateau: Plateau) -> Case:
 
 def row(plateau: Plateau, case: Case) -> str:
     """Return the signs of a run, and what the rule says of it, as a row of a table."""
-    found, total = evenness.evenness(case), case.total
+    found, total = rate_variation.evenness(case), case.total
     rates = (units.count(total.iops.value) if total.iops else units.NONE, units.bandwidth(_bandwidth(case)))
     dispersion = units.digits(found.dispersion) if found else units.NONE
     scatter = f"{100 * found.scatter:.0f} %" if found else units.NONE

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.audit import search
+from loadstone.audit import find_results
 from loadstone.audit.foreign.reader import BROKEN
 from loadstone.audit.judge import judge_case
 
@@ -39,8 +39,8 @@ class Seen:
 
 def look(root: Path, agreed: frozenset[str], rule: str | None, seen: Seen) -> None:
     """Judge every result under a directory."""
-    for one in search.find(root, search.Looked(limit=sys.maxsize)):
-        if isinstance(one, search.Passed):
+    for one in find_results.find(root, find_results.SearchProgress(limit=sys.maxsize)):
+        if isinstance(one, find_results.PassedOver):
             if one.broken:
                 seen.unread.append(f"{one.path.relative_to(root)}: {one.why}")
             continue

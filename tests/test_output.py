@@ -269,9 +269,10 @@ ALLOWED = {
     "engine/calibrate.py": "a directory of its own under the temporary directory",
     "path/child.py": "/dev/null in place of the standard streams",
     "plan/in_use.py": "a write of no bytes, to ask whether a file is swapped to",
-    "plan/held.py": "the files under test, which the guard has judged",
+    "plan/run_targets.py": "the files under test, which the guard has judged",
     "plan/tree_mark.py": "the mark in the anchor of a tree, which the guard has judged",
-    "cli/schedulers.py": "the scheduler of a device in sysfs, where the job asks for one",
+    "control/files.py": "settings of this machine, written down before and put back",
+    "control/journal.py": "what was changed on this machine, in a directory of its own",
     "cli/standard_output.py": "/dev/null in place of a standard output that fails",
     "cli/supervisor.py": "/dev/null in place of the standard streams",
     "cli/main.py": "/dev/null in place of a missing standard stream",
@@ -356,7 +357,7 @@ def test_a_file_that_grew_becomes_what_is_wanted_and_is_kept_where_it_can(
     tmp_path: Path, grown: bytes, wanted: bytes, *, stays: bool
 ) -> None:
     path = tmp_path / "log"
-    file = output.Growing(path)
+    file = output.GrowingFile(path)
     file.append(grown)
     inode = path.stat().st_ino
     with output.settled(file) as out:
@@ -368,7 +369,7 @@ def test_a_file_that_grew_becomes_what_is_wanted_and_is_kept_where_it_can(
 
 
 def test_a_grown_file_that_somebody_else_wrote_is_left_to_them(tmp_path: Path) -> None:
-    file = output.Growing(tmp_path / "log")
+    file = output.GrowingFile(tmp_path / "log")
     file.append(b"one\n")
     with (tmp_path / "log").open("a") as other:
         other.write("mine\n")

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import output, printable
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.cli.main import main, show
 from loadstone.errors import InputError, Where
 from loadstone.screen import Screen
@@ -81,7 +81,7 @@ def test_a_screen_keeps_its_colours_and_no_others() -> None:
 
 
 def test_a_line_of_talk_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    talk.say("bundle: a\nerror: fake\x1b[2J")
+    console.say("bundle: a\nerror: fake\x1b[2J")
     assert capsys.readouterr().err == "bundle: a\\nerror: fake\\x1b[2J\n"
 
 

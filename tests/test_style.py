@@ -10,7 +10,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = ("glossary.md", "libraries.md", "python.md", "reading-a-report.md", "style.md")
+PAGES = (
+    "../README.md",
+    "README.md",
+    "glossary.md",
+    "libraries.md",
+    "python.md",
+    "reading-a-report.md",
+    "style.md",
+)
 MOST_WORDS = 25
 
 
@@ -31,7 +39,31 @@ def test_no_sentence_is_longer_than_25_words(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_leads_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text())
-    assert [link for link in links if "://" not in link and not (DOCS / link).exists()] == []
+    assert [
+        link for link in links if "://" not in link and not (DOCS / page).parent.joinpath(link).exists()
+    ] == []
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "README.md").read_text()))
+    assert listed == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+
+
+def test_every_file_on_the_way_of_an_io_exists() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    table = page.partition("### One I/O")[2].partition("###")[0]
+    missing: list[str] = []
+    folders: set[Path] = set()
+    for row in re.findall(r"^\| \d+ \| (.*?) \|", table, flags=re.MULTILINE):
+        for name in re.findall(r"`([\w./]+)`", row):
+            here = Path(name)
+            roots = [ROOT, ROOT / "python/loadstone", ROOT / "crates/engine/src", *folders]
+            found = next((root / here for root in roots if (root / here).exists()), None)
+            if found is None:
+                missing.append(name)
+            else:
+                folders.add(found.parent)
+    assert missing == []
 
 
 def test_the_style_is_one_screen() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from loadstone.plan import content, device_seal, marker, places, sampling
+from loadstone.plan import content, device_seal, marker, sampling, structure_offsets
 
 MIB = 1 << 20
+HEAD_MIB = structure_offsets.HEAD_BYTES // MIB
 PASSES = ", ".join(f"{strata:,}" for strata in sampling.PASSES)
 
 
@@ -75,7 +76,7 @@ unless others have the file open for writing then.
 Regular files are read where they hold data (`SEEK_DATA`), loop devices first where the file below them does.
 Up to {content.WHOLE_BYTES >> 30} GiB all of it is read, unless that would take more than
 {content.WHOLE_S:.0f} s. Beyond that these places are read on a device, and anything there that is not zero
-counts: the first and last {places.HEAD_BYTES // MIB} MiB; every place where ext2, ext3 and ext4 may keep a
+counts: the first and last {HEAD_MIB} MiB; every place where ext2, ext3 and ext4 may keep a
 copy of the superblock (groups 1, 3ⁿ, 5ⁿ, 7ⁿ and the last two, for every length of a group that is a power of
 two); the starts of XFS's allocation groups as mkfs.xfs lays them out; the copies of btrfs and OCFS2; powers
 of two, 64ths of the size, and 1 MiB beyond each of them. Then blocks of {sampling.BLOCK_BYTES >> 10} KiB

@@ -114,7 +114,7 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
 
 def happened(code: int, said: str) -> str:
     """Tell from what a verb said what it did about the target."""
-    if "would destroy what is there" in said:
+    if "would destroy existing data" in said:
         return ASKED
     if re.search(REFUSALS, said):
         return REFUSED

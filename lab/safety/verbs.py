@@ -73,6 +73,14 @@ VERBS: tuple[Verb, ...] = (
     Verb("run --repeat 2", _run("--repeat", "2")),
     Verb("curve", _run("--points", "50", "--runtime", "1s", verb="curve")),
     Verb("sweep", _run("--bs", "4k,8k", verb="sweep")),
+    Verb("run --probe", _run("--probe=2s")),
+    Verb(
+        "probe --rw randwrite",
+        lambda target, _, out: [
+            "probe", str(target), "--rw", "randwrite", "--runtime", "1s", "--budget", "2s", "--size", "4m",
+            "--out", out, *QUIET,
+        ],
+    ),
     COMMAND_LINE,
     Verb("plan", lambda target, folder, _: ["plan", _FIO(target, folder)], writes=False),
 )  # fmt: skip
@@ -106,8 +114,8 @@ OUTPUTS: tuple[Verb, ...] = (
     ),
 )
 """Where results go: `bundle`, with a journal, and `second` are bundles in the folder."""
-PRINTING = frozenset({"audit", "workloads", "doctor", "completion"})
-"""Verbs of the program that write nothing but to their standard output."""
+PRINTING = frozenset({"audit", "workloads", "doctor", "completion", "controls", "restore"})
+"""Verbs of the program that write no data: to standard output only, or settings (`restore`)."""
 
 
 def own_job(folder: Path) -> str:

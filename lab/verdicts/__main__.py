@@ -72,9 +72,9 @@ def _document(scored: Sequence[Scored]) -> Iterator[str]:
         f"{alarms} false alarm{'s' if alarms != 1 else ''} on {len(counted)} honest runs"
         + (f" ({len(honest) - len(counted)} more are not counted)" if len(counted) < len(honest) else "")
         + ".** "
-        f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} processors; runs of 3 to 6 s, "
+        f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} CPUs; runs of 3 to 6 s, "
         "which is short, and raised above whatever else the host did. "
-        f"In {sum(one.busy for one in scored)} of {len(scored)} cases half of the processors or more were "
+        f"In {sum(one.busy for one in scored)} of {len(scored)} cases half of the CPUs or more were "
         "in other hands before the run began; there `generator_cpu` and `not_steady`, which may be true "
         "of the host, are not counted."
     )

@@ -34,7 +34,11 @@ class Scenario:
 
 SCENARIOS: list[Scenario] = []
 CPU: tuple[RuleName, ...] = ("generator_cpu",)
-"""A disk in memory is as fast as the processors: that they were the limit is always true beside."""
+"""A disk in memory is as fast as the CPUs: that they were the limit is always true beside."""
+
+
+OWN: tuple[RuleName, ...] = ("own_limit",)
+"""A job that keeps the rate it asked for is limited by that, whatever the storage could do."""
 
 
 def lie(story: str, expected: RuleName, *also: RuleName) -> Callable[[Staged], Staged]:
@@ -87,7 +91,7 @@ def cached_reads(stage: Stage) -> Path:
     return stage.run(job("rw=randread; bs=4k; iodepth=1; invalidate=0", direct=0), file)
 
 
-@lie("half of the file in the page cache, half not", "page_cache_read", *CPU)
+@lie("half of the file in the page cache, half not", "page_cache_read", *CPU, *OWN)
 def half_cached_reads(stage: Stage) -> Path:
     file = written(stage.ext4(stage.served("rdelay=1ms", filters=["delay"])), 48)
     drop_cache(file)
@@ -140,14 +144,14 @@ def sparse_disk(stage: Stage) -> Path:
     return stage.run(job("rw=randread; bs=4k; iodepth=4"), stage.loop(128, written=False))
 
 
-@lie("direct writes to a new sparse file on ext4: each allocates", "first_pass_allocation", *CPU)
+@lie("direct writes to a new sparse file on ext4: each allocates", "first_pass_allocation", *CPU, *OWN)
 def first_pass(stage: Stage) -> Path:
     file = stage.ext4(stage.loop(512)) / "file"
     call("truncate", "-s", "400M", file)
     return stage.run(job("rw=randwrite; bs=4k; iodepth=4; rate_iops=5000"), file)
 
 
-@lie("direct writes to a file from fallocate: each converts an extent", "first_pass_allocation", *CPU)
+@lie("direct writes to a file from fallocate: each converts an extent", "first_pass_allocation", *CPU, *OWN)
 def first_pass_unwritten(stage: Stage) -> Path:
     file = stage.ext4(stage.loop(512)) / "file"
     call("fallocate", "-l", "400M", file)
@@ -162,7 +166,7 @@ def zeros_on_zram(stage: Stage) -> Path:
     return stage.run(job("rw=randwrite; bs=4k; iodepth=4; zero_buffers=1"), stage.zram())
 
 
-@lie("one short pattern written to btrfs with zstd", "reducible_payload", "first_pass_allocation", *CPU)
+@lie("one short pattern written to btrfs with zstd", "reducible_payload", "first_pass_allocation", *CPU, *OWN)
 def pattern_on_btrfs(stage: Stage) -> Path:
     folder = stage.btrfs(stage.loop(256), options="compress-force=zstd,noatime")
     file = written(folder, 64)
@@ -215,7 +219,7 @@ def cpu_quota(stage: Stage) -> Path:
     return stage.run(job("rw=randread; bs=4k; iodepth=8"), stage.loop(), groups=[group])
 
 
-@lie("a load generator that shares its one processor with six other programs", "generator_cpu")
+@lie("a load generator that shares its one CPU with six other programs", "generator_cpu")
 def shared_processor(stage: Stage) -> Path:
     device = stage.loop()
     stage.spin(6, cpu=0)
@@ -315,6 +319,7 @@ def slower_and_slower(stage: Stage) -> Path:
 @lie(
     "the second of two runs over the same addresses, through a cache",
     "same_sequence_again",
+    *OWN,
 )
 def same_sequence(stage: Stage) -> Path:
     device = stage.served("rdelay=2ms", "cache-on-read=true", filters=["cache", "delay"])
@@ -329,6 +334,59 @@ def same_sequence(stage: Stage) -> Path:
 def drifted_mix(stage: Stage) -> Path:
     text = job("rw=randrw; rwmixread=50; bs=4k; iodepth=4; rate_iops=,200")
     return stage.run(text, stage.loop())
+
+
+# Lies below the nearest device, over time, and of the generator itself
+
+
+@lie("a loop device without direct I/O, whose file lies in the page cache", "layer_flows", *CPU)
+def loop_through_the_page_cache(stage: Stage) -> Path:
+    file = written(stage.ext4(stage.served("rdelay=2ms", filters=["delay"], mib=96)), 64)
+    device = stage.loop_over(file, direct=False)
+    call("dd", f"if={file}", "of=/dev/null", "bs=1M", "status=none")
+    return stage.run(job("rw=randread; bs=4k; iodepth=4"), device)
+
+
+@lie("a loop device over a file that is all hole, on a slow disk", "layer_flows", "unwritten_region", *CPU)
+def holes_below_a_loop(stage: Stage) -> Path:
+    file = stage.ext4(stage.served("rdelay=2ms", filters=["delay"], mib=96)) / "img"
+    call("truncate", "-s", "64M", file)
+    return stage.run(job("rw=randread; bs=4k; iodepth=4"), stage.loop_over(file))
+
+
+@lie("ext4 that keeps data in its journal, too: each write is written twice", "layer_flows", "not_steady")
+def data_in_the_journal(stage: Stage) -> Path:
+    folder = stage.ext4(
+        stage.served("wdelay=1ms", filters=["delay"], mib=128), options="noatime,data=journal"
+    )
+    return stage.run(job("rw=randwrite; bs=4k; iodepth=1; fsync=1"), written(folder, 32))
+
+
+@lie("a disk that hangs once for three seconds", "time_structure", "not_steady")
+def one_hang(stage: Stage) -> Path:
+    device = stage.pausing()
+    text = job("rw=randread; bs=4k; iodepth=4", runtime_s=8)
+    return stage.run(text, device, during=lambda: stage.pause([(2.0, 3.0)]))
+
+
+@lie("a disk that stalls for 0.4 s every two seconds", "time_structure", "not_steady")
+def stalls_at_regular_times(stage: Stage) -> Path:
+    device = stage.pausing()
+    text = job("rw=randread; bs=4k; iodepth=4", runtime_s=12)
+    return stage.run(text, device, during=lambda: stage.pause([(1.6, 0.4)] * 5))
+
+
+@lie("a load generator that is stopped for a second", "generator_stopped", "not_steady")
+def stopped_generator(stage: Stage) -> Path:
+    device = stage.served("rdelay=2ms", filters=["delay"])
+    text = job("rw=randread; bs=4k; iodepth=4", runtime_s=5)
+    return stage.run(text, device, during=lambda: stage.stop_engine(1.0))
+
+
+@lie("a job that pauses 5 ms after each I/O", "own_limit")
+def think_time(stage: Stage) -> Path:
+    text = job("rw=randread; bs=4k; iodepth=1; thinktime=5000")
+    return stage.run(text, stage.served("rdelay=1ms", filters=["delay"]))
 
 
 # Honest runs
@@ -355,18 +413,18 @@ def slow_mix(stage: Stage) -> Path:
     return stage.run(job("rw=randrw; rwmixread=70; bs=8k; iodepth=4"), device)
 
 
-@honest("2,000 paced reads per second from a disk in memory")
+@honest("2,000 paced reads per second from a disk in memory", *OWN)
 def paced_reads(stage: Stage) -> Path:
     return stage.run(job("rw=randread; bs=4k; iodepth=16; rate_iops=2000"), stage.loop())
 
 
-@honest("1,000 writes per second with random gaps to a disk in memory")
+@honest("1,000 writes per second with random gaps to a disk in memory", *OWN)
 def paced_writes(stage: Stage) -> Path:
     text = job("rw=randwrite; bs=4k; iodepth=32; rate_iops=1000; rate_process=poisson")
     return stage.run(text, stage.loop())
 
 
-@honest("paced overwrites of a written file on ext4")
+@honest("paced overwrites of a written file on ext4", *OWN)
 def overwrites(stage: Stage) -> Path:
     file = written(stage.ext4(stage.loop()), 64)
     return stage.run(job("rw=randwrite; bs=4k; iodepth=4; rate_iops=1000"), file)
@@ -384,27 +442,27 @@ def durable_writes(stage: Stage) -> Path:
     return stage.run(job("rw=randwrite; bs=4k; iodepth=1; sync=1"), file)
 
 
-@honest("one buffered pass in order over a file that is not in memory")
+@honest("one buffered pass in order over a file that is not in memory", *OWN)
 def cold_buffered_pass(stage: Stage) -> Path:
     file = written(stage.ext4(stage.loop(256)), 160)
     text = job("rw=read; bs=128k; iodepth=1; rate=40m; size=160m", direct=0)
     return stage.run(text.replace("time_based=1\n", ""), file)
 
 
-@honest("incompressible data to zram, paced")
+@honest("incompressible data to zram, paced", *OWN)
 def random_data_on_zram(stage: Stage) -> Path:
     text = job("rw=randwrite; bs=4k; iodepth=4; refill_buffers=1; rate_iops=2000")
     return stage.run(text, stage.zram())
 
 
-@honest("paced reads and overwrites on btrfs without copy on write")
+@honest("paced reads and overwrites on btrfs without copy on write", *OWN)
 def paced_on_btrfs(stage: Stage) -> Path:
     folder = stage.btrfs(stage.loop(256), options="nodatacow,noatime")
     file = written(folder, 64)
     return stage.run(job("rw=randrw; bs=4k; iodepth=4; rate_iops=400"), file)
 
 
-@honest("two jobs at the same time on two disks")
+@honest("two jobs at the same time on two disks", *OWN)
 def two_disks(stage: Stage) -> Path:
     one, other = stage.loop(), stage.loop()
     first = job("rw=randread; bs=4k; iodepth=4; rate_iops=1000", name="one")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loadstone.verdict import Cause, Verdict
 
 BUSY = 0.5
-"""With more of the processors in other hands before a run, what `UNREST` says may be right by itself."""
+"""With more of the CPUs in other hands before a run, what `UNREST` says may be right by itself."""
 UNREST = ("generator_cpu", "not_steady")
 BANDS = ((0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import environment, host_limits, units
+from loadstone.control import journal
 from loadstone.engine import binary, process
-from loadstone.errors import EngineError
+from loadstone.errors import EngineError, LoadstoneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,8 +65,22 @@ def examine(directory: Path) -> list[Check]:
         lambda: _throttles(host.get("cgroup", {})),
         lambda: _guest(host["virtualisation"]),
         lambda: _disk(directory),
+        _left_changed,
     ]
     return [finding for check in checks for finding in check()]
+
+
+def _left_changed() -> list[Check]:
+    """Tell of settings that a run that was killed has not put back."""
+    name = "settings left changed"
+    try:
+        records = journal.waiting(journal.folder())
+    except LoadstoneError as error:
+        return [Check(name, "unknown", error.message, error.hint or "")]
+    settings = [str(change.setting) for record in records for change in record.open_changes()]
+    if not settings:
+        return []
+    return [Check(name, "warn", f"by a run that was killed: {', '.join(settings)}", "loadstone restore")]
 
 
 def _engine() -> list[Check]:

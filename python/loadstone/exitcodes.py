@@ -13,7 +13,7 @@ USAGE: Final = 2
 REGRESSION: Final = 97
 """`compare --gate` found a regression."""
 NOT_VALID: Final = 98
-"""Validity was required, and the result is not valid or cannot be told; or a gate had nothing to test."""
+"""Validity was required, and is not there or cannot be told; or a gate could not have seen a regression."""
 THRESHOLD: Final = 99
 """A threshold was missed."""
 INTERRUPTED: Final = 130

@@ -27,7 +27,7 @@ CPU_CGROUPS: Final = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct")
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class HostLimit:
     """Something that holds the engine up. `found` says what and what follows, `remedy` what to do."""
 
     name: str
@@ -35,7 +35,7 @@ class Limit:
     remedy: str
 
 
-def real_time() -> Limit | None:
+def real_time() -> HostLimit | None:
     """Find a real-time class that the kernel stops for a part of each second."""
     policy = os.sched_getscheduler(0)
     name = REAL_TIME.get(policy & ~RESET_ON_FORK)
@@ -45,11 +45,11 @@ def real_time() -> Limit | None:
     if stopped is None:
         return None
     off_us, period_us = stopped
-    return Limit(
+    return HostLimit(
         "real-time class",
         f"{name}: the kernel may stop it for {off_us / 1000:g} ms of each {period_us / 1000:g} ms, "
-        "where other work waits for its processor, and every I/O that is due then is late",
-        "keep other work off its processors (taskset, cpusets) and leave out `chrt`; "
+        "where other work waits for its CPU, and every I/O that is due then is late",
+        "keep other work off its CPUs (taskset, cpusets) and leave out `chrt`; "
         "before kernel 6.12 `sysctl kernel.sched_rt_runtime_us=-1` lifts it",
     )
 
@@ -77,7 +77,7 @@ def _stopped() -> tuple[int, int] | None:
 def _fair_server() -> bool:
     """Tell whether ordinary tasks have a share that no setting of the real-time class takes away.
 
-    Since 6.12 (Documentation/scheduler, `fair_server`); it is switched off for each processor in debugfs.
+    Since 6.12 (Documentation/scheduler, `fair_server`); it is switched off for each CPU in debugfs.
     """
     release = re.match(r"(\d+)\.(\d+)", text("/proc/sys/kernel/osrelease") or "")
     if release is None or (int(release[1]), int(release[2])) < (6, 12):
@@ -88,7 +88,7 @@ def _fair_server() -> bool:
     return not all(share == "0" for share in shares)
 
 
-def no_ring() -> Limit | None:
+def no_ring() -> HostLimit | None:
     """Find out, by setting one up, that there is no io_uring here."""
     params = ctypes.create_string_buffer(RING_PARAMS_BYTES)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -99,7 +99,7 @@ def no_ring() -> Limit | None:
     number = ctypes.get_errno()
     why, remedy = _why_no_ring(number)
     found = f"io_uring cannot be used ({why}): jobs that ask for it run on libaio, at depth 1 on system calls"
-    return Limit("io_uring", found, remedy)
+    return HostLimit("io_uring", found, remedy)
 
 
 def _why_no_ring(number: int) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def _why_no_ring(number: int) -> tuple[str, str]:
     return os.strerror(number), "see dmesg"
 
 
-def of_run(*, rings: bool) -> list[Limit]:
+def of_run(*, rings: bool) -> list[HostLimit]:
     """Return what holds up a run here; `rings`: it asks for io_uring."""
     found = [real_time(), no_ring() if rings else None]
     return [one for one in found if one is not None]

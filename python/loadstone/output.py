@@ -93,7 +93,7 @@ def opened(path: Path, *, known: Callable[[Path], bool] | None = None) -> Iterat
 def stream(path: Path) -> Iterator[IO[str]]:
     """Write text to a file that is there from the start and grows as it is flushed."""
     with _told(path):
-        raw = _straight(path) or _Stream(Growing(path))
+        raw = _straight(path) or _Stream(GrowingFile(path))
         file = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="surrogateescape")
         try:
             yield file
@@ -275,7 +275,7 @@ class _New:
         return True
 
 
-class Growing:
+class GrowingFile:
     """A file that is there from the start, and marked anew after each part, so that it is ours if we die."""
 
     def __init__(self, path: Path) -> None:
@@ -318,7 +318,7 @@ class Growing:
 
 
 @contextlib.contextmanager
-def settled(file: Growing) -> Iterator[IO[bytes]]:
+def settled(file: GrowingFile) -> Iterator[IO[bytes]]:
     """Make a growing file what is written here: add to what begins so, write anew what does not."""
     with contextlib.ExitStack() as stack, _told(file.path):
         made = stack.enter_context(io.BufferedWriter(_Settling(file, stack), _PIECE_BYTES))
@@ -328,7 +328,7 @@ def settled(file: Growing) -> Iterator[IO[bytes]]:
 class _Settling(io.RawIOBase):
     """What a growing file is to be; what is there already is compared and not written again."""
 
-    def __init__(self, file: Growing, stack: contextlib.ExitStack) -> None:
+    def __init__(self, file: GrowingFile, stack: contextlib.ExitStack) -> None:
         self._file = file
         self._stack = stack
         self._there = stack.enter_context(file.path.open("rb"))
@@ -373,7 +373,7 @@ class _Settling(io.RawIOBase):
 class _Stream(io.RawIOBase):
     """A growing file as something to write to."""
 
-    def __init__(self, file: Growing) -> None:
+    def __init__(self, file: GrowingFile) -> None:
         self._file = file
 
     def writable(self) -> bool:

@@ -5,7 +5,7 @@ Knows that what rich adds itself are styles and control segments, and that all o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
 from rich.segment import Segment
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
 class Screen(Console):
     """A console of rich's that lets no escape sequence of a name through."""
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream itself, through every layer: a live display puts one of its own over ours."""
+        found = super().file
+        while (beneath := getattr(found, "rich_proxied_file", None)) is not None:
+            found = beneath
+        return found
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         return super()._render_buffer(

@@ -8,7 +8,8 @@ Besides the engine's events, `events.jsonl` holds the coordinator's own: `talk` 
 the engine's standard error), `stop` (the user asked to stop), `order` (with `text`: a part of
 the run was ended before its time), `kill` (with `why`), `silent`
 (with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
-reaped), `calibration` (see `engine.calibrate`), `target_state` (see `monitor.files`) and
+reaped), `uncaught` (with `text`: something of ours failed and nobody waited for it),
+`calibration` (see `engine.calibrate`), `target_state` (see `monitor.files`) and
 `monitor_cost` (with `cpu_ns`, `rows`, `by_collector`).
 """
 
@@ -21,29 +22,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loadstone import environment, exitcodes, host_limits, last_words
-from loadstone.bundle import earlier
+from loadstone import crash_note, environment, exitcodes, host_limits, uncaught
+from loadstone.bundle import earlier_runs
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.calibrate import calibrate
-from loadstone.engine.cause import Deaths
+from loadstone.engine.exit_cause import Deaths
 from loadstone.engine.interrupts import Interrupts
-from loadstone.engine.pauses import Pauses
 from loadstone.engine.process import EngineProcess
 from loadstone.engine.run_state import Began, Instruction, Kill, Leave, RunState, Tell, how_it_ended
+from loadstone.engine.suspend import Pauses
 from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan import guard, obstacles
-from loadstone.plan.held import Held, hold
+from loadstone.plan.run_targets import RunTargets, hold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
-    from loadstone.engine.ledger import Status, Verdict
+    from loadstone.engine.event_summary import RunEnding, Status
     from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
 
@@ -81,7 +82,7 @@ Steer = Callable[[Mapping[str, Any], Orders], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """What the user gave, for the bundle."""
 
     request: dict[str, Any]
@@ -120,7 +121,7 @@ class Outcome:
 def run_plan(
     plan: Plan,
     *,
-    asked: Asked,
+    asked: RunRequest,
     out_dir: Path,
     progress: Progress | None = None,
     consent: guard.Consent | None = None,
@@ -180,17 +181,17 @@ def run_plan(
     return _ended(writer, verdict, run.measured(), result)
 
 
-def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> Held:
+def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:
     """Check and hold the targets; questions come through to the user."""
     asking, questions = through_parent(consent)
 
-    def check() -> Held:
+    def check() -> RunTargets:
         # A Plan that ran before was resolved when all might be written.
         obstacles.check(plan)
         return hold(plan, asking, content=content)
 
     with answering(*questions):
-        held: Held = means.look(check, doing=_looking(plan))
+        held: RunTargets = means.look(check, doing=_looking(plan))
     consent.left.take(held.left)
     return held
 
@@ -209,7 +210,7 @@ def through_parent(consent: guard.Consent) -> tuple[guard.Consent, list[Callable
 class _Sealing:
     """Vouches for what a run left behind, once, when nothing writes to it any more."""
 
-    def __init__(self, held: Held, consent: guard.Consent, means: Means) -> None:
+    def __init__(self, held: RunTargets, consent: guard.Consent, means: Means) -> None:
         self.held = held
         self._consent = consent
         self._means = means
@@ -224,11 +225,13 @@ class _Sealing:
             self._consent.left.take(left)
 
 
-def _looked_around(plan: Plan, asked: Asked, out_dir: Path, means: Means) -> tuple[dict[str, Any], Under]:
+def _looked_around(
+    plan: Plan, asked: RunRequest, out_dir: Path, means: Means
+) -> tuple[dict[str, Any], Under]:
     """Return `environment.json`, and what the monitors will watch."""
 
     def look() -> tuple[dict[str, Any], Under]:
-        same = earlier.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute())
+        same = earlier_runs.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute())
         return {**environment.describe(plan, asked.spec), "same_sequence": same}, Under.of(plan)
 
     found: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
@@ -239,7 +242,7 @@ def _rings(plan: Plan) -> bool:
     return any(worker.backend.type == "io_uring" for worker in plan.workers)
 
 
-def _note(limit: host_limits.Limit) -> dict[str, Any]:
+def _note(limit: host_limits.HostLimit) -> dict[str, Any]:
     return {"kind": "trap", "text": f"{limit.found}; {limit.remedy}", "where": None}
 
 
@@ -251,7 +254,7 @@ def _looking(plan: Plan) -> str:
 
 def _ended(
     writer: BundleWriter,
-    verdict: Verdict | None,
+    verdict: RunEnding | None,
     measured: Sequence[str],
     result: Callable[[Bundle], dict[str, Any]] | None,
 ) -> Outcome:
@@ -319,9 +322,9 @@ class _Run:
         """Return what was measured, a line for each operation."""
         return self._state.tally.lines()
 
-    def go(self, calibrated: dict[str, Any] | None) -> Verdict | None:
+    def go(self, calibrated: dict[str, Any] | None) -> RunEnding | None:
         """Run the engine to its end; `None` when the user insisted on leaving at once."""
-        before, code = Deaths.now(), None
+        before, code, told = Deaths.now(), None, uncaught.so_far()
         try:
             if calibrated is not None:
                 self._tell(calibrated)
@@ -331,6 +334,8 @@ class _Run:
             self._do(self._state.failed(error, self._means.monotonic()))
         if code is not None or self._engine is None:
             self._sealing.seal(self._is_insisted_on)
+        for text in uncaught.since(told):
+            self._tell({"type": "uncaught", "text": text})
         self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
         cpu_s = 0.0 if self._engine is None else self._engine.cpu_s
         verdict = self._state.verdict(code, how_it_ended(code, before, Deaths.now(), cpu_s))
@@ -367,7 +372,7 @@ class _Run:
             if event is not None and not self._left:
                 self._do(self._state.heard(event, now()))
                 if event.get("type") == "tick":
-                    last_words.note("\n".join([*self.measured(), f"bundle: {self._writer.engine_dir}"]))
+                    crash_note.note("\n".join([*self.measured(), f"bundle: {self._writer.engine_dir}"]))
                 if self._steer is not None:
                     self._steer(event, _Told(engine, self._state, self._do))
             if not self._left:

@@ -108,7 +108,7 @@ def count(value: float | None) -> str:
 
 
 def with_error(estimate: Estimated | None, steps_of: str) -> str:
-    """Write an estimate and its standard error in one unit: `12.34 ± 0.12k`, `102 ± 4 µs`.
+    """Write an estimate and its standard error in one unit: `12.34k ± 0.12k`, `102 ± 4 µs`.
 
     The error has two digits where its first three are below 355 and else one (Particle Data
     Group, Review of Particle Physics, section 5.3), and the value ends where the error ends.
@@ -132,7 +132,9 @@ def _written(estimate: Estimated | None, steps_of: str, *, error: bool) -> str:
     if not estimate.error:
         return digits(value) + unit
     text, told = _to_the_error(value, estimate.error / scale)
-    return f"{text}{THIN}±{THIN}{told}{unit}" if error else f"{text}{unit}"
+    # A prefix alone stands at both numbers; a unit after both.
+    own = unit if steps_of == "count" else ""
+    return f"{text}{own}{THIN}±{THIN}{told}{unit}" if error else f"{text}{unit}"
 
 
 def _to_the_error(value: float, error: float) -> tuple[str, str]:

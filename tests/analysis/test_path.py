@@ -17,7 +17,7 @@ from tests.support.runs import Job, make
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.analysis.path import Paths, Use
+    from loadstone.analysis.path import LayerUse, Paths
     from loadstone.analysis.summary import Summary
 
 MB = 10**6
@@ -28,7 +28,7 @@ def paths(made: Summary) -> Paths:
     return paths
 
 
-def use(made: Summary, name: str) -> Use:
+def use(made: Summary, name: str) -> LayerUse:
     found = paths(made).named(name)
     assert found is not None
     return found

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.point import WHOLE, Measured, Run
 from loadstone.analysis.repeats import lines, narrow, repeated
+from loadstone.analysis.run_figures import WHOLE, LineFigures, RunFigures
 from loadstone.bundle.study import Point
 
 
-def measured(iops: float, error: float | None = 1.0, p99: int | None = 500, job: str = "a") -> Measured:
-    return Measured(
+def measured(iops: float, error: float | None = 1.0, p99: int | None = 500, job: str = "a") -> LineFigures:
+    return LineFigures(
         job=job,
         op="read",
         operations=1000,
@@ -30,8 +30,8 @@ def measured(iops: float, error: float | None = 1.0, p99: int | None = 500, job:
     )
 
 
-def run(*found: Measured, whole: Measured | None = None) -> Run:
-    return Run(Point(name="r"), whole, found)
+def run(*found: LineFigures, whole: LineFigures | None = None) -> RunFigures:
+    return RunFigures(Point(name="r"), whole, found)
 
 
 def test_the_interval_is_students() -> None:
@@ -81,7 +81,7 @@ def test_lines_are_by_job_and_a_percentile_some_run_lacks_is_missing() -> None:
 
 
 def test_narrow_looks_at_the_whole_where_there_is_one() -> None:
-    def of(*rates: float) -> list[Run]:
+    def of(*rates: float) -> list[RunFigures]:
         return [
             run(measured(rate), measured(200 - rate, job="b"), whole=measured(200, job=WHOLE))
             for rate in rates

@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.point import Run
 from loadstone.analysis.rounds import Rounds, rounds
+from loadstone.analysis.run_figures import RunFigures
 from loadstone.bundle.study import Point
 from loadstone.report import study_rounds
 
 SETTINGS = {"rounds": {"most": 25, "tracks": "4k-0-read", "quantity": "iops", "every": 1}}
 
 
-def run(number: int, block: str, read: int, iops: float | None) -> Run:
+def run(number: int, block: str, read: int, iops: float | None) -> RunFigures:
     point = Point(
         name=f"round-{number} {block}-{read}-read",
         factors={"block": block, "read": str(read), "random": "100", "round": number},
@@ -27,12 +27,12 @@ def run(number: int, block: str, read: int, iops: float | None) -> Run:
         whole = SimpleNamespace(
             iops=estimate, operations=int(iops), block_bytes=4096.0, max_ns=1000 * number, lines=()
         )
-    return Run(point, cast("Any", whole), ())
+    return RunFigures(point, cast("Any", whole), ())
 
 
 def study(tracked: list[float | None], **changes: Any) -> Rounds | None:
     """Two block sizes, reads and writes; only the 4 KiB writes change from round to round."""
-    runs = [Run(Point(name="precondition", role="prepare"), None, ())]
+    runs = [RunFigures(Point(name="precondition", role="prepare"), None, ())]
     for number, value in enumerate(tracked, start=1):
         runs += [run(number, "8k", 100, 500.0), run(number, "8k", 0, 250.0)]
         runs += [run(number, "4k", 100, 900.0), run(number, "4k", 0, value)]
@@ -59,7 +59,7 @@ def test_too_few_rounds_are_no_result() -> None:
     found = study([100.0, 100.0])
     assert found is not None
     assert not found.found.steady
-    assert study_rounds.sentences(found) == ["Not steady: 2 of 5 rounds that are compared were done."]
+    assert study_rounds.sentences(found) == ["Not steady: only 2 of 5 rounds were done."]
     assert study_rounds.window(found) is None
     assert study([]) is None
     assert study([None, None]) is None
@@ -71,9 +71,9 @@ def test_what_is_said() -> None:
     assert unsteady is not None
     assert study_rounds.sentences(steady)[0].startswith("Steady after 5 rounds: over rounds 1, 2, 3, 4, 5")
     said = study_rounds.sentences(unsteady)
-    assert "range of 133.3 % of its mean" in said[0]
-    assert "slope of 133.3 %" in said[0]
-    assert said[1].startswith("In SNIA's sense there is no result")
+    assert "ranged over 133 % of its mean" in said[0]
+    assert "slope of 133 %" in said[0]
+    assert said[1].startswith("By SNIA's rule there is no result")
 
 
 def test_the_matrix_has_blocks_down_and_reads_across() -> None:

@@ -35,21 +35,23 @@ def test_the_committed_schema_is_fresh() -> None:
 def test_every_field_is_described() -> None:
     text = (ROOT / "docs" / "result-json.md").read_text()
     for model in (
-        document.Document,
-        document.Line,
-        document.Job,
+        document.ResultDocument,
+        document.ResultLine,
+        document.ResultJob,
         document.LatencyNs,
-        document.Cpu,
-        document.Error,
-        document.Note,
-        document.Pacing,
-        document.Stage,
-        document.Tool,
+        document.ResultCpu,
+        document.ResultError,
+        document.ResultNote,
+        document.ResultPacing,
+        document.ResultStage,
+        document.ResultTool,
         verdict.Audited,
         verdict.Verdict,
         verdict.Cause,
         verdict.Missing,
         verdict.Chart,
+        verdict.RankedExplanation,
+        verdict.ProbeResult,
     ):
         for name, field in model.model_fields.items():
             assert f"`{field.alias or name}`" in text, f"{model.__name__}.{name}"

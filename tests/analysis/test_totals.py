@@ -37,7 +37,7 @@ def test_totals_are_those_of_the_ios_that_were_made(tmp_path: Path) -> None:
         assert stats.iops.error == pytest.approx(np.sqrt(len(exact)) / 10, rel=0.5)
         assert lat.mean.value == pytest.approx(exact.mean())
         assert lat.mean.error == pytest.approx(exact.std() / np.sqrt(len(exact)), rel=0.6)
-        assert lat.stddev == pytest.approx(exact.std(ddof=1), rel=1e-6)
+        assert lat.stddev_ns == pytest.approx(exact.std(ddof=1), rel=1e-6)
         assert (lat.min_ns, lat.max_ns) == (exact.min(), exact.max())
         assert lat.percentile(50) == pytest.approx(np.percentile(exact, 50), rel=0.01)
         assert lat.percentile(99) == pytest.approx(np.percentile(exact, 99), rel=0.02)

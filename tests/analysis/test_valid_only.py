@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.analysis.curve import curve
-from loadstone.analysis.point import Run
+from loadstone.analysis.run_figures import RunFigures
 from loadstone.analysis.sweep import sweep
 from loadstone.bundle.study import Point
 from loadstone.report import study_curve, study_sweep
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RATES = (10.0, 30.0, 50.0, 59.0, 70.0, 85.0, 95.0)
 
 
-def rung(percent: float | None, *, valid: bool = True) -> Run:
+def rung(percent: float | None, *, valid: bool = True) -> RunFigures:
     """A run of M/D/1 at a share of 10,000 I/Os per second."""
     share = 1.0 if percent is None else percent / 100
     mean_ns = 1e5 * (1 + min(share, 0.99) / (2 * (1 - min(share, 0.99))))
@@ -28,7 +28,7 @@ def rung(percent: float | None, *, valid: bool = True) -> Run:
     one = replace(one, percentiles_ns=dict.fromkeys((50.0, 95.0, 99.0, 99.9), 500))
     verdict: Kind = "measures_storage" if valid else "not_valid"
     name = f"{percent}"
-    return Run(Point(name=name, factors={"rate_percent": percent}, verdict=verdict), one, (one,))
+    return RunFigures(Point(name=name, factors={"rate_percent": percent}, verdict=verdict), one, (one,))
 
 
 def test_a_knee_rests_on_valid_points_alone() -> None:
@@ -46,15 +46,13 @@ def test_a_knee_rests_on_valid_points_alone() -> None:
 def test_without_a_valid_point_there_is_no_knee_and_it_is_said() -> None:
     found = curve([rung(None, valid=False), *(rung(percent, valid=False) for percent in RATES)])
     assert found.knee is None
-    assert study_curve.sentences(found) == [
-        "no load of the curve is valid: there is neither a knee nor a limit to tell"
-    ]
+    assert study_curve.sentences(found) == ["No load of the curve is valid: there is no knee and no limit."]
 
 
-def deep(iodepth: int, iops: float, *, valid: bool = True) -> Run:
+def deep(iodepth: int, iops: float, *, valid: bool = True) -> RunFigures:
     one = replace(measured(iops, 1.0), percentiles_ns=dict.fromkeys((50.0, 95.0, 99.0, 99.9), 500))
     verdict: Kind = "measures_storage" if valid else "not_valid"
-    return Run(Point(name=f"{iodepth}", factors={"iodepth": iodepth}, verdict=verdict), one, (one,))
+    return RunFigures(Point(name=f"{iodepth}", factors={"iodepth": iodepth}, verdict=verdict), one, (one,))
 
 
 SETTINGS = {"axes": [["iodepth", [1, 2, 4, 8, 16]]], "gain_share": 0.1}
@@ -66,10 +64,10 @@ def test_an_operating_point_rests_on_valid_runs_alone() -> None:
     assert advice.value == 4
     assert advice == sweep(honest, SETTINGS).advice[0]
     said = study_sweep.sentences(sweep([*honest, deep(16, 90_000, valid=False)], SETTINGS), 0.1)
-    assert said[-1] == "1 of 5 combinations are not valid: nothing rests on them"
+    assert said[-1] == "1 of 5 combinations are not valid and are left out."
 
 
 def test_without_a_valid_run_nothing_is_recommended() -> None:
     found = sweep([deep(depth, 1000.0 * depth, valid=False) for depth in (1, 2, 4)], SETTINGS)
     assert found.advice == ()
-    assert study_sweep.sentences(found, 0.1) == ["no combination is valid: nothing is recommended"]
+    assert study_sweep.sentences(found, 0.1) == ["No combination is valid: nothing is recommended."]

@@ -37,7 +37,8 @@ MEMBERS = {
     ],
     "Study": ["doubts", "estimates", "kind", "path", "points", "runs"],
     "Comparison": [
-        "audits", "differences", "frame", "gate", "made", "names", "verdicts", "warnings",
+        "audits", "counts", "decide", "differences", "frame", "gate", "made", "matrix", "names", "powers",
+        "verdicts", "warnings",
     ],
 }  # fmt: skip
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from loadstone.audit import watched
-from loadstone.audit.case import Asked, Case, Figure, LatencyFigures, Measured, Payload, Target
+from loadstone.audit import monitor_readings
+from loadstone.audit.case import (
+    Case,
+    Figure,
+    JobRequest,
+    LatencyFigures,
+    OpMeasurement,
+    PayloadProperties,
+    TargetState,
+)
 from loadstone.audit.rule import Clear, Finding
 
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ DEVICE = "block.loop0"
 MIB = 1 << 20
 
 
-def job(**changed: Any) -> Asked:
+def job(**changed: Any) -> JobRequest:
     told: dict[str, Any] = {
         "job": "job",
         "clones": 1,
@@ -43,20 +51,20 @@ def job(**changed: Any) -> Asked:
         "polls": False,
         "ramp_s": 0.0,
     }
-    return Asked(**told | changed)
+    return JobRequest(**told | changed)
 
 
-def writer(**changed: Any) -> Asked:
+def writer(**changed: Any) -> JobRequest:
     told: dict[str, Any] = {
         "read_percent": 0.0,
         "read_block_bytes": {},
         "write_block_bytes": {4096: 1.0},
-        "payload": Payload("random", repeats=False),
+        "payload": PayloadProperties("random", repeats=False),
     }
     return job(**told | changed)
 
 
-def disk(**changed: Any) -> Target:
+def disk(**changed: Any) -> TargetState:
     told: dict[str, Any] = {
         "path": "/dev/loop0",
         "size_bytes": 128 * MIB,
@@ -65,10 +73,10 @@ def disk(**changed: Any) -> Target:
         "carriers": (DEVICE,),
         "rotational": False,
     }
-    return Target(**told | changed)
+    return TargetState(**told | changed)
 
 
-def file(**changed: Any) -> Target:
+def file(**changed: Any) -> TargetState:
     told: dict[str, Any] = {
         "path": "/mnt/data",
         "kind": "file",
@@ -85,8 +93,8 @@ def run(
     *,
     seconds: float = 10.0,
     op: Op = "read",
-    jobs: tuple[Asked, ...] | None = None,
-    targets: tuple[Target, ...] | None = None,
+    jobs: tuple[JobRequest, ...] | None = None,
+    targets: tuple[TargetState, ...] | None = None,
     block: int = 4096,
     mean_ns: float | None = None,
     min_ns: float | None = None,
@@ -123,7 +131,7 @@ def run(
     length_s = len(rates) / 10
     host = _host(done, op, block, device_bytes, device_ios, device_ns or latency_ns * 0.95, extra or {})
     used = targets if targets is not None else (disk(),)
-    measured = Measured(
+    measured = OpMeasurement(
         operations=round(total),
         bytes=round(total * block),
         errors=0,
@@ -144,7 +152,7 @@ def run(
         "targets": used,
         "series": series,
         "host": host,
-        "traffic": watched.traffic(host, series, used, (0, round(length_s * SECOND_NS))),
+        "traffic": monitor_readings.traffic(host, series, used, (0, round(length_s * SECOND_NS))),
         "environment": {},
         "problems": (),
         "generator_cpu_percent": 20.0,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadstone.audit.case import Asked, Case, Declared, Figure, LatencyFigures, Measured, Range, Target
+from loadstone.audit.case import (
+    Case,
+    Declared,
+    Figure,
+    JobRequest,
+    LatencyFigures,
+    OpMeasurement,
+    Range,
+    TargetState,
+)
 from loadstone.path.ceilings import parse_link
 
 if TYPE_CHECKING:
@@ -16,7 +25,7 @@ KIB = 1024
 GB = 10**9
 
 
-def job(**changed: Any) -> Asked:
+def job(**changed: Any) -> JobRequest:
     block = changed.pop("block_bytes", 4 * KIB)
     told: dict[str, Any] = {
         "job": "job",
@@ -28,7 +37,7 @@ def job(**changed: Any) -> Asked:
         "direct": True,
         "paced": False,
     }
-    return Asked(**told | changed)
+    return JobRequest(**told | changed)
 
 
 def overlapping(clones: int, *, step_bytes: int = 0, targets: int = 1) -> tuple[tuple[Range, ...], ...]:
@@ -45,7 +54,7 @@ def told(
     iops: float | None = None,
     bytes_per_s: float | None = None,
     op: Op = "read",
-    jobs: tuple[Asked, ...] | None = None,
+    jobs: tuple[JobRequest, ...] | None = None,
     mean_ns: float | None = None,
     links: tuple[str, ...] = (),
     ceilings: tuple[Ceiling, ...] = (),
@@ -61,7 +70,7 @@ def told(
         bytes_per_s = iops * block
     if iops is None and bytes_per_s is not None and block:
         iops = bytes_per_s / block
-    measured = Measured(
+    measured = OpMeasurement(
         iops=Figure(iops) if iops is not None else None,
         bandwidth=Figure(bytes_per_s) if bytes_per_s is not None else None,
         latency=LatencyFigures(mean_ns=mean_ns) if mean_ns is not None else None,
@@ -69,7 +78,7 @@ def told(
     carried = tuple(ceiling for link in links if (ceiling := parse_link(link)) is not None)
     given: dict[str, Any] = {
         "source": "published",
-        "targets": (Target(path="t"),),
+        "targets": (TargetState(path="t"),),
         "declared": Declared(
             ceilings=(*carried, *ceilings), links=links, rotational=rotational, spindles=spindles
         ),

@@ -81,7 +81,7 @@ def _vdbench(rng: random.Random) -> list[Load]:
         text += rng.choice((f",threads={rng.choice((2, 8, 32))}", ",forthreads=(2,4)", ""))
         text += ",forxfersize=(4k,64k)" if rng.random() < 0.3 else ""
         text += "\n"
-    file = vdbench.read([vdbench.TextSource(text.encode(), "a.parm")])
+    file = vdbench.read([vdbench.ParameterText(text.encode(), "a.parm")])
     return [(vdbench.lower(file, run), {"a.parm": text.encode()}) for run in vdbench.expand(file)]
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from loadstone.audit.case import PublishedSetup
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules.above_ceiling import RULE
 from loadstone.path.layers import Ceiling
@@ -60,8 +61,8 @@ def test_in_order_and_on_flash_no_head_limits() -> None:
 
 
 def test_mirrors_halve_what_spindles_do_for_the_host() -> None:
-    extra = {"drive_writes_per_write": 2.0}
-    case = told(iops=500, op="write", rotational=True, spindles=2, extra=extra)
+    setup = PublishedSetup(drive_writes_per_write=2.0)
+    case = told(iops=500, op="write", rotational=True, spindles=2, setup=setup)
     assert finding(RULE, case).evidence["possible_iops_per_spindle"] == pytest.approx(149.3, abs=0.1)
 
 
@@ -71,7 +72,7 @@ def test_unknown_spindles_matter_when_one_is_not_enough() -> None:
     assert isinstance(answer, CannotTell)
     assert answer.essential
     assert "at least 3" in answer.missing
-    assert "what the link carries" in answer.missing
+    assert "the link's bandwidth" in answer.missing
 
 
 def test_unknown_spindles_do_not_matter_when_one_is_enough() -> None:

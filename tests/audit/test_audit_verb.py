@@ -11,11 +11,11 @@ import pytest
 
 from loadstone import exitcodes
 from loadstone.audit import foreign
-from loadstone.audit.search import Looked, find
+from loadstone.audit.find_results import SearchProgress, find
 from loadstone.bundle import seal
 from loadstone.bundle.read import Bundle
-from loadstone.cli.finish import Result
 from loadstone.cli.main import main
+from loadstone.cli.run_summary import RunSummary
 from tests.audit.vdbench_folder import Run, write
 from tests.support.runs import Job, make, reseal
 
@@ -23,6 +23,16 @@ ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "examples" / "published"
 SMALL_RUN = ROOT / "tests" / "data" / "fio-small-run"
 FIO = ROOT / "tests" / "data" / "foreign" / "fio"
+
+
+def test_the_completion_latency_of_clones_is_that_of_all_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of the first clone it is longer than the mean latency of all four, which is no contradiction."""
+    main(["audit", str(FIO / "shared.json"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    text = json.dumps(told["phases"])
+    assert "completion_latency_ns" not in text
 
 
 def test_json_has_the_verdict_at_its_root(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,13 +126,13 @@ def test_reading_back_what_was_written_is_no_drift(tmp_path: Path) -> None:
         stream["pattern"] |= {"read_percent": reads, "write_percent": 100 - reads}
     (made.path / "plan.json").write_text(json.dumps(document))
     reseal(made.path)
-    result = Result().document(Bundle.open(made.path))
+    result = RunSummary().document(Bundle.open(made.path))
     assert "workload_drift" not in {cause["rule"] for cause in result["verdict"]["causes"]}
 
 
 def test_a_bundle_has_the_verdict_its_run_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = make(tmp_path / "run", Job("a"), Job("b", stage=1, errors=3))
-    result = Result().document(Bundle.open(made.path))
+    result = RunSummary().document(Bundle.open(made.path))
     assert main(["audit", str(made.path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["verdict"] == result["verdict"]
@@ -339,6 +349,6 @@ def test_a_terminal_shows_how_far_the_search_has_come(
 ) -> None:
     (tmp_path / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
     told: list[tuple[int, int, str]] = []
-    looked = Looked(tell=lambda at, path: told.append((at.files, at.results, path.name)))
+    looked = SearchProgress(tell=lambda at, path: told.append((at.files, at.results, path.name)))
     assert len(list(find(tmp_path, looked))) == 1
     assert told == [(0, 0, tmp_path.name), (1, 0, "fio.json")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loadstone.audit.case import Figure, Target
+from loadstone.audit.case import Figure, Printed, PublishedSetup, TargetState
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import (
     not_repeatable,
@@ -94,8 +94,13 @@ def test_on_flash_random_may_be_as_fast() -> None:
 
 
 def layout(system: str, iops: float, writes: float, **changed: Any) -> Any:
-    extra = {"system": system, "drives": "eight", "drive_writes_per_write": writes}
-    return told(iops=iops, op="write", name=system, extra=extra | changed.pop("extra", {}), **changed)
+    setup = PublishedSetup(
+        system=system,
+        drives="eight",
+        drive_writes_per_write=writes,
+        new_file=changed.pop("new_file", False),
+    )
+    return told(iops=iops, op="write", name=system, setup=setup, **changed)
 
 
 def test_equal_drive_writes_at_unequal_rates() -> None:
@@ -117,10 +122,10 @@ def test_like_rates_are_clear() -> None:
 
 
 def test_a_first_pass_is_told_as_the_difference() -> None:
-    new = layout("LUN", 11, 1, extra={"new_file": True}, generator_cpu_percent=50.0)
-    found = finding(state_differs.RULE, layout("LUN", 41, 1, extra={"new_file": False}, siblings=(new,)))
+    new = layout("LUN", 11, 1, new_file=True, generator_cpu_percent=50.0)
+    found = finding(state_differs.RULE, layout("LUN", 41, 1, new_file=False, siblings=(new,)))
     assert found.effect == "note"
-    assert "first pass over a new file at 50 % of a processor" in found.text
+    assert "first pass over a new file at 50 % of a CPU" in found.text
     assert "not like for like" in found.text
 
 
@@ -161,7 +166,7 @@ def test_one_run_says_nothing_of_the_next() -> None:
 @pytest.mark.parametrize(("used", "clear"), [(99, False), (100, True)])
 def test_a_tenth_of_the_target_is_the_edge(used: int, clear: bool) -> None:
     for kind in (None, "block", "nvme"):
-        targets = (Target(path="t", kind=kind, size_bytes=1000),)
+        targets = (TargetState(path="t", kind=kind, size_bytes=1000),)
         case = told(iops=1.0, jobs=(job(size_bytes=used),), targets=targets)
         assert isinstance(short_stroke.RULE.judge(case), Clear) == clear
 
@@ -169,7 +174,7 @@ def test_a_tenth_of_the_target_is_the_edge(used: int, clear: bool) -> None:
 def test_short_stroke_needs_both_sizes_and_no_file() -> None:
     assert isinstance(short_stroke.RULE.judge(told(iops=1.0)), CannotTell)
     for kind in ("file", "char", "virtual"):
-        other = told(iops=1.0, targets=(Target(path="t", kind=kind, size_bytes=1),))
+        other = told(iops=1.0, targets=(TargetState(path="t", kind=kind, size_bytes=1),))
         assert isinstance(short_stroke.RULE.judge(other), NotMine)
 
 
@@ -177,8 +182,7 @@ def test_short_stroke_needs_both_sizes_and_no_file() -> None:
 
 
 def printed(iops: float, bandwidth: str, bytes_per_s: float) -> Any:
-    extra = {"printed": {"iops": (iops,), "bandwidth": (bandwidth,)}}
-    return told(iops=iops, bytes_per_s=bytes_per_s, extra=extra)
+    return told(iops=iops, bytes_per_s=bytes_per_s, printed=Printed((iops,), (bandwidth,)))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +200,8 @@ def test_rounding_and_other_differences_are_no_slip(factor: float) -> None:
 
 def test_a_data_sheet_in_other_units_is_pointed_out() -> None:
     sheet = Ceiling(quantity="bytes_per_s", op="read", per_s=1.1e9, kind="specified", source="sheet")
-    extra = {"printed": {"iops": (), "bandwidth": ("1012.42 MiB/s",)}}
-    found = finding(unit_mixup.RULE, told(bytes_per_s=1012.42 * 2**20, ceilings=(sheet,), extra=extra))
+    told_as = Printed(bandwidth=("1012.42 MiB/s",))
+    found = finding(unit_mixup.RULE, told(bytes_per_s=1012.42 * 2**20, ceilings=(sheet,), printed=told_as))
     assert found.effect == "note"
     assert found.evidence["of_the_data_sheet_percent"] == pytest.approx(96.5, abs=0.05)
     assert found.evidence["with_the_units_mixed_up_percent"] == pytest.approx(92.0, abs=0.05)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from loadstone.audit import course, evenness
+from loadstone.audit import rate_variation, timeline
 from loadstone.audit.case import Figure, LatencyFigures
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import not_steady, throttled, too_few_samples
@@ -35,9 +35,9 @@ def noisy(mean: float, count: int, share: float) -> list[float]:
 
 def test_a_step_is_found_where_it_is() -> None:
     case = run(noisy(2000, 40, 0.05) + noisy(500, 60, 0.05))
-    fine = course.course(case, 40, least_s=0.1)
+    fine = timeline.load_timeline(case, 40, least_s=0.1)
     assert fine is not None
-    step = course.step(fine)
+    step = timeline.step(fine)
     assert step is not None
     assert step.at_s == pytest.approx(4.0)
     assert step.before == pytest.approx(2000, rel=0.05)
@@ -47,7 +47,7 @@ def test_a_step_is_found_where_it_is() -> None:
 
 def test_a_course_keeps_what_was_done() -> None:
     case = run(noisy(1000, 97, 0.3))
-    found = course.course(case, 7)
+    found = timeline.load_timeline(case, 7)
     assert found is not None
     assert found.values.sum() * found.seconds == pytest.approx(case.total.operations, abs=1)
 
@@ -107,7 +107,7 @@ def test_members_at_their_limits_hold_an_array_whose_sum_is_far_from_it() -> Non
     found = one(throttled.RULE, mirrored(500.0))
     assert found.layer is not None
     assert found.layer.split(" + ") == [f"cgroup / on loop{at}" for at in range(4)]
-    assert found.text.startswith("4 of 4 members of the array may do 500 IOPS of writes each")
+    assert found.text.startswith("4 of 4 array members reached their limit of 500 IOPS for writes")
     assert not isinstance(throttled.RULE.judge(mirrored(700.0)), tuple)
 
 
@@ -184,7 +184,7 @@ def on_their_own(mean_ns: float, scatter: float, count: int = 5000) -> NDArray[n
 def test_a_limiter_makes_up_for_what_was_late_and_its_rate_stands_still(late_ns: float) -> None:
     found = one(throttled.RULE, loop(on_time(2e6, late_ns)))
     assert (found.effect, found.confidence, found.layer) == ("limited", 0.85, "a limiter")
-    assert "stands still at 500" in found.text
+    assert "stands at 500" in found.text
     assert "round number" in found.text
     assert found.evidence["iops"] == pytest.approx(500, rel=0.005)
 
@@ -212,7 +212,7 @@ def test_a_disk_with_a_cache_is_no_limiter_though_its_fastest_io_would_fill_litt
 def test_a_limit_that_is_no_round_number_is_found_and_told_with_less() -> None:
     found = one(throttled.RULE, loop(on_time(1e9 / 565, 100e3)))
     assert (found.effect, found.confidence) == ("limited", 0.65)
-    assert "round" not in found.text
+    assert "round number" not in found.text
 
 
 def test_in_order_a_cache_that_reads_ahead_is_as_even_as_a_limiter_and_so_it_is_only_suspected() -> None:
@@ -220,7 +220,7 @@ def test_in_order_a_cache_that_reads_ahead_is_as_even_as_a_limiter_and_so_it_is_
     in_order = (job(random_percent=0.0),)
     found = one(throttled.RULE, loop(ahead, jobs=in_order))
     assert (found.effect, found.confidence) == ("suspect", 0.6)
-    assert "reads ahead" in found.text
+    assert "readahead" in found.text
     assert throttled.RULE.judge(loop(ahead * 1.13, jobs=in_order)) == Clear()
 
 
@@ -251,7 +251,7 @@ def nearest_first(depth: int, count: int = 5000) -> tuple[NDArray[np.float64], N
 def test_a_disk_that_takes_the_nearest_first_has_uneven_latencies_at_an_even_rate_and_is_no_limiter(
     depth: int,
 ) -> None:
-    found = evenness.evenness(loop(*nearest_first(depth), jobs=(job(iodepth=depth),)))
+    found = rate_variation.evenness(loop(*nearest_first(depth), jobs=(job(iodepth=depth),)))
     assert found is not None
     assert throttled.QUEUED < found.dispersion < 1
 
@@ -298,7 +298,7 @@ def test_a_drift_is_not_steady_and_surely_so_when_it_goes_far() -> None:
     assert found.evidence["slope_of_mean_percent"] == pytest.approx(53.5, abs=0.2)
     little = one(not_steady.RULE, run([1000.0 + 1.5 * at for at in range(100)]))
     assert (little.effect, little.confidence) == ("suspect", 0.75)
-    assert "one way" in little.text
+    assert "one direction" in little.text
 
 
 @pytest.mark.parametrize(("last", "clear"), [(1190.0, True), (1260.0, False)])
@@ -320,7 +320,7 @@ def test_rounds_may_lie_a_fifth_apart(last: float, clear: bool) -> None:
 def test_rounds_that_lie_apart_by_noise_cost_what_the_error_of_the_mean_says(
     error: float | None, effect: str, confidence: float
 ) -> None:
-    """As a fast disk on a host with two processors: a quarter apart, and neither a drift nor a level."""
+    """As a fast disk on a host with two CPUs: a quarter apart, and neither a drift nor a level."""
     case = run(rounds(1000, 850, 1100, 870, 1010, noise=0.05))
     assert case.total.iops is not None
     bare = replace(case, total=replace(case.total, iops=Figure(case.total.iops.value)))
@@ -335,8 +335,8 @@ def test_rounds_that_lie_apart_by_noise_cost_what_the_error_of_the_mean_says(
     [
         (rounds(300, 1000, 1000, 1000, 1000, noise=0.02), "at the start"),
         (rounds(1000, 1000, 1000, 1000, 600, noise=0.02), "at the end"),
-        ([1000.0] * 40 + [1400.0] * 60, "to 1.40k IOPS"),
-        (rounds(*range(1500, 500, -20), noise=0.05), "one way"),
+        ([1000.0] * 40 + [1400.0] * 60, "to 1.40k"),
+        (rounds(*range(1500, 500, -20), noise=0.05), "one direction"),
     ],
     ids=["start", "end", "levels", "drift"],
 )

@@ -12,7 +12,7 @@ import pytest
 from loadstone.audit import foreign
 from loadstone.audit.judge import judge, judge_case
 from loadstone.errors import InputError
-from tests.audit.vdbench_folder import Run, write, write_files
+from tests.audit.vdbench_folder import Run, write, write_files, write_files_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,6 +185,27 @@ def test_runs_in_file_systems_have_columns_of_their_own(tmp_path: Path, *, older
     assert case.ops["read"].latency is not None
     assert case.ops["read"].latency.mean_ns == 1.5e6
     assert case.jobs[0].rate_iops is None
+    assert invalid(case) == set()
+
+
+def test_runs_in_file_systems_are_read_without_a_flatfile(tmp_path: Path) -> None:
+    """Published folders often have the totals only, whose columns stand in groups there."""
+    averages = {
+        "format_for_rd1": "avg_2-1 NaN  0.000 NaN NaN   0.0 NaN  0.000 NaN  0.000 NaN NaN NaN       0 NaN "
+        "0.000 NaN  0.000",
+        "rd1": "avg_2-3  205.5  0.017  35.2 23.8  58.6  120.5  0.008   85.0  0.029  0.47  0.66   1.13 "
+        "   5790   0.0  0.000  18.5  0.314",
+    }
+    case = only(write_files_summary(tmp_path / "out", averages))
+    assert case.total.iops is not None
+    assert case.total.bandwidth is not None
+    assert (case.total.iops.value, case.total.operations, case.seconds) == (205.5, 411, 2.0)
+    assert case.total.bandwidth.value == 1.13 * (1 << 20)
+    assert case.total.latency is not None
+    assert (case.total.latency.mean_ns, case.total.latency.stddev_ns) == (17_000, None)
+    assert {op: done.operations for op, done in case.ops.items()} == {"read": 241, "write": 170}
+    assert case.ops["write"].bytes == round(0.66 * (1 << 20) * 2)
+    assert case.host_cpu_percent == 35.2
     assert invalid(case) == set()
 
 

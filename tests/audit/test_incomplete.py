@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.audit.case import Figure, LatencyFigures, Measured
+from loadstone.audit.case import Figure, LatencyFigures, OpMeasurement
 from loadstone.audit.judge import judge_case
 from tests.audit.cases import disk, file, job, run, writer
 
@@ -54,12 +54,12 @@ def test_what_is_not_known_is_missing_and_no_error(name: str, case: Case) -> Non
 
 def test_nothing_at_all_cannot_be_told() -> None:
     case = run()
-    bare = replace(case, **{**defaults(case), "jobs": (), "total": Measured(), "ops": {}})
+    bare = replace(case, **{**defaults(case), "jobs": (), "total": OpMeasurement(), "ops": {}})
     assert judge_case(bare).kind == "cannot_tell"
 
 
 def test_zeros_are_divided_by_nowhere() -> None:
-    zero = Measured(0, 0, 0, Figure(0.0), Figure(0.0), LatencyFigures(0.0, "lat", 0, 0.0))
+    zero = OpMeasurement(0, 0, 0, Figure(0.0), Figure(0.0), LatencyFigures(0.0, "lat", 0, 0.0))
     for case in (READS, WRITES, run(targets=(disk(),))):
         none = replace(case, total=zero, ops=dict.fromkeys(case.ops, zero), by_job={}, seconds=0.0)
         assert judge_case(none).sentences

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.audit.case import Figure, Target
-from loadstone.audit.rule import CannotTell, Clear, NotMine
+from loadstone.audit.case import Figure, TargetState
+from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules.link_ceiling import RULE
 from loadstone.path.layers import Ceiling, DataPath, Layer
 from tests.audit.figures import KIB, finding, job, told
@@ -63,7 +63,7 @@ def test_a_link_of_unknown_rate_is_told_by_its_payload() -> None:
 
 def test_a_link_of_unknown_rate_stays_unknown_away_from_every_payload() -> None:
     answer = RULE.judge(told(iops=18.8e3, op="write", links=("iSCSI",)))
-    assert answer == CannotTell("the rate of the iSCSI link")
+    assert answer == cannot_tell("audit.link_ceiling.link_rate", transport="iSCSI")
 
 
 def test_without_any_link_nothing_can_be_told() -> None:
@@ -76,8 +76,8 @@ def link(name: str, per_s: float, below: tuple[str, ...] = ()) -> Layer:
     return Layer(name=name, kind="link", below=below, ceilings=(ceiling,))
 
 
-def through(*layers: Layer) -> Target:
-    return Target(path="/dev/x", path_layers=DataPath(target="/dev/x", layers=layers))
+def through(*layers: Layer) -> TargetState:
+    return TargetState(path="/dev/x", path_layers=DataPath(target="/dev/x", layers=layers))
 
 
 def test_the_narrowest_layer_of_a_path_is_found() -> None:

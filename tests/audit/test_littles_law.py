@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.audit.rule import CannotTell, Clear, NotMine
+from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules.littles_law import RULE
 from tests.audit.figures import finding, job, told
 
@@ -48,7 +48,7 @@ def test_a_tenth_is_the_edge(mean_ms: float, clear: bool) -> None:
 def test_without_depth_or_latency_nothing_can_be_told() -> None:
     assert isinstance(RULE.judge(told(iops=1.0)), CannotTell)
     unknown = told(iops=1.0, mean_ns=MS, jobs=(job(iodepth=None),), source="fio")
-    assert RULE.judge(unknown) == CannotTell("the number of outstanding I/Os")
+    assert RULE.judge(unknown) == cannot_tell("audit.littles_law.outstanding")
     paced = told(iops=1.0, mean_ns=MS, jobs=(job(rate_iops=1.0),), source="fio")
     assert isinstance(RULE.judge(paced), NotMine)
 
@@ -77,10 +77,27 @@ def test_a_depth_of_one_decimal_is_as_good_as_its_digits() -> None:
 def test_where_nobody_says_whether_it_came_at_a_rate_less_is_no_contradiction() -> None:
     """fio's text does not have rate_iops, and a rate keeps fewer I/Os outstanding than the depth."""
     unknown = told(iops=50.0, mean_ns=MS, jobs=(job(iodepth=32, paced=None),), source="fio")
-    assert RULE.judge(unknown) == CannotTell("whether the load came at a rate")
+    assert RULE.judge(unknown) == cannot_tell("audit.littles_law.paced")
     assert not isinstance(RULE.judge(replace(unknown, jobs=(job(iodepth=32),))), CannotTell)
     # What waits for its turn is in the slat of our own fio outputs: more is none either.
     more = told(iops=1000.0, mean_ns=100 * MS, jobs=(job(iodepth=10, paced=None),), source="fio")
-    assert RULE.judge(more) == CannotTell("whether the load came at a rate")
+    assert RULE.judge(more) == cannot_tell("audit.littles_law.paced")
     assert finding(RULE, replace(more, source="vdbench")).effect == "not_valid"
     assert finding(RULE, replace(more, jobs=(job(iodepth=10, paced=False),))).effect == "not_valid"
+
+
+@pytest.mark.parametrize(("clat_ms", "wrong"), [(5000.0, True), (0.06, False), (0.07, False)])
+def test_a_part_is_not_longer_than_the_whole(clat_ms: float, wrong: bool) -> None:
+    case = told(iops=1000.0, mean_ns=0.065 * MS, jobs=(job(),), source="fio")
+    latency = replace(case.ops["read"].latency, kind="lat", completion_ns=clat_ms * MS)  # type: ignore[type-var]
+    case = replace(case, ops={"read": replace(case.ops["read"], latency=latency)})
+    found = RULE.judge(case)
+    told_of_it = isinstance(found, tuple) and "completion_latency_ns" in found[0].evidence
+    assert told_of_it == wrong
+
+
+def test_a_sum_that_is_far_too_small_is_named() -> None:
+    """185,000 per second of 10 microseconds each are two outstanding, not 64."""
+    found = finding(RULE, told(iops=185e3, mean_ns=0.01 * MS, jobs=(job(iodepth=64),), source="fio"))
+    assert found.effect == "not_valid"
+    assert found.evidence["outstanding_by_littles_law"] == 1.85

@@ -160,10 +160,10 @@ def test_large_and_small_blocks_are_the_same_link() -> None:
         assert found[name].verdict.limited_by == "4 x 16GFC"
     assert "90 % of the 6.40 GB/s" in causes(found["4K sequential read"])["link_ceiling"]
     assert "89 % of the 6.40 GB/s" in causes(found["128K sequential read"])["link_ceiling"]
-    assert "asked for 16 times" in causes(found["4K sequential read"])["overlapping_clones"]
-    assert "take 377 ms each, not 0.3 ms" in causes(found["128K sequential read"])["littles_law"]
+    assert "read 16 times" in causes(found["4K sequential read"])["overlapping_clones"]
+    assert "take 377 ms each, not 300 µs" in causes(found["128K sequential read"])["littles_law"]
     for name in ("4K random read", "4K random write"):
-        assert "rate, latency and depth agree" in causes(found[name])["littles_law"]
+        assert "Rate, latency and depth agree" in causes(found[name])["littles_law"]
 
 
 def test_one_gigabit_under_every_governor() -> None:
@@ -179,8 +179,8 @@ def test_the_raw_volume_cannot_be_told() -> None:
     assert verdict.kind == "cannot_tell"
     missing = [one.what for one in verdict.missing if one.essential]
     assert len(missing) == 1
-    assert "how many spindles" in missing[0]
-    assert "what the link carries" in missing[0]
+    assert "number of spindles" in missing[0]
+    assert "the link's bandwidth" in missing[0]
     assert any("not like for like" in cause.text for cause in verdict.causes)
     told = next(cause for cause in verdict.causes if cause.rule == "writeback_absorbed")
     assert told.effect == "note"
@@ -209,7 +209,7 @@ def test_the_drive_reaches_its_data_sheet() -> None:
     found = phases("hgst-ssd")
     read, write = causes(found["64K sequential read"]), causes(found["64K sequential write"])
     assert "97 %" in read["unit_mixup"]
-    assert "it is 92 %" in read["unit_mixup"]
+    assert "it would be 92 %" in read["unit_mixup"]
     assert "is 90 % of the 765 MB/s" in write["above_ceiling"]
 
 

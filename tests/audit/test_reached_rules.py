@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.audit.case import Declared, Payload
-from loadstone.audit.rule import CannotTell, Clear, NotMine
+from loadstone.audit.case import Declared, PayloadProperties
+from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules import (
     first_pass_allocation,
     page_cache_read,
@@ -140,7 +140,7 @@ def test_a_loop_device_over_holes_is_found_though_it_counts_the_reads(share: flo
 
 def test_a_device_that_tells_nothing_of_what_was_written_leaves_it_open() -> None:
     answer = unwritten_region.RULE.judge(run(targets=(disk(unwritten_bytes_before=None),)))
-    assert answer == CannotTell("which parts of /dev/loop0 were ever written")
+    assert answer == cannot_tell("audit.unwritten_region.extents", where="/dev/loop0")
 
 
 # first_pass_allocation
@@ -179,26 +179,28 @@ ZRAM = disk(path="/dev/zram0", reduces="zram zram0: compression lzo-rle")
 @pytest.mark.parametrize(
     ("payload", "effect", "confidence"),
     [
-        (Payload("zero"), "not_valid", 0.95),
-        (Payload("pattern"), "not_valid", 0.95),
-        (Payload("random", repeats=True), "suspect", 0.6),
-        (Payload("random", repeats=False, compress_percent=50.0), "note", 0.95),
+        (PayloadProperties("zero"), "not_valid", 0.95),
+        (PayloadProperties("pattern"), "not_valid", 0.95),
+        (PayloadProperties("random", repeats=True), "suspect", 0.6),
+        (PayloadProperties("random", repeats=False, compress_percent=50.0), "note", 0.95),
     ],
 )
-def test_reducible_data_on_a_reducing_layer(payload: Payload, effect: str, confidence: float) -> None:
+def test_reducible_data_on_a_reducing_layer(
+    payload: PayloadProperties, effect: str, confidence: float
+) -> None:
     found = one(reducible_payload.RULE, run(op="write", jobs=(writer(payload=payload),), targets=(ZRAM,)))
     assert (found.effect, found.confidence) == (effect, confidence)
 
 
 def test_zeros_on_storage_that_tells_nothing_are_suspected() -> None:
-    found = one(reducible_payload.RULE, run(op="write", jobs=(writer(payload=Payload("zero")),)))
+    found = one(reducible_payload.RULE, run(op="write", jobs=(writer(payload=PayloadProperties("zero")),)))
     assert (found.effect, found.confidence) == ("suspect", 0.5)
 
 
 def test_data_that_does_not_compress_is_clear_and_unknown_data_is_missing_where_it_matters() -> None:
     assert reducible_payload.RULE.judge(run(op="write", targets=(ZRAM,))) == Clear()
     unknown = reducible_payload.RULE.judge(run(op="write", jobs=(writer(payload=None),), targets=(ZRAM,)))
-    assert unknown == CannotTell("what data was written", essential=True)
+    assert unknown == cannot_tell("audit.reducible_payload.written", essential=True)
     assert reducible_payload.RULE.judge(run()) == NotMine()
 
 
@@ -233,3 +235,23 @@ def test_durable_writes_faster_than_platters_turn(iops: float, clear: bool) -> N
     declared = Declared(rotational=True, spindles=1)
     case = run(iops, op="write", jobs=DURABLE, environment=UNCACHED, declared=declared)
     assert (volatile_ack.RULE.judge(case) == Clear()) is clear
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "read_mib", "found"),
+    [(128, 128, 50, True), (0, 128, 1000, True), (0, 128, 100, False), (0, 0, 1000, False)],
+)
+def test_a_file_nothing_counts_is_asked_of_the_page_cache(
+    before: int, after: int, read_mib: int, found: bool
+) -> None:
+    """A FUSE file has no device: what answers from its pages was told as the generator's CPU."""
+    target = file(
+        carriers=(),
+        file_system="fuse",
+        unwritten_bytes_before=None,
+        cached_bytes_before=before * MIB,
+        cached_bytes_after=after * MIB,
+    )
+    case = run(read_mib * 25.6, jobs=(job(direct=False),), targets=(target,), traffic=None)
+    answer = page_cache_read.RULE.judge(case)
+    assert isinstance(answer, tuple) == found

@@ -139,3 +139,22 @@ def write_files(path: Path, *, older: bool = False, **columns: str) -> Path:
         rows.append(" ".join((told | columns).values()))
     (path / "flatfile.html").write_text("\n".join(rows) + "\n")
     return path
+
+
+def write_files_summary(path: Path, rows: dict[str, str]) -> Path:
+    """Write totals.html alone of runs in file systems: names of runs, and the line of their average."""
+    path.mkdir(parents=True, exist_ok=True)
+    upper = (
+        "Nov 22, 2026 ..Interval.. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
+        "mb/sec .xfer.. ...mkdir.... ....open...."
+    )
+    lower = (
+        "                            rate   resp total  sys   pct   rate   resp   rate   resp  read write  "
+        "total    size  rate   resp  rate   resp"
+    )
+    lines = ["<title>Vdbench out/totals.html</title><pre>", "Run totals"]
+    for name, row in rows.items():
+        start = f"10:00:00.001 Starting RD={name}; elapsed=3; fwdrate=200; For loops: None"
+        lines += [f"<i><b>{start}</b></i>", "", upper, lower, f"10:00:03.080      {row}", ""]
+    (path / "totals.html").write_text("\n".join(lines))
+    return path

@@ -95,7 +95,7 @@ def studies(place: Path) -> list[Path]:
 def _study(
     path: Path, kind: Any, factors: list[dict[str, Any]], settings: dict[str, Any], *, whole: bool = True
 ) -> Path:
-    told = on_disk.Study(
+    told = on_disk.StudyRecord(
         kind=kind,
         name=path.name,
         front_end="fio",

@@ -12,7 +12,7 @@ import pytest
 from blake3 import blake3
 
 from loadstone.analysis.summary import summarise
-from loadstone.bundle import seal, shapes, tables
+from loadstone.bundle import schemas, seal, tables
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import BundleError
@@ -185,7 +185,7 @@ def test_large_files_are_hashed_as_small_ones(tmp_path: Path) -> None:
 
 def test_of_many_notes_that_are_none_each_is_left_out() -> None:
     """Found by guided fuzzing: from ten on, the places were left out in the order of their digits."""
-    left, places = shapes.pruned([*range(12), "a note"], shapes.NOTES)
+    left, places = schemas.pruned([*range(12), "a note"], schemas.NOTES)
     assert left == ["a note"]
     assert len(places) == 12
 
@@ -195,9 +195,9 @@ def test_a_state_of_a_target_without_its_size_is_no_event(name: str) -> None:
     """Found by damaging bundles (seed 1347): the audit of it ended in a KeyError."""
     state = {"t_ns": 1, "type": "target_state", "when": "end", "target": 0}
     state |= {"size_bytes": 4096, "allocated_bytes": 0, "hole_bytes": 4096, "looked_at_bytes": 4096}
-    assert shapes.is_event(state, None)
+    assert schemas.is_event(state, None)
     del state[name]
-    assert not shapes.is_event(state, None)
+    assert not schemas.is_event(state, None)
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), MemoryError()])

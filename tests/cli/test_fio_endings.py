@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.bundle import shapes
+from loadstone.bundle import schemas
 from tests.e2e.program import needs_engine
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def test_the_event_of_a_steady_state_has_a_number_for_each_sample() -> None:
         "bytes_per_second": [14443073536, 17093267456],
         "lat_mean_ns": [283, 239],
     }
-    assert shapes.is_event(event, None)
-    assert not shapes.is_event({**event, "ops_per_second": ["many"]}, None)
+    assert schemas.is_event(event, None)
+    assert not schemas.is_event({**event, "ops_per_second": ["many"]}, None)
 
 
 def test_exitall_on_error_ends_the_others_when_a_job_fails(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ import pytest
 
 from loadstone.cli import schedulers
 from loadstone.cli.fio import main
-from loadstone.errors import InputError, RefusedError, RunError, Where
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.report.fio.normal import _time
 from loadstone.workload.model import Job, Workload
+from tests.control import machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,27 +115,32 @@ def test_a_nice_value_that_may_not_be_taken_is_refused() -> None:
         plan_of("filename=/dev/zero\nsize=1m\nnice=-5\n", host)
 
 
-def test_a_scheduler_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = tmp_path / "scheduler"
-    queue.write_text("none [mq-deadline] kyber")
-    monkeypatch.setattr(schedulers, "_queues", lambda _: [queue])
-    job = Job(name="a", where=Where("job"), ioscheduler="kyber")
+@pytest.fixture
+def scheduled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a machine of files of which a run uses `sda`."""
+    machine.make(tmp_path / "host")
+    monkeypatch.setenv("LOADSTONE_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(schedulers, "Controls", lambda: machine.controls(tmp_path / "host"))
+    monkeypatch.setattr(schedulers, "_disks", lambda _: ["sda"])
+    return tmp_path / "host/sys/block/sda/queue"
+
+
+def test_a_scheduler_is_put_back_with_the_length_of_the_queue(scheduled: Path) -> None:
+    job = Job(name="a", where=Where("job"), ioscheduler="bfq")
     plan = plan_of("filename=/dev/zero\nsize=1m\n")
     with schedulers.as_asked(Workload(name="w", jobs=(job,), notes=()), plan):
-        assert queue.read_text() == "kyber"
-    assert queue.read_text() == "mq-deadline"
+        assert (scheduled / "scheduler").read_text() == "none mq-deadline [bfq]\n"
+    assert (scheduled / "scheduler").read_text() == "none [mq-deadline] bfq\n"
+    assert (scheduled / "nr_requests").read_text() == "200"
 
 
-def test_a_scheduler_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_is_not_there_is_refused_where_it_stands(scheduled: Path) -> None:
     plan = plan_of("filename=/dev/zero\nsize=1m\n")
-    queue = tmp_path / "scheduler"
-    queue.write_text("none [mq-deadline]")
-
-    def refuse(*_: object) -> None:
-        raise OSError(22, "Invalid argument")
-
-    monkeypatch.setattr(schedulers, "_queues", lambda _: [queue])
-    monkeypatch.setattr(type(queue), "write_text", refuse)
     workload = Workload(name="w", jobs=(Job(name="a", where=Where("job"), ioscheduler="bogus"),), notes=())
-    with pytest.raises(RunError, match="does not take 'bogus'"), schedulers.as_asked(workload, plan):
+    with (
+        pytest.raises(RefusedError, match="io_scheduler of sda: found 'bogus'") as error,
+        schedulers.as_asked(workload, plan),
+    ):
         pass
+    assert error.value.hint == "it takes none, mq-deadline, bfq"
+    assert (scheduled / "scheduler").read_text() == "none [mq-deadline] bfq\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.cli.fio_names import as_given
 from loadstone.engine.binary import find
 from loadstone.errors import LoadstoneError
 
@@ -119,10 +121,89 @@ def test_an_error_is_the_exit_code_the_message_and_the_field(tmp_path: Path) -> 
     assert doc["jobs"][0]["error"] == 28
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")  # noqa: PTH110
+@pytest.mark.parametrize("more", [(), ("--group_reporting",)])
+def test_the_exit_code_is_the_number_of_clones_that_failed(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """fio counts each clone with an error, whatever line it is reported on."""
+    bad = ("--filename=/dev/full", "--rw=write", "--size=8k", "--numjobs=3")
+    good = ("--name=b", "--filename=/dev/zero", "--rw=read", "--size=8k")
+    ignores = ("--name=c", "--filename=/dev/full", "--rw=write", "--size=8k", "--continue_on_error=write")
+    fio("--name=a", *more, *bad, *good, *ignores, cwd=tmp_path, code=4)
+
+
 def test_a_target_that_cannot_be_opened(tmp_path: Path) -> None:
     done = fio("--name=a", "--filename=/proc/nonexistent/x", "--rw=read", "--size=1m", cwd=tmp_path, code=1)
     assert done.stderr.startswith("fio: ")
     assert "/proc/nonexistent" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "ios"),
+    [
+        ("--rw=read --size=1000000", 244),
+        ("--rw=randread --norandommap --size=1000000", 245),
+        ("--rw=write --size=2m --nrfiles=3", 510),
+        ("--rw=randwrite --size=2m --nrfiles=5", 510),
+        ("--rw=randwrite --size=2m --nrfiles=5 --norandommap", 512),
+        ("--rw=randwrite:8 --size=2m --nrfiles=3", 512),
+        ("--rw=write:4k --size=1000000 --nrfiles=3 --openfiles=1", 245),
+        ("--rw=read --size=2m --nrfiles=3 --percentage_random=0", 510),
+        ("--rw=read --size=1m --io_size=999999", 245),
+        ("--rw=read --size=1m --io_size=2500001", 611),
+        ("--rw=randread --bs=3k --norandommap --size=1000000", 326),
+    ],
+)
+def test_the_last_io_is_issued_where_fio_issues_it(tmp_path: Path, words: str, ios: int) -> None:
+    """As fio 3.42 counts: it goes on until the size was issued, and a file has whole blocks."""
+    job = document("--name=a", *words.split(), cwd=tmp_path)["jobs"][0]
+    assert job["read"]["total_ios"] + job["write"]["total_ios"] == ios
+
+
+@pytest.mark.parametrize(
+    ("words", "syncs"),
+    [
+        ("--fsync=8 --size=512k", 15),
+        ("--fdatasync=4 --size=1m --number_ios=16", 3),
+        ("--fsync=3 --size=64k", 5),
+    ],
+)
+def test_nothing_is_flushed_after_the_last_write(tmp_path: Path, words: str, syncs: int) -> None:
+    job = document("--name=a", "--rw=write", *words.split(), cwd=tmp_path)["jobs"][0]
+    assert job["sync"]["total_ios"] == syncs
+
+
+def test_reads_at_the_end_of_a_file_are_errors_that_can_be_continued_after(tmp_path: Path) -> None:
+    """Such a job has the error in its line, and fio ends with 0."""
+    words = ("--name=a", "--rw=randread", "--size=64k", "--create_on_open=1", "--continue_on_error=all")
+    job = document(*words, cwd=tmp_path)["jobs"][0]
+    assert (job["error"], job["read"]["total_ios"], job["total_err"]) == (5, 16, 16)
+
+
+@pytest.mark.parametrize("word", ["--gtod_reduce=1", "--disable_clat=1"])
+def test_what_is_not_measured_has_no_percentiles(tmp_path: Path, word: str) -> None:
+    job = document("--name=a", "--rw=read", "--size=64k", word, cwd=tmp_path)["jobs"][0]
+    assert "percentile" not in job["read"]["clat_ns"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("data", ("--rw=write",)), ("below/data", ("--rw=write", "--directory=.")), ("data.0", ("--rw=trim",))],
+)
+def test_what_is_refused_names_files_as_the_job_does(
+    tmp_path: Path, name: str, words: tuple[str, ...]
+) -> None:
+    """fio says the name it was given; the switch that permits it takes the whole path."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("somebody's text " * 512)
+    done = fio("--name=a", f"--filename={name}", "--size=8k", *words, cwd=tmp_path, code=1)
+    assert re.search(rf"^  (\./)?{re.escape(name)}: it exists", done.stderr, re.MULTILINE), done.stderr
+    assert f"LOADSTONE_ACCEPT_DATA_LOSS={tmp_path / name}" in done.stderr
+
+
+def test_a_longer_name_is_not_taken_for_another() -> None:
+    names = {"/a/x": "x", "/a/x.1": "./x.1", "/a": "/a"}
+    said = "/a/x and /a/x.1, /a/x1, /b/a/x and /a/x: it is /a/x."
+    assert as_given(said, names) == "x and ./x.1, /a/x1, /b/a/x and x: it is x."
 
 
 def test_every_io_is_in_the_logs(tmp_path: Path) -> None:

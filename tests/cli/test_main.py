@@ -66,7 +66,16 @@ def test_consent_to_lose_what_is_no_target_is_refused(
 
 
 def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "four-corners", "--target", str(tmp_path / "data"), "--size", "1m", "--section"]
+    words = [
+        "plan",
+        "four-corners",
+        "--json",
+        "--target",
+        str(tmp_path / "data"),
+        "--size",
+        "1m",
+        "--section",
+    ]
     assert main([*words, "read-4k-random"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert [unit["name"] for unit in plan["units"]] == ["read-4k-random"]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.bundle.read import Bundle
-from loadstone.cli import load
+from loadstone.cli import read_workload
 from loadstone.cli.app import run as command
-from loadstone.cli.arguments import Load
+from loadstone.cli.arguments import LoadOptions
 from loadstone.cli.vdbench_live import IntervalLines
 from loadstone.errors import InputError, LoadstoneError
 from loadstone.report.vdbench import lines
-from loadstone.report.vdbench.tally import Counted
+from loadstone.report.vdbench.interval_totals import Counted
 from tests.e2e import program
 from tests.report.test_vdbench import FACTS
 from tests.support import runs
@@ -136,9 +136,10 @@ def test_several_files_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFix
         name.write_text(part)
     out, _ = plan(capsys, *map(str, names))
     assert out == "Simulating RD=rd1; I/O rate: 9; elapsed=4; For loops: None\n"
-    (tmp_path / "a.fio").write_text("[a]\nsize=1m\n")
-    with pytest.raises(InputError, match="only parameter files of vdbench are read as one"):
-        command(["plan", str(tmp_path / "a.fio"), str(tmp_path / "a.fio")])
+    names[0].write_text("* only a comment, which no language knows for its own\n")
+    names[1].write_text("sd=sd1,lun=one,size=8m\nwd=wd1,sd=sd1\n")
+    out, _ = plan(capsys, *map(str, names))
+    assert out == "Simulating RD=rd1; I/O rate: 9; elapsed=4; For loops: None\n"
 
 
 @pytest.mark.parametrize("front", ["fio", "vdbench"])
@@ -166,11 +167,13 @@ def _code(*words: str) -> int:
 
 def test_one_run_of_a_file_is_a_workload_for_other_verbs(file: Path) -> None:
     file.write_text(TEXT + "rd=third,wd=wd2,iorate=max,elapsed=4\n")
-    chosen = load.workload(str(file), Load(set=["xfer=8k"], section=["third"], target=["x"], size="4m"))
+    chosen = read_workload.workload(
+        str(file), LoadOptions(set=["xfer=8k"], section=["third"], target=["x"], size="4m")
+    )
     assert [job.name for job in chosen.jobs] == ["wd2.sd1"]
     assert [target.path for target in chosen.jobs[0].targets] == ["x"]
     with pytest.raises(InputError, match="has 2 runs, one is needed"):
-        load.workload(str(file), Load(set=["xfer=8k"], section=["first"]))
+        read_workload.workload(str(file), LoadOptions(set=["xfer=8k"], section=["first"]))
 
 
 def test_options_for_parameter_files_are_refused_elsewhere(tmp_path: Path) -> None:

@@ -196,3 +196,23 @@ def test_a_report_that_cannot_be_written_fails_after_the_figures(fast: Path, tmp
     assert json.loads(done.out)["status"] == "complete"
     assert "report.html" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("words", ["run", "fio", "workloads"])
+def test_a_working_directory_that_is_gone_is_named(fast: Path, tmp_path: Path, words: str) -> None:
+    job = fast if words != "workloads" else ""
+    done = shell(f"mkdir gone; cd gone; rmdir ../gone; $L {words} {job}", tmp_path)
+    if words == "workloads":
+        assert done.code == 0, done
+        return
+    assert done.code == 1, done
+    assert "the working directory was removed" in done.err
+    assert "hint: cd to a directory that exists" in done.err
+
+
+def test_too_few_files_to_start_the_engine_is_no_broken_installation(fast: Path, tmp_path: Path) -> None:
+    """Found from outside: the hint said to install the program anew."""
+    done = shell("ulimit -n 12; $L run r.fio --out b --no-report --no-calibration", tmp_path)
+    assert done.code == 1, done
+    assert "reinstall" not in done.err
+    assert "ulimit -n" in done.err

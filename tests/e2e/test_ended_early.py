@@ -51,7 +51,7 @@ def test_a_signal_that_kills_is_named(tmp_path: Path, number: signal.Signals) ->
 
 
 def test_a_limit_on_processor_time_is_named(tmp_path: Path) -> None:
-    # On a busy host four seconds of processor time take a while.
+    # On a busy host four seconds of CPU time take a while.
     text = JOB.replace("filename=data", "filename=/dev/zero").replace("runtime=20s", "runtime=50s")
     one = job(tmp_path / "r.fio", text)
     words = f"run {one} --out b --no-report --no-calibration"

@@ -69,6 +69,7 @@ def _held(one: dict[str, Any], place: Path, kind: str) -> str:
     what = f"the {one['n']}th {kind}: {one}"
     assert one["code"] in (0, 1, 2, 130), what
     assert "Traceback" not in one["err"], what
+    assert "mistake in the program" not in one["err"], what
     assert one["orphans"] == [], what
     if not one["fired"]:
         assert one["code"] == 0, what

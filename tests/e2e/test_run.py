@@ -61,7 +61,11 @@ def test_the_bundle_holds_what_the_user_gave_and_where_it_ran(tmp_path: Path) ->
 
 def test_plan_prints_the_plan_and_touches_nothing(tmp_path: Path) -> None:
     one = job(tmp_path / "w.fio", WRITE_ONCE.format(tmp_path))
-    done = run("plan", one, cwd=tmp_path)
+    told = run("plan", one, cwd=tmp_path)
+    assert told.code == 0, told.err
+    assert f"target {tmp_path}/" in told.out
+    assert " write, iodepth " in told.out
+    done = run("plan", one, "--json", cwd=tmp_path)
     assert done.code == 0, done.err
     assert done.document()["streams"][0]["pattern"]["write_percent"] == 100
     assert [path.name for path in tmp_path.iterdir()] == ["w.fio"]

@@ -32,7 +32,7 @@ def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> Non
     assert (line["job"], line["op"], line["iops"]["runs"]) == ("reader", "read", 2)
     assert line["iops"]["low"] <= line["iops"]["mean"] <= line["iops"]["high"]
     assert (tmp_path / "s" / "report.html").stat().st_size > 5000
-    assert "[2/2] repeat-2:" in done.err
+    assert "run 2 of 2: repeat-2:" in done.err
     # A run of a study is a run like any other.
     again = run("report", "s/runs/002-repeat-2", cwd=tmp_path)
     assert again.code == 0, again.err

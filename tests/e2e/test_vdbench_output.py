@@ -9,6 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e import program
 
 if TYPE_CHECKING:
@@ -91,3 +93,22 @@ def test_the_option_is_refused_where_it_has_no_effect(tmp_path: Path) -> None:
     assert done.code == 2
     assert "vdbench-output" in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_joined_storages_have_pages_of_their_own(tmp_path: Path) -> None:
+    """As in vdbench: an I/O on joined SDs is one of the SD it came to."""
+    (tmp_path / "job.parm").write_text(
+        "concatenatesds=yes\nsd=sd1,lun=one,size=4m\nsd=sd2,lun=two,size=4m\n"
+        "wd=wd1,sd=sd*,threads=4,rdpct=50,xfersize=4k\nrd=r,wd=wd1,iorate=400,elapsed=3,interval=1\n"
+    )
+    words = ("--no-calibration", "--out", "study", "--vdbench-output", "pages")
+    done = program.run("run", "job.parm", *words, cwd=tmp_path)
+    assert done.code == 0, done.err
+    pages = tmp_path / "pages"
+    assert not list(pages.glob("concat*"))
+    rates = []
+    for name in ("sd1", "sd2", "wd1"):
+        line = next(one for one in (pages / f"{name}.html").read_text().splitlines() if "avg_2-3" in one)
+        rates.append(float(line.split()[2]))
+    assert rates[0] + rates[1] == pytest.approx(rates[2], abs=0.2)
+    assert rates[0] == pytest.approx(rates[2] / 2, rel=0.25)

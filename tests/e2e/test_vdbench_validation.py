@@ -89,3 +89,99 @@ def test_what_is_damaged_during_the_run_is_found_before_it_is_written_again(tmp_
     assert 0 in told
     # What was damaged is not written again, so the whole of it is still there to be seen.
     assert found["zeroed_block"] == pytest.approx(BLOCKS, abs=4)
+
+
+def found_in(study: Path) -> list[dict[str, int]]:
+    """What each run of a study found damaged, by kind, without zeros."""
+    runs = sorted((study / "runs").iterdir())
+    ends = [next(one for one in program.events(run) if one["type"] == "verified") for run in runs]
+    return [{kind: count for kind, count in end["found"].items() if count} for end in ends]
+
+
+def run_list(directory: Path, text: str, code: int) -> program.Done:
+    (directory / "job.parm").write_text(text)
+    words = ("--allow-exec", "--no-calibration", "--no-report", "--out", "study")
+    done = program.run("run", "job.parm", *words, cwd=directory)
+    assert done.code == code, done.err
+    return done
+
+
+def test_what_one_run_wrote_is_demanded_of_the_next(tmp_path: Path) -> None:
+    """An older content that comes back between two runs is a lost write, though its stamps are right."""
+    text = (
+        "validate=yes\nsd=sd1,lun=data,size=1m,threads=2\nsd=sd2,lun=other,size=1m,threads=2\n"
+        "wd=w,sd=sd1,rdpct=0,xfersize=4k,seekpct=seqnz\nwd=x,sd=sd2,rdpct=0,xfersize=8k\n"
+        "wd=r,sd=sd1,rdpct=100,xfersize=16k\n"
+        "rd=a,wd=w,iorate=2000,elapsed=2,interval=1\n"
+        "rd=b,wd=x,iorate=500,elapsed=2,interval=1\n"
+        'rd=c,wd=w,iorate=2000,elapsed=2,interval=1,startcmd="cp data before"\n'
+        "rd=d,wd=r,iorate=500,elapsed=2,interval=1{damage}\n"
+    )
+    run_list(tmp_path, text.format(damage=""), 0)
+    assert found_in(tmp_path / "study") == [{}, {}, {}, {}]
+    checked = list(program.events(sorted((tmp_path / "study/runs").iterdir())[3]))
+    assert next(one for one in checked if one["type"] == "verify_end")["unverified"] == 0
+    (tmp_path / "study").rename(tmp_path / "study.1")
+    back = ',startcmd="dd if=before of=data bs=64k count=1 conv=notrunc"'
+    run_list(tmp_path, text.format(damage=back), 1)
+    assert found_in(tmp_path / "study") == [{}, {}, {}, {"lost_write": 16}]
+
+
+TREE = """validate={validate}
+fsd=f,anchor=tree,depth=1,width=2,files=3,sizes=(32k,50,64k,50)
+fwd=w,fsd=f,operation=write,xfersize=8k,threads=2
+fwd=r,fsd=f,operation=read,xfersize=4k,threads=2
+fwd=format,threads=2,xfersize=16k
+rd=a,fwd=w,fwdrate=300,format=yes,elapsed=2,interval=1
+rd=b,fwd=r,fwdrate=400,elapsed=2,interval=1,startcmd="cp -r tree/vdb.1_1.dir before"
+rd=c,fwd=w,fwdrate=300,elapsed=2,interval=1
+rd=d,fwd=r,fwdrate=400,elapsed=2,interval=1{damage}
+"""
+
+
+def test_files_of_a_tree_are_verified_from_run_to_run(tmp_path: Path) -> None:
+    run_list(tmp_path, TREE.format(validate="yes", damage=""), 0)
+    assert found_in(tmp_path / "study") == [{}] * 5
+    runs = sorted((tmp_path / "study" / "runs").iterdir())
+    for run in (runs[2], runs[4]):
+        ends = [one for one in program.events(run) if one["type"] == "verify_end"]
+        assert sum(one["checked"] for one in ends) > 500
+        assert sum(one["unverified"] for one in ends) == 0
+    # What the format wrote is known, so each write of the first run is read before.
+    done = [one["completed"] for one in stream_ends(runs[1])]
+    reads, writes = (sum(one[number] for one in done) for number in (0, 1))
+    assert reads == writes > 400
+
+
+def stream_ends(run: Path) -> list[dict[str, Any]]:
+    return [one for one in program.events(run) if one["type"] == "stream_end"]
+
+
+def test_damage_in_a_tree_is_told_by_file(tmp_path: Path) -> None:
+    damage = (
+        ',startcmd="cp before/vdb_f0001.file tree/vdb.1_1.dir/; '
+        "dd if=tree/vdb.1_1.dir/vdb_f0000.file of=tree/vdb.1_2.dir/vdb_f0002.file bs=8k count=1 "
+        'conv=notrunc"'
+    )
+    text = TREE.format(validate="no_preread", damage=damage)
+    done = run_list(tmp_path, text, 1)
+    last = found_in(tmp_path / "study")[-1]
+    size = (tmp_path / "tree/vdb.1_1.dir/vdb_f0001.file").stat().st_size
+    assert last == {"lost_write": size // 4096, "misdirected_write": 2}
+    assert "in vdb.1_2.dir/vdb_f0002.file: expected generation" in done.err
+    assert "of vdb.1_1.dir/vdb_f0000.file offset 0" in done.err
+
+
+def test_files_that_are_made_anew_take_what_was_known_along(tmp_path: Path) -> None:
+    """Deleted and created files, and a tree that is formatted again, are not held to what they were."""
+    text = (
+        "validate=read_after_write\nfsd=f,anchor=tree,depth=1,width=2,files=20,sizes=32k\n"
+        "fwd=w,fsd=f,operation=write,fileio=(sequential,delete),xfersize=8k,threads=2\n"
+        "fwd=d,fsd=f,operation=delete\nfwd=c,fsd=f,operation=create\n"
+        "fwd=m,fsd=f,rdpct=50,fileio=random,xfersize=4k,threads=2\nfwd=format,threads=2,xfersize=16k\n"
+        "rd=a,fwd=w,fwdrate=max,format=yes,elapsed=2,interval=1\n"
+        "rd=b,fwd=(d,c),fwdrate=400,elapsed=2,interval=1\n"
+        "rd=e,fwd=m,fwdrate=400,format=yes,elapsed=2,interval=1\n"
+    )
+    run_list(tmp_path, text, 0)
+    assert found_in(tmp_path / "study") == [{}] * 5

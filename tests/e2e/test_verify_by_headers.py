@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.formats.fio import honoured
+from loadstone.formats.fio import supported_options
 from tests.e2e.program import needs_engine, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FIO = shutil.which("fio")
-METHODS = [name for name in honoured.METHODS if name not in ("0", "none", "null", "pattern_hdr")]
+METHODS = [name for name in supported_options.METHODS if name not in ("0", "none", "null", "pattern_hdr")]
 
 
 def _layout() -> str:

@@ -32,6 +32,7 @@ def device(**changes: Any) -> dict[str, Any]:
         "short_ppm": 0,
         "hang_ppm": 0,
         "faults": None,
+        "behaviour": None,
     }
     return worker({"type": "sim", "device": model | changes})
 
@@ -124,7 +125,6 @@ def test_a_target_that_one_io_misses_and_a_late_io_end_the_stream(tmp_path: Path
         stream(iodepth=4, runtime_ns=SECOND, time_based=True, max_latency_ns=[3 * MILLISECOND, 0, 0]),
     ]
     streams[1] |= {"worker": 1}
-    streams[1]["limits"]["max_latency_ns"] = streams[1].pop("max_latency_ns")
     outcome = run(plan([VIRTUAL], streams, [device(), device()]), tmp_path)
     assert [end["reason"] for end in outcome.of("stream_end")] == ["latency", "latency"]
     said = [note["text"] for note in outcome.of("note")]

@@ -25,12 +25,12 @@ import pytest
 from loadstone.bundle import layout
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle
-from loadstone.engine.process import Lines
-from loadstone.engine.watch import PREPARE_KILL_S
+from loadstone.engine.process import EventLines
+from loadstone.engine.watchdog import PREPARE_KILL_S
 from loadstone.errors import EngineError, LoadstoneError
 from loadstone.path.child import NoAnswerError
 from loadstone.plan.model import Plan
-from loadstone.session import Asked, Means, Outcome, run_plan
+from loadstone.session import Means, Outcome, RunRequest, run_plan
 from tests.support import plans
 from tests.support.runs import arrow_schema
 
@@ -198,7 +198,7 @@ class SimulatedEngine:
         return json.dumps(event).encode() + b"\n"
 
     def events(self, tick_s: float) -> Iterator[dict[str, Any] | None]:
-        lines = Lines()
+        lines = EventLines()
         waiting = list(self.said)
         while True:
             if not self.alive and self.fate.kind != "hung":
@@ -433,7 +433,7 @@ def simulate(seed: int, directory: Path) -> Ran:
     try:
         outcome = run_plan(
             plan,
-            asked=Asked({}, {"a.fio": b"[a]"}, "{}", []),
+            asked=RunRequest({}, {"a.fio": b"[a]"}, "{}", []),
             out_dir=directory / "b",
             result=result,
             means=means,

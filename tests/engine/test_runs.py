@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.engine.binary import find
-from tests.support.plans import NULL, layout, plan, stream, target, worker
+from tests.support.plans import IO_URING, NULL, layout, plan, stream, target, worker
 
 from .runs import arrow_rows, finish, run, start
 
@@ -126,16 +126,34 @@ def test_a_short_file_is_an_error_at_its_offset(tmp_path: Path) -> None:
     assert reasons == {0: "error", 1: "ops"}, "one stream's error must not touch another"
 
 
+@pytest.mark.parametrize("ring", [False, True])
+def test_a_last_write_that_calls_for_a_flush_does_not_keep_the_flush_at_the_end_waiting(
+    tmp_path: Path, ring: bool
+) -> None:
+    """It was waited for until its grace was over, a minute later, and never made."""
+    size = 1 << 20
+    made = target(tmp_path / "new", size_bytes=size, create=True, layout=layout(size))
+    last = stream(read_percent=0, bytes=size, fsync_every=64, at_end=True, iodepth=1)
+    worked = run(plan([made], [last], [worker(IO_URING if ring else {"type": "psync"})]), tmp_path)
+    assert (worked.total("ops", op=1), worked.total("ops", op=3)) == (256, 4)
+    assert worked.of("end")[0]["t_ns"] < 30_000_000_000
+
+
 def test_an_error_is_named_and_may_be_tolerated(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(1 << 20))
     # Flushing a pipe-like device is EINVAL: a real error without special hardware.
-    policy = {"continue_read": False, "continue_write": True, "ignore_read": [], "ignore_write": []}
+    policy: dict[str, Any] = {"continue_read": False, "continue_write": True} | {
+        "ignore_read": [],
+        "ignore_write": [],
+        "continue_after": [],
+    }
     streams = [stream(read_percent=0, ops=200, fsync_every=1, errors=policy, iodepth=1)]
     outcome = run(plan([DEV_NULL], streams), tmp_path)
     assert_conserved(outcome)
     assert outcome.of("stream_end")[0]["reason"] == "ops"
-    assert outcome.total("errors", op=3) == 200
+    # As fio: a flush is made before the next write, so there is none after the last.
+    assert outcome.total("errors", op=3) == 199
     events = outcome.of("io_error")
     assert len(events) == 100, "errors of one target are told a hundred times, then counted"
     assert events[0]["errno"] == 22
@@ -278,6 +296,8 @@ def test_ios_that_never_come_back_are_reported_and_the_run_ends(tmp_path: Path) 
         "error_ppm": 0,
         "short_ppm": 0,
         "hang_ppm": 100,
+        "faults": None,
+        "behaviour": None,
     }
     one = stream(runtime_ns=500_000_000, time_based=True, iodepth=64)
     virtual = target("", "virtual", 1 << 30)
@@ -304,6 +324,8 @@ def test_the_simulation_repeats_exactly(tmp_path: Path) -> None:
         "error_ppm": 0,
         "short_ppm": 0,
         "hang_ppm": 0,
+        "faults": None,
+        "behaviour": None,
     }
     virtual = target("", "virtual", 1 << 30)
     one = stream(runtime_ns=2_000_000_000, time_based=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.bundle.read import Bundle
-from loadstone.engine import binary, watch
+from loadstone.engine import binary, watchdog
 from loadstone.errors import EngineError, RefusedError, RunError
-from loadstone.session import Asked, Orders, Outcome, Steer, run_plan
+from loadstone.session import Orders, Outcome, RunRequest, Steer, run_plan
 from tests.guard.plans import plan, target
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class Seen:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SILENT_FLOOR_S", 0.5)
-    monkeypatch.setattr(watch, "EXIT_S", 0.5)
-    monkeypatch.setattr(watch, "REAP_S", 0.5)
+    monkeypatch.setattr(watchdog, "SILENT_FLOOR_S", 0.5)
+    monkeypatch.setattr(watchdog, "EXIT_S", 0.5)
+    monkeypatch.setattr(watchdog, "REAP_S", 0.5)
 
 
 def run(
@@ -72,7 +72,7 @@ def run(
     (tmp_path / "data").write_bytes(b"x" * 4096)
     one = plan(target(str(tmp_path / "data"), read_only=True, size_bytes=4096), read=100, write=0)
     one = one.model_copy(update={"grace_ns": 100_000_000, "interval_ns": 10_000_000})
-    asked = Asked({"argv": ["x"]}, {"j.fio": b"[x]"}, "{}", [])
+    asked = RunRequest({"argv": ["x"]}, {"j.fio": b"[x]"}, "{}", [])
     return run_plan(one, asked=asked, out_dir=tmp_path / "b", progress=seen, steer=steer)
 
 
@@ -133,7 +133,7 @@ def test_no_engine_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(binary.OVERRIDE, str(tmp_path / "nothing"))
     (tmp_path / "data").write_bytes(b"x" * 4096)
     one = plan(target(str(tmp_path / "data"), read_only=True), read=100, write=0)
-    outcome = run_plan(one, asked=Asked({}, {}, "{}", []), out_dir=tmp_path / "b")
+    outcome = run_plan(one, asked=RunRequest({}, {}, "{}", []), out_dir=tmp_path / "b")
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert "not an executable file" in str(outcome.error)
 
@@ -141,7 +141,9 @@ def test_no_engine_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_refusal_leaves_no_bundle(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"x" * 4096)
     with pytest.raises(RefusedError):
-        run_plan(plan(target(str(tmp_path / "data"))), asked=Asked({}, {}, "{}", []), out_dir=tmp_path / "b")
+        run_plan(
+            plan(target(str(tmp_path / "data"))), asked=RunRequest({}, {}, "{}", []), out_dir=tmp_path / "b"
+        )
     assert not (tmp_path / "b").exists()
 
 
@@ -167,7 +169,7 @@ def test_a_full_disk_under_the_bundle_is_an_error_with_a_remedy(
 def test_waiting_for_an_engine_costs_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in wake-ups, which are ours, not in time, which is the machine's."""
     ticks = 'for t in 1 2 3 4; do sleep 0.5; say \'{"type":"tick","t_ns":\'$t\',"rows":[]}\'; done\n'
-    monkeypatch.setattr(watch, "SILENT_FLOOR_S", 60.0)
+    monkeypatch.setattr(watchdog, "SILENT_FLOOR_S", 60.0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
     began = time.monotonic()
     run(tmp_path, monkeypatch, ticks + DONE)

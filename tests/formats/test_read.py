@@ -249,7 +249,6 @@ def test_an_issue_time_without_the_log_it_belongs_to_is_refused(given: str) -> N
         "cgroup=x",
         "uid=1",
         "profile=tiobench",
-        "flow_watermark=1",
         "pre_read=1",
         "uncached=1",
         "cpuload=50",

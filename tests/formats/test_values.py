@@ -12,7 +12,7 @@ import pytest
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.formats.fio import ReadOptions, TokenSource, read_jobfiles, values
 from loadstone.formats.fio.numbers import Reading
-from loadstone.plan import patterns
+from loadstone.plan import model
 from loadstone.plan.notes import Notes
 from loadstone.plan.pattern import pattern
 from loadstone.workload.model import Distribution, Job
@@ -22,7 +22,7 @@ def distribution(text: str, *, strict: bool = True) -> Distribution:
     return values.distribution(text, Reading(Where("job"), strict=strict))[0]
 
 
-def order(job: Job, range_bytes: int = 1 << 20) -> patterns.RandomOrder:
+def order(job: Job, range_bytes: int = 1 << 20) -> model.RandomOrder:
     return pattern(job, Notes(), range_bytes).read.random
 
 
@@ -66,15 +66,15 @@ def test_what_fio_refuses_is_refused(text: str) -> None:
 
 def test_zipf_without_skew_is_uniform_with_repeats() -> None:
     assert order(job(random_distribution=values.distribution("zipf:0", Reading(Where("job"))))) == (
-        patterns.RandomOrderUniform(repeat=True)
+        model.RandomOrderUniform(repeat=True)
     )
 
 
 def test_a_sequence_of_blocks_reaches_the_plan_and_must_fit() -> None:
     asked = values.distribution("sequence:2, 0,1", Reading(Where("job")))
-    fixed = patterns.RandomOrderListed(blocks=(2, 0, 1), advance=False)
+    fixed = model.RandomOrderListed(blocks=(2, 0, 1), advance=False)
     assert order(job(random_distribution=asked)) == fixed
-    moving = patterns.RandomOrderListed(blocks=(2, 0, 1), advance=True)
+    moving = model.RandomOrderListed(blocks=(2, 0, 1), advance=True)
     assert order(job(random_distribution=asked, sequence_advances=True)) == moving
     with pytest.raises(InputError, match="block 2 of the sequence lies beyond the range of 2 blocks"):
         order(job(random_distribution=asked), 8192)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.errors import LoadstoneError
-from loadstone.formats.iometer import Asked, read_icf, runs
+from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
@@ -84,7 +84,7 @@ def judge(data: bytes, host: HostFacts) -> str:
             raise AssertionError(f"no place: {error}") from error
         return "refused"
     try:
-        found = runs(configuration, Asked(targets=(TARGET,), runtime_ns=10**9))
+        found = runs(configuration, CommandLineChanges(targets=(TARGET,), runtime_ns=10**9))
         assert len({run.name for run in found}) == len(found), "two runs have one name"
         if len(found[0].workload.jobs) > MAX_JOBS:
             return "large"

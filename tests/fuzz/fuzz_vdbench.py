@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from loadstone.formats.vdbench import (
     Given,
     Overrides,
-    TextSource,
+    ParameterText,
     expand,
     facts,
     lower,
@@ -35,7 +35,7 @@ from loadstone.plan.anchors import Found
 from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
-from loadstone.report.vdbench.words import average, run_line
+from loadstone.report.vdbench.wording import average, run_line
 from tests.fuzz import driver
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def host(rng: random.Random, luns: set[str], anchors: set[str]) -> HostFacts:
 
 def one(data: bytes, rng: random.Random) -> str:
     """Read, expand, lower and plan one file; return how it ended."""
-    file = read([TextSource(data, "fuzz.parm", Path("/nonexistent"))])
+    file = read([ParameterText(data, "fuzz.parm", Path("/nonexistent"))])
     overrides = Overrides(elapsed=rng.choice([None, 4, 60]), interval=rng.choice([None, 1, 2]))
     runs = expand(file, overrides)
     assert len({run.title for run in runs}) == len(runs)

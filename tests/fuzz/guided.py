@@ -8,17 +8,32 @@ which know the languages. `tests/fuzz/corpus/NAME` is what was kept, minimised, 
 
 from __future__ import annotations
 
-import json
+import contextlib
 import random
+import struct
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import foreign
 from loadstone.audit.document import audited, document
-from loadstone.bundle import arrows, consistent, layout, lines, members, older, seal, shapes, tables
+from loadstone.bundle import (
+    arrows,
+    host,
+    json_lines,
+    layout,
+    members,
+    parquet_footer,
+    plan_consistency,
+    schemas,
+    seal,
+    study,
+    tables,
+)
+from loadstone.engine import process
 from loadstone.errors import LoadstoneError
 from loadstone.path import spec
+from loadstone.plan import anchors, content, marker, signatures, tree_mark, verify_state
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.workload.model import Workload
@@ -65,16 +80,9 @@ def data_sheet(data: bytes) -> None:
 
 
 def plan(data: bytes) -> None:
-    """A Plan as a bundle has it, of this format and of the first."""
-    for wanted in (bytes, _completed):
-        try:
-            consistent.contradiction(Plan.model_validate_json(wanted(data)))
-        except ValueError:
-            continue
-
-
-def _completed(data: bytes) -> bytes:
-    return json.dumps(older.completed(members.decoded(data), 1)).encode()
+    """A Plan as a bundle has it."""
+    with contextlib.suppress(ValueError):
+        plan_consistency.contradiction(Plan.model_validate_json(data))
 
 
 def documents(data: bytes) -> None:
@@ -83,11 +91,11 @@ def documents(data: bytes) -> None:
         found = members.decoded(data)
     except ValueError:
         return
-    for shape, _ in shapes.SHAPES.values():
-        left, _ = shapes.pruned(members.decoded(data), shape)
+    for shape, _ in schemas.SHAPES.values():
+        left, _ = schemas.pruned(members.decoded(data), shape)
         if left is not None:
             shape.validate_python(left)
-    for model in (seal.Manifest, Workload, shapes.Asked):
+    for model in (seal.Manifest, Workload, schemas.RequestedWorkload):
         try:
             model.model_validate(found)
         except ValueError:
@@ -96,7 +104,7 @@ def documents(data: bytes) -> None:
 
 def events(data: bytes) -> None:
     path = _file("events.jsonl", data)
-    for event in lines.read_lines(path, right=lambda value: shapes.is_event(value, None)):
+    for event in json_lines.read_lines(path, right=lambda value: schemas.is_event(value, None)):
         assert isinstance(event["type"], str)
 
 
@@ -112,10 +120,66 @@ def parquet(data: bytes) -> None:
         tables.mended(piece.filter(tables.possible_samples(None)))
 
 
+def parquet_footer_alone(data: bytes) -> None:
+    """The footer as it ends a file, so that every input is one: pages are what stands before it."""
+    path = _file("footer.parquet", b"PAR1" + data + struct.pack("<I4s", len(data), b"PAR1"))
+    with path.open("rb") as file, contextlib.suppress(ValueError):
+        parquet_footer.read(file, tables.BUCKETS)
+
+
+def marks(data: bytes) -> None:
+    """What is found in an extended attribute, and in the files that mark a tree."""
+    mark = marker.parsed(data)
+    with content.BlockReader(_file("marked", data)) as reader:
+        mark.flaw(reader)
+    for name in (anchors.MARK, anchors.CONTROL_FILE):
+        path = _file(name, data)
+        found = anchors.look(_PLACE)
+        if found.structure is not None:
+            assert found.structure.differences(found.structure) == []
+        tree_mark.look(_PLACE)
+        path.unlink()
+
+
+def state_file(data: bytes) -> None:
+    """fio's state of a verification; its check sum is made right, or nothing else would be reached."""
+    version = data[0] if data else 0
+    body = data[1:]
+    head = struct.pack("<QQQ", version, len(body), verify_state._crc32c(body))
+    with contextlib.suppress(ValueError, struct.error):
+        verify_state.parsed(head + body)
+
+
+def study_file(data: bytes) -> None:
+    place = _PLACE / "study"
+    place.mkdir(exist_ok=True)
+    (place / study.STUDY).write_bytes(data)
+    study.open_all(place, unverified=True)
+
+
+def monitors(data: bytes) -> None:
+    """The monitors' rows of a run that was killed."""
+    _file(layout.HOST, data)
+    host.host_rows(_PLACE, ())
+
+
+def disk(data: bytes) -> None:
+    """What stands on a device: signatures, and what a block looks like."""
+    path = _file("image", data.ljust(4096, b"\0"))
+    signatures.read(path)
+    content.kind(data)
+
+
+def spoken_by_the_engine(data: bytes) -> None:
+    for event in process.EventLines().of(data):
+        schemas.is_event(event, None)
+
+
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     one.__name__: one
     for one in (
         job_file, vdbench, iometer, results, data_sheet, plan, documents, events, arrow_stream, parquet,
+        parquet_footer_alone, marks, state_file, study_file, monitors, disk, spoken_by_the_engine,
     )
 }  # fmt: skip
 

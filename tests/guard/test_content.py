@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan.content import Looked, Reader, content, look
+from loadstone.plan.content import BlockReader, ContentFound, content, look
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def test_holes_and_zeros_hold_nothing(tmp_path: Path) -> None:
     with hole.open("wb") as file:
         file.truncate(1 << 40)
     zeros.write_bytes(bytes((1 << 20) + 1000))
-    assert [look(path) for path in (hole, zeros)] == [Looked(None)] * 2
+    assert [look(path) for path in (hole, zeros)] == [ContentFound(None)] * 2
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 20, (1 << 20) + 1000])
@@ -52,7 +52,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def bad(*_: object) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(Reader, "read", bad)
+    monkeypatch.setattr(BlockReader, "read", bad)
     assert content(path) == "it cannot be read at offset 0 to see what it holds: Input/output error"
 
 
@@ -83,3 +83,31 @@ def test_a_short_file_is_content(tmp_path: Path, size: int) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"ab" * (size // 2) + b"c")
     assert content(path) is not None
+
+
+def test_what_a_reader_without_memory_did_not_see_is_not_taken_for_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that ended in an error had taken places that then nobody looked at."""
+    path = tmp_path / "x"
+    path.write_bytes(bytes(16 << 20) + b"text" + bytes(16 << 20))
+    real, calls = BlockReader.read, []
+
+    def short(self: BlockReader, offset: int, length: int) -> bytes:
+        calls.append(offset)
+        if offset <= 16 << 20 < offset + length and len(calls) > 1:
+            raise MemoryError
+        return real(self, offset, length)
+
+    monkeypatch.setattr(BlockReader, "read", short)
+    assert content(path) == "it cannot be looked through: out of memory"
+
+
+def test_content_is_found_where_no_thread_may_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_self: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refused)
+    path = tmp_path / "x"
+    path.write_bytes(bytes(3 << 20) + b"text")
+    assert content(path) == "it holds text at offset 3145728"

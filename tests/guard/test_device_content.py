@@ -12,8 +12,8 @@ import pytest
 from lab.safety.contents import KINDS, SIZE_BYTES
 
 from loadstone.errors import RefusedError
-from loadstone.plan import content, guard, look
-from loadstone.plan.held import hold
+from loadstone.plan import content, content_evidence, guard
+from loadstone.plan.run_targets import hold
 
 from .plans import plan, target
 from .test_devices import attached
@@ -59,9 +59,9 @@ def test_every_kind_needs_consent_and_nothing_does_not(
         if kind.name == "one byte somewhere":
             pytest.skip("a sample cannot find that")
         monkeypatch.setattr(content, "WHOLE_BYTES", 0)
-        monkeypatch.setattr(content.Reader, "backed", lambda _: None)
+        monkeypatch.setattr(content.BlockReader, "backed", lambda _: None)
     with attached(image) as device:
-        found = look.evidence(Path(device))
+        found = content_evidence.evidence(Path(device))
     assert bool(found) == kind.precious
 
 
@@ -96,22 +96,22 @@ def test_what_is_in_a_devices_cache_only_is_seen(loop: str) -> None:
     with Path(loop).open("r+b", buffering=0) as device:
         device.seek(200 << 20)
         device.write(b"mine")
-        assert "text" in str(look.evidence(Path(loop)))
+        assert "text" in str(content_evidence.evidence(Path(loop)))
 
 
 def test_a_device_that_never_answers_needs_consent(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    real, main = content.Reader.read, threading.main_thread()
+    real, main = content.BlockReader.read, threading.main_thread()
 
-    def stuck(reader: content.Reader, offset: int, length: int) -> bytes:
+    def stuck(reader: content.BlockReader, offset: int, length: int) -> bytes:
         if threading.current_thread() is not main:
             over.wait(10)
         return real(reader, offset, length)
 
-    monkeypatch.setattr(content.Reader, "read", stuck)
+    monkeypatch.setattr(content.BlockReader, "read", stuck)
     monkeypatch.setattr(content, "SILENT_S", 0.5)
     try:
-        (said,) = look.evidence(Path(loop))
+        (said,) = content_evidence.evidence(Path(loop))
     finally:
         over.set()
     assert "it did not answer for" in said

@@ -184,3 +184,31 @@ def test_what_claims_exclusively_is_seen_without_other_traces(loop: str) -> None
     finally:
         os.close(descriptor)
     assert in_use.device_uses(Path(loop), in_use.Snapshot()) == []
+
+
+def test_a_loop_device_over_a_mounted_device_is_in_use(loop: str, tmp_path: Path) -> None:
+    """Found by reading: what a loop device stands on was looked at for a file and not for a device."""
+    call("mkfs.ext2", "-q", "-F", loop)
+    with attached(Path(loop)) as over, attached(Path(over)) as highest:
+        assert in_use.device_uses(Path(highest), in_use.Snapshot()) == []
+        with mounted(loop, tmp_path / "point"):
+            told = f"{Path(loop).name} is mounted at {tmp_path / 'point'} (ext2)"
+            for one in (over, highest):
+                assert told in in_use.device_uses(Path(one), in_use.Snapshot())
+
+
+def test_what_a_process_writes_on_a_partition_is_in_use_on_its_disk(loop: str) -> None:
+    table = "label: dos\n2048,20480\n24576,20480\n"
+    subprocess.run([tool("sfdisk"), "-q", "--no-reread", loop], input=table, text=True, check=True)
+    call("partx", "-a", loop)
+    try:
+        first, second = f"{loop}p1", f"{loop}p2"
+        with Path(first).open("r+b"):
+            host = in_use.Snapshot()
+            host.__dict__["users"] = {(0, Path(first).stat().st_rdev): ["a process has it open for writing"]}
+            told = [f"{Path(first).name}: a process has it open for writing"]
+            assert in_use.device_uses(Path(loop), host) == told
+            assert in_use.device_uses(Path(first), host) == told
+            assert in_use.device_uses(Path(second), host) == []
+    finally:
+        call("partx", "-d", loop)

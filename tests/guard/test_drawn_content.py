@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from loadstone.plan import content, places, sampling
+from loadstone.plan import content, sampling, structure_offsets
 from loadstone.plan.content import look
 from loadstone.plan.sampling import BLOCK_BYTES, Space
 
@@ -98,11 +98,11 @@ def test_a_sample_misses_no_more_than_stated(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(content, "WHOLE_BYTES", 0)
     monkeypatch.setattr(sampling, "PASSES", PASSES)
     # Only the sample: what stands at known places is found besides.
-    monkeypatch.setattr(places, "HEAD_BYTES", BLOCK_BYTES)
-    monkeypatch.setattr(places, "TAIL_BYTES", BLOCK_BYTES)
-    monkeypatch.setattr(places, "places", lambda _: [])
+    monkeypatch.setattr(structure_offsets, "HEAD_BYTES", BLOCK_BYTES)
+    monkeypatch.setattr(structure_offsets, "TAIL_BYTES", BLOCK_BYTES)
+    monkeypatch.setattr(structure_offsets, "places", lambda _: [])
     monkeypatch.setattr(content._Look._sampled, "__defaults__", (PASSES,))
-    monkeypatch.setattr(content.Reader, "space", lambda reader: Space.of([(0, reader.size_bytes)]))
+    monkeypatch.setattr(content.BlockReader, "space", lambda reader: Space.of([(0, reader.size_bytes)]))
     missed, stated, spread = 0, 0.0, 0.0
     for seed in range(10_000, 10_000 + DRAWS):
         draw = Random(seed)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +20,7 @@ from loadstone.path.block import BlockDevice
 from loadstone.plan import guard, in_use, kernel_exports, open_files
 
 from . import test_trees
+from .plans import plan, target
 from .test_devices import attached, backing, call, loop
 
 if TYPE_CHECKING:
@@ -165,7 +168,7 @@ def test_a_loop_device_over_a_loop_device_is_known_by_number(loop: str) -> None:
 def test_a_loop_device_whose_file_somebody_else_writes_is_in_use(loop: str, backing: Path) -> None:
     with holding(backing, HOLD["open for writing"]) as pid:
         found = in_use.device_uses(Path(loop), in_use.Snapshot())
-    assert f"the file behind it: process {pid} (python) has it open for writing" in [
+    assert f"the file behind {Path(loop).name}: process {pid} (python) has it open for writing" in [
         one.replace("python3", "python") for one in found
     ]
 
@@ -274,3 +277,46 @@ def test_what_a_client_of_the_nfs_server_has_open_is_told(tmp_path: Path) -> Non
     states.write_text(line % ("rw", 13649) + line % ("r-", 7))
     key = (os.makedev(0xFD, 0x10), 13649)
     assert open_files.users(tmp_path) == {key: ["a client of the NFS server has it open"]}
+
+
+def test_a_writer_that_no_process_shows_is_found(database: Path) -> None:
+    """What is on its way through a socket, or kept by io_uring or the kernel, is in no /proc/PID/fd."""
+    if not in_use.is_open_for_writing(database):
+        with database.open("r+b"):
+            if not in_use.is_open_for_writing(database):
+                pytest.skip("this file system gives no leases")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with database.open("r+b") as file:
+            socket.send_fds(ours, [b"x"], [file.fileno()])
+        assert uses(database) == ["the kernel says that somebody has it open for writing, out of our sight"]
+        with pytest.raises(RefusedError, match="out of our sight"):
+            guard.secure(plan(target(str(database))), guard.Consent(frozenset({str(database)})))
+    assert uses(database) == []
+
+
+@pytest.mark.root
+def test_process_accounting_is_found(database: Path) -> None:
+    """The kernel writes there by itself."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if Path("/proc/sys/kernel/acct").exists() is False or libc.acct(os.fsencode(database)) != 0:
+        pytest.skip("no process accounting here")
+    try:
+        assert uses(database) == ["the kernel says that somebody has it open for writing, out of our sight"]
+    finally:
+        libc.acct(None)
+    assert uses(database) == []
+
+
+def test_who_opens_a_file_while_it_is_asked_after_ends_nobody(database: Path) -> None:
+    """A broken lease is a signal that would end the process: another one opens the file all the while."""
+    loop = "while 1: os.close(os.open(path, os.O_WRONLY))"
+    code = f"import os; path = {str(database)!r}; print(1, flush=True)\n{loop}"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            seen = {in_use.is_open_for_writing(database) for _ in range(3000)}
+        finally:
+            process.kill()
+    assert seen

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.plan import guard, marker
-from loadstone.plan.held import Held, hold
+from loadstone.plan import anchors, guard, marker, tree_mark
 from loadstone.plan.host import HostFacts
+from loadstone.plan.run_targets import RunTargets, hold
 
 from .plans import plan, target
 
@@ -238,7 +238,7 @@ def test_a_change_that_ctime_does_not_tell_is_seen(in_memory: Path) -> None:
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         memory[SIZE // 3] ^= 0xFF
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Held, "_take_back", lambda _: None)
+            patch.setattr(RunTargets, "_take_back", lambda _: None)
             held.seal()
         before = path.stat().st_ctime_ns
         memory[SIZE // 3 : SIZE // 3 + 4] = b"mine"
@@ -342,3 +342,46 @@ def test_many_files_are_sealed_in_no_time(tmp_path: Path) -> None:
     assert len(slept) <= 1
     assert sum(slept) < 1.0
     assert guard.secured(many, guard.Consent())[1] == set(range(200))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b'{"format":2,"laid_out":true,"seal":"x"}',
+        b'{"format":2,"laid_out":true,"seal":' + b"[" * 50_000,
+        b'{"format":2,"laid_out":1,"seal":{"inode":"x","ctime_ns":["a","b"]}}',
+        b'{"format":2,"laid_out":true,"seal":{"ctime_ns":[1]}}',
+        b"[]",
+        b"\xff",
+        b"",
+    ],
+)
+def test_a_mark_that_somebody_made_up_is_worth_nothing(told: bytes) -> None:
+    """Found by fuzzing: a text in place of the seal, or brackets without end, ended in a traceback."""
+    mark = marker.parsed(told)
+    assert mark.seal is None
+    assert mark.state == "old"
+
+
+@pytest.mark.parametrize("name", [anchors.MARK, anchors.CONTROL_FILE])
+@pytest.mark.parametrize(
+    "told",
+    [
+        '{"structure":"x","first_file":1}',
+        '{"structure":{"sizes":[[1e999,1]]},"first_file":Infinity}',
+        "[" * 50_000,
+        "depth 1\nwidth 1\nfiles 4\ndist bottom\nsize inf\nsize 0\ndirectory x\n",
+        "depth 1\nwidth 1\nfiles 4\ndist bottom\nsize nan\ndirectory x\n",
+        None,
+    ],
+)
+def test_a_mark_of_a_tree_that_somebody_made_up_is_worth_nothing(
+    tmp_path: Path, name: str, told: str | None
+) -> None:
+    """The same of the files that mark a tree; a pipe in their place was waited for."""
+    if told is None:
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).write_text(told)
+    assert anchors.look(tmp_path).structure is None
+    assert tree_mark.look(tmp_path).changed is not None

@@ -65,7 +65,7 @@ def test_without_its_block_device_nothing_is_written_whatever_is_consented(host:
     # There is no /dev/nvme0n1 of that number here.
     found = guard.examine(written(), Snapshot(host.sys))
     assert found.path == NODE
-    assert found.in_use == ["the block device with the same data cannot be found, nor who uses it"]
+    assert found.in_use == ["its block device cannot be found, so its users are not known"]
 
 
 def test_a_node_of_another_device_is_not_taken(host: Host) -> None:
@@ -76,7 +76,7 @@ def test_a_node_of_another_device_is_not_taken(host: Host) -> None:
 @pytest.mark.root
 def test_what_is_empty_may_be_written(host: Host, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch, loop)
-    assert guard.examine(written(), Snapshot(host.sys)) == guard.Finding(NODE)
+    assert guard.examine(written(), Snapshot(host.sys)) == guard.TargetFinding(NODE)
 
 
 @pytest.mark.root
@@ -115,7 +115,7 @@ def test_the_guard_names_the_block_device_anew(monkeypatch: pytest.MonkeyPatch) 
     before = {"path": "/dev/nvme0n1", "identity": None}
     one = target(NODE, "nvme", direct=True, exclusive=True, namesake=before)
     made: Plan = plan(one, backend=COMMANDS)
-    monkeypatch.setattr(guard, "examine", lambda *_, **__: guard.Finding(NODE))
+    monkeypatch.setattr(guard, "examine", lambda *_, **__: guard.TargetFinding(NODE))
     (secured,) = guard.secure(made, guard.Consent()).targets
     assert secured.namesake == now
     assert secured.exclusive

@@ -11,8 +11,8 @@ import pytest
 from loadstone.cli import fio_run
 from loadstone.errors import RefusedError, RunError
 from loadstone.plan import guard
-from loadstone.plan.held import hold
 from loadstone.plan.model import TargetKind
+from loadstone.plan.run_targets import hold
 
 from .plans import plan, target
 

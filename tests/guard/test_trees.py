@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.formats.vdbench import TextSource, expand, lower, read
+from loadstone.formats.vdbench import ParameterText, expand, lower, read
 from loadstone.plan import anchors, guard, tree_mark
 from loadstone.plan.anchors import CONTROL_FILE, MARK
-from loadstone.plan.held import hold
 from loadstone.plan.resolve import resolve
+from loadstone.plan.run_targets import hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def plan(anchor: Path, operation: str, rd: str = "") -> Plan:
         f"fsd=f,anchor={anchor},depth=1,width=1,files=2\nfwd=w,fsd=f,operation={operation}\n"
         f"rd=r,fwd=w,fwdrate=max,elapsed=4{rd}\n"
     )
-    file = read([TextSource(text.encode(), "t.parm", Path())])
+    file = read([ParameterText(text.encode(), "t.parm", Path())])
     return resolve(lower(file, expand(file)[0])).plan
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from lab.safety import __main__ as program
-from lab.safety import page, trial, trials, verbs
+from lab.safety import draws, page, trial, trials, verbs
 
 from lab import parts
 from loadstone.cli import app
@@ -40,6 +40,19 @@ def test_nothing_in_the_table_was_lost_without_consent() -> None:
         assert "wrong" not in happened, (target, holds, verb)
         if intact == "no":
             assert verb.endswith((", with consent", "LOADSTONE_FIO_OVERWRITE=1")), (target, holds, verb)
+
+
+def test_every_kind_was_drawn_and_none_missed_more_often_than_stated() -> None:
+    table = PAGE.read_text().partition("## Content drawn by kind and place")[2].partition("\n## ")[0]
+    drawn = re.findall(r"^\| ([^|*]+?)(?: \*)? \| (\d+) \| (\d+) \| [\d.]+ \|$", table, re.MULTILINE)
+    assert [name for name, *_ in drawn] == [*draws.KINDS, *draws.APART, *draws.LAYOUTS]
+    assert {int(number) for name, number, _ in drawn if name not in draws.LAYOUTS} == {program.DRAWS}
+
+
+def test_a_few_draws_again(tmp_path: Path) -> None:
+    kinds, layouts = draws.tried(tmp_path, 2)
+    assert all(tally.right for tally in (*kinds.values(), *layouts.values()))
+    assert (layouts["at the end"].missed, layouts["at the beginning"].missed) == (0, 0)
 
 
 AGAIN = {

@@ -55,8 +55,8 @@ def test_a_layout_stands_beside_raid0() -> None:
     by_load = {line.split(" | ")[0].strip("| "): line for line in maxima[2:]}
     assert list(by_load) == list(vroc.LOADS)
     small = by_load["sql"].strip("| ").split(" | ")[1:]
-    assert small[0] == "1.000 ± 0.020k, 5.00 ms"
-    assert small[2] == "3.000 ± 0.020k, 5.00 ms"
+    assert small[0] == "1.000k ± 0.020k, 5.00 ms"
+    assert small[2] == "3.000k ± 0.020k, 5.00 ms"
     # Large blocks are told in bytes: 2,000 of 64 KiB a second.
     assert "125.0 ± 1.2 MiB/s" in by_load["read-64k-sequential"]
     assert shares[2] == "| read-4k-random | 0.500 | 1.00 | 1.50 | 2.00 |"

@@ -21,7 +21,7 @@ def test_files_are_drawn_again_alike_and_all_are_read() -> None:
     assert {one.kind for one in drawn if not one.apart}.isdisjoint(draw.APART)
     assert 12 <= sum(one.apart for one in drawn) <= 24
     for one in drawn:
-        file = vdbench.read([vdbench.TextSource(one.text.encode())])
+        file = vdbench.read([vdbench.ParameterText(one.text.encode())])
         assert file.on_files is one.on_files
         assert vdbench.expand(file)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.monitor import sampler as sampling
 from loadstone.monitor.block import Block
 from loadstone.monitor.counters import Counters, increase
 from loadstone.monitor.cpu import NS_PER_TICK, Cpu
@@ -136,24 +137,41 @@ def test_a_collector_that_fails_costs_its_columns_and_not_the_run(tmp_path: Path
     sampler = Sampler(one, os.getpid(), time.monotonic_ns(), rows.append, collectors=collectors)
     sampler.start()
     cost = sampler.stop()
-    assert cost["failed"] == {"broken": "invalid literal for int(): 'x'"}
+    assert cost["failed"] == {"broken": "ValueError: invalid literal for int(): 'x'"}
     assert cost["by_collector"]["memory"] > 0
     assert "memory.free_bytes" in rows[0]
 
 
-def test_monitors_whose_first_sample_found_no_memory_can_be_ended(tmp_path: Path) -> None:
+def test_monitors_whose_first_sample_found_no_memory_can_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Found by failing allocations: their thread was waited for and had never been started."""
     shortages = [MemoryError()]
 
-    class Short:
-        def read(self) -> Counters:
-            if shortages:
-                raise shortages.pop()
-            return Counters({}, {})
+    def now() -> Counters:
+        if shortages:
+            raise shortages.pop()
+        return Counters({}, {})
 
+    monkeypatch.setattr(sampling, "Counters", now)
     rows: list[dict[str, Any]] = []
     one = plan(target(str(tmp_path / "x")))
-    sampler = Sampler(one, os.getpid(), time.monotonic_ns(), rows.append, collectors={"short": Short()})
+    sampler = Sampler(one, os.getpid(), time.monotonic_ns(), rows.append, collectors={})
     with pytest.raises(MemoryError):
         sampler.start()
     sampler.stop()
+
+
+def test_monitors_that_fail_in_the_run_say_so_and_leave_it_alone(tmp_path: Path) -> None:
+    """Found by failing allocations: the thread ended in a traceback, and the run knew nothing of it."""
+
+    def refused(_row: dict[str, Any]) -> None:
+        raise MemoryError
+
+    one = plan(target(str(tmp_path / "x")))
+    began_ns = time.monotonic_ns() - 950_000_000
+    sampler = Sampler(one, os.getpid(), began_ns, refused, collectors={"memory": Memory()})
+    sampler.start()
+    while sampler._thread.is_alive():
+        time.sleep(0.01)
+    assert sampler.stop()["failed"] == {"all": "out of memory"}

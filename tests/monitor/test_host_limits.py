@@ -52,7 +52,7 @@ def test_a_class_that_is_held_for_a_part_of_each_second(
     else:
         assert found is not None
         assert found.found.startswith(said)
-        assert "keep other work off its processors" in found.remedy
+        assert "keep other work off its CPUs" in found.remedy
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.read import Bundle
 from loadstone.plan.model import Plan
-from loadstone.session import Asked, run_plan
+from loadstone.session import RunRequest, run_plan
 from tests.support import plans
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def device(service_ns: int, **changes: Any) -> dict[str, Any]:
         "short_ppm": 0,
         "hang_ppm": 0,
         "faults": None,
+        "behaviour": None,
     }
     return {"type": "sim", "device": model | changes}
 
@@ -68,7 +69,7 @@ def run(
         for index, pace in enumerate(paces)
     ]
     document = plans.plan([target], streams, [plans.worker(backend)], interval_ns=SECOND_NS)
-    asked = Asked(
+    asked = RunRequest(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs={},
         workload_json="{}",

@@ -1,4 +1,4 @@
-"""How late the engine itself is, on a real clock: only worth asking on an idle processor."""
+"""How late the engine itself is, on a real clock: only worth asking on an idle CPU."""
 
 from __future__ import annotations
 

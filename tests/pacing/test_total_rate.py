@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.cli.arguments import Load
-from loadstone.cli.load import total_rate
+from loadstone.cli.arguments import LoadOptions
+from loadstone.cli.read_workload import total_rate
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.plan.rates import RateAmountOps, RateProcess
+from loadstone.plan.model import RateAmountOps, RateProcess
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
 
@@ -68,26 +68,26 @@ def test_a_job_with_a_rate_of_its_own_is_refused() -> None:
 
 
 def test_words_become_a_rate() -> None:
-    load = Load(rate="20k", rate_process="poisson", rate_profile="0s:10%,1m:100%,1m:50%")
+    load = LoadOptions(rate="20k", rate_process="poisson", rate_profile="0s:10%,1m:100%,1m:50%")
     found = total_rate(load)
     assert found is not None
     assert (found.iops, found.process) == (20_000.0, RateProcess.POISSON)
     assert found.profile == ((0, 0.1), (60_000_000_000, 1.0), (60_000_000_000, 0.5))
-    assert total_rate(Load()) is None
+    assert total_rate(LoadOptions()) is None
 
 
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        (Load(rate="0"), "the rate is 0"),
-        (Load(rate_process="poisson"), "no effect without --rate"),
-        (Load(rate_profile="0s:1%"), "no effect without --rate"),
-        (Load(rate="1k", rate_profile="10s"), "expected TIME:SHARE%"),
-        (Load(rate="1k", rate_profile="10s:5"), "expected TIME:SHARE%"),
-        (Load(rate="1k", rate_profile="10s:5%,5s:5%"), "do not ascend"),
-        (Load(rate="1k", rate_profile="10s:0%"), "0% all the time"),
+        (LoadOptions(rate="0"), "the rate is 0"),
+        (LoadOptions(rate_process="poisson"), "no effect without --rate"),
+        (LoadOptions(rate_profile="0s:1%"), "no effect without --rate"),
+        (LoadOptions(rate="1k", rate_profile="10s"), "expected TIME:SHARE%"),
+        (LoadOptions(rate="1k", rate_profile="10s:5"), "expected TIME:SHARE%"),
+        (LoadOptions(rate="1k", rate_profile="10s:5%,5s:5%"), "do not ascend"),
+        (LoadOptions(rate="1k", rate_profile="10s:0%"), "0% all the time"),
     ],
 )
-def test_what_makes_no_sense_is_refused(load: Load, message: str) -> None:
+def test_what_makes_no_sense_is_refused(load: LoadOptions, message: str) -> None:
     with pytest.raises(InputError, match=message):
         total_rate(load)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.path.block import BlockDevice, above, loops
-from loadstone.path.under import below, under_path
+from loadstone.path.underlying import below, under_path
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.path.discover import discover
-from loadstone.path.under import under_path
+from loadstone.path.underlying import under_path
 from tests.guard.test_devices import PATH, attached, call, mounted
 from tests.payload.parts import CONTROL, zram
 

@@ -7,7 +7,6 @@ import pytest
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan import model as plan
-from loadstone.plan import patterns
 from loadstone.plan.resolve import resolve
 
 GIB = 1 << 30
@@ -39,26 +38,26 @@ def test_a_block_the_kernel_cannot_move_is_equal_parts(bs: str, part: int | None
             resolved(text)
         return
     [stream] = resolved(text).streams
-    assert stream.pattern.read.sizes == patterns.SizesFixed(bytes=part)
+    assert stream.pattern.read.sizes == plan.SizesFixed(bytes=part)
     assert stream.limits.ops == 3 * parts
     assert stream.limits.bytes == 70 * GIB - 70 * GIB % (part * parts)
 
 
 def test_the_largest_block_the_kernel_moves_stays_whole() -> None:
     [stream] = resolved("bs=2147479552\nsize=4g\n").streams
-    assert stream.pattern.read.sizes == patterns.SizesFixed(bytes=2_147_479_552)
+    assert stream.pattern.read.sizes == plan.SizesFixed(bytes=2_147_479_552)
 
 
 def test_random_blocks_stay_together_and_are_touched_once() -> None:
     [stream] = resolved("bs=4g\nsize=16g\nrw=randread\n").streams
     read = stream.pattern.read
-    assert (read.run_length, read.align_bytes, read.sizes) == (4, 4 * GIB, patterns.SizesFixed(bytes=GIB))
-    assert read.random == patterns.RandomOrderUniform(repeat=False)
+    assert (read.run_length, read.align_bytes, read.sizes) == (4, 4 * GIB, plan.SizesFixed(bytes=GIB))
+    assert read.random == plan.RandomOrderUniform(repeat=False)
 
 
 def test_a_large_size_of_a_direction_that_is_not_used_is_left_out() -> None:
     [stream] = resolved("bs=4k,8g\nsize=16m\nrw=read\n").streams
-    assert stream.pattern.read.sizes == patterns.SizesFixed(bytes=4096)
+    assert stream.pattern.read.sizes == plan.SizesFixed(bytes=4096)
 
 
 @pytest.mark.parametrize(

@@ -1,60 +1,45 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+import os
+from typing import Literal
 
 import pytest
 from pydantic import ValidationError
 
-from loadstone.plan import headers, model, patterns, payloads, priorities, rates, sims, trees
-
-PARTS = (model, headers, patterns, payloads, priorities, rates, sims, trees)
-SCHEMA = Path(__file__).parents[2] / "contract" / "plan.schema.json"
-
-
-def engine_definitions() -> dict[str, dict[str, Any]]:
-    """Name -> object schema of the engine's types; variants named as here."""
-    if not SCHEMA.exists():
-        pytest.skip("contract/plan.schema.json is not generated yet")
-    root = json.loads(SCHEMA.read_text())
-    found: dict[str, dict[str, Any]] = {"Plan": root}
-    for name, definition in (root.get("$defs") or root["definitions"]).items():
-        variants = definition.get("oneOf", [])
-        if variants and "properties" in variants[0]:
-            for variant in variants:
-                tag = variant["properties"].get("type") or variant["properties"]["unit"]
-                value = tag.get("const") or tag["enum"][0]
-                camel = "".join(part.capitalize() for part in value.split("_"))
-                found[name + camel] = variant
-        elif "properties" in definition:
-            found[name] = definition
-        else:
-            found[name] = {
-                "values": definition.get("enum") or [v.get("const") or v["enum"][0] for v in variants]
-            }
-    return found
+from loadstone.plan import model
+from loadstone.plan.base import Part
+from tests.support import plan_model
 
 
-def test_has_the_engines_types_and_fields() -> None:
-    definitions = engine_definitions()
-    for name, definition in definitions.items():
-        mine = next(vars(part)[name] for part in PARTS if name in vars(part))
-        if "values" in definition:
-            assert sorted(definition["values"]) == sorted(member.value for member in mine), name
-        else:
-            assert set(definition["properties"]) == set(mine.model_fields), name
+def test_is_generated_from_the_engines_schema() -> None:
+    fresh = plan_model.text()
+    if os.environ.get("LOADSTONE_WRITE_GENERATED"):
+        plan_model.MODEL.write_text(fresh)
+    assert plan_model.MODEL.read_text() == fresh, f"{plan_model.MODEL.name} is stale: run `make docs`"
 
 
-def test_has_no_type_the_engine_lacks() -> None:
-    definitions = engine_definitions()
-    mine = {
-        name
-        for part in PARTS
-        for name, value in vars(part).items()
-        if isinstance(value, type) and value.__module__ == part.__name__
+def test_every_field_is_required_but_the_tag_of_a_variant() -> None:
+    parts = [one for one in vars(model).values() if isinstance(one, type) and issubclass(one, Part)]
+    assert len(parts) > 70
+    optional = {
+        (part.__name__, name)
+        for part in parts
+        for name, field in part.model_fields.items()
+        if not field.is_required() and name not in {"type", "unit"}
     }
-    assert mine == set(definitions)
+    assert optional == {("Plan", "version")}
+    assert str(model.Plan.model_fields["version"].annotation) == str(Literal[1])
+
+
+def test_no_object_of_the_schema_lets_a_field_be_absent_or_unknown() -> None:
+    schema = json.loads(plan_model.SCHEMA.read_text())
+    objects = [schema]
+    for definition in schema["$defs"].values():
+        objects += [one for one in (definition, *definition.get("oneOf", ())) if "properties" in one]
+    for one in objects:
+        assert sorted(one["required"]) == sorted(one["properties"])
+        assert one["additionalProperties"] is False
 
 
 def test_refuses_unknown_fields_and_out_of_range_numbers() -> None:
@@ -66,8 +51,18 @@ def test_refuses_unknown_fields_and_out_of_range_numbers() -> None:
         model.Cell(unit=-1, target=None)
 
 
+def test_refuses_to_be_changed_and_to_take_one_type_for_another() -> None:
+    cell = model.Cell(unit=0, target=None)
+    with pytest.raises(ValidationError):
+        setattr(cell, "unit", 1)  # noqa: B010 - a type checker would not let it pass
+    with pytest.raises(ValidationError):
+        model.Cell.model_validate_json('{"unit": "0", "target": null}')
+
+
 def test_unions_are_tagged_as_serde_tags_them() -> None:
-    worker = model.Worker(stage=0, backend=model.BackendPsync(), cpus=(1,), nice=0)
+    worker = model.Worker(
+        stage=0, backend=model.BackendPsync(), cpus=(1,), nice=0, io_priority=0, force_async=0
+    )
     assert json.loads(worker.model_dump_json()) == {
         "stage": 0,
         "backend": {"type": "psync"},
@@ -77,7 +72,7 @@ def test_unions_are_tagged_as_serde_tags_them() -> None:
         "force_async": 0,
     }
     assert model.Worker.model_validate_json(worker.model_dump_json()) == worker
-    assert json.loads(rates.RateAmountOps(per_second=5.0).model_dump_json()) == {
+    assert json.loads(model.RateAmountOps(per_second=5.0).model_dump_json()) == {
         "unit": "ops",
         "per_second": 5.0,
     }

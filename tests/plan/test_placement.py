@@ -9,9 +9,9 @@ import pytest
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan import guard
-from loadstone.plan.held import hold
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
+from loadstone.plan.run_targets import hold
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.engine.plan_check import memory_bytes
+from loadstone.errors import InputError, LoadstoneError, RefusedError
 
 if TYPE_CHECKING:
     from tests.plan.conftest import Planner
@@ -150,10 +151,16 @@ def test_durations_and_budgets(plan: Planner) -> None:
     assert resolution.duration_ns == 15 * S
     assert resolution.disk_bytes_estimate >= 8 * M
     assert plan("[a]\nfilename=/t/1g\n").duration_ns is None
-    big = plan("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n")
-    assert 64 * M < big.memory_bytes < 112 * M
-    assert big.plan.memory_limit_bytes == int(big.memory_bytes * 1.25)
-    assert plan("[a]\nfilename=/t/1g\n").plan.memory_limit_bytes == 64 * M
+    big = plan("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n").plan
+    assert 64 * M < memory_bytes(big) < 112 * M
+
+
+def test_more_memory_than_the_host_has_is_refused_with_a_remedy(plan: Planner) -> None:
+    big = plan("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n").plan
+    assert big.memory_limit_bytes == 64 << 30, "the memory of the host"
+    with pytest.raises(InputError, match=r"the run needs \d+ MiB of memory, the limit is 20 MiB") as refused:
+        memory_bytes(big.model_copy(update={"memory_limit_bytes": 20 * M}))
+    assert "lower iodepth, block size" in str(refused.value.hint)
 
 
 def test_holes_are_said(plan: Planner) -> None:
@@ -183,7 +190,6 @@ def test_holes_are_said(plan: Planner) -> None:
         ("[a]\nfilename=/t/1g\nexitall\n[b]\nnew_group\nfilename=/t/1g\n", 3, "one group of several"),
         ("[a]\nnumjobs=65536\n[b]\nnumjobs=2\n", 1, "too many"),
         ("[a]\nfilename=/t/1g\nnumjobs=4097\n", 3, "threads"),
-        ("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=65536\nbs=16m\n", None, "MiB of buffers"),
     ],
 )
 def test_what_cannot_run_is_said_with_its_place(

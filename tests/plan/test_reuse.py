@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.errors import Where
 from loadstone.plan.host import HostFacts
-from loadstone.plan.patterns import RandomOrderReuse
+from loadstone.plan.model import RandomOrderReuse
 from loadstone.plan.resolve import resolve
 from loadstone.workload.model import Amount, Distribution, Job, Reuse, Workload
 from tests.plan.test_engine_agrees import ENGINE

@@ -10,22 +10,20 @@ from pydantic import ValidationError
 
 from loadstone.errors import RefusedError, Where
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import PLAN_VERSION
-from loadstone.plan.patterns import Pattern, SizesFixed, SizesSplit
-from loadstone.plan.rates import RateProcess
+from loadstone.plan.model import Pattern, RateProcess, SizesFixed, SizesSplit
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
-from loadstone.workload.model import Amount, Job, Row, TargetName, Workload
+from loadstone.workload.model import Amount, Job, TargetName, Workload, WorkloadRow
 from tests.plan.test_engine_agrees import ENGINE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SMALL = Row(percent=60, bytes=4096, read_percent=80, random_percent=100)
-LARGE = Row(percent=40, bytes=65536, read_percent=10, random_percent=0, align_bytes=65536)
+SMALL = WorkloadRow(percent=60, bytes=4096, read_percent=80, random_percent=100)
+LARGE = WorkloadRow(percent=40, bytes=65536, read_percent=10, random_percent=0, align_bytes=65536)
 
 
-def workload(*rows: Row, **changes: Any) -> Workload:
+def workload(*rows: WorkloadRow, **changes: Any) -> Workload:
     job = Job(
         name="rows",
         where=Where("rows"),
@@ -38,7 +36,7 @@ def workload(*rows: Row, **changes: Any) -> Workload:
     return Workload(name="rows", jobs=(job,))
 
 
-def pattern(*rows: Row, **changes: Any) -> Pattern:
+def pattern(*rows: WorkloadRow, **changes: Any) -> Pattern:
     return resolve(workload(*rows, **changes), host=HostFacts.here()).plan.streams[0].pattern
 
 
@@ -58,8 +56,8 @@ def test_shares_and_sizes_are_what_the_rows_come_to() -> None:
 
 def test_what_happens_seldom_is_not_rounded_away() -> None:
     made = pattern(
-        Row(percent=99, bytes=512, read_percent=100, random_percent=0),
-        *[Row(percent=0.1, bytes=1024, read_percent=0, random_percent=0)],
+        WorkloadRow(percent=99, bytes=512, read_percent=100, random_percent=0),
+        *[WorkloadRow(percent=0.1, bytes=1024, read_percent=0, random_percent=0)],
     )
     assert (made.read_percent, made.write_percent) == (99, 1)
     assert made.read.sizes == SizesFixed(bytes=512)
@@ -94,15 +92,15 @@ def test_what_has_no_effect_is_refused(change: dict[str, Any], error: type[Excep
 )
 def test_rows_that_cannot_be(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        Row.model_validate(SMALL.model_dump() | change)
+        WorkloadRow.model_validate(SMALL.model_dump() | change)
 
 
 @pytest.mark.parametrize("rows", [(SMALL,), (SMALL, LARGE), (LARGE,)])
-def test_the_engine_accepts_it(tmp_path: Path, rows: tuple[Row, ...]) -> None:
+def test_the_engine_accepts_it(tmp_path: Path, rows: tuple[WorkloadRow, ...]) -> None:
     if not ENGINE.exists():
         pytest.skip(f"{ENGINE} is not built: run `make build`")
     plan = resolve(workload(*rows)).plan
-    assert plan.version == PLAN_VERSION
+    assert plan.version == 1
     path = tmp_path / "plan.json"
     path.write_text(plan.model_dump_json())
     done = subprocess.run([ENGINE, "check", path], capture_output=True, text=True, check=False)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import FileSource, ReadOptions, read_jobfiles
 from loadstone.plan.host import HostFacts
-from loadstone.plan.patterns import SizesFixed
+from loadstone.plan.model import SizesFixed
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.workload.model import Amount, Workload
 from tests.plan.conftest import device
@@ -94,7 +95,7 @@ def test_on_the_eight_devices_they_name(name: str, depth: int, clones: int) -> N
 def test_the_first_has_16384_outstanding_under_120_mib() -> None:
     resolution = resolve(load("4k-seq-read"), host=host())
     assert sum(stream.iodepth for stream in resolution.plan.streams) == 16_384
-    assert resolution.memory_bytes < 120 << 20
+    assert memory_bytes(resolution.plan) < 120 << 20
 
 
 @pytest.mark.parametrize("mapped", [False, True])

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import InputError
-from loadstone.plan.model import Flow
-from loadstone.plan.patterns import Strided
+from loadstone.plan.model import Flow, Strided
 
 if TYPE_CHECKING:
     from tests.plan.conftest import Planner

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadstone.report.fio.stats import Direction, DiskUse, JobLine, Latency, Report, Windows
+import numpy as np
+
+from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.latency import Latency
+from loadstone.report.fio.stats import Direction, DiskUse, JobLine, RateWindows, Report
 
 
 def bucket_of(value_ns: int) -> int:
@@ -18,14 +22,17 @@ def bucket_of(value_ns: int) -> int:
 
 
 def latency(doc: dict[str, Any]) -> Latency:
+    bins = doc.get("bins", {})
     n, mean, deviation = doc["N"], doc["mean"], doc["stddev"]
     return Latency(
-        samples=n,
+        count=n,
         min_ns=doc["min"],
         max_ns=doc["max"],
         sum_ns=mean * n,
         sumsq_ns2=deviation**2 * (n - 1) + mean * mean * n if n else 0.0,
-        counts={bucket_of(int(k)): v for k, v in doc.get("bins", {}).items()},
+        histogram=Histogram.of(
+            np.array([bucket_of(int(key)) for key in bins], np.int64), np.array(list(bins.values()), np.int64)
+        ),
     )
 
 
@@ -38,8 +45,8 @@ def direction(doc: dict[str, Any]) -> Direction:
         slat=latency(doc["slat_ns"]),
         clat=latency(doc["clat_ns"]),
         lat=latency(doc["lat_ns"]),
-        bandwidth=Windows(doc["bw_samples"], doc["bw_min"], doc["bw_max"], doc["bw_mean"], doc["bw_dev"]),
-        iops_windows=Windows(
+        bandwidth=RateWindows(doc["bw_samples"], doc["bw_min"], doc["bw_max"], doc["bw_mean"], doc["bw_dev"]),
+        iops_windows=RateWindows(
             doc["iops_samples"], doc["iops_min"], doc["iops_max"], doc["iops_mean"], doc["iops_stddev"]
         ),
     )

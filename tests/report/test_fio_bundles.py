@@ -12,7 +12,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
 from loadstone.errors import BundleError
 from loadstone.report import fio
-from loadstone.report.fio import monitored
+from loadstone.report.fio import disk_use
 
 from . import fio_small_run
 
@@ -69,7 +69,7 @@ def test_disks_come_from_the_monitors(bundle: Bundle) -> None:
 
 
 def test_a_run_without_devices_has_no_disks() -> None:
-    assert monitored.disks(pl.DataFrame(schema={"t_ns": pl.Int64, "dt_ns": pl.Int64})) == []
+    assert disk_use.disks(pl.DataFrame(schema={"t_ns": pl.Int64, "dt_ns": pl.Int64})) == []
 
 
 def test_text_and_terse_lines(bundle: Bundle) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.latency import Latency
 from loadstone.report.fio import collect, document, normal, terse
-from loadstone.report.fio.stats import Latency
+from loadstone.report.fio.stats import percentiles
 
 from . import fio_small_run
 
@@ -27,11 +30,11 @@ def test_each_clone_is_a_line_with_its_own_figures() -> None:
 
 def test_latencies_are_exact_but_for_the_buckets() -> None:
     read = collect.report(fio_small_run.source()).lines[0].directions[0]
-    assert (read.clat.samples, read.clat.min_ns, read.clat.max_ns) == (200, 10_000, 1_000_000)
+    assert (read.clat.count, read.clat.min_ns, read.clat.max_ns) == (200, 10_000, 1_000_000)
     assert read.clat.mean_ns == pytest.approx(505_000)
     assert read.clat.stddev_ns == pytest.approx(289_385.07, abs=0.01)  # of 10, 20 ... 1000 us, twice
     assert read.slat.mean_ns + read.clat.mean_ns == pytest.approx(read.lat.mean_ns)
-    median = dict(read.clat.percentiles([50.0, 99.0]))
+    median = dict(percentiles(read.clat, [50.0, 99.0]))
     assert median[50.0] == pytest.approx(500_000, rel=1 / 128)
     assert median[99.0] == pytest.approx(990_000, rel=1 / 128)
 
@@ -92,7 +95,7 @@ def test_damage_that_was_only_counted_makes_the_line_fail_too() -> None:
 
 def test_sync_engines_have_no_submission_latency() -> None:
     report = collect.report(fio_small_run.source(fio_small_run.JOB.replace("libaio", "psync")))
-    assert all(direction.slat.samples == 0 for line in report.lines for direction in line.directions)
+    assert all(direction.slat.count == 0 for line in report.lines for direction in line.directions)
 
 
 def test_a_run_cut_short_still_has_figures() -> None:
@@ -133,5 +136,5 @@ def test_terse_lines_have_fios_number_of_fields(version: int) -> None:
 
 def test_a_percentile_is_not_one_sample_early() -> None:
     # fio: the double nearest to 99.95 is a little more, so of 4,000 it asks for the 3,999th
-    latency = Latency(samples=4000, counts={4: 3998, 8: 2})
-    assert latency.percentiles([99.9, 99.95, 100.0]) == [(99.9, 4), (99.95, 8), (100.0, 8)]
+    latency = Latency(4000, histogram=Histogram.of(np.array([4, 8]), np.array([3998, 2])))
+    assert percentiles(latency, [99.9, 99.95, 100.0]) == [(99.9, 4), (99.95, 8), (100.0, 8)]

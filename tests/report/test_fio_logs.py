@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from loadstone.report.fio import iolog, logs, packed
+from loadstone.report.fio import iolog, logs, zlib_log
 
 from . import fio_small_run
 
@@ -124,7 +124,7 @@ def test_compressed_logs_come_back(tmp_path: Path) -> None:
         "log_offset=1", "log_offset=1\nlog_store_compressed=1\nlog_compression=64k"
     )
     logs.write(fio_small_run.source(job), fio_small_run.ios(), tmp_path)
-    text = b"".join(packed.inflate(tmp_path / "after_iops.3.log.fz"))
+    text = b"".join(zlib_log.inflate(tmp_path / "after_iops.3.log.fz"))
     assert text.decode().splitlines() == plain
 
 
@@ -132,7 +132,7 @@ def test_a_damaged_compressed_log_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "x.log.fz"
     path.write_bytes(zlib.compress(b"1, 2, 3, 4, 5\n")[:-6])
     with pytest.raises(zlib.error):
-        list(packed.inflate(path))
+        list(zlib_log.inflate(path))
 
 
 def test_a_window_without_completions_has_rate_zero(tmp_path: Path) -> None:

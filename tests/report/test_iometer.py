@@ -41,7 +41,7 @@ def tables(text: str) -> list[list[Row]]:
 
 
 def apart(text: str) -> list[Row]:
-    """The rows of the only run without those of processors, which a short one may not have."""
+    """The rows of the only run without those of CPUs, which a short one may not have."""
     (rows,) = tables(text)
     return [row for row in rows if row["'Target Type"] != "PROCESSOR"]
 

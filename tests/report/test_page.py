@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from loadstone.analysis.summary import summarise
+from loadstone.audit.run import audit
 from loadstone.bundle.read import Bundle
 from loadstone.errors import InputError
-from loadstone.report import charts, page, terminal
+from loadstone.report import answer, charts, page, terminal
 from tests.support import runs
 from tests.support.runs import Job
 
@@ -186,13 +187,38 @@ def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
     assert "nothing was measured" in printed(Bundle.open(run.path), 100)
 
 
-def test_the_page_begins_with_each_jobs_main_figure(tmp_path: Path) -> None:
-    jobs = Job("small", {"read": 1000}), Job("large", {"write": 100}, block_bytes=128 << 10)
+def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_path: Path) -> None:
+    jobs = [Job(f"lun{at}", {"read": 100, "write": 50}, targets=(at,)) for at in range(8)]
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=8, targets=8).path))
+    found = answer.answer(made, audit(made))
+    (phase,) = found.phases
+    assert re.fullmatch(r"1\.[12]\d*k ± 0\.0\d+k", re.sub(r"\s", " ", phase.number))
+    assert phase.unit == "IOPS"
+    assert [part.split()[0] for part in phase.details[1:]] == ["mean", "p99", "read", "write"]
+    html = page.render(made, audit(made))
+    first = html.index('class="number"')
+    assert html.index('class="believe"') > first
+    assert first < html.index("<figure") < html.index('class="facts"')
+    assert html.count(found.why) == 1
+
+
+def test_phases_have_a_number_each_and_no_sum(tmp_path: Path) -> None:
+    jobs = Job("small", {"read": 1000}), Job("large", {"write": 100}, block_bytes=128 << 10, stage=1)
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=3).path))
-    small, large = (re.sub(r"\s", " ", text) for text in map(" ".join, page._cards(made)))
-    assert re.match(r"small \S+k? IOPS \S+ MiB/s p50 \S+ µs · p99 \S+ µs$", small)
-    assert re.match(r"large \S+ MiB/s \S+ IOPS p50 ", large)
+    small, large = answer.answer(made, audit(made)).phases
+    assert (small.name, small.unit) == ("small", "IOPS")
+    assert (large.name, large.unit) == ("large", "MiB/s")
     assert page.render(made).count('class="main"') == 2
+
+
+def test_the_last_lines_of_a_run_are_its_answer(tmp_path: Path) -> None:
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", seconds=3).path))
+    out = io.StringIO()
+    answer.terminal(answer.answer(made, audit(made)), Console(file=out, width=120))
+    number, believe = out.getvalue().splitlines()
+    assert "IOPS" in number
+    assert "±" in number
+    assert believe.startswith("cannot tell")
 
 
 def test_latencies_at_a_glance_are_those_of_the_table(tmp_path: Path) -> None:

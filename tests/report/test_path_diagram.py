@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.summary import Summary
-    from loadstone.report.path_diagram import Box, Member
+    from loadstone.report.path_diagram import Box, DiagramLayer
 
 MB = 10**6
 
@@ -29,7 +29,7 @@ def plain(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def member(levels: list[list[Box]], name: str) -> Member:
+def member(levels: list[list[Box]], name: str) -> DiagramLayer:
     return next(one for one in path_diagram.every(levels) if one.name == name)
 
 

@@ -26,22 +26,24 @@ from loadstone.report import study_charts, study_curve, study_curve_charts, stud
 from loadstone.study.controller import Next
 from loadstone.study.curve import CurveController, CurveOptions
 from loadstone.study.repeat import RepeatController
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.sweep import SweepController
 from tests.analysis.test_repeats import measured, run
 from tests.study import simulated
 
 if TYPE_CHECKING:
-    from loadstone.plan.sims import SimDevice
-    from loadstone.report.study_page import Whole
+    from loadstone.plan.model import SimDevice
+    from loadstone.report.study_page import StudyPage
     from loadstone.study.controller import Controller
     from loadstone.study.factors import Name
 
 SCHEMA = Path(__file__).parents[2] / "contract" / "study-result.schema.json"
 
 
-def study(path: Path, kind: Any, controller: Controller, settings: dict[str, Any], **device: Any) -> Whole:
-    asked = StudyAsked(kind, "the study", kind, {"argv": ["loadstone"]}, {"job.fio": b"[j]\n"}, settings)
+def study(
+    path: Path, kind: Any, controller: Controller, settings: dict[str, Any], **device: Any
+) -> StudyPage:
+    asked = StudyRequest(kind, "the study", kind, {"argv": ["loadstone"]}, {"job.fio": b"[j]\n"}, settings)
 
     def of_run(wanted: Next) -> SimDevice:
         """Another seed for each repeat, as no device does the same twice."""
@@ -52,37 +54,37 @@ def study(path: Path, kind: Any, controller: Controller, settings: dict[str, Any
     return study_page.read(path)
 
 
-def curve(path: Path, slo: str | None = "mean<200us", **job: Any) -> Whole:
+def curve(path: Path, slo: str | None = "mean<200us", **job: Any) -> StudyPage:
     options = CurveOptions(slo=read_slo(slo) if slo else None)
     work = simulated.workload(5, **{"iodepth": 1024} | job)
     return study(path, "curve", CurveController(work, options), {"slo": slo})
 
 
 @pytest.fixture(scope="module")
-def curved(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def curved(tmp_path_factory: pytest.TempPathFactory) -> StudyPage:
     return curve(tmp_path_factory.mktemp("curved") / "raid0")
 
 
-def swept(path: Path, *axes: tuple[Name, tuple[int, ...]]) -> Whole:
+def swept(path: Path, *axes: tuple[Name, tuple[int, ...]]) -> StudyPage:
     controller = SweepController([("job", simulated.workload(1))], axes)
     settings = {"axes": [[name, list(values)] for name, values in axes], "gain_share": 0.1}
     return study(path, "sweep", controller, settings, servers=4)
 
 
-def said(whole: Whole, width: int = 120) -> str:
+def said(whole: StudyPage, width: int = 120) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     study_terminal.summary(whole.study, whole.runs, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def page(whole: Whole) -> str:
+def page(whole: StudyPage) -> str:
     out = whole.path / "report.html"
     study_page.write([whole], out)
     return out.read_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: Whole) -> None:
+def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) -> None:
     whole = curved
     text, html = said(whole), page(whole)
     for place in (text, html):
@@ -100,21 +102,21 @@ def test_a_limit_says_which_share_decided_it_and_where_nothing_did(tmp_path: Pat
     """Where there are too few I/Os for the percentile itself, the share is all there is to see."""
     text = said(curve(tmp_path / "s", slo="p99<300us"), width=160)
     assert re.search(r"30 % .* limit kept \(0\.\d+ % beyond it\)", text)
-    assert re.search(r"100 % .* limit broken \(9\d\.\d % beyond it\)", text)
+    assert re.search(r"100 % .* limit exceeded \(9\d\.\d % beyond it\)", text)
     assert not re.search(r"closed loop .* limit", text)
 
 
-def test_a_limit_that_lower_loads_leave_open_is_not_broken_at_every_load(curved: Whole) -> None:
+def test_a_limit_that_lower_loads_leave_open_is_not_broken_at_every_load(curved: StudyPage) -> None:
     found = curves(curved.runs, read_slo("mean<200us"))[0]
     loads = [dataclasses.replace(load, keeps=None if load.percent == 10 else False) for load in found.loads]
     left = dataclasses.replace(found, loads=tuple(loads), limit=limit(loads, read_slo("mean<200us")))
     last = study_curve.sentences(left)[-1]
-    assert "broken at every load" not in last
-    assert "1 lower load nothing can be said" in last
+    assert "exceeded at every measured load" not in last
+    assert "lower loads undecided: 1" in last
     assert "limit undecided" in study_curve.cells(loads[0], left)
 
 
-def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: Whole) -> None:
+def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: StudyPage) -> None:
     text = said(curved, width=80)
     table = text[: text.index("knee:")]
     assert max(map(len, table.splitlines())) <= 80
@@ -123,7 +125,7 @@ def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: Whole) -> None:
     assert "…" not in table
 
 
-def test_curves_join_points_in_the_order_asked_and_keep_loads_that_turn_back(curved: Whole) -> None:
+def test_curves_join_points_in_the_order_asked_and_keep_loads_that_turn_back(curved: StudyPage) -> None:
     found = curves(curved.runs)[0]
     turned = [*found.loads[:3], found.loads[5], found.loads[4]]
     spec = study_curve_charts.latency_of_curves([dataclasses.replace(found, loads=tuple(turned))], "mean")
@@ -145,7 +147,7 @@ def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
 
 
 def test_studies_laid_over_each_other_have_the_names_of_their_directories(
-    curved: Whole, tmp_path: Path
+    curved: StudyPage, tmp_path: Path
 ) -> None:
     one, two = curved, curve(tmp_path / "raid5", slo=None)
     study_page.write([one, two], tmp_path / "both.html")
@@ -179,7 +181,7 @@ def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     controller = RepeatController(Next("j", simulated.workload(1)), most=3)
     whole = study(tmp_path / "s", "repeat", controller, {}, service="exponential")
     text, html = said(whole), page(whole)
-    assert re.search(r"job read\s+IOPS\s+[\d.]+ ± [\d.]+k\s+± [\d.]+ %", text)
+    assert re.search(r"job read\s+IOPS\s+[\d.]+k ± [\d.]+k\s+± [\d.]+ %", text)
     assert html.count("<figure") == 2
     assert "repeat-3" in html
 
@@ -203,7 +205,7 @@ def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:
     assert of(("cannot_tell", None)) == ["cannot tell: rd0."]
 
 
-def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: Whole, tmp_path: Path) -> None:
+def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: StudyPage, tmp_path: Path) -> None:
     whole = curved
     for ending in (".svg", ".png", ".pdf"):
         study_page.write([whole], tmp_path / f"charts{ending}")
@@ -217,7 +219,7 @@ def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: Whole, tmp_pa
     assert study_charts.rate_of_runs([]) is None
 
 
-def test_the_document_of_a_study_is_its_schema(curved: Whole, tmp_path: Path) -> None:
+def test_the_document_of_a_study_is_its_schema(curved: StudyPage, tmp_path: Path) -> None:
     wholes = [
         curved,
         swept(tmp_path / "s", ("iodepth", (1, 8))),
@@ -231,7 +233,7 @@ def test_the_document_of_a_study_is_its_schema(curved: Whole, tmp_path: Path) ->
         assert filled == [{"curve": "curves", "sweep": "sweep", "repeat": "repeats"}[whole.study.kind]]
 
 
-def test_a_study_is_a_table_for_a_spreadsheet_and_for_an_issue(curved: Whole, tmp_path: Path) -> None:
+def test_a_study_is_a_table_for_a_spreadsheet_and_for_an_issue(curved: StudyPage, tmp_path: Path) -> None:
     assert export(curved.path, "csv", output=tmp_path / "runs.csv") == 0
     rows = pl.read_csv(tmp_path / "runs.csv")
     assert rows.height == len(curved.runs)
@@ -254,7 +256,7 @@ def test_the_committed_schema_is_fresh() -> None:
 
 
 def test_a_study_that_was_killed_before_its_first_run_has_a_page(tmp_path: Path) -> None:
-    begun = on_disk.Study(
+    begun = on_disk.StudyRecord(
         kind="curve",
         name="nothing",
         front_end="curve",

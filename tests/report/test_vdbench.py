@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.latency import Latency
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
-from loadstone.report.vdbench import anchors, buckets, filelines, flat, lines, pages, skew
+from loadstone.report.vdbench import anchors, buckets, flatfile, lines, lines_fs, pages, skew
 from loadstone.report.vdbench.directory import Directory, Page
-from loadstone.report.vdbench.tally import READ, Counted, Cpu, OneWay, Tally
-from loadstone.report.vdbench.words import run_line
+from loadstone.report.vdbench.interval_totals import READ, Counted, CpuUse, IntervalTotals, OneWay
+from loadstone.report.vdbench.wording import run_line
 from loadstone.workload.trees import TreeShape
 from tests.support import runs
 from tests.support.runs import Job
@@ -35,12 +36,12 @@ FACTS = {
 def ways(count: int, mean_ms: float, deviation_ms: float, max_ms: float, size: int) -> OneWay:
     mean_ns = mean_ms * 1e6
     square = (deviation_ms * 1e6) ** 2 * (count - 1) / count + mean_ns**2
-    return OneWay(count, count * size, count * mean_ns, count * square, round(max_ms * 1e6))
+    return OneWay(count * size, Latency(count, count * mean_ns, count * square, 0, round(max_ms * 1e6)))
 
 
 def test_a_line_of_5_04_06_is_the_one_vdbench_printed() -> None:
-    tally = Tally(700.0, reads=ways(11_339_111, 0.490, 0.107, 5.080, 65536))
-    assert lines.line("50406", "13:21:27.009", "avg_3-72", tally, Cpu(0.3, 1.4, 0, 98.3)) == (
+    tally = IntervalTotals(700.0, reads=ways(11_339_111, 0.490, 0.107, 5.080, 65536))
+    assert lines.line("50406", "13:21:27.009", "avg_3-72", tally, CpuUse(0.3, 1.4, 0, 98.3)) == (
         "13:21:27.009  avg_3-72   16198.73  1012.42   65536 100.00    0.490    0.490    0.000    5.080"
         "    0.107   7.9   1.7   1.4"
     )
@@ -51,8 +52,8 @@ def test_a_line_of_5_04_06_is_the_one_vdbench_printed() -> None:
 
 
 def test_a_line_of_5_04_07_is_the_one_vdbench_printed() -> None:
-    tally = Tally(1.0, writes=ways(320, 0.739, 2.466, 32.50, 131072))
-    assert lines.line("50407", "16:24:30.156", "1", tally, Cpu(11.5, 25.0, 0, 63.5)) == (
+    tally = IntervalTotals(1.0, writes=ways(320, 0.739, 2.466, 32.50, 131072))
+    assert lines.line("50407", "16:24:30.156", "1", tally, CpuUse(11.5, 25.0, 0, 63.5)) == (
         "16:24:30.156           1      320.0    40.00  131072   0.00    0.739    0.000    0.739     0.00"
         "    32.50    2.466    0.2  36.5  25.0"
     )
@@ -161,8 +162,8 @@ def test_averages_leave_out_the_first_interval_or_the_warmup(tmp_path: Path) -> 
     average = run.average(run.whole)
     assert average.both.count == total.operations
     assert average.both.response_ms == pytest.approx(total.latencies["clat"].mean.value / 1e6)
-    assert average.deviation_ms == pytest.approx(total.latencies["clat"].stddev / 1e6)
-    assert average.both.max_ns == total.latencies["clat"].max_ns
+    assert average.deviation_ms == pytest.approx(total.latencies["clat"].stddev_ns / 1e6)
+    assert average.both.latency.max_ns == total.latencies["clat"].max_ns
     assert average.seconds == pytest.approx(4.0)
     warm = made(tmp_path / "b", Job(ramp_s=2.0), warmup=2, elapsed=6, interval=2)
     assert warm.average_name == "avg_2-4"
@@ -230,7 +231,7 @@ def test_the_files_are_those_of_vdbench_and_agree(tmp_path: Path) -> None:
     ]
     assert [f"{float(row['rate']):.1f}" for row in table] == [line[2] for line in shown]
     assert [f"{float(row['resp']):.3f}" for row in table] == [line[6] for line in shown]
-    assert {row["reqrate"] for row in table} == {f"{flat.MAX_RATE:.0f}"}
+    assert {row["reqrate"] for row in table} == {f"{flatfile.MAX_RATE:.0f}"}
     assert {row["threads"] for row in table} == {"8"}
     assert {row["xfersize"] for row in table} == {"n/a"}
     for link in re.findall(r'<A HREF="([^"#]+)">', summary):
@@ -293,16 +294,16 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
     mib = 1 << 20
     others = {"open": ways(14, 0.049, 0, 0, 0), "close": ways(14, 0.018, 0, 0, 0)}
     reads, writes = ways(1995, 6.6, 0, 0, mib), ways(1339, 37.75, 0, 0, mib)
-    tally = Tally(1.0, reads, writes, others, frozenset(("read", "write")))
-    assert filelines.header("50406", "Dec 11, 2020", filelines.shown(()), cpu=True) == [
+    tally = IntervalTotals(1.0, reads, writes, others, frozenset(("read", "write")))
+    assert lines_fs.header("50406", "Dec 11, 2020", lines_fs.shown(()), cpu=True) == [
         "",
         "Dec 11, 2020 .Interval. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
         "mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete...",
         "                          rate   resp total  sys   pct   rate   resp   rate   resp  read write  "
         "total    size  rate   resp  rate   resp  rate   resp  rate   resp  rate   resp  rate   resp",
     ]
-    cpu = Cpu(24.99, 3.81, 0, 0)
-    assert filelines.line("50406", "16:18:58.063", "590", tally, filelines.shown(()), cpu=cpu) == (
+    cpu = CpuUse(24.99, 3.81, 0, 0)
+    assert lines_fs.line("50406", "16:18:58.063", "590", tally, lines_fs.shown(()), cpu=cpu) == (
         "16:18:58.063        590 3334.0 19.110  28.8 3.81  59.8 1995.0  6.600 1339.0 37.750  1995  1339 "
         "3334.0 1048576   0.0  0.000   0.0  0.000   0.0  0.000  14.0  0.049  14.0  0.018   0.0  0.000"
     )
@@ -313,12 +314,12 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
     [(7876, 6, 1, "7876.0"), (10744, 6, 1, " 10744"), (143.61, 6, 3, "143.61"), (7527, 6, 3, "7527.0")],
 )
 def test_a_number_that_does_not_fit_loses_digits(number: float, width: int, digits: int, text: str) -> None:
-    assert filelines.fitted(number, width, digits) == text
+    assert lines_fs.fitted(number, width, digits) == text
 
 
 def test_operations_are_shown_where_one_was_asked_for() -> None:
-    assert filelines.shown(()) == FILE_OPS
-    assert filelines.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
+    assert lines_fs.shown(()) == FILE_OPS
+    assert lines_fs.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
 
 
 def on_files(path: Path, *jobs: Job, rd: str = "rd1") -> Counted:
@@ -354,9 +355,9 @@ def test_only_what_was_asked_for_is_in_the_rate(tmp_path: Path) -> None:
     assert average.rate == pytest.approx(2000, rel=0.1)
     assert counts["open"] > 0
     total = summarise(run.bundle).total
-    assert total.asked == ("read", "write", "getattr")
+    assert total.requested == ("read", "write", "getattr")
     assert total.data is not None
-    assert total.data.operations == sum(total.ops[op].operations for op in total.asked)
+    assert total.data.operations == sum(total.ops[op].operations for op in total.requested)
 
 
 def test_a_run_that_makes_trees_counts_writes(tmp_path: Path) -> None:
@@ -365,7 +366,7 @@ def test_a_run_that_makes_trees_counts_writes(tmp_path: Path) -> None:
     assert run.asked == frozenset({"write"})
     assert run.average(run.whole).rate == pytest.approx(200, rel=0.1)
     jobs = summarise(run.bundle).totals("job")
-    assert jobs[0].asked == ("create",)
+    assert jobs[0].requested == ("create",)
 
 
 def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
@@ -386,7 +387,7 @@ def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
     look = (tmp_path / "out" / "look.html").read_text()
     averages = next(line.split() for line in look.splitlines() if "avg_2-5" in line)
     assert float(averages[2]) == pytest.approx(1600, rel=0.1)
-    assert float(averages[6]) == 0.0, "behind what the processors did"
+    assert float(averages[6]) == 0.0, "behind what the CPUs did"
     histogram = (tmp_path / "out" / "histogram.html").read_text()
     assert "Total of all requested operations since warmup: " in histogram
 
@@ -394,12 +395,12 @@ def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
 def test_one_operation_has_a_deviation_and_a_maximum(tmp_path: Path) -> None:
     run = on_files(tmp_path / "a", LOOK)
     counted = run.whole.intervals[1:]
-    std, highest = filelines.spread("50407", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False)
+    std, highest = lines_fs.spread("50407", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False)
     assert std.split()[1] == "std_2-5"
     average = run.average(run.whole)
     assert float(std.split()[3]) == pytest.approx(average.of("getattr").deviation_ms, abs=1e-3)
     assert float(highest.split()[2]) == pytest.approx(max(one.rate for one in counted), abs=0.06)
-    assert filelines.spread("50406", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False) == []
+    assert lines_fs.spread("50406", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False) == []
 
 
 @pytest.mark.parametrize("layout", ["50407", "50406"])
@@ -454,7 +455,7 @@ def test_the_flat_file_of_5_04_07_has_its_34_columns(tmp_path: Path) -> None:
     row = table_of(tmp_path / "50407" / "flatfile.html")[-1]
     assert list(row) == REAL_FLAT.split()
     average = run.average(run.whole)
-    assert float(row["read_max"]) == pytest.approx(average.reads.max_ns / 1e6, abs=1e-4)
+    assert float(row["read_max"]) == pytest.approx(average.reads.latency.max_ns / 1e6, abs=1e-4)
     assert float(row["write_std"]) == pytest.approx(average.writes.deviation_ms, abs=1e-4)
 
 

@@ -11,9 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.plan.model import BackendSim
+from loadstone.plan.model import BackendSim, SimDevice
 from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
-from loadstone.plan.sims import SimDevice
 from tests.e2e.program import needs_engine
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ def device(service_ns: int = 100_000, servers: int = 1, **changes: Any) -> SimDe
         "short_ppm": 0,
         "hang_ppm": 0,
         "faults": None,
+        "behaviour": None,
     } | changes
     return SimDevice.model_validate_json(json.dumps(fields))
 

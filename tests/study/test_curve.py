@@ -12,7 +12,7 @@ import pytest
 from loadstone.analysis.curve import curve
 from loadstone.analysis.slo import read
 from loadstone.study.curve import VDBENCH_PERCENTS, CurveController, CurveOptions
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
 
 from . import simulated
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.curve import Curve
-    from loadstone.plan.sims import SimDevice
+    from loadstone.plan.model import SimDevice
 
-ASKED = StudyAsked("curve", "a curve", "fio", {}, {})
+ASKED = StudyRequest("curve", "a curve", "fio", {}, {})
 SERVICE_NS = 100_000
 
 

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.analysis import point, repeats
+from loadstone.analysis import repeats, run_figures
 from loadstone.cli.repeat import precision, times
 from loadstone.errors import InputError
 from loadstone.study.controller import Next
+from loadstone.study.random_seeds import leaves_open, own_sequence
 from loadstone.study.repeat import MIN_RUNS, RepeatController, Until
-from loadstone.study.run import Hooks, StudyAsked, run_study
-from loadstone.study.sequences import leaves_open, own_sequence
+from loadstone.study.run import Hooks, StudyRequest, run_study
 
 from . import simulated
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from loadstone.study.run import StudyOutcome
 
-ASKED = StudyAsked("repeat", "again", "run", {}, {})
+ASKED = StudyRequest("repeat", "again", "run", {}, {})
 
 
 def repeat(
@@ -57,7 +57,7 @@ def test_it_goes_on_while_the_runs_lie_apart_and_stops_when_time_is_up(tmp_path:
     outcome = repeat(tmp_path, controller, lambda number: 100_000 * (1 + number % 2))
     assert len(outcome.done) == 6
     assert "no time" in str(controller.ended_because)
-    lines = repeats.lines([point.run(one.point, one.summary) for one in outcome.done])
+    lines = repeats.lines([run_figures.run(one.point, one.summary) for one in outcome.done])
     assert lines[0].iops is not None
     assert lines[0].iops.mean.value == pytest.approx(7500, rel=0.01)
     assert (lines[0].iops.low, lines[0].iops.high) == pytest.approx((5000, 10_000), rel=0.01)

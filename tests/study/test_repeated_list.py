@@ -11,8 +11,8 @@ from loadstone.analysis.study_document import document
 from loadstone.cli.app import run as command
 from loadstone.errors import InputError
 from loadstone.study.controller import Done, Next
-from loadstone.study.listed import ListController, Repeated
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
+from loadstone.study.run_list import ListController, RepeatedList
 
 from . import simulated
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-ASKED = StudyAsked("list", "again", "vdbench", {}, {})
+ASKED = StudyRequest("list", "again", "vdbench", {}, {})
 
 
 def two() -> ListController:
@@ -49,7 +49,7 @@ def run(path: Path, controller: Any) -> Any:
 def test_each_pass_begins_anew_under_names_of_its_own(
     tmp_path: Path,
 ) -> None:
-    controller = Repeated(two, 2)
+    controller = RepeatedList(two, 2)
     assert controller.expected() == len(controller.known()) == 4
     outcome = run(tmp_path, controller)
     assert [one.name for one in outcome.study.points] == ["a", "b", "a repeat 2", "b repeat 2"]
@@ -60,7 +60,7 @@ def test_each_pass_begins_anew_under_names_of_its_own(
 
 
 def test_a_pass_sees_its_own_runs_only(tmp_path: Path) -> None:
-    controller = Repeated(Fading, 3)
+    controller = RepeatedList(Fading, 3)
     assert controller.expected() is None
     outcome = run(tmp_path, controller)
     names = [one.name for one in outcome.study.points]
@@ -68,7 +68,7 @@ def test_a_pass_sees_its_own_runs_only(tmp_path: Path) -> None:
 
 
 def test_the_spread_is_that_of_each_run(tmp_path: Path) -> None:
-    outcome = run(tmp_path, Repeated(two, 3))
+    outcome = run(tmp_path, RepeatedList(two, 3))
     runs = [done.run for done in outcome.done]
     found = repeats.by_run(runs)
     assert list(found) == ["a", "b"]

@@ -13,13 +13,13 @@ from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.guard import Consent
-from loadstone.plan.rates import RateProcess
+from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import resolve
 from loadstone.plan.stream import TotalRate
-from loadstone.study.clock import Clock
 from loadstone.study.controller import Done, Next
-from loadstone.study.listed import ListController
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
+from loadstone.study.run_list import ListController
+from loadstone.study.time_estimate import TimeEstimate
 from tests.e2e.program import needs_engine
 
 from . import simulated
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from loadstone.session import Progress
 
-ASKED = StudyAsked("list", "a list", "fio", {"argv": ["loadstone"]}, {"job.fio": b"[job]\n"})
+ASKED = StudyRequest("list", "a list", "fio", {"argv": ["loadstone"]}, {"job.fio": b"[job]\n"})
 
 
 class Told:
@@ -280,7 +280,7 @@ def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
 
 
 def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path: Path) -> None:
-    study = on_disk.Study(
+    study = on_disk.StudyRecord(
         kind="sweep",
         name="n",
         front_end="fio",
@@ -302,7 +302,7 @@ def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path:
 
 
 def test_the_time_left_is_planned_time_and_what_came_on_top_so_far() -> None:
-    clock, work = Clock(), simulated.workload()
+    clock, work = TimeEstimate(), simulated.workload()
     runs = [Next(name, work) for name in "abc"]
     for one in runs:
         clock.planned(one, 10_000_000_000)

@@ -9,7 +9,7 @@ from loadstone.analysis.pooled import Pooled
 from loadstone.analysis.sweep import recommend, shown, sweep
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.study import factors
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.stages import stages
 from loadstone.study.sweep import SweepController
 from loadstone.workload.model import FixedSize
@@ -144,7 +144,7 @@ def test_a_device_of_four_servers_wants_four_ios_in_flight(tmp_path: Path) -> No
     axes: list[tuple[Name, tuple[int, ...]]] = [("iodepth", (1, 2, 4, 8, 16)), ("read", (0, 100))]
     outcome = run_study(
         SweepController(stages(work), axes, repeat=2),
-        asked=StudyAsked("sweep", "s", "sweep", {}, {}),
+        asked=StudyRequest("sweep", "s", "sweep", {}, {}),
         out_dir=tmp_path / "s",
         hooks=Hooks(simulated.on(simulated.device(100_000, servers=4))),
     )

@@ -8,9 +8,9 @@ import pytest
 
 from loadstone.analysis.curve import curves
 from loadstone.bundle.study import Point
-from loadstone.formats.vdbench import TextSource, expand, read
+from loadstone.formats.vdbench import ParameterText, expand, read
 from loadstone.study.controller import Done
-from loadstone.study.run import Hooks, StudyAsked, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.vdbench import ParameterFileController, rounded
 
 from . import simulated
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from loadstone.study.controller import Next
     from loadstone.study.run import StudyOutcome
 
-ASKED = StudyAsked("list", "p", "vdbench", {"argv": ["loadstone"]}, {})
+ASKED = StudyRequest("list", "p", "vdbench", {"argv": ["loadstone"]}, {})
 HEAD = "sd=sd1,lun=/nowhere/1,size=1g\nsd=sd2,lun=/nowhere/2,size=1g\n"
 
 
 def controller(text: str, **options: object) -> ParameterFileController:
-    file = read([TextSource((HEAD + text).encode(), "p.parm", Path())])
+    file = read([ParameterText((HEAD + text).encode(), "p.parm", Path())])
     return ParameterFileController(file, expand(file), **options)  # type: ignore[arg-type] # as given
 
 
@@ -124,7 +124,7 @@ def test_the_first_interval_does_not_count_without_a_warmup(tmp_path: Path) -> N
 
 def test_everything_is_done_again_as_often_as_asked() -> None:
     file = read(
-        [TextSource(("loop=3\n" + HEAD + "wd=w,sd=sd1\nrd=r,wd=w,iorate=9,elapsed=4,pause=7\n").encode())]
+        [ParameterText(("loop=3\n" + HEAD + "wd=w,sd=sd1\nrd=r,wd=w,iorate=9,elapsed=4,pause=7\n").encode())]
     )
     made = ParameterFileController(file, expand(file))
     assert made.expected() == 3
@@ -137,7 +137,9 @@ def test_everything_is_done_again_as_often_as_asked() -> None:
 
 
 def test_a_loop_may_end_by_time() -> None:
-    file = read([TextSource(("loop=60s\n" + HEAD + "wd=w,sd=sd1\nrd=r,wd=w,iorate=9,elapsed=4\n").encode())])
+    file = read(
+        [ParameterText(("loop=60s\n" + HEAD + "wd=w,sd=sd1\nrd=r,wd=w,iorate=9,elapsed=4\n").encode())]
+    )
     now = iter([0.0, 30.0, 60.0, 61.0])
     made = ParameterFileController(file, expand(file), now_s=lambda: next(now))
     assert made.expected() is None

@@ -137,13 +137,16 @@ def _as_program(fault: Fault | None, words: list[str], place: Path, after: Calla
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(file, number)
             os.close(file)
+        from loadstone import uncaught  # noqa: PLC0415
         from loadstone.cli.main import main  # noqa: PLC0415 # `preload` finds what to import first
+
+        uncaught.install()
 
         if fault is not None:
             fault.install()
         try:
             code = main(words)
-        except BaseException:  # noqa: BLE001 # as the interpreter would: a traceback
+        except BaseException:  # noqa: BLE001 # as the interpreter does
             sys.setprofile(None)
             sys.excepthook(*sys.exc_info())
         sys.setprofile(None)

@@ -47,6 +47,9 @@ def stream(**changes: Any) -> dict[str, Any]:
         "bytes": 0,
         "ops": 0,
         "ends_stage": False,
+        "ends_stage_on_error": False,
+        "max_latency_ns": [0, 0, 0],
+        "prepare_only": False,
     }
     limits |= {key: changes.pop(key) for key in list(changes) if key in limits}
     flush = {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False}
@@ -70,6 +73,8 @@ def stream(**changes: Any) -> dict[str, Any]:
             "read": addresses,
             "write": addresses,
             "trim": addresses,
+            "strided": None,
+            "rows": None,
         },
         "pace": pace,
         "flush": flush,
@@ -80,11 +85,27 @@ def stream(**changes: Any) -> dict[str, Any]:
             "compress_percent": 0,
             "compress_chunk_bytes": 0,
             "dedupe_percent": 0,
+            "dedupe_set": None,
+            "dedupe_unit_bytes": 0,
         },
         "limits": limits,
-        "errors": {"continue_read": False, "continue_write": False, "ignore_read": [], "ignore_write": []},
+        "errors": {
+            "continue_read": False,
+            "continue_write": False,
+            "ignore_read": [],
+            "ignore_write": [],
+            "continue_after": [],
+        },
         "log_ios": False,
         "verify": None,
+        "headers": None,
+        "flow": None,
+        "serialize_overlap": False,
+        "wait_for": [],
+        "search": None,
+        "open_files": None,
+        "priorities": [],
+        "tree": None,
     } | changes
 
 
@@ -104,6 +125,8 @@ def target(path: Path | str, kind: str = "file", size_bytes: int = 1 << 20, **ch
         "invalidate": False,
         "advice": None,
         "unlink": False,
+        "namesake": None,
+        "named": None,
     } | changes
 
 
@@ -136,9 +159,22 @@ def plan(
         "cells": [{"unit": 0, "target": index} for index in range(len(targets))],
         "workers": workers or [worker()],
         "streams": streams,
+        "journal": None,
+        "recover": None,
+        "earlier": [],
+        "hand_over": False,
+        "steady": [],
+        "trees": [],
     } | changes
 
 
 def worker(backend: dict[str, Any] | None = None, stage: int = 0) -> dict[str, Any]:
     """A thread."""
-    return {"stage": stage, "backend": backend or IO_URING, "cpus": [], "nice": 0}
+    return {
+        "stage": stage,
+        "backend": backend or IO_URING,
+        "cpus": [],
+        "nice": 0,
+        "io_priority": 0,
+        "force_async": 0,
+    }

@@ -16,9 +16,9 @@ from scipy.stats import chisquare
 from loadstone.bundle.read import Bundle
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
+from loadstone.plan.model import ServiceTime, SimDevice
 from loadstone.plan.resolve import resolve
-from loadstone.plan.sims import ServiceTime, SimDevice
-from loadstone.session import Asked, run_plan
+from loadstone.session import RunRequest, run_plan
 from loadstone.workload.model import Amount, LogRequests
 
 if TYPE_CHECKING:
@@ -73,10 +73,12 @@ def realised(
         error_ppm=0,
         short_ppm=0,
         hang_ppm=0,
+        faults=None,
+        behaviour=None,
     )
     simulated = plan.BackendSim(device=device)
     workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
-    asked = Asked(
+    asked = RunRequest(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs={},
         workload_json=changed.model_dump_json(),

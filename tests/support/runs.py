@@ -196,6 +196,7 @@ def _in_tree(job: Job, cell: int, rate: dict[str, Any]) -> dict[str, Any]:
         "working_set_bytes": 0,
         "shared": False,
         "rate": rate if job.paced else None,
+        "queue": None,
     }
 
 

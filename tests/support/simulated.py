@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
+from loadstone.plan.model import ServiceTime, SimDevice
 from loadstone.plan.resolve import resolve
-from loadstone.plan.sims import ServiceTime, SimDevice
-from loadstone.session import Asked, run_plan
+from loadstone.session import RunRequest, run_plan
 from loadstone.workload.model import Amount
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ DEVICE = SimDevice(
     error_ppm=0,
     short_ppm=0,
     hang_ppm=0,
+    faults=None,
+    behaviour=None,
 )
 
 
@@ -55,7 +57,7 @@ def run(
     resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
     simulated = plan.BackendSim(device=device)
     workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
-    asked = Asked(
+    asked = RunRequest(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs=dict(inputs or {}),
         # What was asked for, the engine and targets too, is what exports repeat.

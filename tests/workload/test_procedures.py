@@ -18,13 +18,13 @@ from tests.support.realised import agrees, realised
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.workload.catalogue import Run
+    from loadstone.workload.catalogue import ProcedureRun
 
 PROCEDURES = [name for name in catalogue.names() if catalogue.load(name).is_procedure]
 SNIA_SHARES = (100, 95, 65, 50, 35, 5, 0)
 
 
-def runs(name: str, **given: str) -> list[Run]:
+def runs(name: str, **given: str) -> list[ProcedureRun]:
     return catalogue.load(name).runs(given)
 
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use loadstone_engine::events::{Event, Speaker};
-use loadstone_engine::fault::Fault;
+use loadstone_engine::run_error::RunError;
 use loadstone_engine::{budget, check, clock, probe, run, samples};
 
 #[derive(Debug, Parser)]
@@ -46,13 +46,15 @@ enum Verb {
     Probe,
 }
 
-/// The two halves of the contract.
+/// The parts of the contract.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Contract {
     /// The Plan.
     Plan,
     /// The sample files.
     Samples,
+    /// What each backend can do: rows, not a schema.
+    Backends,
 }
 
 fn main() -> ExitCode {
@@ -75,25 +77,28 @@ fn main() -> ExitCode {
         Verb::Schema {
             of: Contract::Samples,
         } => print_json(&samples::describe()),
+        Verb::Schema {
+            of: Contract::Backends,
+        } => print_json(&loadstone_engine::plan::BACKENDS),
         Verb::Probe => print_json(&probe::probe()),
     }
 }
 
-fn read(path: &Path) -> Result<String, Fault> {
-    std::fs::read_to_string(path).map_err(|error| Fault::Plan {
+fn read(path: &Path) -> Result<String, RunError> {
+    std::fs::read_to_string(path).map_err(|error| RunError::Plan {
         path: path.display().to_string(),
         message: format!("cannot be read: {error}"),
         hint: String::new(),
     })
 }
 
-fn checked(text: &str) -> Result<u64, Fault> {
+fn checked(text: &str) -> Result<u64, RunError> {
     let plan = check::parse(text)?;
     check::check(&plan)?;
     budget::check(&plan)
 }
 
-fn complain(fault: &Fault) -> i32 {
+fn complain(fault: &RunError) -> i32 {
     Speaker::default().say(&Event::Fatal {
         code: fault.code(),
         message: fault.to_string(),

@@ -3,7 +3,7 @@
 //!     cargo run --release --package loadstone-engine-core --example floor -- /dev/null write
 //!
 //! Does 4 KiB I/Os one address after the other with the engine's own backends, without a
-//! pattern, a clock or a record of latencies, and prints processor time per I/O: medians of
+//! pattern, a clock or a record of latencies, and prints CPU time per I/O: medians of
 //! rounds by turns. Beside it what a system call costs that does nothing, and a ring
 //! operation that does nothing.
 
@@ -20,8 +20,8 @@ use loadstone_engine::backend::{Backend, Io, Op, OpenFile};
 use loadstone_engine::clock::Clock;
 use loadstone_engine::memory::Mapping;
 use loadstone_engine::plan::TargetKind;
+use loadstone_engine::state::BATCH;
 use loadstone_engine::usage::Usage;
-use loadstone_engine::worker::BATCH;
 
 const BLOCK_BYTES: u32 = 4096;
 /// Addresses go round in so many bytes.
@@ -93,7 +93,7 @@ fn main() -> io::Result<()> {
             costs.push(cost_ns(step)?);
         }
     }
-    println!("{path}: processor time per I/O in ns, user and system, median (least to most)");
+    println!("{path}: CPU time per I/O in ns, user and system, median (least to most)");
     for ((name, _), costs) in ways.iter().zip(&mut costs) {
         costs.sort_by(f64::total_cmp);
         let (least, median, most) = (costs[0], costs[ROUNDS / 2], costs[ROUNDS - 1]);
@@ -137,9 +137,7 @@ fn batch<B: Backend>(
     }
     backend.flush(count, u64::MAX)?;
     let mut moved = true;
-    let reaped = backend.reap(count, &mut |done| {
-        moved &= done.result == BLOCK_BYTES as i32
-    });
+    let reaped = backend.reap(count, &mut |done| moved &= done.outcome == Ok(BLOCK_BYTES));
     if reaped == count && moved {
         Ok(count)
     } else {

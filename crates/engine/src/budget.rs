@@ -5,20 +5,21 @@
 use std::collections::BTreeMap;
 
 use crate::chain::Chains;
-use crate::fault::Fault;
-use crate::headers::keeper::Keeper;
+use crate::headers::readback::Readback;
 use crate::memory::PAGE_BYTES;
 use crate::pattern::{map_bytes, Next};
+use crate::plan::max_block_bytes;
 use crate::plan::{Fill, Plan, Stream};
 use crate::priority::Priorities;
 use crate::record::Table;
 use crate::rows::Rows;
+use crate::run_error::RunError;
 use crate::samples::IoRecord;
 use crate::slots::{Counters, Slot};
 use crate::state::{LOG_BLOCK, LOG_BLOCKS};
-use crate::stream::{max_block_bytes, Use};
+use crate::stream::Use;
 use crate::tree;
-use crate::verify::books;
+use crate::verify::tables;
 use crate::verify::verifier::Verifier;
 
 /// Program, libraries, stacks and message buffers.
@@ -58,7 +59,7 @@ fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
         // A use, and the generator's cursors for each operation.
         bytes += stream.files.len() as u64 * (size_of::<Use>() as u64 + 3 * 192);
         bytes += Verifier::memory_bytes(stream);
-        bytes += Keeper::memory_bytes(stream);
+        bytes += Readback::memory_bytes(stream);
         bytes += map_bytes(stream);
         bytes += pattern_bytes(stream);
         bytes += Priorities::memory_bytes(stream);
@@ -88,7 +89,7 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
     }
     let largest = stages.into_values().max().unwrap_or(0);
     largest
-        + books::memory_bytes(plan)
+        + tables::memory_bytes(plan)
         + tree::memory_bytes(plan)
         + BASE_BYTES
         + (plan.targets.len() + plan.streams.len()) as u64 * 512
@@ -97,18 +98,19 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
 /// Refuses a Plan over its own limit.
 ///
 /// # Errors
-/// [`Fault::Plan`].
-pub fn check(plan: &Plan) -> Result<u64, Fault> {
+/// [`RunError::Plan`].
+pub fn check(plan: &Plan) -> Result<u64, RunError> {
     let needed = memory_bytes(plan);
     if needed <= plan.memory_limit_bytes {
         return Ok(needed);
     }
-    Err(Fault::Plan {
+    Err(RunError::Plan {
         path: "/memory_limit_bytes".into(),
         message: format!(
-            "the Plan needs {needed} bytes, the limit is {}",
-            plan.memory_limit_bytes
+            "the run needs {} MiB of memory, the limit is {} MiB",
+            needed.div_ceil(1 << 20),
+            plan.memory_limit_bytes >> 20
         ),
-        hint: "lower iodepth, block size or the number of clones, or raise the limit; verification keeps 4 bytes for each verify block: larger ones need less; a tree keeps 8 to 16 bytes for each file".into(),
+        hint: "lower iodepth, block size or the number of clones; verification keeps 4 bytes for each verify block: larger ones need less; a tree keeps 8 to 16 bytes for each file".into(),
     })
 }

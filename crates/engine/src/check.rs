@@ -3,10 +3,10 @@
 //! Knows the rules between a Plan's fields. Opens nothing and allocates nothing but
 //! messages.
 
-mod calls;
 mod files;
 mod pattern;
 mod priorities;
+mod special_engines;
 mod trees;
 mod workers;
 
@@ -16,12 +16,12 @@ use priorities::check_priorities;
 use trees::{check_endings, check_trees, check_use};
 use workers::{check_waits, check_workers};
 
-use crate::fault::Fault;
 use crate::headers;
 use crate::plan::{
-    Backend, DepthSearch, Plan, Rate, RateAmount, RateProcess, Steady, Stream, TargetKind,
-    PLAN_VERSION,
+    DepthSearch, Plan, Rate, RateAmount, RateProcess, Steady, Stream, TargetKind, PLAN_VERSION,
 };
+use crate::plan_rule::{need, Checked};
+use crate::run_error::RunError;
 use crate::verify::rules;
 
 /// Most samples looked at for a steady state: a day of seconds.
@@ -35,17 +35,14 @@ const MAX_PATTERN_BYTES: usize = 65_536;
 /// Parses a Plan.
 ///
 /// # Errors
-/// [`Fault::Plan`] with the place in the text.
-pub fn parse(text: &str) -> Result<Plan, Fault> {
-    serde_json::from_str(text).map_err(|error| Fault::Plan {
+/// [`RunError::Plan`] with the place in the text.
+pub fn parse(text: &str) -> Result<Plan, RunError> {
+    serde_json::from_str(text).map_err(|error| RunError::Plan {
         path: format!("line {}, column {}", error.line(), error.column()),
         message: error.to_string(),
         hint: "the Plan's schema: loadstone-engine schema".into(),
     })
 }
-
-/// Nothing, or the rule that is broken.
-pub(crate) type Checked = Result<(), Fault>;
 
 /// Lengths of an interval that make sense: the sums of shorter ones cost more than they tell,
 /// and ends of longer ones leave the clock's range.
@@ -53,22 +50,10 @@ const INTERVAL_NS: std::ops::RangeInclusive<u64> = 1_000_000..=3_600_000_000_000
 /// Longest wait for I/O in flight.
 const MAX_GRACE_NS: u64 = 86_400_000_000_000;
 
-pub(crate) fn need(
-    holds: bool,
-    path: impl FnOnce() -> String,
-    message: impl FnOnce() -> String,
-) -> Checked {
-    if holds {
-        Ok(())
-    } else {
-        Err(Fault::plan(path(), message()))
-    }
-}
-
 /// Checks every rule; the first one broken is told.
 ///
 /// # Errors
-/// [`Fault::Plan`] with the JSON path of the field.
+/// [`RunError::Plan`] with the JSON path of the field.
 pub fn check(plan: &Plan) -> Checked {
     need(
         plan.version == PLAN_VERSION,
@@ -226,24 +211,28 @@ fn within(index: u32, count: usize, path: &str, what: &str) -> Checked {
 
 fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let backend = &plan.workers[stream.worker as usize].backend;
-    calls::check_calls(plan, stream, backend, path)?;
+    special_engines::check_calls(plan, stream, backend, path)?;
     need(
         (1..=MAX_DEPTH).contains(&stream.iodepth),
         || format!("{path}/iodepth"),
         || format!("is {}, must be 1 to {MAX_DEPTH}", stream.iodepth),
     )?;
     need(
-        stream.iodepth == 1 || !matches!(backend, Backend::Mmap {}),
+        backend
+            .capabilities()
+            .max_iodepth
+            .is_none_or(|most| stream.iodepth <= most),
         || format!("{path}/iodepth"),
         || {
             format!(
-                "is {}, must be 1: a mapping does one I/O at a time",
-                stream.iodepth
+                "is {}, must be 1: {} does one I/O at a time",
+                stream.iodepth,
+                backend.name()
             )
         },
     )?;
     need(
-        !matches!(backend, Backend::Files {}),
+        !backend.capabilities().trees,
         || format!("{path}/tree"),
         || {
             format!(

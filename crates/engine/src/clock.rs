@@ -2,7 +2,7 @@
 //! where that is safe.
 //!
 //! Knows how to read time cheaply and how wrong it may be. Knows no schedule. The counter
-//! is used only when the processor says it is invariant and the kernel keeps its own time
+//! is used only when the CPU says it is invariant and the kernel keeps its own time
 //! by it (clock source `tsc`); then one read costs a few nanoseconds instead of about
 //! twenty-five.
 
@@ -170,7 +170,7 @@ fn read(id: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// True when the counter runs at one rate on all processors and the kernel trusts it.
+/// True when the counter runs at one rate on all CPUs and the kernel trusts it.
 #[must_use]
 pub fn tsc_usable() -> bool {
     let source =
@@ -192,7 +192,7 @@ fn tsc_invariant() -> bool {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
+    // SAFETY: every x86-64 CPU has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 

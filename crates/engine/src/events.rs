@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::backend::OPS;
+use crate::ops::OPS;
 use crate::slots::Tally;
 
 /// Events of one target after which its errors are only counted.
@@ -86,6 +86,18 @@ pub enum Event {
         offset: u64,
         bytes: u32,
         age_ns: u64,
+    },
+    Stopped {
+        t_ns: u64,
+        stopped_ns: u64,
+        ops: u64,
+    },
+    FineSamples {
+        t_ns: u64,
+        stage: u32,
+        start_ns: u64,
+        lengths_us: Vec<u64>,
+        ops: Vec<u64>,
     },
     Damage(Box<DamageFound>),
     Depth {

@@ -11,9 +11,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use crate::events::Event;
-use crate::fault::Fault;
 use crate::pattern::Rng;
 use crate::plan::{Fallocate, Layout, Target};
+use crate::run_error::RunError;
 use crate::target::OpenTarget;
 
 /// Bytes written at a time.
@@ -25,18 +25,18 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// whether to go on. Gives false when it was stopped.
 ///
 /// # Errors
-/// [`Fault::Target`].
+/// [`RunError::Target`].
 pub fn prepare(
     index: u32,
     target: &Target,
     open: &OpenTarget,
     report: &mut dyn FnMut(Event) -> bool,
-) -> Result<bool, Fault> {
+) -> Result<bool, RunError> {
     let (Some(layout), Some(file)) = (&target.layout, open.file()) else {
         return Ok(true);
     };
     fill(index, file, layout, report)
-        .map_err(|error| Fault::target(&target.path, "cannot be laid out", &error))
+        .map_err(|error| RunError::target(&target.path, "cannot be laid out", &error))
 }
 
 /// The same file once more, to be written through the page cache without `O_DIRECT` or

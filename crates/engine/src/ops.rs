@@ -3,10 +3,91 @@
 //! Knows I/Os ([`Op`]) and operations on files by name. Knows nothing of how either is
 //! done.
 
-use crate::backend::{Op, ALL_OPS, OPS};
+/// What an I/O does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Op {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Trim (discard).
+    Trim,
+    /// Flush of a whole file.
+    Sync(SyncKind),
+}
+
+/// What a flush makes durable. With these numbers an [`Op`] is one byte, and its kind's number
+/// the smaller of that byte and 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SyncKind {
+    /// `fsync(2)`: the data and all that is known of the file.
+    File = 3,
+    /// `fdatasync(2)`: the data, and what it takes to find them.
+    Data = 4,
+}
+
+/// Kind of an [`Op`], as it is counted; the discriminant is the `op` column of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "as in `Op`")]
+pub enum OpKind {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+    Sync = 3,
+}
+
+/// Number of kinds of I/O.
+pub const OPS: usize = 4;
+
+impl OpKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; OPS] = [Self::Read, Self::Write, Self::Trim, Self::Sync];
+
+    /// Name in events and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["read", "write", "trim", "sync"][self as usize]
+    }
+}
+
+impl Op {
+    /// What it is counted as.
+    #[inline(always)]
+    #[must_use]
+    pub fn kind(self) -> OpKind {
+        match self {
+            Self::Read => OpKind::Read,
+            Self::Write => OpKind::Write,
+            Self::Trim => OpKind::Trim,
+            Self::Sync(_) => OpKind::Sync,
+        }
+    }
+
+    /// Place among the kinds.
+    #[inline(always)]
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.kind() as usize
+    }
+
+    /// Name in events and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// True for a flush of either kind.
+    #[inline]
+    #[must_use]
+    pub fn is_sync(self) -> bool {
+        matches!(self, Self::Sync(_))
+    }
+}
 
 /// Operation on a file or directory by name; the discriminant is the `op` column of the
-/// samples, where the four of [`Op`] come before.
+/// samples, where the four of [`OpKind`] come before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "as in `plan::FileOperation`")]
@@ -65,7 +146,7 @@ impl FileOp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyOp {
     /// On an open file or device.
-    Io(Op),
+    Io(OpKind),
     /// By name.
     File(FileOp),
 }
@@ -85,7 +166,7 @@ impl AnyOp {
     #[must_use]
     pub fn from_code(code: u8) -> Self {
         match usize::from(code) {
-            code @ 0..OPS => Self::Io(ALL_OPS[code]),
+            code @ 0..OPS => Self::Io(OpKind::ALL[code]),
             code => Self::File(ALL_FILE_OPS[code - OPS]),
         }
     }
@@ -111,6 +192,7 @@ mod tests {
             assert_eq!(AnyOp::from_code(code).code(), code);
             assert!(names.insert(AnyOp::from_code(code).name()), "{code}");
         }
+        assert_eq!(size_of::<Op>(), 1);
         assert_eq!(AnyOp::from_code(4).name(), "mkdir");
         assert_eq!(AnyOp::from_code(14).name(), "move");
     }

@@ -4,11 +4,11 @@
 //! due, so a late I/O carries the time it waited. Arrivals are counted in units (I/Os or
 //! bytes) and each turned into a time by itself, so they do not drift.
 
-use crate::backend::Op;
+use crate::ops::{Op, OpKind};
 use crate::pattern::{mix, Rng};
+use crate::plan::{max_block_bytes, max_size};
 use crate::plan::{Pace, Pattern, Rate, RateAmount, RateProcess, Stream};
-use crate::profile::Profile;
-use crate::stream::{max_block_bytes, max_size};
+use crate::rate_profile::RateProfile;
 
 /// Keeps the gaps independent of the addresses, which have the same seed.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -22,7 +22,7 @@ struct Arrivals {
     gap_ns: f64,
     per_byte: bool,
     process: RateProcess,
-    profile: Profile,
+    profile: RateProfile,
     /// Units that arrive before the next arrival.
     due_units: f64,
     /// Next arrival, relative to `start_ns`; infinite: none.
@@ -176,9 +176,9 @@ impl Schedule {
 
     /// Counts a completion for the minimum rate.
     #[inline]
-    pub fn completed(&mut self, op: Op, bytes: u64) {
+    pub fn completed(&mut self, op: OpKind, bytes: u64) {
         for arrivals in &mut self.arrivals {
-            if arrivals.op == op {
+            if arrivals.op.kind() == op {
                 if let Some(minimum) = &mut arrivals.minimum {
                     minimum.done += if arrivals.per_byte { bytes } else { 1 };
                 }
@@ -233,7 +233,7 @@ impl Arrivals {
             gap_ns: 1e9 / per_second,
             per_byte,
             process: rate.process,
-            profile: Profile::new(&rate.profile),
+            profile: RateProfile::new(&rate.profile),
             due_units: rate.phase * if per_byte { f64::from(io_bytes) } else { 1.0 },
             due_ns: 0.0,
             minimum,
@@ -385,9 +385,9 @@ mod tests {
             rng: Rng::new(1),
         };
         schedule.start(0);
-        (0..50).for_each(|_| schedule.completed(Op::Write, 1));
+        (0..50).for_each(|_| schedule.completed(OpKind::Write, 1));
         assert!(schedule.keeps_minimum(1_000_000_000));
-        (0..49).for_each(|_| schedule.completed(Op::Write, 1));
+        (0..49).for_each(|_| schedule.completed(OpKind::Write, 1));
         assert!(!schedule.keeps_minimum(2_000_000_000));
     }
 }

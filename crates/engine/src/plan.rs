@@ -5,6 +5,8 @@
 //! Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per second.
 //! `contract/plan.schema.json` is generated from these types (`loadstone-engine schema`).
 
+mod backend;
+mod block_sizes;
 mod headers;
 mod pattern;
 mod payload;
@@ -15,9 +17,12 @@ mod rate;
 mod sim;
 mod tree;
 
+use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+pub use backend::{Backend, Capabilities, Direct, Keeps, TABLE as BACKENDS};
+pub use block_sizes::{max_block_bytes, max_size};
 pub use headers::{
     HeaderBacklog, HeaderLayout, HeaderPattern, HeaderSum, HeaderTrim, HeaderUntil, Headers,
 };
@@ -25,7 +30,7 @@ pub use pattern::{OpPattern, Pattern, RandomOrder, Row, SizeWeight, Sizes, Strid
 pub use payload::{DedupeSet, Fill, Payload};
 pub use priority::{PriorityOp, PriorityShare};
 pub use rate::{Pace, Rate, RateAmount, RatePoint, RateProcess, Think};
-pub use sim::{ServiceTime, SimDevice, SimFaults};
+pub use sim::{ServiceTime, SimBehaviour, SimDevice, SimFaults, SimLimit};
 pub use tree::{FileOperation, FileSelect, FileSize, FileSizes, FileStop, Tree, TreeUse};
 
 /// The Plan version this engine reads.
@@ -35,7 +40,8 @@ pub const PLAN_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Must equal [`PLAN_VERSION`].
+    /// Of the Plan's shape: the one an engine reads.
+    #[schemars(extend("const" = PLAN_VERSION))]
     pub version: u32,
     /// Length of one sample interval.
     pub interval_ns: u64,
@@ -57,16 +63,41 @@ pub struct Plan {
     pub streams: Vec<Stream>,
     /// Note every verified write in a journal beside the samples, so that a later run can
     /// verify what a crash left.
+    #[serde(deserialize_with = "stated")]
     pub journal: Option<Journal>,
     /// Path of a journal: what streams with a table verify is what it tells, and their run
     /// is the journal's.
+    #[serde(deserialize_with = "stated")]
     pub recover: Option<String>,
+    /// What runs before knew of verified blocks at their ends; streams with a table begin with
+    /// that, and their run is that of the first of them.
+    pub earlier: Vec<Earlier>,
+    /// Write at the end what is known of verified blocks, for runs that come after.
+    pub hand_over: bool,
     /// Streams that end when their rate or latency is steady.
-    #[serde(default)]
     pub steady: Vec<Steady>,
     /// Directories and files that streams with a [`Stream::tree`] work in.
-    #[serde(default)]
     pub trees: Vec<Tree>,
+}
+
+/// What a run before knew of verified blocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Earlier {
+    /// Path of the file it wrote with [`Plan::hand_over`].
+    pub path: String,
+    /// Which of its targets are here.
+    pub targets: Vec<EarlierTarget>,
+}
+
+/// A target of a run before, and the same here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EarlierTarget {
+    /// Index into that run's targets.
+    pub there: u32,
+    /// Index into [`Plan::targets`].
+    pub here: u32,
 }
 
 impl Plan {
@@ -160,21 +191,24 @@ pub struct Target {
     /// that is mounted or held. Of a character device its namesake, beside it.
     pub exclusive: bool,
     /// Identity the safety check saw; the engine refuses to open anything else.
+    #[serde(deserialize_with = "stated")]
     pub identity: Option<Identity>,
     /// What must be written there before the run starts.
+    #[serde(deserialize_with = "stated")]
     pub layout: Option<Layout>,
     /// Drop its cached pages before the run (`POSIX_FADV_DONTNEED`); of a tree those of each
     /// file when it is opened, as a part of the open.
     pub invalidate: bool,
     /// Advice given to the kernel before the run.
+    #[serde(deserialize_with = "stated")]
     pub advice: Option<Advice>,
     /// Remove the file after the run.
     pub unlink: bool,
     /// Of the character device of an NVMe namespace.
-    #[serde(default)]
+    #[serde(deserialize_with = "stated")]
     pub namesake: Option<Namesake>,
     /// Of kind file, used by its name alone: it is not open during the run.
-    #[serde(default)]
+    #[serde(deserialize_with = "stated")]
     pub named: Option<Named>,
 }
 
@@ -185,6 +219,7 @@ pub struct Namesake {
     /// Path as given to `open(2)`.
     pub path: String,
     /// Identity the safety check saw; the engine refuses to open anything else.
+    #[serde(deserialize_with = "stated")]
     pub identity: Option<Identity>,
 }
 
@@ -287,6 +322,7 @@ pub struct Unit {
     /// Reporting group the unit is in (fio's `groupid`).
     pub group: u32,
     /// Clone number from 0, or none when all clones are in this unit.
+    #[serde(deserialize_with = "stated")]
     pub clone: Option<u32>,
 }
 
@@ -297,6 +333,7 @@ pub struct Cell {
     /// Index into [`Plan::units`].
     pub unit: u32,
     /// Index into [`Plan::targets`]; none when the targets are too many to keep apart.
+    #[serde(deserialize_with = "stated")]
     pub target: Option<u32>,
 }
 
@@ -313,92 +350,10 @@ pub struct Worker {
     /// Nice value, −20 to 19.
     pub nice: i32,
     /// Priority of its I/Os, as in [`PriorityShare`]; 0: the one the engine was started with.
-    #[serde(default)]
     pub io_priority: u16,
     /// Of a ring: every so manieth I/O is given to a kernel worker at once, without a try in
     /// the caller; 0: none.
-    #[serde(default)]
     pub force_async: u32,
-}
-
-/// How a worker does I/O.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Backend {
-    /// io_uring, one ring.
-    IoUring {
-        /// Register files and address them by index.
-        registered_files: bool,
-        /// Register the buffers and use the fixed operations where they win.
-        fixed_buffers: bool,
-        /// Poll for completions (`IORING_SETUP_IOPOLL`); needs `direct` everywhere.
-        iopoll: bool,
-        /// Kernel submission thread (`IORING_SETUP_SQPOLL`).
-        sqpoll: bool,
-    },
-    /// Commands to an NVMe namespace past the block layer (`IORING_OP_URING_CMD`).
-    IoUringCmd {
-        /// Register files and address them by index.
-        registered_files: bool,
-        /// Register the buffers (`IORING_URING_CMD_FIXED`).
-        fixed_buffers: bool,
-        /// Poll for completions (`IORING_SETUP_IOPOLL`).
-        iopoll: bool,
-        /// Kernel submission thread (`IORING_SETUP_SQPOLL`).
-        sqpoll: bool,
-    },
-    /// Linux native AIO (`io_submit(2)`).
-    Libaio {},
-    /// `pread(2)`/`pwrite(2)`, one I/O at a time.
-    Psync {},
-    /// Copies through a shared mapping, one I/O at a time.
-    Mmap {},
-    /// Operations on files and directories by name, one at a time.
-    Files {},
-    /// One operation on its targets by their names: each I/O is one, whatever its bytes.
-    Names {
-        /// What is done.
-        operation: NameOperation,
-    },
-    /// `fallocate(2)`: reads keep the size, writes may extend it, trims punch holes.
-    Falloc {},
-    /// `splice(2)` through a pipe, one I/O at a time.
-    Splice {},
-    /// ext4's exchange of extents: writes give a range the blocks a donor has there.
-    MoveExtents {
-        /// Index into [`Plan::targets`]: the file the blocks come from.
-        donor: u32,
-        /// The donor is given its blocks before each exchange, and loses them after it.
-        in_place: bool,
-    },
-    /// No I/O: completes at once. Measures the engine itself.
-    Null {},
-    /// Virtual clock and a seeded device model.
-    Sim {
-        /// The modelled device.
-        device: SimDevice,
-    },
-}
-
-impl Backend {
-    /// As in the `stream_end` event.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::IoUring { .. } => "io_uring",
-            Self::IoUringCmd { .. } => "io_uring_cmd",
-            Self::Libaio {} => "libaio",
-            Self::Psync {} => "psync",
-            Self::Mmap {} => "mmap",
-            Self::Files {} => "files",
-            Self::Names { .. } => "names",
-            Self::Falloc {} => "falloc",
-            Self::Splice {} => "splice",
-            Self::MoveExtents { .. } => "move_extents",
-            Self::Null {} => "null",
-            Self::Sim { .. } => "sim",
-        }
-    }
 }
 
 /// An operation on a target by its name.
@@ -447,13 +402,14 @@ pub struct Stream {
     pub file_choice: FileChoice,
     /// Most files it is at work on: the next is begun when one is finished, all in turn.
     /// None: all of them.
-    #[serde(default)]
+    #[serde(deserialize_with = "stated")]
     pub open_files: Option<u32>,
     /// Seed of every random choice of this stream.
     pub seed: u64,
     /// Most I/Os in flight.
     pub iodepth: u32,
     /// How many to hand over and to wait for at a time; none: the engine chooses.
+    #[serde(deserialize_with = "stated")]
     pub batch: Option<Batch>,
     /// Read, write and trim shares, and the order of addresses.
     pub pattern: Pattern,
@@ -470,26 +426,25 @@ pub struct Stream {
     /// Keep a record of every I/O in `ios.arrows`.
     pub log_ios: bool,
     /// Stamp what is written, and check what is read.
+    #[serde(deserialize_with = "stated")]
     pub verify: Option<Verify>,
     /// Verify as fio does, by headers that it can read.
-    #[serde(default)]
+    #[serde(deserialize_with = "stated")]
     pub headers: Option<Headers>,
     /// Share of the I/Os of several streams; none: as many as it can do.
+    #[serde(deserialize_with = "stated")]
     pub flow: Option<Flow>,
     /// Hold back an I/O that overlaps one of the same stream in flight.
-    #[serde(default)]
     pub serialize_overlap: bool,
     /// It starts, after its delay, when these earlier streams of its stage have ended.
-    #[serde(default)]
     pub wait_for: Vec<u32>,
     /// Find the largest depth that meets a latency; none: always `iodepth`.
-    #[serde(default)]
+    #[serde(deserialize_with = "stated")]
     pub search: Option<DepthSearch>,
     /// I/Os with another priority than that of the worker.
-    #[serde(default)]
     pub priorities: Vec<PriorityShare>,
     /// Operations on files of a tree; none: I/O to `files`.
-    #[serde(default)]
+    #[serde(deserialize_with = "stated")]
     pub tree: Option<TreeUse>,
 }
 
@@ -540,10 +495,8 @@ pub struct Verify {
     pub fatal: bool,
     /// Read and check the place of each write before it, where something is known of it. A
     /// write that would hide damage is left out.
-    #[serde(default)]
     pub read_before_write: bool,
     /// Read and check the place of each write after it.
-    #[serde(default)]
     pub read_after_write: bool,
 }
 
@@ -656,13 +609,10 @@ pub struct Limits {
     /// Stop every stream of the stage when this one ends.
     pub ends_stage: bool,
     /// The same, when this one fails.
-    #[serde(default)]
     pub ends_stage_on_error: bool,
     /// A longer latency of a read, write or trim is a failure of the stream; 0: any.
-    #[serde(default)]
     pub max_latency_ns: [u64; 3],
     /// Its targets are prepared, and nothing else is done.
-    #[serde(default)]
     pub prepare_only: bool,
 }
 
@@ -679,12 +629,24 @@ pub struct ErrorPolicy {
     /// The same for writes.
     pub ignore_write: Vec<i32>,
     /// Error numbers after which it may continue; empty: any.
-    #[serde(default)]
     pub continue_after: Vec<i32>,
 }
 
-/// The JSON schema of a Plan.
+/// Reads what may be `null`. A field that is absent is an error: serde by itself takes it for `null`.
+fn stated<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(value)
+}
+
+/// The JSON schema of a Plan: every field is required, as it is where a Plan is written.
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Plan).to_value()
+    SchemaSettings::default()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Plan>()
+        .to_value()
 }

@@ -6,11 +6,11 @@
 use std::io;
 
 use crate::backend::Op;
-use crate::fault::Fault;
 use crate::ops::AnyOp;
 use crate::pattern::Rng;
 use crate::plan::{FileUse, Plan, PriorityOp, PriorityShare, Stream};
 use crate::rows::Rows;
+use crate::run_error::RunError;
 
 /// Makes the draws of priorities independent of those of addresses.
 const SEED: u64 = 0x7072_696f_7269_7479;
@@ -49,7 +49,7 @@ impl Priorities {
     #[must_use]
     pub fn new(stream: &Stream, rows: &Rows) -> Option<Box<Self>> {
         let share = |asked: &PriorityShare| {
-            let op = AnyOp::Io(asked.op.op());
+            let op = AnyOp::Io(asked.op.op().kind());
             let row = |file: &FileUse| rows.row_at(file.cell, op, asked.priority);
             Share {
                 asked: *asked,
@@ -122,8 +122,8 @@ pub fn set(priority: u16) -> io::Result<()> {
 /// I/O would fail, or have another one. A thread of its own tries them and ends.
 ///
 /// # Errors
-/// [`Fault::Plan`] with the first that it may not have.
-pub fn check_allowed(plan: &Plan) -> Result<(), Fault> {
+/// [`RunError::Plan`] with the first that it may not have.
+pub fn check_allowed(plan: &Plan) -> Result<(), RunError> {
     let of_workers = (plan.workers.iter().enumerate())
         .map(|(index, worker)| (format!("/workers/{index}/io_priority"), worker.io_priority));
     let of_shares = plan.streams.iter().enumerate().flat_map(|(index, stream)| {
@@ -146,12 +146,12 @@ pub fn check_allowed(plan: &Plan) -> Result<(), Fault> {
     });
     match tried.join() {
         Ok(None) => Ok(()),
-        Ok(Some((path, priority, error))) => Err(Fault::Plan {
+        Ok(Some((path, priority, error))) => Err(RunError::Plan {
             path,
             message: format!("I/O priority {}: {error}", describe(priority)),
             hint: hint(&error).into(),
         }),
-        Err(_) => Err(Fault::broken("I/O priorities could not be tried", "")),
+        Err(_) => Err(RunError::broken("I/O priorities could not be tried", "")),
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         let mut plan = plan(vec![reads(None, 50.0, 0x2000), reads(None, 50.0, 0x4004)]);
         plan.workers[0].io_priority = 0x4004;
         let rows = Rows::new(&plan, &[0]);
-        let read = AnyOp::Io(Op::Read);
+        let read = AnyOp::Io(crate::ops::OpKind::Read);
         assert_eq!(rows.len(), 4);
         assert_eq!(rows.row_at(0, read, 0x4004), rows.row(0, read));
         let (real_time, ramp) = rows.meaning(rows.row_at(0, read, 0x2000) + 1);

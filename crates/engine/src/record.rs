@@ -9,7 +9,7 @@
 use std::io;
 
 use crate::histogram::{bucket_of, BUCKETS};
-use crate::memory::Mapping;
+use crate::memory::{look_at, Mapping, PAGE_BYTES};
 
 /// Latencies kept for each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +129,10 @@ struct Immediate {
     lat_ns: u64,
 }
 
+/// A page of a table.
+#[derive(Clone, Copy)]
+struct Page([u8; PAGE_BYTES]);
+
 /// Blocks of one row.
 const BLOCKS: usize = BUCKETS / BLOCK * KINDS;
 
@@ -182,14 +186,17 @@ impl Table {
     pub unsafe fn copy(address: usize, rows: usize, bounds_ns: (u64, u64)) -> io::Result<Self> {
         let mut copy = Self::new(rows)?;
         (copy.start_ns, copy.end_ns) = bounds_ns;
-        let (from, to) = (address as *const u64, copy.memory.start().cast::<u64>());
-        for index in 0..Self::bytes_needed(rows) / size_of::<u64>() {
+        let bytes = Self::bytes_needed(rows);
+        for start in (0..bytes).step_by(PAGE_BYTES) {
+            let len = PAGE_BYTES.min(bytes - start);
             // SAFETY: by the caller's promise both mappings are that long, and both begin
             // on a page.
             unsafe {
-                let word = from.add(index).read_volatile();
-                if word != 0 {
-                    to.add(index).write(word);
+                let page: Page = look_at((address as *const u8).add(start).cast());
+                // What counted nothing does not become resident.
+                if page.0[..len] != [0; PAGE_BYTES][..len] {
+                    let to = copy.memory.start().add(start);
+                    to.copy_from_nonoverlapping(page.0.as_ptr(), len);
                 }
             }
         }

@@ -56,7 +56,7 @@ impl Reporter {
         })
     }
 
-    /// The origin is now: processor time counts from here.
+    /// The origin is now: CPU time counts from here.
     pub fn start(&mut self) {
         self.origin_usage = Usage::now();
     }

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::backend::Op;
-use crate::ops::{AnyOp, FileOp};
+use crate::ops::{AnyOp, FileOp, OpKind};
 use crate::plan::{FileOperation, Plan, Stream, TreeUse};
 
 /// Meaning of one pair of rows.
@@ -43,17 +42,17 @@ pub fn ops_of(stream: &Stream) -> Vec<AnyOp> {
     let headers = stream.headers.as_ref();
     let back = headers.is_some_and(|its| its.read_back);
     if pattern.read_percent > 0 || beside || back {
-        ops.push(AnyOp::Io(Op::Read));
+        ops.push(AnyOp::Io(OpKind::Read));
     }
     if pattern.write_percent > 0 || (pattern.trim_then_write && pattern.trim_percent > 0) {
-        ops.push(AnyOp::Io(Op::Write));
+        ops.push(AnyOp::Io(OpKind::Write));
     }
     if pattern.trim_percent > 0 || headers.is_some_and(|its| its.trim.is_some()) {
-        ops.push(AnyOp::Io(Op::Trim));
+        ops.push(AnyOp::Io(OpKind::Trim));
     }
     let flush = &stream.flush;
     if flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end {
-        ops.push(AnyOp::Io(Op::Sync));
+        ops.push(AnyOp::Io(OpKind::Sync));
     }
     ops
 }
@@ -61,12 +60,15 @@ pub fn ops_of(stream: &Stream) -> Vec<AnyOp> {
 /// What is asked for in a tree, and what has to be done for it.
 fn ops_in_tree(stream: &Stream, in_tree: &TreeUse) -> Vec<AnyOp> {
     let mut ops = ops_of_operation(stream, in_tree);
-    ops.extend(stream.flush.on_close.then_some(AnyOp::Io(Op::Sync)));
+    let beside = stream.verify.is_some_and(|its| its.reads_beside_writes());
+    let reads = AnyOp::Io(OpKind::Read);
+    ops.extend((beside && !ops.contains(&reads)).then_some(reads));
+    ops.extend(stream.flush.on_close.then_some(AnyOp::Io(OpKind::Sync)));
     ops
 }
 
 fn ops_of_operation(stream: &Stream, in_tree: &TreeUse) -> Vec<AnyOp> {
-    let (reads, writes) = (AnyOp::Io(Op::Read), AnyOp::Io(Op::Write));
+    let (reads, writes) = (AnyOp::Io(OpKind::Read), AnyOp::Io(OpKind::Write));
     let files: &[FileOp] = match in_tree.operation {
         FileOperation::Transfer {
             random,
@@ -135,7 +137,7 @@ impl Rows {
             }
             for share in &stream.priorities {
                 for cell in cells_of(stream) {
-                    rows.add(cell, AnyOp::Io(share.op.op()), share.priority);
+                    rows.add(cell, AnyOp::Io(share.op.op().kind()), share.priority);
                 }
             }
         }
@@ -217,7 +219,7 @@ mod tests {
             rows.iter().map(|rows| rows.index.len()).sum::<usize>(),
             4096
         );
-        let read = AnyOp::Io(Op::Read);
+        let read = AnyOp::Io(OpKind::Read);
         for (worker, rows) in (0..).zip(&rows) {
             assert_eq!(all[worker as usize], [worker]);
             assert_eq!((rows.len(), rows.row(worker, read)), (2, 0));
@@ -265,7 +267,7 @@ mod tests {
             (5, "trim"),
         ];
         assert_eq!(meanings, expected);
-        assert_eq!(rows.row(5, AnyOp::Io(Op::Write)), 8);
-        assert_eq!(rows.row(7, AnyOp::Io(Op::Trim)), u32::MAX);
+        assert_eq!(rows.row(5, AnyOp::Io(OpKind::Write)), 8);
+        assert_eq!(rows.row(7, AnyOp::Io(OpKind::Trim)), u32::MAX);
     }
 }

@@ -4,31 +4,34 @@
 //! It is the main thread: the only one that writes to standard output and to the sample
 //! files.
 
+mod fine_samples;
 mod watch;
 
 use std::path::Path;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::backend::medium::Medium;
-use crate::backend::Op;
+use crate::backend::sim_behaviour::{Remembered, State};
+use crate::backend::sim_medium::Medium;
 use crate::budget;
 use crate::check;
 use crate::clock::{monotonic_ns, unix_ns, Calibration, Clock};
 use crate::control::{Control, Gate, Message, StageStart, Stop};
 use crate::events::{describe_errno, Event, IoFailure, Speaker};
-use crate::fault::Fault;
 use crate::layout;
-use crate::orders;
-use crate::plan::{Backend, Plan};
+use crate::ops::OpKind;
+use crate::plan::{Backend, Plan, SimBehaviour, Worker};
 use crate::priority;
 use crate::report::Reporter;
+use crate::run_error::RunError;
 use crate::setup::{self, Hand, Stage};
 use crate::signals;
+use crate::stdin_commands;
 use crate::target::{self, OpenTarget};
 use crate::tree::Trees;
-use crate::verify::books::{self, Books};
+use crate::verify::tables::{self, VerifyTables};
+use fine_samples::FineSamples;
 use watch::{stream_ends, Seen};
 
 /// How often the main thread looks up when no message comes.
@@ -56,8 +59,9 @@ struct Run {
     /// By stream: its end was said.
     ended: Vec<bool>,
     lost: bool,
-    books: Arc<Books>,
+    verify_tables: Arc<VerifyTables>,
     media: Arc<Vec<Arc<Medium>>>,
+    states: Arc<Vec<Remembered>>,
     trees: Arc<Trees>,
     /// By target: an I/O on it never came back.
     hung: Vec<bool>,
@@ -71,8 +75,13 @@ struct Run {
 /// Runs a Plan; `engine_start_ns` is the time the process began.
 ///
 /// # Errors
-/// Any [`Fault`]; it has not been said yet.
-pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> Result<(), Fault> {
+/// Any [`RunError`]; it has not been said yet.
+pub fn run(
+    text: String,
+    dir: &Path,
+    engine_start_ns: u64,
+    speaker: Speaker,
+) -> Result<(), RunError> {
     let calibration = Calibration::start();
     let plan = Arc::new(check::parse(&text)?);
     // Of thousands of targets it takes megabytes.
@@ -83,20 +92,21 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
     target::allow_open_files(plan.targets.len() as u64 + plan.workers.len() as u64 + 64)?;
     let control = Arc::new(Control::new(&plan));
     signals::listen(&control);
-    orders::listen(&control)
-        .map_err(|error| Fault::broken(format!("cannot listen for orders: {error}"), ""))?;
+    stdin_commands::listen(&control)
+        .map_err(|error| RunError::broken(format!("cannot listen for orders: {error}"), ""))?;
     let reporter = Reporter::new(&plan, dir).map_err(|error| {
-        Fault::broken(
+        RunError::broken(
             format!("{}: cannot write samples: {error}", dir.display()),
             "choose another --out",
         )
     })?;
-    let books = Arc::new(Books::open(&plan, dir)?);
+    let verify_tables = Arc::new(VerifyTables::open(&plan, dir)?);
     let (out, inbox) = channel();
     let mut run = Run {
         ended: vec![false; plan.streams.len()],
-        books,
+        verify_tables,
         media: Arc::new(plan.targets.iter().map(|_| Arc::default()).collect()),
+        states: Arc::new(states(&plan)),
         clock: Clock::monotonic(),
         control,
         speaker,
@@ -127,7 +137,7 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
         clock: run.clock.name(),
         clock_error_ppm: run.clock.error_ppm(),
     });
-    if let Some(text) = run.books.recovered.clone() {
+    if let Some(text) = run.verify_tables.recovered.clone() {
         run.speaker.say(&Event::Note {
             text,
             worker: None,
@@ -142,7 +152,7 @@ pub fn run(text: String, dir: &Path, engine_start_ns: u64, speaker: Speaker) -> 
 
 impl Run {
     /// Opens and prepares every target; false when it was stopped meanwhile.
-    fn prepare(&mut self) -> Result<bool, Fault> {
+    fn prepare(&mut self) -> Result<bool, RunError> {
         let (plan, control) = (self.plan.clone(), self.control.clone());
         // Every target is checked before anything is written to any.
         for target in &plan.targets {
@@ -185,7 +195,7 @@ impl Run {
         Ok(true)
     }
 
-    fn stages(&mut self) -> Result<(), Fault> {
+    fn stages(&mut self) -> Result<(), RunError> {
         let stages = self
             .plan
             .workers
@@ -202,7 +212,7 @@ impl Run {
         Ok(())
     }
 
-    fn stage(&mut self, stage: u32) -> Result<(), Fault> {
+    fn stage(&mut self, stage: u32) -> Result<(), RunError> {
         let plan = self.plan.clone();
         let shared = Stage {
             plan: plan.clone(),
@@ -210,8 +220,9 @@ impl Run {
             gate: Arc::new(Gate::default()),
             clock: self.clock,
             files: Arc::new(self.targets.iter().map(OpenTarget::view).collect()),
-            books: self.books.clone(),
+            verify_tables: self.verify_tables.clone(),
             media: self.media.clone(),
+            states: self.states.clone(),
             trees: self.trees.clone(),
             out: self.out.clone(),
         };
@@ -223,7 +234,7 @@ impl Run {
             let streams = std::mem::take(&mut self.streams_by_worker[worker as usize]);
             let hand = setup::start(&shared, worker, streams);
             hands.push(hand.map_err(|error| {
-                Fault::broken(format!("worker {worker} cannot be started: {error}"), "")
+                RunError::broken(format!("worker {worker} cannot be started: {error}"), "")
             })?);
         }
         if let Err(fault) = self.await_ready(hands.len()) {
@@ -240,21 +251,33 @@ impl Run {
         shared.gate.open(Some(start));
         self.attend(stage, &mut hands, start)?;
         self.close_files(stage);
+        self.keep_states();
         Ok(())
     }
 
-    fn await_ready(&mut self, count: usize) -> Result<(), Fault> {
+    /// Simulated devices remember what they are asked to over stages and runs.
+    fn keep_states(&self) {
+        let model = self.plan.workers.iter().find_map(behaviour_of);
+        for (target, state) in self.states.iter().enumerate() {
+            if let Some(model) = model {
+                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.keep(model, target);
+            }
+        }
+    }
+
+    fn await_ready(&mut self, count: usize) -> Result<(), RunError> {
         let mut ready = 0;
         while ready < count {
             match self.inbox.recv_timeout(Duration::from_secs(60)) {
                 Ok(Message::Ready { .. }) => ready += 1,
                 Ok(Message::Failed { message, hint, .. }) => {
-                    return Err(Fault::broken(message, hint))
+                    return Err(RunError::broken(message, hint))
                 }
                 Ok(Message::Event(event)) => self.speaker.say(&event),
                 Ok(_) => {}
                 Err(_) => {
-                    return Err(Fault::broken(
+                    return Err(RunError::broken(
                         "a worker did not get ready within a minute",
                         "",
                     ))
@@ -271,9 +294,12 @@ impl Run {
             self.origin_ns = clock_ns;
             self.reporter.start();
         }
-        let virtual_only = members
-            .iter()
-            .all(|&w| matches!(self.plan.workers[w as usize].backend, Backend::Sim { .. }));
+        let virtual_only = members.iter().all(|&w| {
+            self.plan.workers[w as usize]
+                .backend
+                .capabilities()
+                .virtual_time
+        });
         let offset_ns = if virtual_only {
             self.reporter.last_ns()
         } else {
@@ -286,7 +312,12 @@ impl Run {
     }
 
     /// Serves the workers of a stage until all of them have ended.
-    fn attend(&mut self, stage: u32, hands: &mut [Hand], start: StageStart) -> Result<(), Fault> {
+    fn attend(
+        &mut self,
+        stage: u32,
+        hands: &mut [Hand],
+        start: StageStart,
+    ) -> Result<(), RunError> {
         self.stopped_ns = None;
         self.hung = vec![false; self.plan.targets.len()];
         let ends_ns = stream_ends(&self.plan, start.clock_ns);
@@ -294,12 +325,30 @@ impl Run {
             .iter()
             .map(|hand| Seen::new(&self.plan, hand, &ends_ns, start));
         let mut seen: Vec<Seen> = seen.collect();
+        let virtual_clock = hands.iter().any(|hand| self.is_virtual(hand));
+        let mut fine = (!virtual_clock).then(|| FineSamples::new(stage, hands, start.offset_ns));
+        let mut looked_up_ns = start.clock_ns;
         while !seen.iter().all(Seen::has_ended) {
-            match self.inbox.recv_timeout(LOOK_UP) {
+            let asleep_ns = self.clock.now_ns();
+            let nap = fine.as_ref().map_or(LOOK_UP, |fine| {
+                fine.wait(asleep_ns - self.origin_ns).min(LOOK_UP)
+            });
+            let mail = self.inbox.recv_timeout(nap);
+            let now = self.clock.now_ns();
+            if let Some(fine) = &mut fine {
+                let late_ns = (now - asleep_ns).saturating_sub(nap.as_nanos() as u64);
+                self.sample(fine, hands, now, late_ns);
+            }
+            match mail {
                 Ok(message) => self.receive(message, stage, hands, &mut seen)?,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    if now < looked_up_ns + LOOK_UP.as_nanos() as u64 {
+                        continue;
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            looked_up_ns = now;
             // One look at all workers for what all of them say, not one for each message.
             for _ in 1..hands.len() {
                 let Ok(message) = self.inbox.try_recv() else {
@@ -308,6 +357,9 @@ impl Run {
                 self.receive(message, stage, hands, &mut seen)?;
             }
             self.look_up(stage, hands, &mut seen)?;
+        }
+        if let Some(event) = fine.as_mut().and_then(|fine| fine.told(true)) {
+            self.speaker.say(&event);
         }
         if !self.lost {
             for thread in hands.iter_mut().filter_map(|hand| hand.thread.take()) {
@@ -320,16 +372,30 @@ impl Run {
         self.write_until(u64::MAX)
     }
 
+    /// Takes a fine sample when one is due, and says what there is to be said.
+    fn sample(&mut self, fine: &mut FineSamples, hands: &[Hand], now: u64, late_ns: u64) {
+        let run_ns = now - self.origin_ns;
+        if !fine.is_due(run_ns) {
+            return;
+        }
+        if let Some(event) = fine.take(hands, run_ns, late_ns) {
+            self.speaker.say(&event);
+        }
+        if let Some(event) = fine.told(false) {
+            self.speaker.say(&event);
+        }
+    }
+
     fn receive(
         &mut self,
         message: Message,
         stage: u32,
         hands: &mut [Hand],
         seen: &mut [Seen],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RunError> {
         match message {
             Message::Ready { .. } => {}
-            Message::Failed { message, hint, .. } => return Err(Fault::broken(message, hint)),
+            Message::Failed { message, hint, .. } => return Err(RunError::broken(message, hint)),
             Message::First { handed_ns } => self.say_start(handed_ns),
             Message::Event(event) => {
                 match &event {
@@ -375,7 +441,7 @@ impl Run {
     }
 
     /// Writes the intervals that are complete, and ends the streams that are steady.
-    fn write_until(&mut self, complete_ns: u64) -> Result<(), Fault> {
+    fn write_until(&mut self, complete_ns: u64) -> Result<(), RunError> {
         let steady = self.write(|reporter, speaker| reporter.write_until(complete_ns, speaker))?;
         for stream in steady {
             self.control.end_stream(stream);
@@ -386,9 +452,9 @@ impl Run {
     fn write<T>(
         &mut self,
         action: impl FnOnce(&mut Reporter, &mut Speaker) -> std::io::Result<T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, RunError> {
         action(&mut self.reporter, &mut self.speaker).map_err(|error| {
-            Fault::broken(
+            RunError::broken(
                 format!("the samples cannot be written: {error}"),
                 "free space where the bundle is",
             )
@@ -428,9 +494,9 @@ impl Run {
             let Some(open) = self.targets[target].file().filter(|_| !self.hung[target]) else {
                 continue;
             };
-            let flush = self.books.begin_flush(file.target);
+            let flush = self.verify_tables.begin_flush(file.target);
             let Err(error) = open.sync_all() else {
-                self.books.end_flush(file.target, flush);
+                self.verify_tables.end_flush(file.target, flush);
                 continue;
             };
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
@@ -439,7 +505,7 @@ impl Run {
                 t_ns: self.clock.now_ns() - self.origin_ns,
                 stream,
                 target: file.target,
-                op: Op::Sync.name(),
+                op: OpKind::Sync.name(),
                 offset: 0,
                 bytes: 0,
                 errno,
@@ -451,7 +517,7 @@ impl Run {
 
     /// What was found in all, and what a simulated device had done.
     fn say_verified(&mut self) {
-        if !books::is_verified(&self.plan) {
+        if !tables::is_verified(&self.plan) {
             return;
         }
         for (target, medium) in self.media.iter().enumerate() {
@@ -464,7 +530,7 @@ impl Run {
                 });
             }
         }
-        let found = self.books.counts().into_iter().collect();
+        let found = self.verify_tables.counts().into_iter().collect();
         self.speaker.say(&Event::Verified { found });
     }
 
@@ -487,7 +553,7 @@ impl Run {
         });
     }
 
-    fn end(mut self) -> Result<(), Fault> {
+    fn end(mut self) -> Result<(), RunError> {
         self.say_signal();
         if !self.lost {
             for text in target::unlink_all(&self.plan) {
@@ -498,7 +564,7 @@ impl Run {
                 });
             }
         }
-        self.books.close(!self.lost && !self.abandoned)?;
+        self.verify_tables.close(!self.lost && !self.abandoned)?;
         self.write(|reporter, speaker| reporter.finish(speaker))?;
         self.say_verified();
         let reason = match (self.lost, self.control.stopping()) {
@@ -526,4 +592,20 @@ impl Run {
 /// Where a worker is among those of a stage, which are in the Plan's order.
 fn place_of(worker: u32, hands: &[Hand]) -> Option<usize> {
     hands.binary_search_by_key(&worker, |hand| hand.worker).ok()
+}
+
+fn behaviour_of(worker: &Worker) -> Option<&SimBehaviour> {
+    match &worker.backend {
+        Backend::Sim { device } => device.behaviour.as_deref(),
+        _ => None,
+    }
+}
+
+/// What the simulated devices of a Plan remember from the runs before.
+fn states(plan: &Plan) -> Vec<Remembered> {
+    let model = plan.workers.iter().find_map(behaviour_of);
+    let kept = |target| model.map_or_else(State::default, |model| State::kept(model, target));
+    (0..plan.targets.len())
+        .map(|target| Arc::new(Mutex::new(kept(target))))
+        .collect()
 }

@@ -17,8 +17,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use crate::backend::Op;
 use crate::histogram::value_of;
+use crate::ops::OpKind;
 use crate::record::{Kind, Sums, Table, KINDS};
 
 /// Prefixes of the latency columns, in the order of [`crate::record::Kind`].
@@ -255,7 +255,7 @@ pub struct IoRecord {
     pub t_ns: u64,
     pub stream: u32,
     pub target: u32,
-    pub op: Op,
+    pub op: OpKind,
     pub priority: u16,
     pub offset: u64,
     pub bytes: u32,

@@ -1,30 +1,19 @@
-//! A worker's thread: its place on the machine, its memory, its backend.
+//! A worker's thread: its place on the machine, its memory, its loop.
 //!
-//! Knows which backend a Plan names and what each needs. Knows nothing of the other
-//! workers.
+//! Knows what every worker needs; what its backend needs is in the file below. Knows nothing
+//! of the other workers.
+
+mod open_backend;
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use crate::backend::called::Called;
-use crate::backend::discard::{ring_discards, Discarding};
-use crate::backend::forced::Forced;
-use crate::backend::libaio::Libaio;
-use crate::backend::medium::Medium;
-use crate::backend::mmap::Mmap;
-use crate::backend::names::Names;
-use crate::backend::null::Null;
-use crate::backend::nvme;
-use crate::backend::psync::Psync;
-use crate::backend::sim::Sim;
-use crate::backend::space::{Falloc, MoveExtents};
-use crate::backend::splice::Splice;
-use crate::backend::uring::{Uring, UringOptions};
+use crate::backend::sim_behaviour::Remembered;
+use crate::backend::sim_medium::Medium;
 use crate::backend::{Backend, OpenFile};
 use crate::budget::buffer_stride;
 use crate::clock::Clock;
@@ -39,17 +28,12 @@ use crate::samples::IoRecord;
 use crate::slots::{Counters, Shared, Slot};
 use crate::state::{Lines, Memory, State};
 use crate::stream::StreamState;
-use crate::tree::worker::FileWorker;
 use crate::tree::Trees;
-use crate::verify::books::Books;
+use crate::verify::tables::VerifyTables;
 use crate::worker::Worker;
 
 /// Stack of a worker: its loop needs little.
 const STACK_BYTES: usize = 256 * 1024;
-
-/// Buffers up to this size are registered. Pinning touches and zeroes every page before the
-/// first I/O, about a millisecond for each MiB; it is also the usual `RLIMIT_MEMLOCK`.
-const MAX_PINNED_BYTES: usize = 8 << 20;
 
 /// What all workers of a stage share.
 #[derive(Debug, Clone)]
@@ -65,9 +49,11 @@ pub struct Stage {
     /// Open targets, in the Plan's order.
     pub files: Arc<Vec<OpenFile>>,
     /// What verified blocks may hold.
-    pub books: Arc<Books>,
+    pub verify_tables: Arc<VerifyTables>,
     /// Content of simulated devices, in the Plan's order.
     pub media: Arc<Vec<Arc<Medium>>>,
+    /// What simulated devices remember, in the Plan's order.
+    pub states: Arc<Vec<Remembered>>,
     /// Trees, in the Plan's order.
     pub trees: Arc<Trees>,
     /// To the main thread.
@@ -207,222 +193,13 @@ fn lay_out_slots(plan: &Plan, streams: &[u32], buffers: &Mapping) -> Vec<Slot> {
 
 /// The thread.
 fn body(kit: Kit) {
-    let (out, worker, plan) = (kit.stage.out.clone(), kit.worker, kit.stage.plan.clone());
-    place(&plan.workers[worker as usize], worker, &out);
+    place(
+        &kit.stage.plan.workers[kit.worker as usize],
+        kit.worker,
+        &kit.stage.out,
+    );
     let local = Local::new(&kit);
-    let files = local.of(&kit.stage.files);
-    let depth: u32 = kit
-        .streams
-        .iter()
-        .map(|&id| plan.streams[id as usize].iodepth)
-        .sum();
-    let clock = kit.stage.clock;
-    match &plan.workers[worker as usize].backend {
-        backend @ (plan::Backend::IoUring {
-            registered_files,
-            fixed_buffers,
-            iopoll,
-            sqpoll,
-        }
-        | plan::Backend::IoUringCmd {
-            registered_files,
-            fixed_buffers,
-            iopoll,
-            sqpoll,
-        }) => {
-            let mut notes = Vec::new();
-            let options = UringOptions {
-                registered_files: *registered_files,
-                fixed_buffers: *fixed_buffers && worth_pinning(&kit, &files, &mut notes),
-                iopoll: *iopoll,
-                sqpoll: *sqpoll,
-            };
-            let (buffers, notes) = (&kit.buffers, &mut notes);
-            if matches!(backend, plan::Backend::IoUringCmd { .. }) {
-                let backend = nvme::open(clock, options, &files, depth, buffers, notes);
-                say(notes, worker, &out);
-                return drive(kit, backend, &local);
-            }
-            let backend = match Uring::new(clock, options, &files, depth, buffers, notes) {
-                Err(error) if can_be_replaced(options, &error) => {
-                    say(notes, worker, &out);
-                    return fall_back(kit, &error, &files, depth, &local);
-                }
-                backend => backend,
-            };
-            let trims_itself = discards_itself(&kit, &files);
-            if trims_itself {
-                notes.push("io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into());
-            }
-            say(notes, worker, &out);
-            let forced = plan.workers[worker as usize].force_async;
-            match (forced, trims_itself) {
-                (0, false) => drive(kit, backend, &local),
-                (0, true) => {
-                    let backend = backend.map(|ring| Discarding::new(ring, &files, depth));
-                    drive(kit, backend, &local);
-                }
-                (every, _) => {
-                    // Trims that the ring cannot do are refused together with this.
-                    let force =
-                        |ring: Uring| ring.with(|operations| Forced::new(operations, every));
-                    drive(kit, backend.map(force), &local);
-                }
-            }
-        }
-        plan::Backend::Null {} => drive(kit, Ok(Null::new(clock, depth)), &local),
-        plan::Backend::Psync {} => {
-            let backend = Psync::new(clock, &files, depth);
-            drive(kit, Ok(backend), &local);
-        }
-        plan::Backend::Files {} => {
-            let trees = kit.stage.trees.clone();
-            conduct(kit, &local, |state| {
-                let mut worker = FileWorker::new(clock, state, trees);
-                worker.run();
-                (Ok(()), worker.state.lost, worker)
-            });
-        }
-        plan::Backend::Names { operation } => {
-            let backend = names(*operation, &plan, &local.targets);
-            drive(
-                kit,
-                backend.map(|names| Called::new(clock, names, depth)),
-                &local,
-            );
-        }
-        plan::Backend::Falloc {} => {
-            let backend = Called::new(clock, Falloc::new(&files), depth);
-            drive(kit, Ok(backend), &local);
-        }
-        plan::Backend::Splice {} => {
-            let backend = Splice::new(&files).map(|splice| Called::new(clock, splice, depth));
-            drive(kit, backend, &local);
-        }
-        plan::Backend::MoveExtents { donor, in_place } => {
-            let donor = kit.stage.files[*donor as usize].fd;
-            let extents = MoveExtents::new(&files, donor, *in_place);
-            drive(kit, Ok(Called::new(clock, extents, depth)), &local);
-        }
-        plan::Backend::Libaio {} => {
-            let backend = Libaio::new(clock, &files, depth);
-            drive(kit, backend, &local);
-        }
-        plan::Backend::Mmap {} => {
-            let backend = Mmap::new(clock, &files, depth).map_err(|(file, error)| {
-                let path = &plan.targets[local.targets[file] as usize].path;
-                io::Error::new(error.kind(), format!("{path}: {error}"))
-            });
-            drive(kit, backend, &local);
-        }
-        plan::Backend::Sim { device } => {
-            let media = local.of(&kit.stage.media);
-            let backend = Sim::new(device, files.len(), depth).with_media(media.into_iter());
-            drive(kit, Ok(backend), &local);
-        }
-    }
-}
-
-/// True when another backend can do what a ring that cannot be had was asked for: the kernel
-/// lacks io_uring or forbids it, or the memory for a ring exceeds `RLIMIT_MEMLOCK` (before
-/// Linux 5.12). Polling has no replacement.
-fn can_be_replaced(options: UringOptions, error: &io::Error) -> bool {
-    let missing = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::ENOMEM];
-    !options.iopoll
-        && !options.sqpoll
-        && error.raw_os_error().is_some_and(|no| missing.contains(&no))
-}
-
-/// Runs on libaio where there is no ring, or on system calls where there is no libaio either.
-fn fall_back(kit: Kit, error: &io::Error, files: &[OpenFile], depth: u32, local: &Local) {
-    let (out, worker, clock) = (kit.stage.out.clone(), kit.worker, kit.stage.clock);
-    let why = ring_is_missing(error);
-    let libaio = Libaio::new(clock, files, depth);
-    let direct = files.iter().all(|file| file.direct);
-    let (name, effect) = match &libaio {
-        Ok(_) if direct => ("libaio", String::new()),
-        Ok(_) => (
-            "libaio",
-            "; without O_DIRECT it does one I/O at a time".into(),
-        ),
-        Err(error) => ("psync", format!(" at depth 1 (libaio failed: {error})")),
-    };
-    let text = format!("{why}: I/O is done by {name}{effect}");
-    say(&mut vec![text], worker, &out);
-    let _ = kit.lines.fallback.set(name);
-    match libaio {
-        Ok(backend) => drive(kit, Ok(backend), local),
-        Err(_) => drive(kit, Ok(Psync::new(clock, files, depth)), local),
-    }
-}
-
-/// Why there is no ring, and what would bring it.
-fn ring_is_missing(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::ENOSYS) => "this kernel has no io_uring".into(),
-        Some(libc::EPERM | libc::EACCES) => {
-            "io_uring is forbidden (sysctl kernel.io_uring_disabled, or a container's seccomp profile)"
-                .into()
-        }
-        Some(libc::ENOMEM) => {
-            "the memory of an io_uring exceeds RLIMIT_MEMLOCK (raise it with ulimit -l)".into()
-        }
-        _ => format!("io_uring failed: {error}"),
-    }
-}
-
-/// An operation on the names of a worker's targets.
-fn names(operation: plan::NameOperation, plan: &Plan, targets: &[u32]) -> io::Result<Names> {
-    let paths = targets
-        .iter()
-        .map(|&target| CString::new(plan.targets[target as usize].path.as_bytes()))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Names::new(operation, paths))
-}
-
-/// True when buffers are to be registered: they are few enough to be pinned soon, and used for
-/// direct I/O, or by reads that are copied into them.
-fn worth_pinning(kit: &Kit, files: &[OpenFile], notes: &mut Vec<String>) -> bool {
-    let few = kit.buffers.len() <= MAX_PINNED_BYTES;
-    let direct = files.iter().any(|file| file.direct);
-    if direct && !few {
-        notes.push(format!(
-            "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
-            kit.buffers.len() >> 20,
-            MAX_PINNED_BYTES >> 20,
-        ));
-    }
-    let reads = |&id: &u32| {
-        let stream = &kit.stage.plan.streams[id as usize];
-        stream.pattern.read_percent > 0 || stream.verify.is_some() || stream.headers.is_some()
-    };
-    few && (direct || kit.streams.iter().any(reads))
-}
-
-fn say(notes: &mut Vec<String>, worker: u32, out: &Sender<Message>) {
-    for text in notes.drain(..) {
-        let _ = out.send(Message::Event(Event::Note {
-            text,
-            worker: Some(worker),
-            target: None,
-        }));
-    }
-}
-
-/// True when the worker trims a block device and the ring cannot.
-fn discards_itself(kit: &Kit, files: &[OpenFile]) -> bool {
-    let trims = |&id: &u32| {
-        let stream = &kit.stage.plan.streams[id as usize];
-        let later = stream.headers.as_ref().and_then(|headers| headers.trim);
-        stream.pattern.trim_percent > 0 || later.is_some()
-    };
-    let block = files
-        .iter()
-        .find(|file| file.kind == plan::TargetKind::Block);
-    match block.filter(|_| kit.streams.iter().any(trims)) {
-        Some(file) => !ring_discards(file).unwrap_or(true),
-        None => false,
-    }
+    open_backend::run(kit, &local);
 }
 
 /// The targets this worker's streams use, numbered as the worker does.
@@ -470,7 +247,7 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, local: &Local) {
     });
 }
 
-/// Opens the books, waits for the start and lets `run` do the rest: it says how it ended,
+/// Opens the state, waits for the start and lets `run` do the rest: it says how it ended,
 /// whether the kernel may still write into the buffers, and what belongs to them.
 fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()>, bool, W)) {
     let Kit {
@@ -492,7 +269,7 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
             id,
             first_slot,
             &rows,
-            &stage.books,
+            &stage.verify_tables,
             &|target| local.numbers[&target],
         );
         state.flow = (stage.plan.streams[id as usize].flow.as_ref()).map(|flow| {
@@ -501,9 +278,9 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
                 .flows
                 .share(flow, stage.plan.streams[id as usize].limits.start_delay_ns)
         });
-        if let Some(keeper) = &mut state.keeper {
+        if let Some(readback) = &mut state.readback {
             let uses = &stage.plan.streams[id as usize].files;
-            keeper.open(uses.iter().map(|file| {
+            readback.open(uses.iter().map(|file| {
                 let target = &stage.plan.targets[file.target as usize];
                 (stage.files[file.target as usize].fd, target)
             }));
@@ -513,7 +290,7 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
     });
     let states: Vec<StreamState> = states.collect();
     // SAFETY: this thread is the only writer; both are kept alive by the Arcs of this
-    // function, which the books do not outlive.
+    // function, which the state does not outlive.
     let (slot_slice, counter_slice) = unsafe {
         (
             &mut *std::ptr::from_mut(slots.slice_mut()),
@@ -563,7 +340,7 @@ fn fail(stage: &Stage, worker: u32, error: &io::Error) {
     });
 }
 
-/// Puts the thread on its processors, gives it its priorities and exact timers.
+/// Puts the thread on its CPUs, gives it its priorities and exact timers.
 fn place(worker: &plan::Worker, index: u32, out: &Sender<Message>) {
     let note = |text: String| {
         let _ = out.send(Message::Event(Event::Note {
@@ -584,7 +361,7 @@ fn place(worker: &plan::Worker, index: u32, out: &Sender<Message>) {
         // SAFETY: `set` is valid; 0 is this thread.
         if unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) } != 0 {
             note(format!(
-                "not pinned to processors {:?}: {}",
+                "not pinned to CPUs {:?}: {}",
                 worker.cpus,
                 io::Error::last_os_error()
             ));

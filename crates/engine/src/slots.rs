@@ -6,8 +6,8 @@
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 
-use crate::backend::{Op, OPS};
-use crate::ops::{AnyOp, FileOp, FILE_OPS};
+use crate::memory::look_at;
+use crate::ops::{AnyOp, FileOp, OpKind, FILE_OPS, OPS};
 use crate::plan::Stream;
 use crate::rows::ops_of;
 
@@ -37,7 +37,7 @@ pub struct Slot {
     /// Address of its buffer.
     pub buffer: usize,
     /// Operation.
-    pub op: Op,
+    pub op: OpKind,
     /// Its priority, where it is not its worker's.
     pub priority: Option<u16>,
     /// The buffer has its base content: nothing was read into it since.
@@ -60,7 +60,7 @@ impl Slot {
             stream,
             target: 0,
             buffer,
-            op: Op::Read,
+            op: OpKind::Read,
             priority: None,
             filled: false,
             file_op: None,
@@ -132,8 +132,7 @@ impl Counters {
 #[derive(Debug)]
 pub struct Shared<T>(UnsafeCell<Box<[T]>>);
 
-// SAFETY: `slice_mut` is used by the owning worker only; `copy` reads with volatile loads
-// and promises nothing about values being written at the same time.
+// SAFETY: `slice_mut` is used by the owning worker only; `copy` has the kernel read.
 unsafe impl<T: Copy + Send> Sync for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
@@ -157,9 +156,10 @@ impl<T: Copy> Shared<T> {
     /// A copy of element `index`, for a thread that looks at a worker it has given up.
     #[must_use]
     pub fn copy(&self, index: usize) -> T {
-        // SAFETY: the box is never replaced; the index is checked by slicing; elements
-        // are Copy and valid for any mix of their writes.
-        unsafe { std::ptr::from_ref(&(&*self.0.get())[index]).read_volatile() }
+        assert!(index < self.len());
+        // SAFETY: the box is never replaced; the index was checked; elements are Copy and
+        // valid for any mix of their writes.
+        unsafe { look_at((*self.0.get()).as_ptr().add(index)) }
     }
 
     /// Number of elements.

@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
-use crate::backend::{Op, OPS};
+use crate::backend::SyncKind;
 use crate::chain::Chains;
 use crate::flow::Share;
-use crate::headers::keeper::{Keeper, Part};
-use crate::ops::AnyOp;
+use crate::free_slots::Vacancies;
+use crate::headers::readback::{Part, Readback};
+use crate::ops::{AnyOp, OpKind, OPS};
 use crate::overlap::Overlaps;
 use crate::pace::Schedule;
 use crate::pattern::Generator;
 use crate::payload::Filler;
-use crate::plan::{Plan, Sizes, Stream, Think, TreeUse};
+use crate::plan::{max_block_bytes, Plan, Stream, Think};
 use crate::priority::Priorities;
 use crate::rows::Rows;
 use crate::search::Search;
-use crate::vacancy::Vacancies;
-use crate::verify::books::Books;
+use crate::verify::tables::VerifyTables;
 use crate::verify::verifier::Verifier;
 
 /// Where a stream is in its life.
@@ -120,8 +120,8 @@ pub struct Thinking {
 pub struct Flushing {
     every: [u32; 2],
     left: [u32; 2],
-    /// A flush that comes before anything else: the file, and 1 for `fdatasync`.
-    pub due: Option<(u32, u32)>,
+    /// A flush that comes before anything else, and of which file.
+    pub due: Option<(u32, SyncKind)>,
     /// Files still to be flushed at the end.
     pub at_end: u32,
 }
@@ -208,45 +208,7 @@ pub struct StreamState {
     /// Stamps and checks.
     pub verifier: Option<Box<Verifier>>,
     /// Verification by headers.
-    pub keeper: Option<Box<Keeper>>,
-}
-
-/// Largest block of any operation of a stream.
-#[must_use]
-pub fn max_block_bytes(stream: &Stream) -> u32 {
-    let by_name_only = |its: &TreeUse| !its.operation.transfers();
-    if stream.tree.as_ref().is_some_and(by_name_only) {
-        return 0;
-    }
-    let pattern = &stream.pattern;
-    let mut largest = 0;
-    for (percent, order) in [
-        (pattern.read_percent, &pattern.read),
-        (pattern.write_percent, &pattern.write),
-        (
-            pattern.trim_percent,
-            if pattern.trim_then_write {
-                &pattern.trim
-            } else {
-                &pattern.read
-            },
-        ),
-    ] {
-        if percent > 0 {
-            largest = largest.max(max_size(&order.sizes));
-        }
-    }
-    largest
-}
-
-/// Largest size of a table of sizes.
-#[must_use]
-pub fn max_size(sizes: &Sizes) -> u32 {
-    match sizes {
-        Sizes::Fixed { bytes } => *bytes,
-        Sizes::Range { max_bytes, .. } => *max_bytes,
-        Sizes::Split { table } => table.iter().map(|entry| entry.bytes).max().unwrap_or(0),
-    }
+    pub readback: Option<Box<Readback>>,
 }
 
 impl Thinking {
@@ -280,12 +242,12 @@ impl StreamState {
         id: u32,
         first_slot: u32,
         rows: &Rows,
-        books: &Arc<Books>,
+        verify_tables: &Arc<VerifyTables>,
         local: &dyn Fn(u32) -> u32,
     ) -> Self {
         let stream = &plan.streams[id as usize];
         let uses = stream.files.iter().map(|file| {
-            let rows = crate::backend::ALL_OPS.map(|op| rows.row(file.cell, AnyOp::Io(op)));
+            let rows = OpKind::ALL.map(|op| rows.row(file.cell, AnyOp::Io(op)));
             Use {
                 local: local(file.target),
                 target: file.target,
@@ -370,8 +332,8 @@ impl StreamState {
             end_ns: u64::MAX,
             grace_end_ns: u64::MAX,
             last_done_ns: 0,
-            verifier: Verifier::new(stream, books).map(Box::new),
-            keeper: Keeper::new(stream, limit(limits.bytes), books).map(Box::new),
+            verifier: Verifier::new(stream, verify_tables).map(Box::new),
+            readback: Readback::new(stream, limit(limits.bytes), verify_tables).map(Box::new),
         }
     }
 
@@ -401,7 +363,7 @@ impl StreamState {
     #[inline]
     #[must_use]
     pub fn is_reading_back(&self) -> bool {
-        (self.keeper.as_ref()).is_some_and(|keeper| keeper.part != Part::Work)
+        (self.readback.as_ref()).is_some_and(|readback| readback.part != Part::Work)
     }
 
     /// I/Os in flight.
@@ -429,12 +391,12 @@ impl StreamState {
     /// Counts writes towards the next flush.
     #[inline]
     pub fn note_write(&mut self, file: u32) {
-        for kind in 0..2 {
+        for (kind, sync) in [SyncKind::File, SyncKind::Data].into_iter().enumerate() {
             if self.flushing.every[kind] > 0 {
                 self.flushing.left[kind] -= 1;
                 if self.flushing.left[kind] == 0 {
                     self.flushing.left[kind] = self.flushing.every[kind];
-                    self.flushing.due = Some((file, kind as u32));
+                    self.flushing.due = Some((file, sync));
                 }
             }
         }
@@ -449,7 +411,7 @@ impl StreamState {
             && !self.flushes_between()
             && !self.logged
             && self.verifier.is_none()
-            && self.keeper.is_none()
+            && self.readback.is_none()
             && self.flow.is_none()
             && self.priorities.is_none()
             && self.overlaps.is_none()
@@ -483,21 +445,23 @@ impl StreamState {
 
     /// True when `errno` of its operation `op` is answered by continuing.
     #[must_use]
-    pub fn tolerates(stream: &Stream, op: Op, errno: i32) -> bool {
+    pub fn tolerates(stream: &Stream, op: OpKind, errno: i32) -> bool {
         let errors = &stream.errors;
-        let continues = if op == Op::Read {
+        let continues = if op == OpKind::Read {
             errors.continue_read
         } else {
             errors.continue_write
         };
         let after = &errors.continue_after;
+        // A read at the end of a file has no error number; it is an I/O error, as in fio.
+        let errno = if errno == 0 { libc::EIO } else { errno };
         continues && (after.is_empty() || after.contains(&errno))
     }
 
     /// True when `errno` of `op` does not count as a failure.
     #[must_use]
-    pub fn ignores(stream: &Stream, op: Op, errno: i32) -> bool {
-        let list = if op == Op::Read {
+    pub fn ignores(stream: &Stream, op: OpKind, errno: i32) -> bool {
+        let list = if op == OpKind::Read {
             &stream.errors.ignore_read
         } else {
             &stream.errors.ignore_write

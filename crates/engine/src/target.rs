@@ -10,8 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt}
 
 use crate::backend::nvme::namespace::Namespace;
 use crate::backend::OpenFile;
-use crate::fault::Fault;
 use crate::plan::{Advice, Identity, Named, OpenSync, Plan, Target, TargetKind};
+use crate::run_error::RunError;
 
 /// An open target; virtual ones have no file.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl OpenTarget {
 /// prepared later is this very file.
 ///
 /// # Errors
-/// [`Fault::Target`].
-pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
+/// [`RunError::Target`].
+pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
     let view = OpenFile {
         fd: -1,
         direct: target.direct,
@@ -121,7 +121,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, Fault> {
 
 /// Opens the block device with the same data where that has to keep others away: fails when it
 /// is in use.
-fn hold(target: &Target) -> Result<Option<File>, Fault> {
+fn hold(target: &Target) -> Result<Option<File>, RunError> {
     let Some(namesake) = target.namesake.as_ref().filter(|_| target.exclusive) else {
         return Ok(None);
     };
@@ -129,7 +129,7 @@ fn hold(target: &Target) -> Result<Option<File>, Fault> {
         .read(true)
         .custom_flags(libc::O_CLOEXEC | libc::O_EXCL)
         .open(&namesake.path)
-        .map_err(|error| Fault::Target {
+        .map_err(|error| RunError::Target {
             path: target.path.clone(),
             message: format!(
                 "cannot claim {}, which has the same data: {error}",
@@ -148,8 +148,8 @@ fn hold(target: &Target) -> Result<Option<File>, Fault> {
 }
 
 /// Refuses a namespace that is not as long as planned, or that commands cannot be made for.
-fn check_namespace(target: &Target, file: &File) -> Result<(), Fault> {
-    let refused = |message: String, hint: &str| Fault::Target {
+fn check_namespace(target: &Target, file: &File) -> Result<(), RunError> {
+    let refused = |message: String, hint: &str| RunError::Target {
         path: target.path.clone(),
         message,
         hint: hint.into(),
@@ -193,7 +193,7 @@ fn open_anchor(target: &Target) -> io::Result<File> {
 
 const IN_USE: &str = "the kernel says it is in use (mounted, swap, RAID or LVM member): free it or choose another device";
 
-fn open_fault(target: &Target, error: &io::Error) -> Fault {
+fn open_fault(target: &Target, error: &io::Error) -> RunError {
     let hint = match error.raw_os_error() {
         Some(libc::EINVAL) if target.direct => "its file system has no direct I/O: set direct=0",
         Some(libc::ENOENT) if target.kind == TargetKind::Tree => {
@@ -206,7 +206,7 @@ fn open_fault(target: &Target, error: &io::Error) -> Fault {
         Some(errno) => crate::events::hint_for(errno),
         None => "",
     };
-    Fault::Target {
+    RunError::Target {
         path: target.path.clone(),
         message: format!("cannot open: {error}"),
         hint: hint.into(),
@@ -214,10 +214,10 @@ fn open_fault(target: &Target, error: &io::Error) -> Fault {
 }
 
 /// Refuses anything but what the safety check of the planner saw.
-fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
+fn check_identity(target: &Target, file: &File) -> Result<(), RunError> {
     let found = file
         .metadata()
-        .map_err(|error| Fault::target(&target.path, "cannot stat", &error))?;
+        .map_err(|error| RunError::target(&target.path, "cannot stat", &error))?;
     let kind = found.file_type();
     let (is_planned, planned) = match target.kind {
         TargetKind::Block => (kind.is_block_device(), "a block device"),
@@ -226,7 +226,7 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
         TargetKind::File | TargetKind::Virtual => (kind.is_file(), "a regular file"),
     };
     if !is_planned {
-        return Err(Fault::Target {
+        return Err(RunError::Target {
             path: target.path.clone(),
             message: format!("is not {planned}, for which the Plan was made"),
             hint: "make the Plan again: the path means something else now".into(),
@@ -239,13 +239,13 @@ fn check_identity(target: &Target, file: &File) -> Result<(), Fault> {
 }
 
 /// Refuses a file that is not the one the safety check saw.
-fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), Fault> {
+fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), RunError> {
     let found = file
         .metadata()
-        .map_err(|error| Fault::target(path, "cannot stat", &error))?;
+        .map_err(|error| RunError::target(path, "cannot stat", &error))?;
     let seen = (found.dev(), found.ino(), found.rdev());
     if seen != (expected.device, expected.inode, expected.special) {
-        return Err(Fault::Target {
+        return Err(RunError::Target {
             path: path.into(),
             message: format!(
                 "is not what was checked: device {}, inode {}, special {} instead of {}, {}, {}",
@@ -334,12 +334,12 @@ pub fn unlink_all(plan: &Plan) -> Vec<String> {
 
 /// Raises the limit of open files where the Plan needs it, and has the kernel make room
 /// for them at once. To be called before there is a second thread: from then on each time
-/// the table of descriptors doubles waits for every processor (`synchronize_rcu`), which
+/// the table of descriptors doubles waits for every CPU (`synchronize_rcu`), which
 /// for thousands of files takes longer than to open them.
 ///
 /// # Errors
-/// [`Fault::Target`] when the hard limit is too low and may not be raised.
-pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
+/// [`RunError::Target`] when the hard limit is too low and may not be raised.
+pub fn allow_open_files(needed: u64) -> Result<(), RunError> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -359,7 +359,7 @@ pub fn allow_open_files(needed: u64) -> Result<(), Fault> {
         make_room(needed);
         return Ok(());
     }
-    Err(Fault::Target {
+    Err(RunError::Target {
         path: "open files".into(),
         message: format!(
             "the Plan needs {needed}, the hard limit is {}",

@@ -1,4 +1,4 @@
-//! What the process used: processor time, memory, faults and switches.
+//! What the process used: CPU time, memory, faults and switches.
 //!
 //! Knows `getrusage(2)` of the whole process, so the kernel's workers for this process
 //! are included, and `/proc/self/statm`. Knows no interval.

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.measurement import Line, Measurement
+    from loadstone.analysis.measurement import MeasuredLine, Measurement
 
 
 @dataclass(frozen=True, slots=True)
-class Cpu:
+class EngineCpu:
     """CPU time of the engine over some stages, ramps included, and the I/Os it did in them."""
 
     user_ns: int
@@ -44,7 +44,7 @@ class Cpu:
         return self.system_ns / self.ios if self.ios else None
 
 
-def of_stages(measurement: Measurement, stages: Iterable[int]) -> Cpu | None:
+def of_stages(measurement: Measurement, stages: Iterable[int]) -> EngineCpu | None:
     """Return the engine's CPU time in these stages; `None` when it told none."""
     chosen = set(stages)
     told = _told(measurement)
@@ -63,10 +63,10 @@ def of_stages(measurement: Measurement, stages: Iterable[int]) -> Cpu | None:
         sum(float(np.interp(end, times, one) - np.interp(start, times, one)) for start, end in spans)
         for one in (user, system)
     ]
-    return Cpu(round(used[0]), round(used[1]), int((rows["ops"] + rows["errors"]).sum()))
+    return EngineCpu(round(used[0]), round(used[1]), int((rows["ops"] + rows["errors"]).sum()))
 
 
-def per_interval(measurement: Measurement, line: Line) -> tuple[Estimate | None, Estimate | None]:
+def per_interval(measurement: Measurement, line: MeasuredLine) -> tuple[Estimate | None, Estimate | None]:
     """Return user and system time per I/O with their errors, of the stages a line ran in.
 
     From the engine's account at each tick, against the I/Os of all jobs until then, ramps left out.

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.knee import Knee, Place, knee
+from loadstone.analysis.knee import CurvePoint, Knee, knee
 from loadstone.analysis.pooled import Pooled, pooled
 from loadstone.analysis.slo import decide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.point import Run
+    from loadstone.analysis.run_figures import RunFigures
     from loadstone.analysis.slo import Slo
 
 RATE: Final = "rate_percent"
@@ -30,7 +30,7 @@ PURPOSE: Final = "purpose"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load(Pooled):
+class LoadPoint(Pooled):
     """A point of a curve: all runs at one rate together. `percent` None: the closed loop's maximum.
 
     `order`: of its first run among those of the curve. `keeps`: whether the limit holds here, None
@@ -47,7 +47,7 @@ class Load(Pooled):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LatencyLimit:
     """The highest load at which a limit surely holds, and the lowest above it that surely breaks it.
 
     Either is None when no such load was found. `undecided`: how many lie between, where the
@@ -55,8 +55,8 @@ class Limit:
     """
 
     slo: Slo
-    holds: Load | None
-    breaks: Load | None
+    holds: LoadPoint | None
+    breaks: LoadPoint | None
     undecided: int
 
 
@@ -65,10 +65,10 @@ class Curve:
     """One curve. `loads` are in the order of the rate asked for."""
 
     name: str
-    maximum: Load | None
-    loads: tuple[Load, ...]
+    maximum: LoadPoint | None
+    loads: tuple[LoadPoint, ...]
     knee: Knee | None
-    limit: Limit | None
+    limit: LatencyLimit | None
     """Both rest on valid runs alone."""
 
     @property
@@ -83,30 +83,30 @@ class Curve:
         return bool(points) and all(load.large_blocks for load in points)
 
 
-def curves(runs: Sequence[Run], slo: Slo | None = None) -> list[Curve]:
+def curves(runs: Sequence[RunFigures], slo: Slo | None = None) -> list[Curve]:
     """Return the curves among runs, by what else differs between them; runs without a rate are left out."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[RunFigures]] = {}
     for run in runs:
         if RATE in run.point.factors:
             groups.setdefault(name_of(run), []).append(run)
     return [curve(group, name, slo) for name, group in groups.items()]
 
 
-def name_of(run: Run) -> str:
+def name_of(run: RunFigures) -> str:
     """Return the name of the curve a run belongs to: what else differs between the runs."""
     others = {k: v for k, v in run.point.factors.items() if k not in (RATE, RATE_IOPS, REPEAT, PURPOSE)}
     # A word names itself; a number needs to be told what it is of.
     return ", ".join(value if isinstance(value, str) else f"{name} {value}" for name, value in others.items())
 
 
-def curve(runs: Sequence[Run], name: str = "", slo: Slo | None = None) -> Curve:
+def curve(runs: Sequence[RunFigures], name: str = "", slo: Slo | None = None) -> Curve:
     """Return the curve of runs that differ in their rate only."""
     found = loads(runs, slo)
     rungs = tuple(load for load in found if load.percent is not None)
     # What the audit calls not valid is shown and nothing is concluded from it.
     sound = [load for load in loads([run for run in runs if run.valid], slo) if load.percent is not None]
     places = [
-        Place(load.iops.value, load.mean_ns.value, load.iops.error or 0.0, load.mean_ns.error or 0.0)
+        CurvePoint(load.iops.value, load.mean_ns.value, load.iops.error or 0.0, load.mean_ns.error or 0.0)
         for load in sound
     ]
     return Curve(
@@ -118,22 +118,22 @@ def curve(runs: Sequence[Run], name: str = "", slo: Slo | None = None) -> Curve:
     )
 
 
-def loads(runs: Sequence[Run], slo: Slo | None = None) -> list[Load]:
+def loads(runs: Sequence[RunFigures], slo: Slo | None = None) -> list[LoadPoint]:
     """Return a point per rate, in the order of the rate asked for, the maximum first."""
-    groups: dict[float | None, list[tuple[int, Run]]] = {}
+    groups: dict[float | None, list[tuple[int, RunFigures]]] = {}
     for order, run in enumerate(runs):
         groups.setdefault(percent_of(run), []).append((order, run))
     made = [load for percent, group in groups.items() if (load := _load(percent, group, slo)) is not None]
     return sorted(made, key=lambda load: -1.0 if load.percent is None else load.percent)
 
 
-def percent_of(run: Run) -> float | None:
+def percent_of(run: RunFigures) -> float | None:
     """Return the rate of a run in percent of the maximum, None for the maximum itself."""
     value = run.point.factors.get(RATE)
     return float(value) if isinstance(value, int | float) else None
 
 
-def limit(rungs: Sequence[Load], slo: Slo) -> Limit:
+def limit(rungs: Sequence[LoadPoint], slo: Slo) -> LatencyLimit:
     """Return where a limit holds: below the first load that surely breaks it."""
     breaks = next((load for load in rungs if load.keeps is False), None)
     below = [load for load in rungs if breaks is None or _percent(load) < _percent(breaks)]
@@ -141,14 +141,16 @@ def limit(rungs: Sequence[Load], slo: Slo) -> Limit:
     between = [
         load for load in below if load.keeps is None and (holds is None or _percent(load) > _percent(holds))
     ]
-    return Limit(slo, holds, breaks, len(between))
+    return LatencyLimit(slo, holds, breaks, len(between))
 
 
-def _percent(load: Load) -> float:
+def _percent(load: LoadPoint) -> float:
     return load.percent or 0.0
 
 
-def _load(percent: float | None, group: Sequence[tuple[int, Run]], slo: Slo | None) -> Load | None:
+def _load(
+    percent: float | None, group: Sequence[tuple[int, RunFigures]], slo: Slo | None
+) -> LoadPoint | None:
     measured = [(order, run, run.whole) for order, run in group if run.whole is not None]
     found = pooled([whole for _, _, whole in measured])
     if found is None:
@@ -165,4 +167,4 @@ def _load(percent: float | None, group: Sequence[tuple[int, Run]], slo: Slo | No
     alike = {field.name: getattr(found, field.name) for field in fields(Pooled)}
     valid = any(run.valid for _, run, _ in measured)
     order = measured[0][0]
-    return Load(**alike, percent=percent, order=order, keeps=keeps, beyond=beyond, valid=valid)
+    return LoadPoint(**alike, percent=percent, order=order, keeps=keeps, beyond=beyond, valid=valid)

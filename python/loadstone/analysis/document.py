@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from loadstone.bundle.layout import OPS, OpName
+from loadstone.frozen_model import FrozenModel
 from loadstone.verdict import Phase, Verdict
 
 FORMAT: Final = 1
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LatencyNs(_Model):
+class LatencyNs(FrozenModel):
     """Latency of the I/Os that completed without error, in nanoseconds."""
 
     mean: float
@@ -34,7 +31,7 @@ class LatencyNs(_Model):
     )
 
 
-class Cpu(_Model):
+class ResultCpu(FrozenModel):
     """CPU time of the load generator, kernel workers included, per I/O."""
 
     user_ns_per_io: float | None
@@ -44,7 +41,7 @@ class Cpu(_Model):
     shared: bool = Field(description="true: other jobs ran at the same time, and have the same figures")
 
 
-class Stats(_Model):
+class ResultStats(FrozenModel):
     """Counts, rates and latencies over the measured time, ramps left out."""
 
     operations: int = Field(description="completed without error")
@@ -61,7 +58,7 @@ class Stats(_Model):
     wait_ns: LatencyNs | None = Field(description="how late the engine was: intended start to pick-up")
 
 
-class Line(Stats):
+class ResultLine(ResultStats):
     """A line of the result: what was asked for together, and each operation that happened.
 
     Reads, writes and trims are asked for together. Of work in a tree only the operation that was
@@ -70,25 +67,30 @@ class Line(Stats):
 
     name: str
     measured_s: float = Field(description="time in which at least one of its streams was measured")
-    cpu: Cpu | None
-    read: Stats | None = None
-    write: Stats | None = None
-    trim: Stats | None = None
-    sync: Stats | None = None
-    mkdir: Stats | None = None
-    rmdir: Stats | None = None
-    create: Stats | None = None
-    open: Stats | None = None
-    close: Stats | None = None
-    delete: Stats | None = None
-    getattr: Stats | None = None
-    setattr: Stats | None = None
-    access: Stats | None = None
-    copy_: Stats | None = Field(default=None, alias="copy")
-    move: Stats | None = None
+    cpu: ResultCpu | None
+    commit_ns: float | None = Field(
+        default=None,
+        description="mean time of a commit: the writes between two flushes, and the flush; null where "
+        "nothing is flushed on the way, or several writes were in flight between two flushes",
+    )
+    read: ResultStats | None = None
+    write: ResultStats | None = None
+    trim: ResultStats | None = None
+    sync: ResultStats | None = None
+    mkdir: ResultStats | None = None
+    rmdir: ResultStats | None = None
+    create: ResultStats | None = None
+    open: ResultStats | None = None
+    close: ResultStats | None = None
+    delete: ResultStats | None = None
+    getattr: ResultStats | None = None
+    setattr: ResultStats | None = None
+    access: ResultStats | None = None
+    copy_: ResultStats | None = Field(default=None, alias="copy")
+    move: ResultStats | None = None
 
 
-class Pacing(_Model):
+class ResultPacing(FrozenModel):
     """What the schedule of one operation asked for in the measured time, and what was done."""
 
     op: OpName
@@ -102,7 +104,7 @@ class Pacing(_Model):
     held: bool = Field(description="false: it stayed below by more than 1 % and more than chance")
 
 
-class Stage(_Model):
+class ResultStage(FrozenModel):
     """How near a stage came to what the engine can do at most."""
 
     stage: int
@@ -111,19 +113,19 @@ class Stage(_Model):
     share: float | None
 
 
-class Tool(_Model):
+class ResultTool(FrozenModel):
     """What measuring itself cost and how far the load generator was from its limit."""
 
-    stages: list[Stage]
+    stages: list[ResultStage]
     share_of_ceiling: float | None = Field(description="of the stage that came nearest")
     user_ns_per_io_null: float | None = Field(description="engine's user time per I/O without a device")
     system_ns_per_io_null: float | None
-    monitor_cpu_share: float | None = Field(description="of one processor")
-    monitors: dict[str, float] = Field(description="each monitor's reading, share of one processor")
+    monitor_cpu_share: float | None = Field(description="of one CPU")
+    monitors: dict[str, float] = Field(description="each monitor's reading, share of one CPU")
     skipped: str | None = Field(description="why there was no calibration")
 
 
-class Verified(_Model):
+class ResultVerified(FrozenModel):
     """Blocks that were read back and compared with what should be there."""
 
     checked: int = Field(description="blocks that could be judged, the damaged among them")
@@ -131,7 +133,7 @@ class Verified(_Model):
     unverified: int = Field(description="blocks of which nothing could be said")
 
 
-class Job(Line):
+class ResultJob(ResultLine):
     """A job section, all its clones together."""
 
     group: int
@@ -139,18 +141,18 @@ class Job(Line):
     clones: int
     iodepth: list[int] = Field(description="each depth its clones have, once")
     backends: list[str] = Field(description="what really ran")
-    pacing: list[Pacing] = Field(description="one for each operation with a rate")
-    verified: Verified | None = Field(description="null: it did not come to the end of checking")
-    units: list[Line] | None = Field(default=None, description="each clone, when they are kept apart")
+    pacing: list[ResultPacing] = Field(description="one for each operation with a rate")
+    verified: ResultVerified | None = Field(description="null: it did not come to the end of checking")
+    units: list[ResultLine] | None = Field(default=None, description="each clone, when they are kept apart")
 
 
-class Group(Line):
+class ResultGroup(ResultLine):
     """A reporting group."""
 
     group: int
 
 
-class SpecLine(_Model):
+class SpecLine(FrozenModel):
     """A figure of the data sheet, with all jobs that ran at the same time held against it."""
 
     name: str = Field(description="the job, or the jobs")
@@ -165,7 +167,7 @@ class SpecLine(_Model):
     source: str
 
 
-class Note(_Model):
+class ResultNote(FrozenModel):
     """Something the user should know that is not an error."""
 
     kind: str
@@ -173,11 +175,20 @@ class Note(_Model):
     where: str | None
 
 
-class Error(_Model):
+class ResultError(FrozenModel):
     """One kind of failure, where it was first met and how often it was told."""
 
     kind: Literal[
-        "io_error", "short", "hung", "damage", "rate_minimum", "latency", "fatal", "engine", "bundle"
+        "io_error",
+        "short",
+        "hung",
+        "damage",
+        "rate_minimum",
+        "latency",
+        "fatal",
+        "engine",
+        "program",
+        "bundle",
     ]
     message: str
     count: int
@@ -188,7 +199,7 @@ class Error(_Model):
     errno: int | None
 
 
-class Document(_Model):
+class ResultDocument(FrozenModel):
     """The result of one run."""
 
     format: Literal[1]
@@ -201,14 +212,14 @@ class Document(_Model):
     exit_code: int | None = Field(description="docs/exit-codes.md; null for a run that was never sealed")
     started: str | None = Field(description="time of the first I/O, RFC 3339 in UTC")
     duration_s: float
-    total: Line
-    groups: list[Group]
-    jobs: list[Job]
-    targets: list[Line]
-    cpu: Cpu | None
-    tool: Tool
-    notes: list[Note]
-    errors: list[Error]
+    total: ResultLine
+    groups: list[ResultGroup]
+    jobs: list[ResultJob]
+    targets: list[ResultLine]
+    cpu: ResultCpu | None
+    tool: ResultTool
+    notes: list[ResultNote]
+    errors: list[ResultError]
     spec: list[SpecLine] = Field(description="share of the data sheet that was reached; empty without one")
     verdict: Verdict | None = Field(description="null: the result was not audited")
     phases: list[Phase] = Field(description="the verdict on each stage")
@@ -216,10 +227,10 @@ class Document(_Model):
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema."""
-    return Document.model_json_schema(mode="serialization")
+    return ResultDocument.model_json_schema(mode="serialization")
 
 
-def dump(document: Document) -> dict[str, Any]:
+def dump(document: ResultDocument) -> dict[str, Any]:
     """Return plain JSON; operations that did not happen have no key."""
     plain: dict[str, Any] = document.model_dump(mode="json", by_alias=True)
     for line in [plain["total"], *plain["groups"], *plain["jobs"], *plain["targets"]]:

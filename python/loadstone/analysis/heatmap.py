@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.asked import asked
 from loadstone.analysis.histogram import BUCKETS, SUB_BITS, lows_of
+from loadstone.analysis.requested_ops import requested
 from loadstone.analysis.totals import own_start
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     """
     every = max(1, round(window_ns / measurement.plan.interval_ns))
     mine = measurement.lines(by)[key].cells
-    wanted = frozenset[int]().union(*asked(measurement.plan, mine).values())
+    wanted = frozenset[int]().union(*requested(measurement.plan, mine).values())
     bounds = (
         measurement.rows(by)
         .filter(pl.col("key") == key)

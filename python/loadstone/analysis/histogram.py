@@ -70,7 +70,9 @@ class Histogram:
         return cls.of(buckets.to_numpy().astype(np.int64), counts.to_numpy().astype(np.int64))
 
     def __add__(self, other: Histogram) -> Histogram:
-        return Histogram(self.counts + other.counts)
+        if other is NO_SAMPLES:
+            return self
+        return other if self is NO_SAMPLES else Histogram(self.counts + other.counts)
 
     @property
     def count(self) -> int:
@@ -87,8 +89,11 @@ class Histogram:
         if count * min(share, 1 - share) < MIN_BEYOND - 1e-6:
             return None
         # Rounded, because 0.999 * 1000 is a little above 999 in binary.
-        rank = max(1, math.ceil(round(share * count, 6)))
-        bucket = int(np.searchsorted(np.cumsum(self.counts), rank))
+        return self.of_rank(math.ceil(round(share * count, 6)))
+
+    def of_rank(self, rank: int) -> int:
+        """Return the latency in ns of the sample with a rank; the shortest has rank 1."""
+        bucket = int(np.searchsorted(np.cumsum(self.counts), max(1, rank)))
         return int(values_of(np.array([bucket], np.int64))[0])
 
     def bins(self) -> list[tuple[int, int]]:
@@ -106,6 +111,11 @@ class Histogram:
             return []
         beyond = 1 - np.cumsum(self.counts[used]) / self.count
         return list(zip(np.maximum(beyond, 0.0).tolist(), values_of(used).tolist(), strict=True))
+
+
+NO_SAMPLES: Final = Histogram.empty()
+"""Shared, and so never to be written to."""
+NO_SAMPLES.counts.flags.writeable = False
 
 
 def grouped(

@@ -28,7 +28,7 @@ SEED: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CurvePoint:
     """A point of the curve: a load, a latency there, and one standard error of each; 0: not known."""
 
     load: float
@@ -51,7 +51,7 @@ class Knee:
     high: float
 
 
-def knee(places: Sequence[Place]) -> Knee | None:
+def knee(places: Sequence[CurvePoint]) -> Knee | None:
     """Return the knee of points in the order of the load asked for.
 
     None where the points do not show one: fewer than four, or a power that is largest at the
@@ -82,8 +82,8 @@ def knee(places: Sequence[Place]) -> Knee | None:
     return Knee(best[0], best[1], low, high)
 
 
-def _rising(places: Sequence[Place]) -> list[Place]:
-    kept: list[Place] = []
+def _rising(places: Sequence[CurvePoint]) -> list[CurvePoint]:
+    kept: list[CurvePoint] = []
     for place in places:
         if kept and place.load <= kept[-1].load:
             break

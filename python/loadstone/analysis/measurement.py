@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
+from loadstone.analysis import stops
 from loadstone.analysis.histogram import Histogram, grouped
-from loadstone.analysis.settled import settled
+from loadstone.analysis.steady_start import settled
 from loadstone.bundle import layout
 from loadstone.bundle.layout import LATENCIES
+from loadstone.plan.derived import cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +33,7 @@ By = Literal["all", "stage", "group", "job", "unit", "target"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MeasuredLine:
     """One line of a result and the cells and streams it is made of."""
 
     key: int
@@ -47,9 +49,10 @@ class Measurement:
         self.bundle = bundle
         self.plan: Plan = bundle.plan
         self.settled = settled(bundle)
-        self._lines: dict[By, list[Line]] = {}
+        self.stops = stops.stops(bundle)
+        self._lines: dict[By, list[MeasuredLine]] = {}
 
-    def lines(self, by: By) -> list[Line]:
+    def lines(self, by: By) -> list[MeasuredLine]:
         """Return the lines of a grouping in the Plan's order; cells without a target are in no target."""
         if by not in self._lines:
             cells_of: dict[object, set[int]] = {}
@@ -59,19 +62,23 @@ class Measurement:
                     cells_of.setdefault(identity, set()).add(cell)
                     names[identity] = name
             self._lines[by] = [
-                Line(key, names[identity], frozenset(cells), self._streams_on(cells))
+                MeasuredLine(key, names[identity], frozenset(cells), self._streams_on(cells))
                 for key, (identity, cells) in enumerate(cells_of.items())
             ]
         return self._lines[by]
 
     def pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
-        """Yield the samples a piece at a time; what came before the load had settled is ramp, too."""
-        from_ns = self.settled.from_ns
-        if not from_ns:
+        """Yield the samples a piece at a time.
+
+        What came before the load had settled is ramp, too, and what the engine's own stops reach into.
+        """
+        from_ns, left_out = self.settled.from_ns, self.stops.left_out
+        if not from_ns and not left_out:
             yield from self.bundle.sample_pieces(columns)
             return
-        for piece in self.bundle.sample_pieces([*columns, *({"start_ns"} - set(columns))]):
-            yield piece.with_columns(pl.col("ramp") | (pl.col("start_ns") < from_ns)).select(columns)
+        uncounted = (pl.col("start_ns") < from_ns) | ~stops.outside(left_out)
+        for piece in self.bundle.sample_pieces([*columns, *sorted({"start_ns", "end_ns"} - set(columns))]):
+            yield piece.with_columns(pl.col("ramp") | uncounted).select(columns)
 
     @property
     def samples(self) -> pl.DataFrame:
@@ -140,17 +147,22 @@ class Measurement:
         lost = bool((key_of < 0).any())
         return (keyed.filter(pl.col("key") >= 0) if lost else keyed).cast({"key": pl.UInt32})
 
-    def stages_of(self, line: Line) -> list[int]:
+    def stages_of(self, line: MeasuredLine) -> list[int]:
         """Return the stages a line's streams run in, ascending."""
         streams, workers = self.plan.streams, self.plan.workers
         return sorted({workers[streams[index].worker].stage for index in line.streams})
 
-    def measured_ns(self, line: Line) -> int:
+    def measured_ns(self, line: MeasuredLine) -> int:
         """Return the time in which at least one of the line's streams was measured."""
         return sum(end - start for start, end in self.union(line))
 
     def covered_ns(
-        self, line: Line, starts_ns: NDArray[np.int64], ends_ns: NDArray[np.int64], *, ramp: bool = False
+        self,
+        line: MeasuredLine,
+        starts_ns: NDArray[np.int64],
+        ends_ns: NDArray[np.int64],
+        *,
+        ramp: bool = False,
     ) -> NDArray[np.float64]:
         """Return how much of each interval one of the line's streams was measured (or ran, with `ramp`)."""
         edges, covered = [0], [0]
@@ -192,7 +204,7 @@ class Measurement:
             start, end = int(str(told["started_ns"])), int(str(told["ended_ns"]))
             ramp_end = int(str(told.get("ramp_end_ns") or start))
         else:
-            found = [seen[cell] for cell in stream.cells if cell in seen]
+            found = [seen[cell] for cell in cells_of(stream) if cell in seen]
             if not found:
                 return 0, 0, 0
             start, end = min(one[0] for one in found), max(one[1] for one in found)
@@ -201,8 +213,11 @@ class Measurement:
         ramp_end = max(ramp_end, self.settled.from_ns)
         return start, min(max(ramp_end, start), max(start, end)), max(start, end)
 
-    def union(self, line: Line, *, ramp: bool = False) -> list[tuple[int, int]]:
-        """Return the times in which any stream of the line was measured, apart and ascending."""
+    def union(self, line: MeasuredLine, *, ramp: bool = False) -> list[tuple[int, int]]:
+        """Return the times in which any stream of the line was measured, apart and ascending.
+
+        Without the stops of the engine, unless ramps are asked for, too.
+        """
         chosen = sorted((self.spans[i][0 if ramp else 1], self.spans[i][2]) for i in line.streams)
         merged: list[tuple[int, int]] = []
         for start, end in chosen:
@@ -210,10 +225,10 @@ class Measurement:
                 merged[-1] = (merged[-1][0], max(merged[-1][1], end))
             elif end > start:
                 merged.append((start, end))
-        return merged
+        return merged if ramp else stops.without(merged, self.stops.left_out)
 
     def _streams_on(self, cells: set[int]) -> tuple[int, ...]:
-        return tuple(index for index, stream in enumerate(self.plan.streams) if stream.cells & cells)
+        return tuple(index for index, stream in enumerate(self.plan.streams) if cells_of(stream) & cells)
 
     def _belongs(self, cell: int, by: By) -> list[tuple[object, str]]:
         """Identity and name of the lines a cell is in."""
@@ -234,7 +249,11 @@ class Measurement:
 
     def _stage_of_cell(self, cell: int) -> int | None:
         return next(
-            (self.plan.workers[stream.worker].stage for stream in self.plan.streams if cell in stream.cells),
+            (
+                self.plan.workers[stream.worker].stage
+                for stream in self.plan.streams
+                if cell in cells_of(stream)
+            ),
             None,
         )
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.bundle.layout import OPS
-from loadstone.plan.rates import RateAmountOps, RateProcess
+from loadstone.plan.derived import asked_operations
+from loadstone.plan.model import RateAmountOps, RateProcess
 
 if TYPE_CHECKING:
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import Measurement
-    from loadstone.analysis.totals import Latency, Stats, Total
+    from loadstone.analysis.totals import OpTotals, Total
     from loadstone.bundle.layout import OpName
-    from loadstone.plan.model import Stream
-    from loadstone.plan.rates import Rate, RatePoint
+    from loadstone.plan.model import Rate, RatePoint, Stream
 
 _STREAMED: Final = ("read", "write", "trim")
 """What has a pace outside of trees."""
@@ -94,7 +95,7 @@ def _row(measurement: Measurement, total: Total, op: OpName) -> Pacing | None:
 
 def _does(stream: Stream, op: str) -> bool:
     if stream.tree is not None:
-        return op in stream.asks_for
+        return op in asked_operations(stream)
     return bool(getattr(stream.pattern, f"{op}_percent", 0))
 
 
@@ -104,7 +105,7 @@ def _rate(stream: Stream, op: str) -> Rate | None:
         found: Rate | None = getattr(stream.pace, op, None)
         return found if op in _STREAMED else None
     rate = stream.tree.rate
-    if rate is None or op not in stream.asks_for or not isinstance(rate.amount, RateAmountOps):
+    if rate is None or op not in asked_operations(stream) or not isinstance(rate.amount, RateAmountOps):
         return None
     amount = RateAmountOps(per_second=rate.amount.per_second * _share(stream, op))
     return rate.model_copy(update={"amount": amount})
@@ -118,7 +119,7 @@ def _share(stream: Stream, op: str) -> float:
 
 
 def _held(
-    asked: float, achieved: float, rate: Rate, stats: Stats | None, streams: int, *, share: float
+    asked: float, achieved: float, rate: Rate, stats: OpTotals | None, streams: int, *, share: float
 ) -> bool:
     """Return whether the shortfall is within tolerance, chance, and one I/O of each stream.
 

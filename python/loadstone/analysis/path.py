@@ -14,11 +14,12 @@ import polars as pl
 
 from loadstone.bundle.layout import OPS
 from loadstone.path.layers import DataPath, Layer
+from loadstone.plan.derived import targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.analysis.measurement import Line, Measurement
+    from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.path.layers import Ceiling, LayerKind
 
 READ: Final = OPS.index("read")
@@ -31,7 +32,7 @@ CARRIES_WHAT_IS_ABOVE: Final[frozenset[LayerKind]] = frozenset({"link", "adapter
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class LayerTraffic:
     """Means over the time that is told of all layers."""
 
     read_bytes_per_s: float
@@ -41,7 +42,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CeilingReached:
     """A ceiling and what was reached of it; None: nothing counts it, or it is for other I/O."""
 
     ceiling: Ceiling
@@ -49,17 +50,17 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class LayerUse:
     """One layer. `busy_share` is the part of the time with at least one I/O in flight."""
 
     layer: Layer
-    traffic: Traffic | None
+    traffic: LayerTraffic | None
     counted: bool
     """False: the traffic is that of the layers above."""
     busy_share: float | None
     outstanding: float | None
     """Mean I/Os in flight, as the kernel sums their times."""
-    held: tuple[Held, ...]
+    held: tuple[CeilingReached, ...]
 
     @property
     def fullest(self) -> float | None:
@@ -71,18 +72,18 @@ class Use:
 class Paths:
     """The layers of all targets, those they share once; the nearest to the targets first."""
 
-    uses: tuple[Use, ...]
+    uses: tuple[LayerUse, ...]
     gaps: tuple[str, ...]
     seconds: float
     """Time that was watched; 0: no row of the monitors lies in the measured time."""
     phase: str = ""
     """Its jobs, where a run has several phases."""
 
-    def named(self, name: str) -> Use | None:
+    def named(self, name: str) -> LayerUse | None:
         """Return the use of a layer."""
         return next((use for use in self.uses if use.layer.name == name), None)
 
-    def narrowest(self) -> tuple[list[Use], Literal["ceiling", "busy"]]:
+    def narrowest(self) -> tuple[list[LayerUse], Literal["ceiling", "busy"]]:
         """Return the layers that were fullest, side by side, and how that is known; none, when none was.
 
         A layer at its ceiling is. Else it is the lowest device that always had something to do:
@@ -96,7 +97,7 @@ class Paths:
         busy = [use for use in self.uses if (use.busy_share or 0.0) >= FULL]
         return [use for use in busy if self._beside(use, busy[-1])], "busy"
 
-    def _beside(self, one: Use, other: Use) -> bool:
+    def _beside(self, one: LayerUse, other: LayerUse) -> bool:
         """Tell whether two layers are of one kind and share the load of the same layers above."""
         above = [
             {upper.layer.name for upper in self.uses if use.layer.name in upper.layer.below}
@@ -120,18 +121,18 @@ def paths(measurement: Measurement) -> list[Paths]:
     return known if len(known) > 1 else [replace(one, phase="") for one in known]
 
 
-def _phase(measurement: Measurement, line: Line, found: Sequence[DataPath]) -> Paths | None:
+def _phase(measurement: Measurement, line: MeasuredLine, found: Sequence[DataPath]) -> Paths | None:
     """Return the paths of one stage; None when nothing of it was measured or none of its targets has one."""
     plan, spans = measurement.plan, measurement.union(line)
-    used = {plan.targets[at].path for index in line.streams for at in plan.targets_of(plan.streams[index])}
+    used = {plan.targets[at].path for index in line.streams for at in targets_of(plan, plan.streams[index])}
     mine = [one for one in found if one.target in used]
     if not mine or not spans:
         return None
-    layers = _merged(mine)
+    layers = merged_layers(mine)
     rows = _measured(measurement, [f"{layer.counters}." for layer in layers if layer.counters], spans)
     seconds = float(rows["dt_ns"].sum()) / 1e9 if rows.height else 0.0
     engine = _of_engine(measurement, line, _stretches(rows) or spans)
-    known: dict[str, Traffic | None] = {}
+    known: dict[str, LayerTraffic | None] = {}
     for layer in layers:
         known[layer.name] = _own(layer, rows, engine) or _above(layer, layers, known)
     random = _random(measurement, line)
@@ -142,7 +143,7 @@ def _phase(measurement: Measurement, line: Line, found: Sequence[DataPath]) -> P
     return Paths(tuple(uses), tuple(gaps), seconds, ", ".join(jobs[:MOST_NAMED]) + more)
 
 
-def _merged(found: Iterable[DataPath]) -> list[Layer]:
+def merged_layers(found: Iterable[DataPath]) -> list[Layer]:
     """Return the layers of all paths, each after everything that stands on it."""
     layers: dict[str, Layer] = {}
     for path in found:
@@ -176,26 +177,26 @@ def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
 
 def _use(
     layer: Layer,
-    traffic: Traffic | None,
+    traffic: LayerTraffic | None,
     rows: pl.DataFrame,
-    engine: dict[str, Traffic],
+    engine: dict[str, LayerTraffic],
     random: bool | None,
-) -> Use:
+) -> LayerUse:
     prefix = layer.counters
     time_ns = float(rows["dt_ns"].sum()) if rows.height else 0.0
     busy_ns = _sum(rows, f"{prefix}.busy_ns")
     queued_ns = _sum(rows, f"{prefix}.queue_time_ns")
-    return Use(
+    return LayerUse(
         layer=layer,
         traffic=traffic,
         counted=_own(layer, rows, engine) is not None,
         busy_share=None if busy_ns is None or not time_ns else min(busy_ns / time_ns, 1.0),
         outstanding=None if queued_ns is None or not time_ns else queued_ns / time_ns,
-        held=tuple(Held(one, _share(one, traffic, random)) for one in layer.ceilings),
+        held=tuple(CeilingReached(one, _share(one, traffic, random)) for one in layer.ceilings),
     )
 
 
-def _own(layer: Layer, rows: pl.DataFrame, engine: dict[str, Traffic]) -> Traffic | None:
+def _own(layer: Layer, rows: pl.DataFrame, engine: dict[str, LayerTraffic]) -> LayerTraffic | None:
     """Return what a layer's own counters say; of a target itself, what the engine did."""
     if layer.name in engine:
         return engine[layer.name]
@@ -209,7 +210,7 @@ def _own(layer: Layer, rows: pl.DataFrame, engine: dict[str, Traffic]) -> Traffi
         return None
     counts = [None if network else _count(layer, rows, op) for op in ("read", "write")]
     reads, writes = (None if count is None else count / seconds for count in counts)
-    return Traffic(moved[0] / seconds, moved[1] / seconds, reads, writes)
+    return LayerTraffic(moved[0] / seconds, moved[1] / seconds, reads, writes)
 
 
 def _count(layer: Layer, rows: pl.DataFrame, op: str) -> float | None:
@@ -219,7 +220,9 @@ def _count(layer: Layer, rows: pl.DataFrame, op: str) -> float | None:
     return count if count is None or merged is None else count + merged
 
 
-def _of_engine(measurement: Measurement, line: Line, times: Sequence[tuple[int, int]]) -> dict[str, Traffic]:
+def _of_engine(
+    measurement: Measurement, line: MeasuredLine, times: Sequence[tuple[int, int]]
+) -> dict[str, LayerTraffic]:
     """Return what was done to each target in these times, ramps of single jobs included.
 
     A row that reaches beyond them counts in part.
@@ -241,19 +244,21 @@ def _of_engine(measurement: Measurement, line: Line, times: Sequence[tuple[int, 
     )
     done = {(key, op): (moved / seconds, ios / seconds) for key, op, moved, ios in sums.iter_rows()}
     return {
-        names[key]: Traffic(
+        names[key]: LayerTraffic(
             *(done.get((key, op), (0.0, 0.0))[what] for what in (0, 1) for op in (READ, WRITE))
         )
         for key in {key for key, _ in done}
     }
 
 
-def line_stage(line: Line) -> int:
+def line_stage(line: MeasuredLine) -> int:
     """Return the number of the stage that a line of stages stands for."""
     return int(line.name.removeprefix("stage "))
 
 
-def _above(layer: Layer, layers: Sequence[Layer], known: dict[str, Traffic | None]) -> Traffic | None:
+def _above(
+    layer: Layer, layers: Sequence[Layer], known: dict[str, LayerTraffic | None]
+) -> LayerTraffic | None:
     """Return the sum of what the layers on top of this one moved, when all of it is known."""
     if layer.kind not in CARRIES_WHAT_IS_ABOVE:
         return None
@@ -263,7 +268,7 @@ def _above(layer: Layer, layers: Sequence[Layer], known: dict[str, Traffic | Non
     told = [part for part in parts if part is not None]
     counts = [[part.read_iops for part in told], [part.write_iops for part in told]]
     reads, writes = (None if None in one else sum(x for x in one if x is not None) for one in counts)
-    return Traffic(
+    return LayerTraffic(
         sum(part.read_bytes_per_s for part in told),
         sum(part.write_bytes_per_s for part in told),
         reads,
@@ -271,7 +276,7 @@ def _above(layer: Layer, layers: Sequence[Layer], known: dict[str, Traffic | Non
     )
 
 
-def _random(measurement: Measurement, line: Line) -> bool | None:
+def _random(measurement: Measurement, line: MeasuredLine) -> bool | None:
     """Tell whether all I/O of a phase was random; None when some was and some was not."""
     percents = {
         pattern.random_percent
@@ -285,7 +290,7 @@ def _random(measurement: Measurement, line: Line) -> bool | None:
     return {frozenset({100}): True, frozenset({0}): False}.get(frozenset(percents))
 
 
-def _share(ceiling: Ceiling, traffic: Traffic | None, random: bool | None) -> float | None:
+def _share(ceiling: Ceiling, traffic: LayerTraffic | None, random: bool | None) -> float | None:
     """Return what was reached of a ceiling, None where it is for another access or nothing was counted."""
     if traffic is None or (ceiling.access is not None and random is not (ceiling.access == "random")):
         return None

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.distributions import t_quantile
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.point import PERCENTILES
+from loadstone.analysis.run_figures import PERCENTILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.point import Measured
+    from loadstone.analysis.run_figures import LineFigures
 
 NOTHING_KNOWN: Final = math.log(1000)
 """An interval wider than this factor, as two runs far apart have one, says nothing."""
@@ -46,7 +46,7 @@ class Pooled:
         return self.bandwidth if self.large_blocks else self.iops
 
 
-def pooled(found: Sequence[Measured]) -> Pooled | None:
+def pooled(found: Sequence[LineFigures]) -> Pooled | None:
     """Return runs together; None without any that moved data."""
     found = [one for one in found if one.iops is not None and one.mean_ns is not None]
     if not found:
@@ -85,7 +85,7 @@ def _together(estimates: Sequence[Estimate | None], unit: str) -> Estimate:
     return Estimate(mean, max(told) if told else None, count, unit)
 
 
-def _interval(percent: float, value: int | None, found: Sequence[Measured]) -> tuple[int, int] | None:
+def _interval(percent: float, value: int | None, found: Sequence[LineFigures]) -> tuple[int, int] | None:
     """Return the 95 % interval of a percentile: the runs' own, narrower for several, or their spread.
 
     In logarithms: a latency is off by a factor, and is never below zero.

@@ -72,6 +72,8 @@ def _of_run(bundle: Bundle, event: dict[str, Any]) -> Problem | None:
             found = Problem("engine", str(event.get("why")))
         case "silent":
             found = Problem("engine", str(event.get("text")))
+        case "uncaught":
+            found = Problem("program", str(event.get("text")))
         case "talk":
             found = Problem("engine", f"the engine said: {event.get('text')}")
     return found

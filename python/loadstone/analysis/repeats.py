@@ -14,14 +14,14 @@ import numpy as np
 
 from loadstone.analysis.distributions import chi_square_upper, t_quantile
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.point import WHOLE
+from loadstone.analysis.run_figures import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from loadstone.analysis.point import Measured, Run
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
 
 LEVEL: Final = 0.95
 REPEAT: Final = "repeat"
@@ -31,7 +31,7 @@ DIFFERENT: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedValue:
     """One quantity over repeats. `mean.error` is the standard error between runs.
 
     `half_width` is Student's interval at `LEVEL`, None for fewer than two values.
@@ -62,24 +62,24 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RepeatedLine:
     """One job and operation over repeats; a latency is missing where a run does not have it."""
 
     job: str
     op: str
     large_blocks: bool
-    iops: Repeated | None
-    bandwidth: Repeated | None
-    mean_ns: Repeated | None
-    percentiles_ns: dict[float, Repeated | None]
+    iops: RepeatedValue | None
+    bandwidth: RepeatedValue | None
+    mean_ns: RepeatedValue | None
+    percentiles_ns: dict[float, RepeatedValue | None]
 
     @property
-    def rate(self) -> Repeated | None:
+    def rate(self) -> RepeatedValue | None:
         """Bandwidth for large blocks, IOPS for others."""
         return self.bandwidth if self.large_blocks else self.iops
 
 
-def repeated(values: Sequence[float], errors: Sequence[float | None], unit: str) -> Repeated | None:
+def repeated(values: Sequence[float], errors: Sequence[float | None], unit: str) -> RepeatedValue | None:
     """Return what repeats say together, None when there are none."""
     count = len(values)
     if not count:
@@ -89,7 +89,7 @@ def repeated(values: Sequence[float], errors: Sequence[float | None], unit: str)
     error = float(found.std(ddof=1)) / math.sqrt(count) if count > 1 else None
     known = [one for one in errors if one is not None]
     whole = np.asarray(known, np.float64) if len(known) == count else None
-    return Repeated(
+    return RepeatedValue(
         values=tuple(float(value) for value in values),
         mean=Estimate(mean, error, count, unit),
         half_width=None if error is None else t_quantile((1 + LEVEL) / 2, count - 1) * error,
@@ -100,7 +100,7 @@ def repeated(values: Sequence[float], errors: Sequence[float | None], unit: str)
     )
 
 
-def lines(runs: Sequence[Run]) -> list[Line]:
+def lines(runs: Sequence[RunFigures]) -> list[RepeatedLine]:
     """Return one line per job and operation, and one of the whole where runs have several."""
     measured = [run for run in runs if run.lines]
     if not measured:
@@ -120,9 +120,9 @@ def again(name: str, number: int) -> str:
     return name if number == 1 else f"{name} {REPEAT} {number}"
 
 
-def by_run(runs: Sequence[Run]) -> dict[str, list[Line]]:
+def by_run(runs: Sequence[RunFigures]) -> dict[str, list[RepeatedLine]]:
     """Return the lines of each run of a list that was done several times, by its name; empty for others."""
-    passes: dict[str, list[Run]] = {}
+    passes: dict[str, list[RunFigures]] = {}
     for run in runs:
         number = run.point.factors.get(REPEAT)
         if number is not None:
@@ -131,7 +131,7 @@ def by_run(runs: Sequence[Run]) -> dict[str, list[Line]]:
     return {name: its for name, its in found.items() if its}
 
 
-def narrow(runs: Sequence[Run], share: float) -> bool:
+def narrow(runs: Sequence[RunFigures], share: float) -> bool:
     """Tell whether the interval of the mean rate is within `share` of it, of every line of the runs.
 
     A run of several jobs at the same time counts as a whole.
@@ -143,18 +143,18 @@ def narrow(runs: Sequence[Run], share: float) -> bool:
     return bool(shares) and all(one is not None and one <= share for one in shares)
 
 
-def _line(found: Sequence[Measured]) -> Line:
-    def estimates(of: Callable[[Measured], Estimate | None], unit: str) -> Repeated | None:
+def _line(found: Sequence[LineFigures]) -> RepeatedLine:
+    def estimates(of: Callable[[LineFigures], Estimate | None], unit: str) -> RepeatedValue | None:
         known = [one for line in found if (one := of(line)) is not None]
         return repeated([one.value for one in known], [one.error for one in known], unit)
 
-    def numbers(of: Callable[[Measured], int | None]) -> Repeated | None:
+    def numbers(of: Callable[[LineFigures], int | None]) -> RepeatedValue | None:
         values = [of(line) for line in found]
         known = [float(one) for one in values if one is not None]
         # A mean over only those runs that had samples enough would be another quantity.
         return repeated(known, [None] * len(known), "ns") if len(known) == len(values) else None
 
-    return Line(
+    return RepeatedLine(
         job=found[0].job,
         op=found[0].op,
         large_blocks=found[0].large_blocks,

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.analysis.steady import ROUNDS, Steady, steady
+from loadstone.analysis.steady import ROUNDS, SteadyCheck, steady
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.analysis.point import Run
+    from loadstone.analysis.run_figures import RunFigures
 
 FACTOR: Final = "round"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RoundsCell:
     """One run of each round. `values`: by round, of the quantity that is looked at."""
 
     name: str
@@ -35,27 +35,27 @@ class Rounds:
     """All cells in their order, the one that is tracked, and the window its state is read from."""
 
     quantity: str
-    cells: tuple[Cell, ...]
-    tracked: Cell
+    cells: tuple[RoundsCell, ...]
+    tracked: RoundsCell
     window: tuple[int, ...]
     """The rounds that were compared, oldest first; fewer than five when there were not as many."""
-    found: Steady
+    found: SteadyCheck
 
-    def mean(self, cell: Cell) -> float | None:
+    def mean(self, cell: RoundsCell) -> float | None:
         """Return a cell's mean over the window; None when it has none."""
         known = [cell.values[number] for number in self.window if number in cell.values]
         return sum(known) / len(known) if known else None
 
-    def longest_ns(self, cell: Cell) -> int | None:
+    def longest_ns(self, cell: RoundsCell) -> int | None:
         """Return a cell's longest latency in the window."""
         return max((cell.max_ns[n] for n in self.window if n in cell.max_ns), default=None)
 
 
-def rounds(runs: Sequence[Run], settings: Mapping[str, Any]) -> Rounds | None:
+def rounds(runs: Sequence[RunFigures], settings: Mapping[str, Any]) -> Rounds | None:
     """Read a study of rounds; None when no round was finished."""
     said = settings["rounds"]
     quantity, every = str(said["quantity"]), int(said["every"])
-    parts: dict[str, list[Run]] = {}
+    parts: dict[str, list[RunFigures]] = {}
     for run in runs:
         number = run.point.factors.get(FACTOR)
         if isinstance(number, int):
@@ -71,7 +71,7 @@ def rounds(runs: Sequence[Run], settings: Mapping[str, Any]) -> Rounds | None:
     return Rounds(quantity, cells, tracked, tuple(window), steady([tracked.values[n] for n in window]))
 
 
-def _cell(name: str, runs: Sequence[Run], quantity: str) -> Cell:
+def _cell(name: str, runs: Sequence[RunFigures], quantity: str) -> RoundsCell:
     values: dict[int, float] = {}
     longest: dict[int, int] = {}
     moved: dict[int, float] = {}
@@ -85,4 +85,4 @@ def _cell(name: str, runs: Sequence[Run], quantity: str) -> Cell:
         if run.whole.max_ns is not None:
             longest[number] = run.whole.max_ns
     factors = {key: str(value) for key, value in runs[0].point.factors.items() if key != FACTOR}
-    return Cell(name, factors, values, longest, moved)
+    return RoundsCell(name, factors, values, longest, moved)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.summary import Summary
-    from loadstone.bundle.study import Study
+    from loadstone.bundle.study import StudyRecord
 
 _UNITS_NS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -73,7 +73,7 @@ def read(text: str) -> Slo:
     return Slo(text.strip(), percent, limit_ns)
 
 
-def slo_of(study: Study) -> Slo | None:
+def slo_of(study: StudyRecord) -> Slo | None:
     """Return the limit a curve was asked to find, None without one."""
     text = study.settings.get("slo")
     return read(text) if isinstance(text, str) else None

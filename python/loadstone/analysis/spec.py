@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis.estimate import Estimate
 from loadstone.path.spec import Spec
-from loadstone.plan.patterns import SizesFixed, SizesRange
+from loadstone.plan.model import SizesFixed, SizesRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import Total
     from loadstone.path.layers import Ceiling
     from loadstone.path.spec import Op
-    from loadstone.plan.model import Plan
-    from loadstone.plan.patterns import OpPattern
+    from loadstone.plan.model import OpPattern, Plan
 
 OPS: Final[tuple[Op, ...]] = ("read", "write")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpecRow:
     """One figure, with all jobs that ran at the same time held against it."""
 
     name: str
@@ -55,21 +54,21 @@ def spec_of(measurement: Measurement) -> Spec | None:
     return None if told is None else Spec.model_validate(told)
 
 
-def rows(measurement: Measurement, stages: list[Total]) -> list[Row]:
+def rows(measurement: Measurement, stages: list[Total]) -> list[SpecRow]:
     """Return every comparison that can be made; `stages` are the run's totals by stage."""
     spec = spec_of(measurement)
     return [] if spec is None else [row for total in stages for row in _of_stage(spec, measurement, total)]
 
 
-def nearest(found: Sequence[Row]) -> Estimate | None:
+def nearest(found: Sequence[SpecRow]) -> Estimate | None:
     """Return the share of the figure that a run came nearest to; None without any."""
     row = max(found, key=lambda row: row.share, default=None)
     return None if row is None else Estimate(row.share, row.share_error, row.measured.count, "1")
 
 
-def best(runs: Iterable[tuple[str, Sequence[Row]]]) -> list[tuple[str, Row]]:
+def best(runs: Iterable[tuple[str, Sequence[SpecRow]]]) -> list[tuple[str, SpecRow]]:
     """Return for each figure the run that came nearest to it, by the run's name."""
-    found: dict[tuple[str, ...], tuple[str, Row]] = {}
+    found: dict[tuple[str, ...], tuple[str, SpecRow]] = {}
     for run, every in runs:
         for row in every:
             key = (row.name, row.op, row.quantity, row.kind, row.source)
@@ -78,7 +77,7 @@ def best(runs: Iterable[tuple[str, Sequence[Row]]]) -> list[tuple[str, Row]]:
     return list(found.values())
 
 
-def _of_stage(spec: Spec, measurement: Measurement, total: Total) -> Iterator[Row]:
+def _of_stage(spec: Spec, measurement: Measurement, total: Total) -> Iterator[SpecRow]:
     plan = measurement.plan
     units = [plan.cells[cell].unit for cell in sorted(total.line.cells)]
     jobs = list(dict.fromkeys(plan.units[unit].name for unit in units))
@@ -112,10 +111,10 @@ def _patterns(plan: Plan, total: Total, op: Op) -> list[OpPattern]:
 
 def _row(
     name: str, op: Literal["read", "write", "mixed"], measured: Estimate | None, ceiling: Ceiling | None
-) -> Iterator[Row]:
+) -> Iterator[SpecRow]:
     if measured is not None and ceiling is not None:
         kind: Literal["specified", "link"] = "link" if ceiling.kind == "link" else "specified"
-        yield Row(name, op, ceiling.quantity, kind, measured, ceiling.per_s, ceiling.source)
+        yield SpecRow(name, op, ceiling.quantity, kind, measured, ceiling.per_s, ceiling.source)
 
 
 def _largest(pattern: OpPattern) -> int:

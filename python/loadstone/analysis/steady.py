@@ -34,7 +34,7 @@ BATCH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class SteadyCheck:
     """What the last rounds say; shares are of their mean, NaN where the mean is 0.
 
     `steady` is SNIA's rule alone. `trend_p` is how often chance makes a trend as strong as that
@@ -47,7 +47,7 @@ class Steady:
     trend_p: float | None
 
 
-def steady(values: Sequence[float]) -> Steady:
+def steady(values: Sequence[float]) -> SteadyCheck:
     """Judge a series by its last five values.
 
     SNIA Solid State Storage Performance Test Specification (PTS) 2.0.1, definition of steady
@@ -59,13 +59,13 @@ def steady(values: Sequence[float]) -> Steady:
     last = series[-ROUNDS:]
     mean = float(last.mean()) if len(last) else 0.0
     if len(last) < ROUNDS or not mean > 0:
-        return Steady(math.nan, math.nan, steady=False, trend_p=trend_p(series))
+        return SteadyCheck(math.nan, math.nan, steady=False, trend_p=trend_p(series))
     range_share = float(last.max() - last.min()) / mean
     steps = np.arange(ROUNDS) - (ROUNDS - 1) / 2
     slope = float(steps @ (last - mean)) / float(steps @ steps)
     slope_share = abs(slope) * (ROUNDS - 1) / mean
     held = range_share <= MAX_RANGE and slope_share <= MAX_SLOPE
-    return Steady(range_share, slope_share, held, trend_p(series))
+    return SteadyCheck(range_share, slope_share, held, trend_p(series))
 
 
 def rounds(values: Sequence[float], count: int = ROUNDS) -> list[float]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from loadstone.analysis import curve, repeats, sweep
 from loadstone.analysis.document import SpecLine
 from loadstone.analysis.slo import slo_of
 from loadstone.analysis.summary import spec_line
 from loadstone.bundle.study import Factor, Kind
+from loadstone.frozen_model import FrozenModel
 from loadstone.verdict import Kind as VerdictKind
 from loadstone.version import __version__
 
@@ -24,43 +25,39 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.point import Measured
-    from loadstone.analysis.point import Run as Numbers
     from loadstone.analysis.pooled import Pooled
-    from loadstone.bundle.study import Study
+    from loadstone.analysis.run_figures import LineFigures
+    from loadstone.analysis.run_figures import RunFigures as Numbers
+    from loadstone.bundle.study import StudyRecord
 
 FORMAT: Final = 1
 SHEET_SHARE: Final = "of the data sheet's figure it came nearest to; null without one"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Value(_Model):
+class StudyValue(FrozenModel):
     """A number and one standard error of it."""
 
     value: float
     error: float | None = Field(description="null: not known, as with under 5 intervals")
 
 
-class Line(_Model):
+class StudyLine(FrozenModel):
     """One job and operation of a run, or all of it together."""
 
     job: str = Field(description="`total`: all jobs together")
     op: str = Field(description="`all`: reads, writes and trims together")
     operations: int
     errors: int
-    iops: Value | None
-    bandwidth_bytes_per_s: Value | None
-    latency_mean_ns: Value | None = Field(description="from when an I/O should have started to its end")
+    iops: StudyValue | None
+    bandwidth_bytes_per_s: StudyValue | None
+    latency_mean_ns: StudyValue | None = Field(description="from when an I/O should have started to its end")
     latency_percentiles_ns: dict[str, int | None]
     latency_max_ns: int | None
     asked_iops: float | None = Field(description="of an open loop; null in a closed one")
     held: bool | None = Field(description="whether the rate asked for was reached")
 
 
-class Run(_Model):
+class StudyRun(FrozenModel):
     """One run of the study."""
 
     name: str
@@ -71,12 +68,12 @@ class Run(_Model):
     exit_code: int | None
     error: str | None
     verdict: VerdictKind | None = Field(description="of its own result.json, which says why")
-    total: Line | None = Field(description="null: nothing was measured, or its jobs ran in stages")
-    lines: list[Line]
+    total: StudyLine | None = Field(description="null: nothing was measured, or its jobs ran in stages")
+    lines: list[StudyLine]
     spec: list[SpecLine] = Field(description="share of the data sheet that was reached; empty without one")
 
 
-class Repeated(_Model):
+class StudyRepeated(FrozenModel):
     """One quantity over repeats."""
 
     mean: float
@@ -91,34 +88,34 @@ class Repeated(_Model):
     )
 
 
-class RepeatedLine(_Model):
+class StudyRepeatedLine(FrozenModel):
     """One job and operation over repeats."""
 
     job: str
     op: str
-    iops: Repeated | None
-    bandwidth_bytes_per_s: Repeated | None
-    latency_mean_ns: Repeated | None
-    latency_percentiles_ns: dict[str, Repeated | None] = Field(
+    iops: StudyRepeated | None
+    bandwidth_bytes_per_s: StudyRepeated | None
+    latency_mean_ns: StudyRepeated | None
+    latency_percentiles_ns: dict[str, StudyRepeated | None] = Field(
         description="null unless every run had samples enough"
     )
 
 
-class RepeatedRun(_Model):
+class StudyRepeatedRun(FrozenModel):
     """One run of a list over all passes."""
 
     name: str
-    lines: list[RepeatedLine]
+    lines: list[StudyRepeatedLine]
 
 
-class Load(_Model):
+class StudyLoad(FrozenModel):
     """A point of a latency curve: all runs at one rate together."""
 
     percent: float | None = Field(description="of the maximum; null: the closed loop's maximum itself")
     asked_iops: float | None
-    iops: Value
-    bandwidth_bytes_per_s: Value
-    latency_mean_ns: Value
+    iops: StudyValue
+    bandwidth_bytes_per_s: StudyValue
+    latency_mean_ns: StudyValue
     latency_percentiles_ns: dict[str, int | None] = Field(description="of all I/Os of all runs")
     latency_intervals_ns: dict[str, tuple[int, int] | None] = Field(description="95 %")
     runs: int
@@ -126,10 +123,10 @@ class Load(_Model):
     held: bool | None = Field(description="whether the rate asked for was reached")
     valid: bool = Field(description="false: no run of it is valid, and neither knee nor limit rests on it")
     keeps: bool | None = Field(description="whether the limit holds; null: undecided, or no limit")
-    sheet_share: Value | None = Field(description=SHEET_SHARE)
+    sheet_share: StudyValue | None = Field(description=SHEET_SHARE)
 
 
-class Knee(_Model):
+class StudyKnee(FrozenModel):
     """Where throughput over mean latency is largest."""
 
     iops: float
@@ -138,42 +135,42 @@ class Knee(_Model):
     latency_mean_ns: float
 
 
-class Limit(_Model):
+class StudyLimit(FrozenModel):
     """Where a limit on latency holds."""
 
     slo: str
-    holds: Load | None = Field(description="the highest load that surely keeps it, below `breaks`")
-    breaks: Load | None = Field(description="the lowest load that surely breaks it")
+    holds: StudyLoad | None = Field(description="the highest load that surely keeps it, below `breaks`")
+    breaks: StudyLoad | None = Field(description="the lowest load that surely breaks it")
     undecided: int = Field(description="loads between them where the measurement decides neither")
 
 
-class Curve(_Model):
+class StudyCurve(FrozenModel):
     """Latency against load."""
 
     name: str = Field(description="what tells it from the study's other curves")
-    maximum: Load | None
-    loads: list[Load] = Field(
+    maximum: StudyLoad | None
+    loads: list[StudyLoad] = Field(
         description="in the order of the rate asked for; what they achieved may turn back"
     )
-    knee: Knee | None = Field(description="null: the points show none")
-    limit: Limit | None
+    knee: StudyKnee | None = Field(description="null: the points show none")
+    limit: StudyLimit | None
 
 
-class Cell(_Model):
+class StudyCell(FrozenModel):
     """One combination of a sweep, all its runs together."""
 
     values: dict[str, Factor]
     runs: int = Field(description="0: nothing was measured, and the rest is null")
     valid: bool | None = Field(description="false: no run of it is valid, and no advice rests on it")
-    iops: Value | None
-    bandwidth_bytes_per_s: Value | None
-    latency_mean_ns: Value | None
+    iops: StudyValue | None
+    bandwidth_bytes_per_s: StudyValue | None
+    latency_mean_ns: StudyValue | None
     latency_percentiles_ns: dict[str, int | None]
     latency_intervals_ns: dict[str, tuple[int, int] | None] = Field(description="95 %")
-    sheet_share: Value | None = Field(description=SHEET_SHARE)
+    sheet_share: StudyValue | None = Field(description=SHEET_SHARE)
 
 
-class Advice(_Model):
+class StudyAdvice(FrozenModel):
     """Where to operate, for fixed values of the other factors."""
 
     axis: str
@@ -184,14 +181,14 @@ class Advice(_Model):
     certain: bool = Field(description="by more than the 95 % error of the gain")
 
 
-class Sweep(_Model):
+class StudySweep(FrozenModel):
     """Every combination, in the order run."""
 
-    cells: list[Cell]
-    advice: list[Advice]
+    cells: list[StudyCell]
+    advice: list[StudyAdvice]
 
 
-class Document(_Model):
+class StudyDocument(FrozenModel):
     """The result of a study."""
 
     format: Literal[1]
@@ -202,18 +199,18 @@ class Document(_Model):
     status: Literal["running", "complete", "interrupted", "failed"]
     started: str
     settings: dict[str, Any]
-    runs: list[Run]
-    repeats: list[RepeatedLine] | None = Field(description="of kind `repeat`")
-    repeated_runs: list[RepeatedRun] | None = Field(
+    runs: list[StudyRun]
+    repeats: list[StudyRepeatedLine] | None = Field(description="of kind `repeat`")
+    repeated_runs: list[StudyRepeatedRun] | None = Field(
         description="of kind `list`, done several times: the runs of all passes together"
     )
-    curves: list[Curve] | None = Field(description="of kind `curve`")
-    sweep: Sweep | None = Field(description="of kind `sweep`")
+    curves: list[StudyCurve] | None = Field(description="of kind `curve`")
+    sweep: StudySweep | None = Field(description="of kind `sweep`")
 
 
-def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any]:
+def document(path: Path, study: StudyRecord, runs: Sequence[Numbers]) -> dict[str, Any]:
     """Return `result.json`."""
-    made = Document(
+    made = StudyDocument(
         format=FORMAT,
         loadstone_version=__version__,
         study=str(path.resolve()),
@@ -233,12 +230,12 @@ def document(path: Path, study: Study, runs: Sequence[Numbers]) -> dict[str, Any
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema."""
-    return Document.model_json_schema(mode="serialization")
+    return StudyDocument.model_json_schema(mode="serialization")
 
 
-def _run(run: Numbers) -> Run:
+def _run(run: Numbers) -> StudyRun:
     point = run.point
-    return Run(
+    return StudyRun(
         name=point.name,
         role=point.role,
         factors=point.factors,
@@ -253,8 +250,8 @@ def _run(run: Numbers) -> Run:
     )
 
 
-def _line(line: Measured) -> Line:
-    return Line(
+def _line(line: LineFigures) -> StudyLine:
+    return StudyLine(
         job=line.job,
         op=line.op,
         operations=line.operations,
@@ -269,16 +266,17 @@ def _line(line: Measured) -> Line:
     )
 
 
-def _repeated_runs(runs: Sequence[Numbers]) -> list[RepeatedRun] | None:
+def _repeated_runs(runs: Sequence[Numbers]) -> list[StudyRepeatedRun] | None:
     found = repeats.by_run(runs)
     made = [
-        RepeatedRun(name=name, lines=[_repeated_line(line) for line in its]) for name, its in found.items()
+        StudyRepeatedRun(name=name, lines=[_repeated_line(line) for line in its])
+        for name, its in found.items()
     ]
     return made or None
 
 
-def _repeated_line(line: repeats.Line) -> RepeatedLine:
-    return RepeatedLine(
+def _repeated_line(line: repeats.RepeatedLine) -> StudyRepeatedLine:
+    return StudyRepeatedLine(
         job=line.job,
         op=line.op,
         iops=_repeated(line.iops),
@@ -288,10 +286,10 @@ def _repeated_line(line: repeats.Line) -> RepeatedLine:
     )
 
 
-def _repeated(found: repeats.Repeated | None) -> Repeated | None:
+def _repeated(found: repeats.RepeatedValue | None) -> StudyRepeated | None:
     if found is None:
         return None
-    return Repeated(
+    return StudyRepeated(
         mean=found.mean.value,
         error=found.mean.error,
         half_width_95=found.half_width,
@@ -303,18 +301,20 @@ def _repeated(found: repeats.Repeated | None) -> Repeated | None:
     )
 
 
-def _curve(found: curve.Curve) -> Curve:
+def _curve(found: curve.Curve) -> StudyCurve:
     knee, limit = found.knee, found.limit
-    return Curve(
+    return StudyCurve(
         name=found.name,
         maximum=_load(found.maximum),
         loads=[made for load in found.loads if (made := _load(load)) is not None],
         knee=None
         if knee is None
-        else Knee(iops=knee.load, low_iops=knee.low, high_iops=knee.high, latency_mean_ns=knee.latency_ns),
+        else StudyKnee(
+            iops=knee.load, low_iops=knee.low, high_iops=knee.high, latency_mean_ns=knee.latency_ns
+        ),
         limit=None
         if limit is None
-        else Limit(
+        else StudyLimit(
             slo=limit.slo.text,
             holds=_load(limit.holds),
             breaks=_load(limit.breaks),
@@ -323,10 +323,10 @@ def _curve(found: curve.Curve) -> Curve:
     )
 
 
-def _load(load: curve.Load | None) -> Load | None:
+def _load(load: curve.LoadPoint | None) -> StudyLoad | None:
     if load is None:
         return None
-    return Load(
+    return StudyLoad(
         percent=load.percent,
         asked_iops=load.asked_iops,
         iops=_known(load.iops),
@@ -343,15 +343,15 @@ def _load(load: curve.Load | None) -> Load | None:
     )
 
 
-def _sweep(found: sweep.Sweep) -> Sweep:
+def _sweep(found: sweep.Sweep) -> StudySweep:
     names = [axis.name for axis in found.axes]
-    return Sweep(
+    return StudySweep(
         cells=[
             _cell(dict(zip(names, cell.values, strict=True)), cell.found, sound=cell.sound is not None)
             for cell in found.cells
         ],
         advice=[
-            Advice(
+            StudyAdvice(
                 axis=one.axis,
                 others=dict(one.others),
                 value=one.value,
@@ -364,8 +364,8 @@ def _sweep(found: sweep.Sweep) -> Sweep:
     )
 
 
-def _cell(values: dict[str, Factor], found: Pooled | None, *, sound: bool) -> Cell:
-    return Cell(
+def _cell(values: dict[str, Factor], found: Pooled | None, *, sound: bool) -> StudyCell:
+    return StudyCell(
         values=values,
         runs=found.runs if found else 0,
         valid=None if found is None else sound,
@@ -378,10 +378,10 @@ def _cell(values: dict[str, Factor], found: Pooled | None, *, sound: bool) -> Ce
     )
 
 
-def _known(estimate: Estimate) -> Value:
-    return Value(value=estimate.value, error=estimate.error)
+def _known(estimate: Estimate) -> StudyValue:
+    return StudyValue(value=estimate.value, error=estimate.error)
 
 
-def value(estimate: Estimate | None) -> Value | None:
+def value(estimate: Estimate | None) -> StudyValue | None:
     """Return an estimate for the document."""
     return None if estimate is None else _known(estimate)

@@ -11,20 +11,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from loadstone import exitcodes
-from loadstone.analysis import cpu, path, spec
+from loadstone.analysis import commit, cpu, path, spec
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.pacing import Pacing, pacing
 from loadstone.analysis.problems import Problem, problems
-from loadstone.analysis.tool import Tool, tool
-from loadstone.analysis.totals import PERCENTILES, Latency, Stats, Total, totals
-from loadstone.analysis.verified import Verified, verified
+from loadstone.analysis.tool_cost import ToolCost, tool
+from loadstone.analysis.totals import PERCENTILES, OpTotals, Total, totals
+from loadstone.analysis.verification import VerifiedBlocks, verified
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import By
     from loadstone.bundle.read import Bundle
     from loadstone.verdict import Audited
@@ -33,7 +34,7 @@ KINDS = ("lat", "slat", "clat", "wait")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class RunNote:
     """Something said about the run. `kind` as in the Workload's notes, or `engine`."""
 
     kind: str
@@ -91,7 +92,7 @@ class Summary:
         return pacing(self.measurement, self.totals("job"))
 
     @cached_property
-    def spec(self) -> list[spec.Row]:
+    def spec(self) -> list[spec.SpecRow]:
         """What was reached of the data sheet; empty without one."""
         return spec.rows(self.measurement, self.totals("stage"))
 
@@ -101,26 +102,28 @@ class Summary:
         return path.paths(self.measurement)
 
     @cached_property
-    def tool(self) -> Tool:
+    def tool(self) -> ToolCost:
         """The tool's own cost."""
         return tool(self.measurement, self.totals("stage"))
 
     @cached_property
-    def notes(self) -> list[Note]:
+    def notes(self) -> list[RunNote]:
         """What was said before and during the run, each thing once."""
         said = [_note(note) for note in self.bundle.notes]
         said += [
-            Note("engine", str(event.get("text")), self._place(event))
+            RunNote("engine", str(event.get("text")), self._place(event))
             for event in self.bundle.events
             if event.get("type") == "note"
         ]
         cost = self.bundle.event("monitor_cost") or {}
         failed: dict[str, str] = cost.get("failed", {})
         said += [
-            Note("info", f"the monitor {name} was given up: {why}", None) for name, why in failed.items()
+            RunNote("info", f"the monitor {name} was given up: {why}", None) for name, why in failed.items()
         ]
         if self.measurement.settled.text is not None:
-            said.append(Note("changed", self.measurement.settled.text, None))
+            said.append(RunNote("changed", self.measurement.settled.text, None))
+        if self.measurement.stops.text is not None:
+            said.append(RunNote("changed", self.measurement.stops.text, None))
         return list(dict.fromkeys(said))
 
     @property
@@ -140,7 +143,7 @@ class Summary:
         told = self.bundle.manifest.get("exit_code")
         if isinstance(told, int):
             return told
-        went_wrong = any(problem.kind not in ("engine", "bundle") for problem in self.problems)
+        went_wrong = any(problem.kind not in ("engine", "program", "bundle") for problem in self.problems)
         codes = {
             "complete": exitcodes.FAILED if went_wrong else exitcodes.DONE,
             "interrupted": exitcodes.INTERRUPTED,
@@ -148,7 +151,7 @@ class Summary:
         }
         return codes.get(self.status)
 
-    def cpu_of(self, total: Total) -> tuple[cpu.Cpu, bool] | None:
+    def cpu_of(self, total: Total) -> tuple[cpu.EngineCpu, bool] | None:
         """Return the CPU of the stages a line ran in, and whether others ran in them too."""
         stages = self.measurement.stages_of(total.line)
         found = cpu.of_stages(self.measurement, stages)
@@ -174,7 +177,7 @@ class Summary:
     def document(self, audited: Audited | None = None) -> dict[str, Any]:
         """Return `result.json`, with the verdict when there is one; docs/result-json.md describes it."""
         return shape.dump(
-            shape.Document(
+            shape.ResultDocument(
                 format=shape.FORMAT,
                 loadstone_version=__version__,
                 bundle=str(self.bundle.path.resolve()),
@@ -183,18 +186,18 @@ class Summary:
                 exit_code=self.exit_code,
                 started=self.started.isoformat() if self.started else None,
                 duration_s=self.duration_s,
-                total=shape.Line(**self._line(self.total)),
+                total=shape.ResultLine(**self._line(self.total)),
                 groups=[
-                    shape.Group(**self._line(total), group=self.group_of(total))
+                    shape.ResultGroup(**self._line(total), group=self.group_of(total))
                     for total in self.totals("group")
                 ],
                 jobs=[self._job(total) for total in self.totals("job")],
-                targets=[shape.Line(**self._line(total)) for total in self.totals("target")],
+                targets=[shape.ResultLine(**self._line(total)) for total in self.totals("target")],
                 cpu=self._cpu(self.total),
                 tool=self._tool(),
-                notes=[shape.Note(**asdict(note)) for note in self.notes],
+                notes=[shape.ResultNote(**asdict(note)) for note in self.notes],
                 spec=[spec_line(row) for row in self.spec],
-                errors=[shape.Error.model_validate(asdict(problem)) for problem in self.problems],
+                errors=[shape.ResultError.model_validate(asdict(problem)) for problem in self.problems],
                 verdict=audited.verdict if audited else None,
                 phases=list(audited.phases) if audited else [],
             )
@@ -205,17 +208,18 @@ class Summary:
             "name": total.line.name,
             "measured_s": total.measured_ns / 1e9,
             "cpu": self._cpu(total),
+            "commit_ns": commit.mean_ns(self.measurement, total),
             **_stats(total.data).model_dump(),
             **{op: _stats(stats) for op, stats in total.ops.items()},
         }
 
-    def _job(self, total: Total) -> shape.Job:
+    def _job(self, total: Total) -> shape.ResultJob:
         streams = [self.measurement.plan.streams[index] for index in total.line.streams]
         lines = self.measurement.lines("unit")
         apart = sum(unit.cells <= total.line.cells for unit in lines) > 1
         # Not even added up when a job is one unit: it would be the same numbers again.
         units = [unit for unit in self.totals("unit") if unit.line.cells <= total.line.cells] if apart else []
-        return shape.Job(
+        return shape.ResultJob(
             **self._line(total),
             group=self.group_of(total),
             stages=self.measurement.stages_of(total.line),
@@ -224,7 +228,7 @@ class Summary:
             backends=self.backends_of(total),
             pacing=[_pacing(row) for row in self.pacing if row.job_key == total.line.key],
             verified=_verified(verified(self.bundle, total.line.streams)),
-            units=[shape.Line(**self._line(unit)) for unit in units] or None,
+            units=[shape.ResultLine(**self._line(unit)) for unit in units] or None,
         )
 
     def group_of(self, total: Total) -> int:
@@ -232,11 +236,11 @@ class Summary:
         plan = self.measurement.plan
         return plan.units[plan.cells[min(total.line.cells)].unit].group
 
-    def _tool(self) -> shape.Tool:
+    def _tool(self) -> shape.ResultTool:
         made = self.tool
-        return shape.Tool(
+        return shape.ResultTool(
             stages=[
-                shape.Stage(stage=s.stage, ceiling_iops=s.ceiling_iops, iops=s.iops, share=s.share)
+                shape.ResultStage(stage=s.stage, ceiling_iops=s.ceiling_iops, iops=s.iops, share=s.share)
                 for s in made.stages
             ],
             share_of_ceiling=made.nearest.share if made.nearest else None,
@@ -247,12 +251,12 @@ class Summary:
             skipped=made.skipped,
         )
 
-    def _cpu(self, total: Total) -> shape.Cpu | None:
+    def _cpu(self, total: Total) -> shape.ResultCpu | None:
         found = self.cpu_of(total)
         if found is None:
             return None
         used, shared = found
-        return shape.Cpu(
+        return shape.ResultCpu(
             user_ns_per_io=used.user_ns_per_io,
             system_ns_per_io=used.system_ns_per_io,
             user_ns=used.user_ns,
@@ -266,7 +270,7 @@ class Summary:
         return str(targets[at].path) if isinstance(at, int) and at < len(targets) else None
 
 
-def spec_line(row: spec.Row) -> shape.SpecLine:
+def spec_line(row: spec.SpecRow) -> shape.SpecLine:
     """Return a figure of the data sheet for the document."""
     return shape.SpecLine(
         name=row.name,
@@ -282,14 +286,14 @@ def spec_line(row: spec.Row) -> shape.SpecLine:
     )
 
 
-def _verified(found: Verified | None) -> shape.Verified | None:
+def _verified(found: VerifiedBlocks | None) -> shape.ResultVerified | None:
     if found is None:
         return None
-    return shape.Verified(checked=found.checked, damaged=found.damaged, unverified=found.unverified)
+    return shape.ResultVerified(checked=found.checked, damaged=found.damaged, unverified=found.unverified)
 
 
-def _pacing(row: Pacing) -> shape.Pacing:
-    return shape.Pacing(
+def _pacing(row: Pacing) -> shape.ResultPacing:
+    return shape.ResultPacing(
         op=row.op,
         unit=row.unit,
         process=row.process,
@@ -299,11 +303,11 @@ def _pacing(row: Pacing) -> shape.Pacing:
     )
 
 
-def _stats(stats: Stats | None) -> shape.Stats:
+def _stats(stats: OpTotals | None) -> shape.ResultStats:
     if stats is None:
-        stats = Stats(0, 0, 0, 0, None, None, {})
+        stats = OpTotals(0, 0, 0, 0, None, None, {})
     kinds = {kind: _latency(stats.latencies.get(kind)) for kind in KINDS}
-    return shape.Stats(
+    return shape.ResultStats(
         operations=stats.operations,
         bytes=stats.bytes,
         errors=stats.errors,
@@ -323,11 +327,11 @@ def _latency(latency: Latency | None) -> shape.LatencyNs | None:
     if latency is None:
         return None
     return shape.LatencyNs(
-        mean=latency.mean.value,
-        mean_error=latency.mean.error,
+        mean=latency.mean_ns,
+        mean_error=latency.mean_error_ns,
         min=latency.min_ns,
         max=latency.max_ns,
-        stddev=latency.stddev,
+        stddev=latency.stddev_ns,
         percentiles={f"{percent:g}": latency.percentile(percent) for percent in PERCENTILES},
     )
 
@@ -336,13 +340,13 @@ def _value(estimate: Estimate | None) -> float | None:
     return None if estimate is None else estimate.value
 
 
-def _note(note: object) -> Note:
+def _note(note: object) -> RunNote:
     """Take a note as it is in the bundle: a text, or an object with `text`, `kind` and `where`."""
     if not isinstance(note, dict):
-        return Note("info", str(note), None)
+        return RunNote("info", str(note), None)
     where = note.get("where")
     if isinstance(where, dict):
         line = f":{where['line']}" if where.get("line") else ""
         option = f": {where['option']}" if where.get("option") else ""
         where = f"{where.get('file') or ''}{line}{option}".removeprefix(": ")
-    return Note(str(note.get("kind") or "info"), str(note.get("text")), where or None)
+    return RunNote(str(note.get("kind") or "info"), str(note.get("text")), where or None)

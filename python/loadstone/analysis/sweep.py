@@ -15,7 +15,7 @@ from loadstone.analysis.pooled import Pooled, pooled
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.analysis.point import Measured, Run
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
     from loadstone.bundle.study import Factor
 
 REPEAT: Final = "repeat"
@@ -35,7 +35,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SweepCell:
     """One combination: values in the order of the axes. `found` is None when nothing was measured."""
 
     values: tuple[Factor, ...]
@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class OperatingPoint:
     """An operating point along one axis, for fixed values of the others.
 
     `value` is None when throughput still gains more than asked at the last value. `gain_beyond` is
@@ -67,8 +67,8 @@ class Sweep:
     """All of it."""
 
     axes: tuple[Axis, ...]
-    cells: tuple[Cell, ...]
-    advice: tuple[Advice, ...]
+    cells: tuple[SweepCell, ...]
+    advice: tuple[OperatingPoint, ...]
 
     @property
     def left_out(self) -> int:
@@ -100,23 +100,23 @@ def named(name: str, value: Factor) -> str:
     return str(value) if name == STAGE else f"{name} {shown(name, value)}"
 
 
-def sweep(runs: Sequence[Run], settings: Mapping[str, Any]) -> Sweep:
+def sweep(runs: Sequence[RunFigures], settings: Mapping[str, Any]) -> Sweep:
     """Return a sweep; `settings` as the study has them: `axes` in order and `gain_share`."""
     axes = tuple(Axis(name, tuple(values)) for name, values in settings["axes"])
-    groups: dict[tuple[Factor, ...], list[tuple[Measured, bool]]] = {}
+    groups: dict[tuple[Factor, ...], list[tuple[LineFigures, bool]]] = {}
     for run in runs:
         values = tuple(run.point.factors.get(axis.name) for axis in axes)
         groups.setdefault(values, [])
         if run.whole is not None:
             groups[values].append((run.whole, run.valid))
     cells = tuple(
-        Cell(values, pooled([one for one, _ in found]), pooled([one for one, valid in found if valid]))
+        SweepCell(values, pooled([one for one, _ in found]), pooled([one for one, valid in found if valid]))
         for values, found in groups.items()
     )
     return Sweep(axes, cells, tuple(_advice(axes, cells, float(settings["gain_share"]))))
 
 
-def _advice(axes: Sequence[Axis], cells: Sequence[Cell], gain_share: float) -> list[Advice]:
+def _advice(axes: Sequence[Axis], cells: Sequence[SweepCell], gain_share: float) -> list[OperatingPoint]:
     name = next((name for name in CONCURRENCY if any(axis.name == name for axis in axes)), None)
     if name is None:
         return []
@@ -140,7 +140,7 @@ def recommend(
     others: tuple[tuple[str, Factor], ...],
     line: Sequence[tuple[float, Pooled]],
     gain_share: float,
-) -> Advice | None:
+) -> OperatingPoint | None:
     """Return the operating point of one line, values ascending; None for fewer than two values.
 
     It is the first value beyond which no later one gains `gain_share` per doubling, so that a
@@ -155,10 +155,12 @@ def recommend(
         if gain < gain_share:
             whole = int(value) if value.is_integer() else value
             share = found.rate.value / best
-            return Advice(axis, others, whole, found, share, gain, gain + Z_95 * error < gain_share)
+            return OperatingPoint(axis, others, whole, found, share, gain, gain + Z_95 * error < gain_share)
     gain, error = _gain(line[-2], line[-1])
     last = line[-1][1]
-    return Advice(axis, others, None, last, last.rate.value / best, gain, gain - Z_95 * error > gain_share)
+    return OperatingPoint(
+        axis, others, None, last, last.rate.value / best, gain, gain - Z_95 * error > gain_share
+    )
 
 
 def _gain(low: tuple[float, Pooled], high: tuple[float, Pooled]) -> tuple[float, float]:

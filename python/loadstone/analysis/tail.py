@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.asked import is_asked
 from loadstone.analysis.estimate import Estimate, ratio
 from loadstone.analysis.histogram import Histogram, values_of
+from loadstone.analysis.requested_ops import is_requested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate 
     None without I/Os. The error is the ratio estimator's, over intervals (`analysis.estimate`).
     """
     columns = ["interval", "stage", "cell", "op", "ramp", "lat_bucket", "lat_count"]
-    counted = is_asked(measurement.plan)
+    counted = is_requested(measurement.plan)
     parts = []
     for piece in measurement.pieces(columns):
         rows = piece.filter(~pl.col("ramp") & counted & (pl.col("lat_bucket").list.len() > 0))

@@ -7,43 +7,28 @@ one of its streams ran and was past its ramp.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.asked import asked, is_asked
-from loadstone.analysis.estimate import Estimate, ratio
+from loadstone.analysis.estimate import ratio
+from loadstone.analysis.latency import Latency, summed, sums
+from loadstone.analysis.requested_ops import is_requested, requested
 from loadstone.bundle.layout import LATENCIES, OPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.histogram import Histogram
-    from loadstone.analysis.measurement import By, Line, Measurement
+    from loadstone.analysis.measurement import By, MeasuredLine, Measurement
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
-    """One kind of latency of `count` I/Os, in nanoseconds. Minimum and maximum are exact."""
-
-    count: int
-    mean: Estimate
-    stddev: float
-    min_ns: int
-    max_ns: int
-    histogram: Histogram
-
-    def percentile(self, percent: float) -> int | None:
-        """Return the percentile, `None` with too few samples; never beyond the exact extremes."""
-        value = self.histogram.percentile(percent)
-        return None if value is None else min(max(value, self.min_ns), self.max_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
+class OpTotals:
     """One operation (or reads, writes and trims together) of one line.
 
     `errors` are I/Os that failed and are not in `operations`; `shorts` are. `latencies` has
@@ -63,14 +48,14 @@ class Stats:
 class Total:
     """One line: what was asked for together, and each operation that happened, by name.
 
-    `asked`: those of `ops` that are in `data`; syncs never are (`analysis.asked`).
+    `requested`: those of `ops` that are in `data`; syncs never are (`analysis.requested_ops`).
     """
 
-    line: Line
+    line: MeasuredLine
     measured_ns: int
-    data: Stats | None
-    ops: dict[str, Stats]
-    asked: tuple[str, ...]
+    data: OpTotals | None
+    ops: dict[str, OpTotals]
+    requested: tuple[str, ...]
 
 
 def totals(measurement: Measurement, by: By) -> list[Total]:
@@ -81,9 +66,12 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     rows = measurement.rows(by)
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
-    intervals, extremes = _per_interval(rows), _extremes(rows)
-    of_asked = rows.filter(is_asked(measurement.plan))
-    asked_extremes = _extremes(of_asked) if measurement.plan.trees else extremes
+    intervals = _per_interval(rows)
+    whole = {
+        (row["key"], row["op"]): row
+        for row in rows.group_by("key", "op").agg(sums(LATENCIES)).iter_rows(named=True)
+    }
+    of_asked = rows.filter(is_requested(measurement.plan))
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts: dict[int, dict[int, pl.DataFrame]] = {}
     for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items():
@@ -91,12 +79,12 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     made: list[Total] = []
     for line in measurement.lines(by):
         mine = parts.get(line.key, {})
-        found: dict[int, Stats] = {}
+        found: dict[int, OpTotals] = {}
         for op, part in mine.items():
             pair = (line.key, op)
             known = {kind: counts[pair] for kind, counts in histograms.items() if pair in counts}
-            found[op] = _stats(measurement, line, part, known, extremes[pair])
-        ops: dict[str, Stats] = {
+            found[op] = _stats(measurement, line, part, known, whole[pair])
+        ops: dict[str, OpTotals] = {
             OPS[op]: stats for op, stats in found.items() if stats.operations + stats.errors
         }
         counted = of_asked.filter(pl.col("key") == line.key)
@@ -105,10 +93,10 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         data = found[moving[0]] if alone else None
         if moving and not alone:
             together = _per_interval(counted, op=False)
-            wanted = asked(measurement.plan, line.cells)
+            wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}
-            of_all = _merged([asked_extremes[line.key, op] for op in moving])
+            of_all = counted.select(sums(LATENCIES)).row(0, named=True)
             data = _stats(measurement, line, together, known, of_all)
         names = tuple(name for name in ops if OPS.index(name) in moving)
         made.append(Total(line, measurement.measured_ns(line), data, ops, names))
@@ -117,11 +105,11 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
 
 def _per_interval(rows: pl.DataFrame, *, op: bool = True) -> pl.DataFrame:
     """One row per (key, op, interval), or per (key, interval), in this order."""
-    sums = ["ops", "bytes", "errors", "shorts"]
+    added = ["ops", "bytes"]
     for latency in LATENCIES:
-        sums += [f"{latency}_sum_ns", f"{latency}_samples"]
+        added += [f"{latency}_sum_ns", f"{latency}_samples"]
     keys = ["key", "op", "interval"] if op else ["key", "interval"]
-    kept = [pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("stage").min(), pl.col(sums).sum()]
+    kept = [pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("stage").min(), pl.col(added).sum()]
     return rows.group_by(keys).agg(kept).sort(keys).with_columns(own_start(keys[:-1]))
 
 
@@ -133,39 +121,6 @@ def own_start(keys: list[str]) -> pl.Expr:
     """
     before = pl.col("end_ns").cum_max().shift(1).over(keys)
     return pl.min_horizontal(pl.max_horizontal("start_ns", before), "end_ns").alias("start_ns")
-
-
-_Extremes = dict[str, tuple[float, int | None, int]]
-"""By latency: sum of squares, minimum, maximum."""
-
-
-def _extremes(rows: pl.DataFrame) -> dict[tuple[int, int], _Extremes]:
-    wanted = [
-        one
-        for latency in LATENCIES
-        for one in (
-            pl.col(f"{latency}_sumsq_ns2").sum(),
-            # Not every I/O has every latency: only those of paced streams have waited.
-            pl.col(f"{latency}_min_ns").filter(pl.col(f"{latency}_samples") > 0).min(),
-            pl.col(f"{latency}_max_ns").max(),
-        )
-    ]
-    found: dict[tuple[int, int], _Extremes] = {}
-    for key, op, *values in rows.group_by("key", "op").agg(wanted).iter_rows():
-        found[key, op] = {latency: tuple(values[3 * at : 3 * at + 3]) for at, latency in enumerate(LATENCIES)}
-    return found
-
-
-def _merged(parts: list[_Extremes]) -> _Extremes:
-    merged: _Extremes = {}
-    for latency in LATENCIES:
-        squares, lows, highs = zip(*(part[latency] for part in parts), strict=True)
-        merged[latency] = (
-            sum(squares),
-            min((low for low in lows if low is not None), default=None),
-            max(highs),
-        )
-    return merged
 
 
 def _added(measurement: Measurement, latency: str, wanted: dict[int, frozenset[int]]) -> Histogram | None:
@@ -188,48 +143,30 @@ def _histograms(measurement: Measurement, by: By, latency: str) -> dict[tuple[in
 
 def _stats(
     measurement: Measurement,
-    line: Line,
+    line: MeasuredLine,
     part: pl.DataFrame,
     histograms: dict[str, Histogram],
-    extremes: _Extremes,
-) -> Stats:
+    whole: dict[str, Any],
+) -> OpTotals:
     starts, ends, strata = (
         part[name].to_numpy().astype(np.int64) for name in ("start_ns", "end_ns", "stage")
     )
     seconds = measurement.covered_ns(line, starts, ends) / 1e9
     ops, moved = (part[name].to_numpy().astype(np.float64) for name in ("ops", "bytes"))
-    latencies = {
-        kind: _latency(part, kind, histogram, strata, extremes[kind])
-        for kind, histogram in histograms.items()
-    }
-    return Stats(
-        operations=int(part["ops"].sum()),
-        bytes=int(part["bytes"].sum()),
-        errors=int(part["errors"].sum()),
-        shorts=int(part["shorts"].sum()),
+    return OpTotals(
+        operations=int(whole["ops"]),
+        bytes=int(whole["bytes"]),
+        errors=int(whole["errors"]),
+        shorts=int(whole["shorts"]),
         iops=ratio(ops, seconds, strata, "1/s"),
         bandwidth=ratio(moved, seconds, strata, "B/s"),
-        latencies=latencies,
+        latencies={
+            kind: summed(whole, kind, histogram, _mean(part, kind, strata))
+            for kind, histogram in histograms.items()
+        },
     )
 
 
-def _latency(
-    part: pl.DataFrame,
-    kind: str,
-    histogram: Histogram,
-    strata: NDArray[np.int64],
-    extremes: tuple[float, int | None, int],
-) -> Latency:
-    count = histogram.count
-    sums, samples = part[f"{kind}_sum_ns"].to_numpy(), part[f"{kind}_samples"].to_numpy().astype(np.float64)
-    mean = ratio(sums, samples, strata, "ns") or Estimate(0.0, None, 0, "ns")
-    squares, low, high = extremes
-    variance = max(0.0, squares - count * mean.value**2) / max(1, count - 1)
-    return Latency(
-        count=count,
-        mean=mean,
-        stddev=float(np.sqrt(variance)),
-        min_ns=low or 0,
-        max_ns=high,
-        histogram=histogram,
-    )
+def _mean(part: pl.DataFrame, kind: str, strata: NDArray[np.int64]) -> Estimate | None:
+    sums_ns, samples = (part[f"{kind}_{name}"].to_numpy() for name in ("sum_ns", "samples"))
+    return ratio(sums_ns, samples.astype(np.float64), strata, "ns")

@@ -1,26 +1,29 @@
 """Results beside each other: differences, how sure they are, and what a gate says.
 
-Knows how a comparison becomes a frame. The statistics are `analysis.compare`'s.
+Knows how a comparison becomes a frame. The statistics are the room `compare`'s.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from loadstone.analysis import compare as analysis
 from loadstone.api.results import Result, Study
-from loadstone.audit.run import audit
+from loadstone.comparison import compare as whole
+from loadstone.comparison import gate as gates
+from loadstone.comparison.matrix import ALPHA
+from loadstone.verdict import Audited, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadstone.verdict import Audited, Verdict
+    from loadstone.comparison.gate import Power
+    from loadstone.verdict import Verdict
 
-Gate = Literal["passed", "regression", "no_data"]
+Gate = Literal["passed", "regression", "no_data", "not_valid", "not_detectable"]
+DETECT = gates.DETECT
 
 COLUMNS: dict[str, pl.DataType] = {
     "part": pl.String(),
@@ -43,7 +46,7 @@ COLUMNS: dict[str, pl.DataType] = {
 class Comparison:
     """Two or more results, held against the first of them."""
 
-    def __init__(self, made: analysis.Comparison) -> None:
+    def __init__(self, made: whole.ComparisonTable) -> None:
         self.made = made
 
     def __repr__(self) -> str:
@@ -59,19 +62,26 @@ class Comparison:
         """What to keep in mind with the figures."""
         return list(self.made.warnings)
 
-    @cached_property
+    @property
     def audits(self) -> list[Audited]:
-        """The verdict on each result: a study is worth what its worst run is worth."""
-        # The first run of a part stands for its repeats.
+        """The verdict on each result, and on each of its phases."""
         return [
-            min((audit(runs[0]) for runs in side.things.values()), key=lambda one: one.verdict.confidence)
+            Audited(
+                verdict=side.worst.verdict,
+                phases=tuple(Phase(name=one.name, verdict=one.verdict) for one in side.phases),
+            )
             for side in self.made.sides
         ]
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """The verdict on each result by its name."""
-        return {name: one.verdict for name, one in zip(self.names, self.audits, strict=True)}
+        """The verdict on each result by its name: that of the phase that is worst off."""
+        return {side.name: side.worst.verdict for side in self.made.sides}
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many phases of each result have which verdict."""
+        return {side.name: {str(k): n for k, n in side.counts.items()} for side in self.made.sides}
 
     def frame(self) -> pl.DataFrame:
         """Return a row per metric and result; `change` is a share of the first result's value."""
@@ -85,17 +95,42 @@ class Comparison:
         ]
         return pl.DataFrame(rows, schema=dict.fromkeys(["where", "what", *self.names], pl.String))
 
-    def gate(self, tolerance: float = 0.0) -> Gate:
-        """Tell whether something became significantly worse by more than a share; `no_data` is no pass."""
-        contrasts = [
-            (row, cell) for row in self.made.rows for cell in row.cells[1:] if cell.contrast is not None
+    def matrix(self) -> pl.DataFrame:
+        """Return a row per pattern, quantity and result: both values, the change, and what it means."""
+        rows = [
+            {
+                "pattern": one.pattern,
+                "metric": one.metric.name,
+                "result": self.names[one.side],
+                "before": one.before.sample.value if one.before.sample else None,
+                "after": one.after.sample.value if one.after.sample else None,
+                "change": one.contrast.change if one.contrast else None,
+                "change_low": one.contrast.low if one.contrast else None,
+                "change_high": one.contrast.high if one.contrast else None,
+                "judgement": one.judgement,
+            }
+            for one in self.made.effects
         ]
-        if not any(cell.judgement != "unknown" for row, cell in contrasts if row.metric.quantity != "errors"):
-            return "no_data"
-        worse = [
-            cell.contrast for _, cell in contrasts if cell.judgement == "worse" and cell.contrast is not None
-        ]
-        return "regression" if any(abs(one.change) > tolerance for one in worse) else "passed"
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def gate(self, tolerance: float = 0.0, detect: float | None = None) -> Gate:
+        """Tell whether something became worse by more than a share; only `passed` is a pass.
+
+        `detect`: the regression it must be able to see [0.05, or twice the tolerance].
+        """
+        size = detect if detect is not None else max(DETECT, 2 * tolerance)
+        return self.decide(detect=size, tolerance=tolerance).outcome
+
+    def decide(self, *, detect: float = DETECT, tolerance: float = 0.0) -> gates.Gate:
+        """Return what the gate says, with its reasons."""
+        made = self.made
+        known = self.powers(detect=detect, tolerance=tolerance)
+        return gates.gate(made.effects, made.sides, known, detect=detect, tolerance=tolerance)
+
+    def powers(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[Power]:
+        """Return the chance of finding a regression of this size, pattern by pattern."""
+        made = self.made
+        return gates.powers(made.effects, made.sides, detect=detect, alpha=made.alpha, tolerance=tolerance)
 
     def _rows(self) -> Iterator[dict[str, str | float | None]]:
         for row in self.made.rows:
@@ -118,11 +153,13 @@ class Comparison:
                 }
 
 
-def compare(*results: Result | Study | Path | str, unverified: bool = False) -> Comparison:
-    """Compare runs or studies with the first of them; repeats in a study count as repeats.
+def compare(
+    *results: Result | Study | Path | str, unverified: bool = False, alpha: float = ALPHA
+) -> Comparison:
+    """Compare results with the first of them: runs, studies, other tools' results, directories of those.
 
-    Raises `InputError` for fewer than two and when they have no job in common, `BundleError` for
+    Raises `InputError` for fewer than two and when they have nothing in common, `BundleError` for
     what cannot be read.
     """
     paths = [one.path if isinstance(one, Result | Study) else Path(one) for one in results]
-    return Comparison(analysis.compare(paths, unverified=unverified))
+    return Comparison(whole.compare(paths, unverified=unverified, alpha=alpha))

@@ -13,7 +13,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.errors import InputError
 
 if TYPE_CHECKING:
-    from loadstone.api.kinds import Kind, Layout
+    from loadstone.api.export_formats import Kind, Layout
 
 VDBENCH: Final[dict[str, Literal["50406", "50407"]]] = {"vdbench": "50407", "vdbench-50406": "50406"}
 

@@ -23,8 +23,8 @@ from loadstone.errors import BundleError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from loadstone.analysis.totals import Stats, Total
-    from loadstone.api.kinds import Kind, Layout
+    from loadstone.analysis.totals import OpTotals, Total
+    from loadstone.api.export_formats import Kind, Layout
     from loadstone.errors import LoadstoneError
     from loadstone.verdict import Audited, Verdict
 
@@ -208,7 +208,7 @@ def open_study(path: Path | str, *, unverified: bool = False) -> Study:
 
 
 def _rows(total: Total) -> Iterator[dict[str, Any]]:
-    lines: Iterable[tuple[str, Stats | None]] = [*total.ops.items(), (TOGETHER, total.data)]
+    lines: Iterable[tuple[str, OpTotals | None]] = [*total.ops.items(), (TOGETHER, total.data)]
     for op, stats in lines:
         if stats is not None:
             yield {
@@ -219,7 +219,7 @@ def _rows(total: Total) -> Iterator[dict[str, Any]]:
             }
 
 
-def _figures(stats: Stats) -> dict[str, Any]:
+def _figures(stats: OpTotals) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operations": stats.operations,
         "bytes": stats.bytes,
@@ -232,9 +232,9 @@ def _figures(stats: Stats) -> dict[str, Any]:
     latency = stats.latencies.get("lat")
     if latency is not None:
         found |= {
-            "mean_ns": latency.mean.value,
-            "mean_ns_error": latency.mean.error,
-            "stddev_ns": latency.stddev,
+            "mean_ns": latency.mean_ns,
+            "mean_ns_error": latency.mean_error_ns,
+            "stddev_ns": latency.stddev_ns,
             "min_ns": latency.min_ns,
             "max_ns": latency.max_ns,
             **{name: latency.percentile(percent) for percent, name in _PERCENTILES.items()},

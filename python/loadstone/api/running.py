@@ -25,10 +25,10 @@ from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read
 from loadstone.formats.recognise import Language, recognise
 from loadstone.formats.suggest import nearest
 from loadstone.plan.guard import Consent, check_consent
-from loadstone.plan.rates import RateProcess
+from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
-from loadstone.session import Asked, run_plan
+from loadstone.session import RunRequest, run_plan
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def run(
     options = {"job": str(job), **asdict(changes), "i_accept_data_loss": sorted(consent.paths)}
     outcome = run_plan(
         resolved.plan,
-        asked=Asked(
+        asked=RunRequest(
             request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "python", "options": options},
             inputs=workload.sources,
             workload_json=workload.model_dump_json(),

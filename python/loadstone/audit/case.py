@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import polars as pl
 
+    from loadstone.analysis.histogram import Histogram
+    from loadstone.analysis.time_structure import FineRates
+    from loadstone.explanations.job_facts import JobFacts
+    from loadstone.explanations.readings import Probed
     from loadstone.path.layers import Ceiling, DataPath
+    from loadstone.verdict import LayerFlow, Time
 
 Op = Literal["read", "write", "trim"]
 Source = Literal["bundle", "fio", "vdbench", "iometer", "diskspd", "published"]
@@ -37,12 +42,14 @@ class LatencyFigures:
     min_ns: float | None = None
     max_ns: float | None = None
     stddev_ns: float | None = None
+    completion_ns: float | None = None
+    """Mean of the part after submission (clat), where it is told beside the whole."""
     percentiles_ns: dict[float, float] = field(default_factory=dict)
     """Percent to ns, as the source printed them (a percentile it withheld is not here)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class OpMeasurement:
     """One operation, or all of them together, over the measured time."""
 
     operations: int | None = None
@@ -64,7 +71,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class PayloadProperties:
     """What is written. `repeats`: the same buffer again and again."""
 
     kind: Literal["zero", "pattern", "random", "stamped", "unknown"]
@@ -74,7 +81,7 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """What one job asked for. `iodepth` is per clone (and per target where `depth_per_target`)."""
 
     job: str
@@ -102,18 +109,20 @@ class Asked:
     """All clones work on the very same part of their targets, however large that is."""
     size_bytes: int | None = None
     """Working set of all clones together; what two of them share counts once."""
-    payload: Payload | None = None
+    payload: PayloadProperties | None = None
     runtime_s: float | None = None
     ramp_s: float | None = None
     seeds: tuple[int, ...] = ()
     paced: bool | None = None
     """Some of its I/Os wait for their time: a rate of one operation, think time, a share of a flow."""
+    thinks: bool | None = None
+    """It pauses between I/Os (think time)."""
     polls: bool | None = None
     """It spins for completions, so that its threads are busy whatever the storage does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetState:
     """What is known of a target before and after the run."""
 
     path: str
@@ -126,6 +135,9 @@ class Target:
     unwritten_bytes_before: int | None = None
     """Holes and extents that were allocated and never written."""
     unwritten_bytes_after: int | None = None
+    cached_bytes_before: int | None = None
+    """Of a file in this host's page cache when the run began."""
+    cached_bytes_after: int | None = None
     carriers: tuple[str, ...] = ()
     """The devices or mounts nearest under it, as prefixes of columns in `host` (`block.loop0`)."""
     created: bool | None = None
@@ -150,7 +162,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class CarrierTraffic:
     """What the carriers of the targets moved, beside what was asked for in the same time.
 
     `merges`: I/Os that were joined to another on their way. `inflight`: mean outstanding at the
@@ -189,12 +201,34 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ErrorCount:
     """Errors of one kind."""
 
     kind: str
     message: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What another source itself printed, before anything was worked out from it."""
+
+    iops: tuple[float | str, ...] = ()
+    bandwidth: tuple[float | str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSetup:
+    """What a published figure was measured on, as far as figures beside it are told apart by it."""
+
+    system: str | None = None
+    drives: str | None = None
+    """Name of the system that the drives are called after."""
+    drive_writes_per_write: float | None = None
+    row: str | None = None
+    """Of a table, the row the figure stands in."""
+    baseline: bool = False
+    new_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,22 +242,26 @@ class Case:
 
     name: str
     source: Source
-    jobs: tuple[Asked, ...]
-    total: Measured
-    ops: dict[Op, Measured]
+    jobs: tuple[JobRequest, ...]
+    total: OpMeasurement
+    ops: dict[Op, OpMeasurement]
     seconds: float | None = None
-    by_job: dict[str, dict[Op, Measured]] = field(default_factory=dict)
-    targets: tuple[Target, ...] = ()
+    by_job: dict[str, dict[Op, OpMeasurement]] = field(default_factory=dict)
+    flush: OpMeasurement | None = None
+    """Flushes that the jobs made (fsync, fdatasync): in no total, and outstanding like any I/O."""
+    commit_ns: float | None = None
+    """Mean time of a commit: the writes that a flush makes durable, and that flush."""
+    targets: tuple[TargetState, ...] = ()
     series: pl.DataFrame | None = None
     host: pl.DataFrame | None = None
-    traffic: Traffic | None = None
+    traffic: CarrierTraffic | None = None
     """None: nothing counts what reaches the storage, or the time was too short for it."""
     environment: dict[str, Any] | None = None
     declared: Declared | None = None
-    problems: tuple[Problem, ...] | None = None
+    problems: tuple[ErrorCount, ...] | None = None
     """Empty: there were none; None: nobody counted."""
     generator_cpu_percent: float | None = None
-    """Of one processor, user and system, as the source tells it."""
+    """Of one CPU, user and system, as the source tells it."""
     host_cpu_percent: float | None = None
     """Of the whole generating host."""
     host_cpus: int | None = None
@@ -235,7 +273,25 @@ class Case:
     """The same number from other runs of the same thing, this one included."""
     siblings: tuple[Case, ...] = ()
     """Other phases of the same result, for rules that compare (random with sequential)."""
+    layers: tuple[LayerFlow, ...] = ()
+    """Every layer under the targets and what it did in the seconds of `traffic`."""
+    time: Time | None = None
+    """Where the latency went."""
+    fine: FineRates | None = None
+    """Operations that ended in each of a row of short samples of the measured time."""
+    histograms: dict[Op, Histogram] = field(default_factory=dict)
+    """All latencies of an operation, where the source keeps them."""
+    stops: tuple[tuple[int, int], ...] = ()
+    """When the load generator itself stood still, in ns since the run's origin."""
+    stops_left_out: bool = False
+    """What these stops reach into is in no figure."""
     same_sequence_before: bool | None = None
     """The same addresses in the same order were run on these targets before."""
-    extra: dict[str, Any] = field(default_factory=dict)
-    """What only one source has, by name; rules may quote it and must not need it."""
+    job_facts: JobFacts | None = None
+    """What its Plan says that decides which explanations can hold; None: it has no Plan."""
+    probed: Probed | None = None
+    """What short runs afterwards measured."""
+    probe_command: str | None = None
+    """The same run once more, with probes."""
+    printed: Printed = Printed()
+    setup: PublishedSetup = PublishedSetup()

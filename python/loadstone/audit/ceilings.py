@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from loadstone.audit.case import Case, Measured
+    from loadstone.audit.case import Case, OpMeasurement
     from loadstone.path.layers import Ceiling, DataPath
 
 RANDOM_PERCENT: Final = 90.0
@@ -21,7 +21,7 @@ TRANSPORTS: Final = {"iSCSI": "Ethernet", "NFS": "Ethernet", "NVMe/TCP": "Ethern
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class CeilingUse:
     """How much of a ceiling was used. `layer` is what carries it, `op` what it was held against."""
 
     layer: str
@@ -37,7 +37,7 @@ class Use:
         return self.reached_per_s / self.per_s
 
 
-def uses(case: Case, kinds: Collection[str]) -> list[Use]:
+def uses(case: Case, kinds: Collection[str]) -> list[CeilingUse]:
     """Return every ceiling of these kinds with what was reached, the fullest first."""
     found = [
         use
@@ -72,9 +72,9 @@ def _speaks_of(ceiling: Ceiling, case: Case) -> bool:
     return most is None or (bool(sizes) and max(sizes) <= most)
 
 
-def _held(case: Case, ceiling: Ceiling, per_s: float, layer: str) -> Iterable[Use]:
+def _held(case: Case, ceiling: Ceiling, per_s: float, layer: str) -> Iterable[CeilingUse]:
     """Hold what was measured against a ceiling: reads, writes, or both together."""
-    ops: dict[str, Measured] = {str(op): measured for op, measured in case.ops.items()}
+    ops: dict[str, OpMeasurement] = {str(op): measured for op, measured in case.ops.items()}
     wanted = {"read": ("read",), "write": ("write",), "each": ("read", "write"), "both": ("all",)}[ceiling.op]
     for op in wanted:
         measured = case.total if op == "all" else ops.get(op)
@@ -82,7 +82,7 @@ def _held(case: Case, ceiling: Ceiling, per_s: float, layer: str) -> Iterable[Us
             continue
         figure = measured.iops if ceiling.quantity == "iops" else measured.bandwidth
         if figure is not None and figure.value > 0 and per_s > 0:
-            yield Use(layer, ceiling, per_s, figure.value, op)
+            yield CeilingUse(layer, ceiling, per_s, figure.value, op)
 
 
 def _of_paths(case: Case, kinds: Collection[str]) -> list[tuple[str, Ceiling, float]]:
@@ -112,7 +112,7 @@ def _of_paths(case: Case, kinds: Collection[str]) -> list[tuple[str, Ceiling, fl
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _LayerSet:
     """Layers that limit a path together."""
 
     per_s: float
@@ -120,17 +120,19 @@ class _Place:
     ceiling: Ceiling
 
 
-def _narrowest(case: Case, path: DataPath, quantity: str, op: str, kinds: Collection[str]) -> _Place | None:
+def _narrowest(
+    case: Case, path: DataPath, quantity: str, op: str, kinds: Collection[str]
+) -> _LayerSet | None:
     """Return the narrowest place of a path, None when nothing limits it.
 
     Layers side by side (paths of a multipath device, members of an array) carry their sum, which
     is more than a mirror carries: nothing honest lies above it.
     """
-    known: dict[str, _Place | None] = {}
+    known: dict[str, _LayerSet | None] = {}
     # From the medium up, so that what is below a layer is known when it is looked at.
     for layer in reversed(path.layers):
         own = [
-            _Place(ceiling.per_s, frozenset({layer.name}), ceiling)
+            _LayerSet(ceiling.per_s, frozenset({layer.name}), ceiling)
             for ceiling in layer.ceilings
             if ceiling.kind in kinds
             and (ceiling.quantity, ceiling.op) == (quantity, op)
@@ -140,6 +142,6 @@ def _narrowest(case: Case, path: DataPath, quantity: str, op: str, kinds: Collec
         if parts and None not in parts:
             below = [part for part in parts if part is not None]
             layers = frozenset[str]().union(*(part.layers for part in below))
-            own.append(_Place(sum(part.per_s for part in below), layers, below[0].ceiling))
+            own.append(_LayerSet(sum(part.per_s for part in below), layers, below[0].ceiling))
         known[layer.name] = min(own, key=lambda place: place.per_s, default=None)
     return known.get(path.layers[0].name) if path.layers else None

@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from loadstone.audit.judge import judge
+from loadstone.frozen_model import FrozenModel
 from loadstone.verdict import Audited, Phase, Verdict
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.audit.foreign.reader import Results
-    from loadstone.audit.search import Passed
+    from loadstone.audit.find_results import PassedOver
+    from loadstone.audit.foreign.reader import ForeignResults
 
 FORMAT: Final = 1
 
@@ -29,15 +30,11 @@ class AuditedResults:
     """A file, what was read from it, and what it is worth."""
 
     path: str
-    results: Results
+    results: ForeignResults
     audited: Audited
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class File(_Model):
+class AuditedFile(FrozenModel):
     """One file, bundle or directory."""
 
     path: str
@@ -53,7 +50,7 @@ class File(_Model):
     phases: tuple[Phase, ...]
 
 
-class PassedOver(_Model):
+class SkippedPath(FrozenModel):
     """Something in a directory that was not read."""
 
     path: str
@@ -61,7 +58,7 @@ class PassedOver(_Model):
     broken: bool = Field(description="it is a result that could not be read; false: left out by rule")
 
 
-class Document(_Model):
+class AuditDocument(FrozenModel):
     """The root. `verdict` and `phases` are of all files together, as in a result.json."""
 
     format: Literal[1] = FORMAT
@@ -69,11 +66,11 @@ class Document(_Model):
     tool_version: str
     verdict: Verdict
     phases: tuple[Phase, ...]
-    files: tuple[File, ...]
-    passed_over: tuple[PassedOver, ...] = ()
+    files: tuple[AuditedFile, ...]
+    passed_over: tuple[SkippedPath, ...] = ()
 
 
-def audited(path: str, results: Results) -> AuditedResults:
+def audited(path: str, results: ForeignResults) -> AuditedResults:
     """Judge what was read from a file."""
     return AuditedResults(path, results, judge(results.cases))
 
@@ -85,15 +82,15 @@ def overall(every: Sequence[AuditedResults]) -> Audited:
     return judge([case for one in every for case in one.results.cases])
 
 
-def document(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> Document:
+def document(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ()) -> AuditDocument:
     """Return the document."""
     whole = overall(every)
-    return Document(
+    return AuditDocument(
         tool_version=__version__,
         verdict=whole.verdict,
         phases=whole.phases,
         files=tuple(
-            File(
+            AuditedFile(
                 path=one.path,
                 format=one.results.format,
                 title=one.results.title,
@@ -105,5 +102,5 @@ def document(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> 
             )
             for one in every
         ),
-        passed_over=tuple(PassedOver(path=str(one.path), why=one.why, broken=one.broken) for one in passed),
+        passed_over=tuple(SkippedPath(path=str(one.path), why=one.why, broken=one.broken) for one in passed),
     )

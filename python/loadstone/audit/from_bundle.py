@@ -5,31 +5,43 @@ Knows bundles and their analysis. Judges nothing.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.analysis import commit, fine_rates
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
-from loadstone.audit import targets, watched
-from loadstone.audit.declare import with_spec
-from loadstone.audit.watched import OPS
-from loadstone.bundle.earlier import sequence
+from loadstone.audit import latency_split, layer_flows, monitor_readings, targets
+from loadstone.audit.monitor_readings import OPS
+from loadstone.audit.spec_case import with_spec
+from loadstone.bundle.earlier_runs import sequence
+from loadstone.explanations.job_facts import job_facts
+from loadstone.explanations.readings import Probed
 from loadstone.path.spec import Spec
-from loadstone.plan.model import BackendIoUring, BackendIoUringCmd, OpenSync
-from loadstone.plan.patterns import SizesFixed, SizesRange
-from loadstone.plan.payloads import FillPattern, FillZero
+from loadstone.plan.derived import asked_operations, reads_beside_writes, targets_of
+from loadstone.plan.model import (
+    BackendIoUring,
+    BackendIoUringCmd,
+    FillPattern,
+    FillZero,
+    OpenSync,
+    SizesFixed,
+    SizesRange,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.analysis.measurement import Line, Measurement
+    from loadstone.analysis.latency import Latency
+    from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.analysis.summary import Summary
-    from loadstone.analysis.totals import Latency, Stats, Total
-    from loadstone.plan.model import Stream
-    from loadstone.plan.patterns import OpPattern, Sizes
+    from loadstone.analysis.totals import OpTotals, Total
+    from loadstone.plan.model import OpPattern, Sizes, Stream
+    from loadstone.verdict import LayerFlow
 
 MAX_SIZES: Final = 64
 """A range of sizes with more steps than this is told by this many of them."""
@@ -49,10 +61,16 @@ def _stage(made: Summary, total: Total) -> shape.Case:
     measurement = made.measurement
     jobs = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
     bounds = _bounds(measurement, total.line)
-    every = measurement.bundle.host()
-    host = watched.within(every, bounds)
+    every = monitor_readings.to_the_end(
+        measurement.bundle.host(), measurement.bundle.event("monitor_cost"), bounds
+    )
+    stopped = measurement.stops
+    every = monitor_readings.outside(every, stopped.left_out)
+    host = monitor_readings.within(every, bounds)
     rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
-    asked = rates.filter(pl.col("op").is_in(total.asked)) if measurement.plan.trees else rates
+    asked = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
+    used = [targets.with_stored(one, every) for one in used]
+    layers = _layers(monitor_readings.inside(every, bounds), rates, used)
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
@@ -60,11 +78,23 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         total=_measured(total.data),
         ops={op: _measured(total.ops[op]) for op in OPS if op in total.ops},
         seconds=total.measured_ns / 1e9 or None,
+        flush=_measured(total.ops.get("sync")) if "sync" in total.ops else None,
+        commit_ns=commit.mean_ns(measurement, total),
+        stops=tuple(one for one in stopped.times if one[1] > bounds[0] and one[0] < bounds[1]),
+        stops_left_out=bool(stopped.left_out),
         by_job={job.line.name: {op: _measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=tuple(used),
         series=asked,
         host=host if host.height else None,
-        traffic=watched.traffic(every, rates, used, bounds),
+        traffic=monitor_readings.traffic(every, rates, used, bounds),
+        layers=layers,
+        time=latency_split.split(total.data, layers),
+        fine=fine_rates.of_stage(measurement, total.line, bounds),
+        histograms={
+            op: latency.histogram
+            for op in OPS
+            if op in total.ops and (latency := total.ops[op].latencies.get("clat")) is not None
+        },
         environment=made.bundle.environment,
         problems=tuple(_problems(made, total)),
         generator_cpu_percent=_engine_percent(host),
@@ -72,8 +102,40 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         host_cpus=made.bundle.environment.get("host", {}).get("cpu", {}).get("online"),
         share_of_ceiling=_share(made, total),
         same_sequence_before=_again(measurement, total.line),
-        extra={"bounds_ns": bounds, "stage": _number(total), "events": made.bundle.events},
+        job_facts=job_facts(measurement.plan, _number(total)),
+        probed=_probed(made, _number(total)),
+        probe_command=_probe_command(made.bundle.request),
     )
+
+
+def _layers(
+    rows: pl.DataFrame, rates: pl.DataFrame, used: Sequence[shape.TargetState]
+) -> tuple[LayerFlow, ...]:
+    asked = {op: monitor_readings.load(rates, rows, op) for op in OPS}
+    return layer_flows.flows(rows, asked, monitor_readings.load(rates, rows, "sync").ios, used)
+
+
+def _probed(made: Summary, stage: int) -> Probed | None:
+    """Return what probes measured of a stage; None where none ran."""
+    told = made.bundle.probed
+    if told is None:
+        return None
+    found = Probed.model_validate(told)
+    return found if found.stage == stage else None
+
+
+def _probe_command(request: dict[str, Any]) -> str | None:
+    """Return the command that would run the same with probes; None where it was not made by one."""
+    words = [str(word) for word in request.get("argv", ())][1:]
+    if request.get("front_end") != "run" or not words:
+        return None
+    # A bundle is never written over: the next run gets a directory of its own.
+    kept = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if before != "--out" and not word.startswith(("--probe", "--out"))
+    ]
+    return shlex.join(["loadstone", *kept, "--probe"])
 
 
 def _name(jobs: list[Total], total: Total) -> str:
@@ -90,25 +152,25 @@ def _share(made: Summary, total: Total) -> float | None:
     return next((stage.share for stage in made.tool.stages if stage.stage == number), None)
 
 
-def _bounds(measurement: Measurement, line: Line) -> tuple[int, int]:
+def _bounds(measurement: Measurement, line: MeasuredLine) -> tuple[int, int]:
     """Return when the first stream of a stage was past its ramp and the last one ended, in ns."""
     spans = [measurement.spans[index] for index in line.streams]
     ran = [(ramp_end, end) for start, ramp_end, end in spans if end > start]
     return (min(one[0] for one in ran), max(one[1] for one in ran)) if ran else (0, 0)
 
 
-def _problems(made: Summary, total: Total) -> list[shape.Problem]:
+def _problems(made: Summary, total: Total) -> list[shape.ErrorCount]:
     """Return the problems met while the stage ran, and those that have no time."""
     spans = [made.measurement.spans[index] for index in total.line.streams]
     begin, end = min(span[0] for span in spans), max(span[2] for span in spans)
     return [
-        shape.Problem(one.kind, one.message, one.count)
+        shape.ErrorCount(one.kind, one.message, one.count)
         for one in made.problems
         if one.t_ns is None or begin <= one.t_ns <= end
     ]
 
 
-def _again(measurement: Measurement, line: Line) -> bool | None:
+def _again(measurement: Measurement, line: MeasuredLine) -> bool | None:
     """Return whether an earlier stage, or a run kept beside this one, went over the same sequence.
 
     None in bundles from before that was looked for.
@@ -132,15 +194,15 @@ def _declared(made: Summary, case: shape.Case) -> shape.Case:
     return replace(found, declared=replace(found.declared or shape.Declared(), ceilings=()))
 
 
-def _series(measurement: Measurement, line: Line) -> pl.DataFrame:
+def _series(measurement: Measurement, line: MeasuredLine) -> pl.DataFrame:
     every = series(measurement, "stage", percentiles=())
     return every.filter((pl.col("name") == line.name) & ~pl.col("ramp"))
 
 
-def _measured(stats: Stats | None) -> shape.Measured:
+def _measured(stats: OpTotals | None) -> shape.OpMeasurement:
     if stats is None:
-        return shape.Measured()
-    return shape.Measured(
+        return shape.OpMeasurement()
+    return shape.OpMeasurement(
         operations=stats.operations,
         bytes=stats.bytes,
         errors=stats.errors,
@@ -156,17 +218,17 @@ def _latency(latency: Latency | None) -> shape.LatencyFigures | None:
     percents = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
     known = {percent: latency.percentile(percent) for percent in percents}
     return shape.LatencyFigures(
-        mean_ns=latency.mean.value,
+        mean_ns=latency.mean_ns,
         kind="lat",
         count=latency.count,
         min_ns=latency.min_ns,
         max_ns=latency.max_ns,
-        stddev_ns=latency.stddev,
+        stddev_ns=latency.stddev_ns,
         percentiles_ns={percent: float(value) for percent, value in known.items() if value is not None},
     )
 
 
-def _asked(made: Summary, line: Line) -> shape.Asked:
+def _asked(made: Summary, line: MeasuredLine) -> shape.JobRequest:
     plan = made.measurement.plan
     streams = [plan.streams[index] for index in line.streams]
     first = streams[0]
@@ -175,8 +237,8 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
     # A job that reads back what it wrote does so in a stream of its own, of another mix.
     alike = len({(one.pattern.read_percent, one.pattern.write_percent) for one in streams}) == 1
     # So are the reads that validation puts beside writes nobody's share.
-    alike &= not any(one.verify is not None and one.verify.reads_beside_writes for one in streams)
-    numbers = dict.fromkeys(number for stream in streams for number in plan.targets_of(stream))
+    alike &= not any(one.verify is not None and reads_beside_writes(one.verify) for one in streams)
+    numbers = dict.fromkeys(number for stream in streams for number in targets_of(plan, stream))
     used = [plan.targets[number] for number in numbers]
     transfers = first.tree is None or first.tree.operation.type == "transfer"
     ranges = tuple(
@@ -186,7 +248,7 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         )
         for stream in streams
     )
-    return shape.Asked(
+    return shape.JobRequest(
         job=line.name,
         clones=len(streams),
         operation=None if first.tree is None or transfers else first.tree.operation.type,
@@ -204,6 +266,7 @@ def _asked(made: Summary, line: Line) -> shape.Asked:
         end_fsync=first.flush.at_end or first.flush.on_close,
         backend=backend.type,
         paced=any(_paced(stream) for stream in streams),
+        thinks=any(stream.pace.think is not None for stream in streams),
         polls=isinstance(backend, BackendIoUring | BackendIoUringCmd) and (backend.iopoll or backend.sqpoll),
         rate_iops=_rate(made, line, "ops"),
         rate_bytes_per_s=_rate(made, line, "bytes"),
@@ -296,16 +359,16 @@ def _paced(stream: Stream) -> bool:
     return any(one is not None for one in (pace.read, pace.write, pace.trim, pace.think, stream.flow))
 
 
-def _rate(made: Summary, line: Line, unit: str) -> float | None:
+def _rate(made: Summary, line: MeasuredLine, unit: str) -> float | None:
     """Return the mean rate that was due, all operations together; None when one is not paced."""
     plan = made.measurement.plan
     streams = [plan.streams[index] for index in line.streams]
-    does = {op for one in streams for op in (one.asks_for if one.tree else _weighted(one))}
+    does = {op for one in streams for op in (asked_operations(one) if one.tree else _weighted(one))}
     due = {row.op: row.asked_per_s for row in made.pacing if row.job_key == line.key and row.unit == unit}
     return sum(due.values()) if does and does <= set(due) else None
 
 
-def _payload(stream: Stream) -> shape.Payload:
+def _payload(stream: Stream) -> shape.PayloadProperties:
     payload = stream.payload
     stamped = stream.verify is not None
     kind: Any = "random"
@@ -313,7 +376,7 @@ def _payload(stream: Stream) -> shape.Payload:
         kind = "zero"
     elif isinstance(payload.fill, FillPattern):
         kind = "pattern"
-    return shape.Payload(
+    return shape.PayloadProperties(
         kind="stamped" if stamped and kind == "random" else kind,
         repeats=not (payload.refill or payload.stamp or stamped),
         compress_percent=payload.compress_percent,
@@ -322,13 +385,13 @@ def _payload(stream: Stream) -> shape.Payload:
 
 
 def _engine_percent(host: pl.DataFrame) -> float | None:
-    used_ns = watched.total(host, "engine.user_ns", "engine.system_ns")
-    return None if used_ns is None else 100 * used_ns / 1e9 / watched.seconds(host)
+    used_ns = monitor_readings.total(host, "engine.user_ns", "engine.system_ns")
+    return None if used_ns is None else 100 * used_ns / 1e9 / monitor_readings.seconds(host)
 
 
 def _host_percent(host: pl.DataFrame) -> float | None:
     """Return the part of all processors' time that was not idle, in percent."""
     every = [name for name in host.columns if name.startswith("cpu.all.") and name.endswith("_ns")]
-    whole = watched.total(host, *every)
-    idle = watched.total(host, "cpu.all.idle_ns", "cpu.all.iowait_ns") or 0.0
+    whole = monitor_readings.total(host, *every)
+    idle = monitor_readings.total(host, "cpu.all.idle_ns", "cpu.all.iowait_ns") or 0.0
     return 100 * (1 - idle / whole) if whole else None

@@ -1,6 +1,6 @@
 """From the rules' answers to a verdict.
 
-Knows how answers weigh against each other, and words. Knows no rule by name.
+Knows how answers weigh against each other, which finding explains which, and words.
 
 Of one phase: a finding that makes the number invalid goes before one that names a limit, and
 that before anything essential that is missing; what is left measures the storage. Of a whole
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.audit.rule import CannotTell, Clear, Finding
+from loadstone.audit.explained import of_phases, with_explanations
+from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
+from loadstone.messages import say
 from loadstone.verdict import Audited, Cause, Kind, Missing, Phase, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
@@ -34,8 +36,76 @@ MUCH_LESS: Final = 0.201
 """A reason this much less sure than a suspicion does not take it away."""
 GRAVE: Final = 0.85
 """One suspicion this sure leaves nobody able to tell, however many rules found nothing."""
-NO_IO: Final = "any I/O that completed"
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
+EXPLAINED_BY: Final[Mapping[RuleName, tuple[RuleName, ...]]] = {
+    "depth_not_reached": (
+        "page_cache_read",
+        "writeback_absorbed",
+        "unwritten_region",
+        "io_errors",
+        "throttled",
+        "generator_cpu",
+    ),
+    "generator_cpu": ("page_cache_read",),
+    "layer_flows": ("io_errors",),
+    "not_steady": (
+        "time_structure",
+        "generator_stopped",
+        "throttled",
+        "foreign_load",
+        "generator_cpu",
+        "page_cache_read",
+        "writeback_absorbed",
+        "first_pass_allocation",
+        "unwritten_region",
+        "io_errors",
+        "too_few_samples",
+    ),
+    "own_limit": (
+        "page_cache_read",
+        "writeback_absorbed",
+        "unwritten_region",
+        "io_errors",
+    ),
+    "page_cache_read": ("io_errors",),
+    "rate_not_reached": (
+        "throttled",
+        "generator_cpu",
+        "foreign_load",
+        "io_errors",
+    ),
+    "resized_on_path": (
+        "page_cache_read",
+        "writeback_absorbed",
+        "unwritten_region",
+        "foreign_load",
+        "reducible_payload",
+    ),
+    "throttled": (
+        "page_cache_read",
+        "writeback_absorbed",
+        "foreign_load",
+        "io_errors",
+    ),
+    "time_structure": (
+        "generator_stopped",
+        "io_errors",
+        "foreign_load",
+        "page_cache_read",
+        "writeback_absorbed",
+        "unwritten_region",
+        "first_pass_allocation",
+        "layer_flows",
+    ),
+    "too_few_samples": ("io_errors",),
+    "workload_drift": (
+        "io_errors",
+        "rate_not_reached",
+    ),
+    "writeback_absorbed": ("io_errors",),
+}
+"""What these rules find may be the reason for what the one before the colon sees. Then its findings
+are told and decide nothing: one cause is not two."""
 
 
 def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
@@ -44,27 +114,29 @@ def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     missing: list[Missing] = []
     checked: list[RuleName] = []
     if not case.total.operations and case.total.iops is None and case.total.bandwidth is None:
-        missing.append(Missing(rule="too_few_samples", what=NO_IO, essential=True, about=case.name))
+        missing.append(
+            _missing("too_few_samples", cannot_tell("verdict.nothing_completed", essential=True), case)
+        )
     for rule in rules:
         answer = rule.judge(case)
         if isinstance(answer, tuple):
             causes += [_cause(rule, finding, case) for finding in answer]
         elif isinstance(answer, CannotTell):
-            missing.append(
-                Missing(rule=rule.name, what=answer.missing, essential=answer.essential, about=case.name)
-            )
+            missing.append(_missing(rule.name, answer, case))
         elif isinstance(answer, Clear):
             checked.append(rule.name)
-    causes = _explained(causes, rules)
+    causes = _explained(causes)
     causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
-    return _verdict(case.name, causes, missing, tuple(checked))
+    verdict = _verdict(case.name, causes, missing, tuple(checked))
+    verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
+    return with_explanations(verdict, case)
 
 
 def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
     """Return the verdict on a whole result, and on each of its phases in order."""
     phases = tuple(Phase(name=case.name, verdict=judge_case(case, rules)) for case in cases)
     if not phases:
-        nothing = Missing(rule="too_few_samples", what="any measurement", essential=True, about=None)
+        nothing = _missing("too_few_samples", cannot_tell("verdict.no_measurement", essential=True), None)
         return Audited(verdict=_verdict("the run", [], [nothing], ()), phases=())
     if len(phases) == 1:
         return Audited(verdict=phases[0].verdict, phases=phases)
@@ -78,38 +150,40 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
     causes = tuple(cause for one in phases for cause in one.verdict.causes)
     clear = set.intersection(*(set(one.verdict.checked) for one in phases))
     alike = len(many) == len(phases)
-    which = "the least sure" if kind == "measures_storage" else "the surest"
-    where = f"All {len(phases)} phases, {which}" if alike else f"{len(many)} of {len(phases)} phases"
+    least = "verdict.sentence.all_least" if kind == "measures_storage" else "verdict.sentence.all_most"
+    where = least if alike else "verdict.sentence.some"
     said = worst.verdict
     verdict = Verdict(
         kind=said.kind,
         limited_by=said.limited_by,
         confidence=said.confidence,
-        sentences=f"{where}: {said.sentences}",
+        sentences=say(where, worst=len(many), phases=len(phases), sentences=said.sentences),
         causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
         missing=tuple(one for phase in phases for one in phase.verdict.missing),
         checked=tuple(rule.name for rule in rules if rule.name in clear),
         advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
+        layers=said.layers,
+        time=said.time,
+        **of_phases([one.verdict for one in phases], said),
     )
     return Audited(verdict=verdict, phases=phases)
 
 
-def _explained(causes: list[Cause], rules: Sequence[Rule]) -> list[Cause]:
+def _explained(causes: list[Cause]) -> list[Cause]:
     """Let a finding decide nothing when another one is the reason for it.
 
     What decides gives way only to what decides, too, and is as sure; a suspicion to any reason
     that is not much less sure.
     """
-    may_be = {rule.name: set(rule.explained_by) for rule in rules}
     credible = [one for one in causes if one.confidence >= CREDIBLE and one.effect != "note"]
     decisive = [one for one in credible if one.effect != "suspect"]
 
     def explained(one: Cause) -> bool:
         if one.effect == "suspect":
             near = (reason for reason in credible if reason.confidence >= one.confidence - MUCH_LESS)
-            return any(reason.rule in may_be.get(one.rule, ()) for reason in near)
+            return any(reason.rule in EXPLAINED_BY.get(one.rule, ()) for reason in near)
         surer = (reason for reason in decisive if reason.confidence >= one.confidence)
-        return any(reason.rule in may_be.get(one.rule, ()) for reason in surer)
+        return any(reason.rule in EXPLAINED_BY.get(one.rule, ()) for reason in surer)
 
     return [one.model_copy(update={"effect": "note"}) if explained(one) else one for one in causes]
 
@@ -147,31 +221,33 @@ def _verdict(
     if deciding is not None:
         kind = "not_valid" if deciding.effect == "not_valid" else "limited"
         confidence = deciding.confidence
-        first = _FIRST[kind].format(it=_capital(it), layer=deciding.layer or "something beside the storage")
+        layer = deciding.layer or say("verdict.sentence.unnamed_layer")
+        first = (
+            say("verdict.sentence.not_valid", it=_capital(it))
+            if kind == "not_valid"
+            else say("verdict.sentence.limited", it=_capital(it), layer=layer)
+        )
         sentences = f"{first} {deciding.text}"
     elif essential:
         kind, confidence = "cannot_tell", 0.9
         what = "; ".join(dict.fromkeys(one.what for one in essential))
-        sentences = f"Nobody can tell whether {it} measures the storage. Missing: {what}."
-        nothing = "measure again: nothing completed"
-        advice += [nothing if one.what == NO_IO else f"supply {one.what}" for one in essential]
+        sentences = say("verdict.sentence.unknown", it=it, reasons=what)
+        advice += [one.remedy for one in essential if one.remedy]
     else:
         kind = "measures_storage"
         confidence = UNDISTURBED * PER_MISSING ** len({one.rule for one in missing})
         for cause in suspects:
             confidence *= 1 - cause.confidence / 2
-        first = f"{_capital(it)} measures the storage, as far as {len(checked)} checks can see."
-        told = (
-            suspects[0].text if suspects else "Nothing was found that would have made or limited the number."
-        )
+        first = say("verdict.sentence.measures", it=_capital(it), checks=len(checked))
+        told = suspects[0].text if suspects else say("verdict.sentence.undisturbed")
         sentences = f"{first} {told}"
         looked = {*checked, *(cause.rule for cause in causes if cause.effect == "note")}
         grave = any(cause.confidence >= GRAVE for cause in suspects)
         if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", max(0.6, 1 - confidence)
             told = suspects[0].text if suspects else _too_little(looked, missing)
-            sentences = f"Nobody can tell whether {it} measures the storage. {told}"
-            advice += [f"supply {what}" for what in _wanted(missing)]
+            sentences = f"{say('verdict.sentence.cannot_tell', it=it)} {told}"
+            advice += [one.remedy for one in _first_missing(missing) if one.remedy]
     return Verdict(
         kind=kind,
         limited_by=deciding.layer if deciding is not None and kind == "limited" else None,
@@ -186,22 +262,29 @@ def _verdict(
 
 def _too_little(looked: set[RuleName], missing: list[Missing]) -> str:
     """Return why a number of which little is known cannot be believed."""
-    wanted = "; ".join(_wanted(missing))
-    many = f"Only {len(looked)} checks" if len(looked) > 1 else "Hardly a check"
-    return f"{many} had anything to look at. Missing, among others: {wanted}."
+    reasons = "; ".join(one.what for one in _first_missing(missing))
+    if not reasons:
+        return say("verdict.sentence.no_check")
+    if len(looked) > 1:
+        return say("verdict.sentence.few_checks", checks=len(looked), reasons=reasons)
+    return say("verdict.sentence.hardly_checked", reasons=reasons)
 
 
-def _wanted(missing: list[Missing]) -> list[str]:
-    """Return the first few things that are missing."""
-    return list(dict.fromkeys(one.what for one in missing))[:3]
+def _first_missing(missing: list[Missing]) -> list[Missing]:
+    """Return the first few things that are missing, each once."""
+    return list({one.what: one for one in reversed(missing)}.values())[::-1][:3]
+
+
+def _missing(rule: RuleName, answer: CannotTell, case: Case | None) -> Missing:
+    return Missing(
+        rule=rule,
+        what=answer.missing,
+        remedy=answer.remedy,
+        essential=answer.essential,
+        about=None if case is None else case.name,
+    )
 
 
 def _capital(it: str) -> str:
     """Begin a sentence with it; a job's name stays as the user wrote it."""
     return it.replace("the load of ", "The load of ", 1) if it.startswith("the load of ") else it
-
-
-_FIRST: Final = {
-    "not_valid": "{it} is not valid as a measure of the storage.",
-    "limited": "{it} is limited by {layer}.",
-}

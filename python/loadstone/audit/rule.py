@@ -7,15 +7,16 @@ with 'cannot tell: missing X', or with 'not my business' when the Case is of ano
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from loadstone.messages import say, title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.audit.case import Case
-    from loadstone.verdict import Chart, RuleName
-
-Effect = Literal["not_valid", "limited", "suspect", "note"]
+    from loadstone.messages import Value
+    from loadstone.verdict import Chart, Effect, RuleName
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,16 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class CannotTell:
-    """Something is missing. `essential`: without it nobody should believe the number."""
+    """What is missing, and what would supply it. `essential`: without it the number is not credible."""
 
     missing: str
+    remedy: str
     essential: bool = False
+
+
+def cannot_tell(key: str, /, *, essential: bool = False, **values: Value) -> CannotTell:
+    """Return what is missing, in the catalogue's words."""
+    return CannotTell(say(f"{key}.missing", **values), say(f"{key}.remedy", **values), essential)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +66,14 @@ Answer = tuple[Finding, ...] | Clear | CannotTell | NotMine
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `basis` is the source of its condition.
-
-    `explained_by`: what these rules find may be the reason for what this one sees. Then its
-    findings are told and decide nothing: one cause is not two.
-    """
+    """One rule. `basis` is the source of its condition."""
 
     name: RuleName
     asks: str
     basis: str
     judge: Callable[[Case], Answer]
-    explained_by: tuple[RuleName, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What the rule finds, in a few words for people."""
+        return title(self.name)

@@ -5,15 +5,19 @@ Knows a bundle's environment, its data paths and its events `target_state`. Judg
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.audit.case import Target
+from loadstone.audit.case import TargetState
 from loadstone.path.layers import DataPath
+from loadstone.plan.derived import targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.measurement import Line
+    import polars as pl
+
+    from loadstone.analysis.measurement import MeasuredLine
     from loadstone.bundle.read import Bundle
 
 IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
@@ -24,10 +28,10 @@ COUNTED: Final = ("block.", "nfs.")
 """Layers whose counters tell what reached the storage, by the prefix of their columns."""
 
 
-def targets(bundle: Bundle, line: Line) -> list[Target]:
+def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
     """Return the targets that the streams of a line use, in the Plan's order of use."""
     plan, told = bundle.plan, bundle.environment
-    used = dict.fromkeys(one for index in line.streams for one in plan.targets_of(plan.streams[index]))
+    used = dict.fromkeys(one for index in line.streams for one in targets_of(plan, plan.streams[index]))
     before = {str(one.get("path")): one for one in told.get("targets", [])}
     paths = {str(one["target"]): one for one in told.get("paths") or []}
     found = []
@@ -38,12 +42,12 @@ def targets(bundle: Bundle, line: Line) -> list[Target]:
     return found
 
 
-def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath | None) -> Target:
+def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath | None) -> TargetState:
     planned = bundle.plan.targets[index]
     begin, end = _state(bundle, index, "begin"), _state(bundle, index, "end")
     devices = [bundle.environment.get("devices", {}).get(name, {}) for name in facts.get("devices", [])]
     laid_out = any(e.get("type") == "layout" and e.get("target") == index for e in bundle.events)
-    return Target(
+    return TargetState(
         path=planned.path,
         size_bytes=facts.get("size_bytes") or planned.size_bytes or None,
         kind=planned.kind.value,
@@ -52,12 +56,25 @@ def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath 
         allocated_bytes_after=end.get("allocated_bytes"),
         unwritten_bytes_before=_unwritten(begin) if planned.kind == "file" else _unbacked(layers),
         unwritten_bytes_after=_unwritten(end),
+        cached_bytes_before=begin.get("cached_bytes"),
+        cached_bytes_after=end.get("cached_bytes"),
         carriers=_carriers(facts, layers),
         created=laid_out or "missing" in facts,
         rotational=_rotational(layers, devices),
         reduces=_reduces(layers),
         path_layers=layers,
     )
+
+
+def with_stored(target: TargetState, host: pl.DataFrame) -> TargetState:
+    """Add what was never written of a device that tells how much it stores (zram)."""
+    columns = [f"{name}.stored_bytes" for name in target.carriers]
+    if target.size_bytes is None or len(columns) != 1 or columns[0] not in host.columns or not target.is_disk:
+        return target
+    stored = host[columns[0]].drop_nulls()
+    if not len(stored) or target.unwritten_bytes_before is not None:
+        return target
+    return replace(target, unwritten_bytes_before=max(0, target.size_bytes - int(stored[0])))
 
 
 def _state(bundle: Bundle, index: int, when: str) -> dict[str, Any]:
@@ -104,7 +121,7 @@ def _nearest(path: DataPath) -> tuple[str, ...]:
     return tuple(found)
 
 
-def copies(paths: Sequence[Target]) -> float | None:
+def copies(paths: Sequence[TargetState]) -> float | None:
     """Return how often a byte is written by what lies above the carriers; None where they differ.
 
     What lies below them, an array's mirror, they do not count.

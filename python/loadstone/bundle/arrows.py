@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from loadstone.bundle import members, older
+from loadstone.bundle import members
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ SCHEMA: Final = 1
 RECORD_BATCH: Final = 3
 MOST_METADATA_BYTES: Final = 1 << 24
 """A message describes its buffers in a few hundred bytes."""
-MOST_BODY_BYTES: Final = 1 << 30
+MOST_BODY_BYTES: Final = 1 << 28
+GROUP_ROWS: Final = 4096
 PIECE_BYTES: Final = 16 << 20
 """Convert about this much at a time, so that a table of every I/O needs no memory of its size."""
 
@@ -64,7 +65,12 @@ def read(path: Path, schema: pl.Schema) -> pl.DataFrame:
 
 
 def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
-    """Write the whole messages of a stream as zstd Parquet, in memory that does not grow with it."""
+    """Write the whole messages of a stream as zstd Parquet, in memory that does not grow with it.
+
+    Groups of rows are small enough to be read one at a time: rows of histograms are long.
+    """
+    lists = any(isinstance(kind, pl.List) for kind in schema.values())
+    group_rows = GROUP_ROWS if lists else 32 * GROUP_ROWS
 
     def rows(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _batch: int | None
@@ -80,7 +86,8 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
             if left == 0:
                 return
 
-    register_io_source(rows, schema=schema, is_pure=True).sink_parquet(out, compression="zstd")
+    source = register_io_source(rows, schema=schema, is_pure=True)
+    source.sink_parquet(out, compression="zstd", row_group_size=group_rows)
 
 
 def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = None) -> Iterator[pl.DataFrame]:
@@ -160,8 +167,7 @@ def _salvaged(
 def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) -> pl.DataFrame:
     """Return the rows of whole messages. Raises `DamagedError` when any of them cannot be read."""
     try:
-        found = pl.read_ipc_stream(b"".join([header, *messages, END_OF_STREAM]))
-        table = older.filled(found)
+        table = pl.read_ipc_stream(b"".join([header, *messages, END_OF_STREAM]))
     except UNREADABLE as error:
         if members.is_shortage(error):
             raise

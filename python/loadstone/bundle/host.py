@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone.bundle import layout, members, tables
-from loadstone.bundle.lines import read_lines
-from loadstone.bundle.shapes import TEN_YEARS_NS
+from loadstone.bundle.json_lines import read_lines
+from loadstone.bundle.schemas import TEN_YEARS_NS
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:

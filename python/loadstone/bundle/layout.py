@@ -11,8 +11,7 @@ from typing import Final, Literal, get_args
 import polars as pl
 
 FORMAT: Final = 3
-"""Version of the directory's layout; a reader refuses a newer one. 2: Plans say the profile and
-phase of every rate (`older` completes those of 1). 3: the manifest has a hash of itself."""
+"""Version of the directory's layout; a reader refuses every other."""
 
 MANIFEST: Final = "manifest.json"
 REQUEST: Final = "request.json"
@@ -25,8 +24,14 @@ EVENTS: Final = "events.jsonl"
 HOST: Final = "host.jsonl"
 HOST_TABLE: Final = "host.parquet"
 RESULT: Final = "result.json"
+PROBES: Final = "probes"
+"""Directory of the runs that were made after this one to tell what lies behind its number."""
+PROBED: Final = "probes.json"
+"""What they measured."""
 JOURNAL: Final = "verify.journal"
 """The engine's journal of verified writes, where one was asked for."""
+KNOWN_BLOCKS: Final = "verify.known"
+"""What the engine knew of verified blocks at the end, where runs after it go on with that."""
 STREAMS: Final = {"samples.arrows": "samples.parquet", "ios.arrows": "ios.parquet"}
 """What the engine writes, and what it becomes when the bundle is sealed."""
 

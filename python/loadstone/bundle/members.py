@@ -73,6 +73,8 @@ def check_directory(directory: Path, name: str) -> None:
         try:
             found = at.lstat().st_mode
         except OSError as error:
+            if is_shortage(error):
+                raise
             raise BundleError(f"{at}: cannot be read: {error.strerror}") from error
         if not is_inside(name) or not stat.S_ISDIR(found):
             raise BundleError(f"{at}: is {kind(found)}, not a directory below {directory}", hint=HINT_FOREIGN)
@@ -120,6 +122,8 @@ def content(directory: Path, name: str) -> bytes:
             if size <= MOST_BYTES:
                 return file.read(MOST_BYTES)
         except OSError as error:
+            if is_shortage(error):
+                raise
             raise BundleError(f"{directory / name}: cannot be read: {error.strerror}") from error
     raise BundleError(
         f"{directory / name}: has {size} bytes; at most {MOST_BYTES} are read of such a file",

@@ -43,6 +43,7 @@ class Footer:
     rows: int
     columns: tuple[str, ...]
     expanded_bytes: int
+    largest_group_bytes: int
 
 
 def read(file: BinaryIO, most_values: int) -> Footer:
@@ -66,21 +67,22 @@ def read(file: BinaryIO, most_values: int) -> Footer:
 
 def _checked(told: dict[int, Any], data: mmap.mmap, most_values: int) -> Footer:
     columns, leaves = _columns(told[SCHEMA])
-    rows = expanded = 0
+    rows = expanded = largest = 0
     for group in told.get(ROW_GROUPS, ()):
         chunks = [chunk[CHUNK_META] for chunk in group[GROUP_COLUMNS]]
         if len(chunks) != len(leaves):
             raise ValueError(f"a row group has {len(chunks)} columns of {len(leaves)}")
         count = _amount(group[GROUP_ROWS])
         rows += count
-        expanded += max(_amount(group[GROUP_BYTES]), sum(_amount(meta[META_EXPANDED]) for meta in chunks))
+        bytes_ = max(_amount(group[GROUP_BYTES]), sum(_amount(meta[META_EXPANDED]) for meta in chunks))
+        expanded, largest = expanded + bytes_, max(largest, bytes_)
         for meta, lists in zip(chunks, leaves, strict=True):
             if not count <= meta[META_VALUES] <= count * (most_values if lists else 1):
                 raise ValueError(f"{count} rows have {meta[META_VALUES]} values")
             _check_pages(meta, data)
     if rows != told[NUM_ROWS]:
         raise ValueError(f"its groups have {rows} rows, the file says {told[NUM_ROWS]}")
-    return Footer(rows, columns, expanded)
+    return Footer(rows, columns, expanded, largest)
 
 
 def _check_pages(meta: dict[int, Any], data: mmap.mmap) -> None:

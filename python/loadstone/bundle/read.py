@@ -8,7 +8,6 @@ rest is. Changes nothing and computes nothing.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from functools import cached_property
@@ -17,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 from pydantic import ValidationError
 
-from loadstone.bundle import arrows, consistent, layout, members, older, seal, shapes, tables
+from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, tables
 from loadstone.bundle.host import TIMES, host_rows
-from loadstone.bundle.lines import read_lines
+from loadstone.bundle.json_lines import read_lines
 from loadstone.errors import BundleError
 from loadstone.plan.model import Plan
 from loadstone.workload.model import Workload
@@ -94,16 +93,12 @@ class Bundle:
     def plan(self) -> Plan:
         """What ran."""
         try:
-            if self.manifest["format"] < 2:
-                old = older.completed(self._document(layout.PLAN), self.manifest["format"])
-                plan = Plan.model_validate_json(json.dumps(old))
-            else:
-                plan = Plan.model_validate_json(members.content(self.path, layout.PLAN))
+            plan = Plan.model_validate_json(members.content(self.path, layout.PLAN))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise BundleError(f"{self.path / layout.PLAN}: {where}: {first['msg']}") from error
-        wrong = consistent.contradiction(plan)
+        wrong = plan_consistency.contradiction(plan)
         if wrong is not None:
             raise BundleError(f"{self.path / layout.PLAN}: {wrong}", hint="the Plan of no run: it is damaged")
         return plan
@@ -130,7 +125,9 @@ class Bundle:
     def asked(self) -> dict[str, Any]:
         """What the front end said of the workload and its jobs, of workloads of any version."""
         try:
-            return shapes.Asked.model_validate(self._document(layout.WORKLOAD)).model_dump(mode="json")
+            return schemas.RequestedWorkload.model_validate(self._document(layout.WORKLOAD)).model_dump(
+                mode="json"
+            )
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
@@ -152,6 +149,18 @@ class Bundle:
         return dict(self._shaped("environment", layout.ENVIRONMENT))
 
     @cached_property
+    def probed(self) -> dict[str, Any] | None:
+        """What probes after the run measured; None where none ran."""
+        try:
+            if not members.exists(self.path, layout.PROBED):
+                return None
+            found = self._document(layout.PROBED)
+        except BundleError as error:
+            self._fault(error)
+            return None
+        return found if isinstance(found, dict) else None
+
+    @cached_property
     def inputs(self) -> dict[str, bytes]:
         """Name to content of every file the user gave, byte for byte."""
         found: dict[str, bytes] = {}
@@ -171,7 +180,7 @@ class Bundle:
                 self.path / layout.EVENTS,
                 without=("rows",),
                 say=self._say,
-                right=lambda value: shapes.is_event(value, plan),
+                right=lambda value: schemas.is_event(value, plan),
             )
         except BundleError as error:
             self._fault(error)
@@ -254,10 +263,10 @@ class Bundle:
         except BundleError as error:
             self._fault(error)
 
-    def _shaped(self, what: shapes.Loader, name: str) -> Any:
-        shape, empty = shapes.SHAPES[what]
+    def _shaped(self, what: schemas.Loader, name: str) -> Any:
+        shape, empty = schemas.SHAPES[what]
         try:
-            found, wrong = shapes.pruned(self._document(name), shape)
+            found, wrong = schemas.pruned(self._document(name), shape)
         except BundleError as error:
             self._fault(error)
             return empty()
@@ -306,10 +315,10 @@ def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
     document = members.document(path, layout.MANIFEST)
     if not isinstance(document, dict) or not isinstance(document.get("format"), int):
         raise BundleError(f"{where}: not the manifest of a bundle: no 'format'")
-    if document["format"] > layout.FORMAT:
+    if document["format"] != layout.FORMAT:
         raise BundleError(
-            f"{path}: the bundle has format {document['format']}; this version reads up to {layout.FORMAT}",
-            hint=f"use loadstone {document.get('loadstone_version', 'of that version')} or newer",
+            f"{path}: the bundle has format {document['format']}; this version reads {layout.FORMAT}",
+            hint=f"use loadstone {document.get('loadstone_version', 'of that version')}",
         )
     try:
         return document, seal.Manifest.model_validate(document)

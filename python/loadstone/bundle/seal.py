@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 DIGEST: Final = "blake3"
 """Where a manifest or a `study.json` has the hash of the rest of itself."""
-SEALED_SINCE: Final = 3
-"""The first format whose manifests have that."""
 PIECE_BYTES: Final = 16 << 20
 """Read, not mapped: a page that a bad disk does not give would end the whole program."""
 REPORTS: Final = tuple(f"report.{ending}" for ending in ("html", "svg", "png", "pdf"))
@@ -80,7 +78,7 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def hash_of(directory: Path, name: str) -> tuple[int, str]:
-    """Return size and hash of a member; large ones are hashed by all processors. Raises `BundleError`."""
+    """Return size and hash of a member; large ones are hashed by all CPUs. Raises `BundleError`."""
     with members.open_member(directory, name) as file:
         try:
             left = os.fstat(file.fileno()).st_size
@@ -93,12 +91,14 @@ def hash_of(directory: Path, name: str) -> tuple[int, str]:
                 size += read
             return size, str(hasher.hexdigest())
         except OSError as error:
+            if members.is_shortage(error):
+                raise
             raise BundleError(f"{directory / name}: cannot be read: {error.strerror}") from error
 
 
 def differences(directory: Path, document: Mapping[str, Any], manifest: Manifest) -> list[str]:
     """Return in words what is not as it was when the bundle was sealed, the manifest first."""
-    found = own_difference(document, layout.MANIFEST, required=manifest.format >= SEALED_SINCE)
+    found = own_difference(document, layout.MANIFEST, required=True)
     told = manifest.files or {}
     for name, said in told.items():
         found += _of_file(directory, name, said)
@@ -134,6 +134,12 @@ def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:
 def _added(directory: Path, told: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the manifest does not name; directories on the way to what it names belong to it."""
     folders = {layout.INPUT} | {parent for name in told for parent in _parents(name)}
+    # A bundle within the bundle has a directory for inputs, too, and nothing in it.
+    folders |= {
+        f"{name.removesuffix(layout.MANIFEST)}{layout.INPUT}"
+        for name in told
+        if name.endswith(f"/{layout.MANIFEST}")
+    }
     known = {layout.MANIFEST, *REPORTS, *told}
     for name, mode in members.below(directory, MOST_ADDED):
         if name not in known and not name.startswith(MARKS) and not (stat.S_ISDIR(mode) and name in folders):

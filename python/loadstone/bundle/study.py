@@ -12,13 +12,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 
 from loadstone.bundle import layout, members, seal
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
+from loadstone.frozen_model import FrozenModel
 from loadstone.verdict import Kind as VerdictKind
 from loadstone.verdict import RuleName
 
@@ -37,16 +38,12 @@ Kind = Literal["list", "repeat", "sweep", "curve"]
 Factor = str | float | int | None
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Point(_Model):
+class Point(FrozenModel):
     """One run of a study. `status` is its bundle's, None while it runs or when it never began."""
 
     name: str
     """Unique in the study; what the front end calls the run (`rd1_(50%)`)."""
-    factors: dict[str, Factor] = {}
+    factors: dict[str, Factor] = Field(default_factory=dict)
     """What differs between points, by the field's name (`iodepth`, `bs`, `rate_percent`, `repeat`)."""
     role: Literal["measure", "prepare", "maximum"] = "measure"
     bundle: str | None = None
@@ -65,7 +62,7 @@ class Point(_Model):
     """The hash its bundle's manifest has of itself, once it is sealed."""
 
 
-class Study(_Model):
+class StudyRecord(FrozenModel):
     """`study.json`."""
 
     format: int = FORMAT
@@ -78,20 +75,20 @@ class Study(_Model):
     """ISO 8601, UTC."""
     request: dict[str, Any]
     """argv, cwd, options."""
-    inputs: dict[str, str] = {}
+    inputs: dict[str, str] = Field(default_factory=dict)
     """Name as the user gave it to its file under `input/`."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     """What the kind needs to be read again: levels of a sweep, the limit of a curve."""
-    notes: list[Any] = []
+    notes: list[Any] = Field(default_factory=list)
     points: tuple[Point, ...] = ()
     status: Literal["running", "complete", "interrupted", "failed"] = "running"
-    input_seals: dict[str, str] = {}
+    input_seals: dict[str, str] = Field(default_factory=dict)
     """BLAKE3 of each file under `input/`, by its name there."""
     blake3: str | None = None
     """Hash of the rest of this document; None in a study of format 1."""
 
 
-def begin(path: Path, study: Study, inputs: Mapping[str, bytes]) -> Study:
+def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyRecord:
     """Make the directory and write what the user gave; return the study with its `inputs` named.
 
     Raises `BundleError` when it cannot be written. `BundleWriter.check` says so beforehand.
@@ -127,7 +124,7 @@ class Opened:
     """A study as it is on disk. `verified` and `altered` as of a `Bundle`, its runs included."""
 
     path: Path
-    study: Study
+    study: StudyRecord
     bundles: dict[str, Bundle]
     """By the point's name; a point that never began has none."""
     verified: bool | None
@@ -141,19 +138,19 @@ class Opened:
         return doubt(self.altered) if self.verified is False else None
 
 
-def read(path: Path, *, unverified: bool = False) -> Study:
+def read(path: Path, *, unverified: bool = False) -> StudyRecord:
     """Read `study.json`; raises `BundleError` for what is not a study of this version, or not as it was."""
     if not is_study(path):
         raise BundleError(f"{path}: not a study: it has no {STUDY}")
     document = members.document(path, STUDY)
     try:
-        found = Study.model_validate(document)
+        found = StudyRecord.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise BundleError(f"{path / STUDY}: {where}: {first['msg']}") from error
-    if found.format > FORMAT:
-        raise BundleError(f"{path}: the study has format {found.format}; this version reads up to {FORMAT}")
+    if found.format != FORMAT:
+        raise BundleError(f"{path}: the study has format {found.format}; this version reads {FORMAT}")
     names = [point.name for point in found.points]
     if len(set(names)) != len(names):
         raise BundleError(f"{path / STUDY}: two runs have one name")
@@ -194,14 +191,14 @@ def open_all(path: Path, *, unverified: bool = False) -> Opened:
     return Opened(path, study, bundles, verified, tuple(altered), tuple(faults))
 
 
-def _places(study: Study) -> Iterator[str]:
+def _places(study: StudyRecord) -> Iterator[str]:
     yield from study.inputs.values()
     yield from (point.bundle for point in study.points if point.bundle is not None)
 
 
-def _altered(path: Path, study: Study, document: Mapping[str, Any]) -> list[str]:
+def _altered(path: Path, study: StudyRecord, document: Mapping[str, Any]) -> list[str]:
     """Return in words what of the study itself is not as it was written; runs answer for themselves."""
-    altered = seal.own_difference(document, STUDY, required=study.format >= FORMAT)
+    altered = seal.own_difference(document, STUDY, required=True)
     for name, said in study.input_seals.items():
         try:
             if seal.hash_of(path, name)[1] != said:
@@ -211,7 +208,7 @@ def _altered(path: Path, study: Study, document: Mapping[str, Any]) -> list[str]
     return altered
 
 
-def write(path: Path, study: Study) -> None:
+def write(path: Path, study: StudyRecord) -> None:
     """Write `study.json` whole or not at all."""
     document = json.loads(json.dumps(study.model_copy(update={"blake3": None}).model_dump(mode="json")))
     text = json.dumps(seal.with_digest(document), indent=2) + "\n"

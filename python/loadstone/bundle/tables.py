@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import polars as pl
 
-from loadstone.bundle import layout, members, older, parquet_footer
+from loadstone.bundle import layout, members, parquet_footer
 from loadstone.bundle.arrows import UNREADABLE, exactly
-from loadstone.bundle.shapes import TEN_YEARS_NS
+from loadstone.bundle.schemas import TEN_YEARS_NS
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 PIECE_ROWS: Final = 8192
 MOST_EXPANDED: Final = 1000
 """Our tables take a tenth of their size; a file that promises more than this is made to fill memory."""
+MOST_GROUP_BYTES: Final = 256 << 20
+"""A group of rows is in memory as a whole; those of our tables have some MiB."""
 FREE_BYTES: Final = 64 << 20
 ROWS_PER_BYTE: Final = 1
 """A row has times of its own, which take some bytes however well they are packed."""
 FREE_ROWS: Final = 1 << 16
 MOST_AMOUNT: Final = 2**52
 """Operations or bytes of one row: more than any storage does in an interval, and rows can be added up."""
+MADE_TO_FILL: Final = "no run writes such a table: the file is damaged or made to fill the memory"
 BUCKETS: Final = 2496
 """Of the engine's histograms (`histogram.rs`)."""
 
@@ -45,7 +48,7 @@ def pieces(
     wanted = pl.Schema({key: kind for key, kind in schema.items() if columns is None or key in columns})
     path = directory / name
     for piece in _pieces(directory, name, lambda there: [key for key in there.names() if key in wanted]):
-        yield exactly(older.filled(piece), wanted, path)
+        yield exactly(piece, wanted, path)
 
 
 def whole(directory: Path, name: str, chosen: Callable[[Sequence[str]], list[str]]) -> pl.DataFrame:
@@ -82,7 +85,9 @@ def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]
 def _footer(file: BinaryIO, path: Path) -> parquet_footer.Footer:
     try:
         footer = parquet_footer.read(file, BUCKETS)
-    except (OSError, MemoryError, ValueError) as error:
+    except (OSError, ValueError) as error:
+        if members.is_shortage(error):
+            raise
         raise BundleError(f"{path}: not a table: {_first_line(error)}") from error
     if len(set(footer.columns)) != len(footer.columns):
         raise BundleError(f"{path}: not a table: a column is there twice")
@@ -94,7 +99,13 @@ def _footer(file: BinaryIO, path: Path) -> parquet_footer.Footer:
     ):
         raise BundleError(
             f"{path}: {bytes_} bytes promise {footer.rows} rows of {footer.expanded_bytes} bytes in all",
-            hint="no run writes such a table: the file is damaged or made to fill the memory",
+            hint=MADE_TO_FILL,
+        )
+    if footer.largest_group_bytes > MOST_GROUP_BYTES:
+        raise BundleError(
+            f"{path}: a group of its rows takes {footer.largest_group_bytes >> 20} MiB, "
+            f"and {MOST_GROUP_BYTES >> 20} MiB may be read at a time",
+            hint=MADE_TO_FILL,
         )
     return footer
 

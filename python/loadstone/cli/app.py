@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 VERBS: Final = {
     "run": ("loadstone.cli.run:run", "Run a job file or a named workload, and report."),
+    "probe": ("loadstone.cli.probe:probe", "Run a load on a target, and tell what lies behind its number."),
     "curve": ("loadstone.cli.curve:curve", "Measure latency against load; find the knee and a limit's load."),
     "sweep": ("loadstone.cli.sweep:sweep", "Run a load at every combination of depths, sizes and shares."),
-    "plan": ("loadstone.cli.plan:plan", "Print what would run, as JSON; touch nothing."),
+    "plan": ("loadstone.cli.plan:plan", "Print what would run; touch nothing."),
     "rerun": ("loadstone.cli.rerun:rerun", "Run a bundle's Plan again, or all of a study's."),
     "verify": ("loadstone.cli.verify:verify", "Read back what a run with a journal wrote."),
     "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
@@ -29,6 +30,8 @@ VERBS: Final = {
     "audit": ("loadstone.cli.audit:audit", "Tell what results are worth, whoever measured them."),
     "export": ("loadstone.cli.export:export", "Write a bundle's results in another format."),
     "workloads": ("loadstone.cli.workloads:workloads", "List the named workloads, or show one."),
+    "controls": ("loadstone.cli.controls:controls", "List what can be set on this machine, and its value."),
+    "restore": ("loadstone.cli.restore:restore", "Put back settings that a killed run left changed."),
     "doctor": ("loadstone.cli.doctor:doctor", "Tell whether this host is fit to generate load."),
     "fio": ("loadstone.cli.app:fio", "Take fio's command line and write what fio writes."),
     "completion": ("loadstone.cli.completion:completion", "Print the completion script of a shell."),
@@ -67,6 +70,8 @@ def run(words: Sequence[str]) -> int:
     if words[1:2] == ["-"]:
         # Standard input as the job: the parser takes a lone dash for an option unless told otherwise.
         words = [words[0], *words[2:], "--", "-"]
+    # An option whose value may be left out: the parser knows none.
+    words = [f"{word}=20s" if word == "--probe" and words[0] == "run" else word for word in words]
     try:
         result = app(list(words))
     except CycloptsError as error:

@@ -51,7 +51,7 @@ Sheet = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Load:
+class LoadOptions:
     """What to run, and what to change about it."""
 
     target: Annotated[list[str], Repeat] = field(default_factory=list)

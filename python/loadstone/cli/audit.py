@@ -1,7 +1,7 @@
 """`loadstone audit`: what a result is worth, whoever measured it.
 
 Knows what a person types and sees; which words name a bundle, a study, a directory of results or
-a file is known to `audit/search.py`. Reads no format itself.
+a file is known to `audit/find_results.py`. Reads no format itself.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from loadstone import exitcodes
 from loadstone.cli.arguments import COMMAND_LINE, Flag, Unverified
-from loadstone.cli.finish import PIPE_WIDTH, validity
+from loadstone.cli.run_summary import PIPE_WIDTH, validity
 from loadstone.errors import InputError, LoadstoneError, Where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loadstone.audit.document import AuditedResults
-    from loadstone.audit.search import Found, Looked, Passed
+    from loadstone.audit.find_results import Found, PassedOver, SearchProgress
 
 REFRESH_S: Final = 0.2
 
@@ -64,10 +64,10 @@ def audit(
     if limit is not None and limit < 1:
         raise InputError("--limit is below 1", where=Where(COMMAND_LINE), hint="give a number of files")
     from loadstone.audit.document import document, overall
-    from loadstone.audit.search import LIMIT, Looked
+    from loadstone.audit.find_results import LIMIT, SearchProgress
     from loadstone.report import audit as words
 
-    looked = Looked(limit=limit or LIMIT, unverified=unverified)
+    looked = SearchProgress(limit=limit or LIMIT, unverified=unverified)
     with _shown(looked):
         every, passed = _audited(results, spec, looked)
     if not every:
@@ -87,20 +87,20 @@ def audit(
 
 
 def _audited(
-    paths: tuple[Path, ...], spec: Path | None, looked: Looked
-) -> tuple[list[AuditedResults], list[Passed]]:
+    paths: tuple[Path, ...], spec: Path | None, looked: SearchProgress
+) -> tuple[list[AuditedResults], list[PassedOver]]:
     """Read and judge what the paths name. Second: what was passed over."""
-    from loadstone.audit.declare import with_spec
     from loadstone.audit.document import audited
-    from loadstone.audit.search import Passed
+    from loadstone.audit.find_results import PassedOver
+    from loadstone.audit.spec_case import with_spec
     from loadstone.path.spec import read as read_spec
 
     sheet = read_spec(spec) if spec is not None else None
     every: list[AuditedResults] = []
-    passed: list[Passed] = []
+    passed: list[PassedOver] = []
     for path in paths:
         for found in _found(path, looked, alone=len(paths) == 1):
-            if isinstance(found, Passed):
+            if isinstance(found, PassedOver):
                 passed.append(found)
                 continue
             name, read = found
@@ -109,19 +109,19 @@ def _audited(
     return every, passed
 
 
-def _found(path: Path, looked: Looked, *, alone: bool) -> Iterator[Found]:
+def _found(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found]:
     """Search a path; beside others a broken one is passed over, as in a directory."""
-    from loadstone.audit.search import Passed, find
+    from loadstone.audit.find_results import PassedOver, find
 
     try:
         yield from find(path, looked)
     except LoadstoneError as error:
         if alone or not path.exists():
             raise
-        yield Passed(path, str(error).partition("\n")[0].removeprefix(f"{path}: "))
+        yield PassedOver(path, str(error).partition("\n")[0].removeprefix(f"{path}: "))
 
 
-def _nothing(paths: tuple[Path, ...], passed: list[Passed], looked: Looked) -> InputError:
+def _nothing(paths: tuple[Path, ...], passed: list[PassedOver], looked: SearchProgress) -> InputError:
     """Say why there is no result at all."""
     where = Where(str(paths[0]) if len(paths) == 1 else COMMAND_LINE)
     if not passed:
@@ -142,7 +142,7 @@ NO_RESULT: Final = "holds no result that is known"
 
 
 @contextmanager
-def _shown(looked: Looked) -> Iterator[None]:
+def _shown(looked: SearchProgress) -> Iterator[None]:
     """Show on a terminal how far the search has come."""
     if not sys.stderr.isatty():
         yield
@@ -152,7 +152,7 @@ def _shown(looked: Looked) -> Iterator[None]:
     with Screen(stderr=True).status("looking for results") as status:
         shown = time.monotonic()
 
-        def tell(at: Looked, path: Path) -> None:
+        def tell(at: SearchProgress, path: Path) -> None:
             nonlocal shown
             if time.monotonic() - shown >= REFRESH_S:
                 shown = time.monotonic()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.errors import RefusedError, RunError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def after(workload: Workload) -> None:
 
 
 def _run(command: str, where: Where) -> None:
-    talk.say(f"{where}: runs {command}")
+    console.say(f"{where}: runs {command}")
     # A shell, as fio's system(3): the command is the user's own, permitted by --allow-exec.
     done = subprocess.run(["/bin/sh", "-c", command], stdout=sys.stderr, check=False)
     if done.returncode != 0:

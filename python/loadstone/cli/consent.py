@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.plan.guard import Consent
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ EVERY_S: Final = 5.0
 
 def consent(paths: Iterable[str]) -> Consent:
     """Return the consent given by `--i-accept-data-loss`, asking for the rest on a terminal."""
-    return Consent(frozenset(paths), _ask if talk.on_terminal() else None, tell=_Looking())
+    return Consent(frozenset(paths), _ask if console.on_terminal() else None, tell=_Looking())
 
 
 class _Looking:
@@ -37,11 +37,11 @@ class _Looking:
             self._path, self._next_s = path, now_s + QUIET_S
         elif now_s >= self._next_s:
             self._next_s = now_s + EVERY_S
-            talk.say(f"looking at what {path} holds: {share:.0%}")
+            console.say(f"looking at what {path} holds: {share:.0%}")
 
 
 def _ask(path: str, evidence: list[str]) -> str:
-    out = talk.console()
+    out = console.console()
     out.print(f"{path} would be overwritten:", markup=False, style="bold red")
     for reason in evidence:
         out.print(f"  {reason}", markup=False)

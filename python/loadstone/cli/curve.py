@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cli.arguments import COMMAND_LINE, Load, OneJob, Sheet
-from loadstone.cli.manner import Manner
+from loadstone.cli.arguments import COMMAND_LINE, LoadOptions, OneJob, Sheet
+from loadstone.cli.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def curve(
     slo: str | None = None,
     repeat: int | None = None,
     spec: Sheet = None,
-    load: Load = Load(),
-    manner: Manner = Manner(),
+    load: LoadOptions = LoadOptions(),
+    run_options: RunOptions = RunOptions(),
 ) -> int:
     """Find the maximum, then measure latency in an open loop at shares of it.
 
@@ -50,12 +50,12 @@ def curve(
         Measure every load so often [default: once, and what is noisy up to three times].
     """
     from loadstone.cli import data_sheet, runlist, study
-    from loadstone.cli.load import resolution_at, workload
+    from loadstone.cli.read_workload import resolution_at, workload
     from loadstone.cli.repeat import times
-    from loadstone.plan.rates import RateProcess
+    from loadstone.plan.model import RateProcess
     from loadstone.study.curve import CurveController, CurveOptions
-    from loadstone.study.listed import ListController
-    from loadstone.study.run import StudyAsked
+    from loadstone.study.run import StudyRequest
+    from loadstone.study.run_list import ListController
     from loadstone.study.stages import check_one_stage, stages
 
     for option, given in (("--rate", load.rate), ("--rate-profile", load.rate_profile)):
@@ -94,7 +94,7 @@ def curve(
         "process": options.process.value,
         "slo": slo,
     }
-    asked = StudyAsked(
+    asked = StudyRequest(
         kind="curve",
         name=asked_for.name,
         front_end="curve",
@@ -106,11 +106,11 @@ def curve(
         },
         inputs={**asked_for.sources, **sheet.inputs},
         settings=said,
-        notes=study.notes_of(asked_for, resolve(controller.known()[0]), json=manner.json),
+        notes=study.notes_of(asked_for, resolve(controller.known()[0]), json=run_options.json),
         spec=sheet.spec,
     )
 
-    return study.execute(controller, asked, manner, resolve, after_failure="go_on")
+    return study.execute(controller, asked, run_options, resolve, after_failure="go_on")
 
 
 def percents(text: str | None) -> tuple[float, ...] | None:

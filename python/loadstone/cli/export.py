@@ -11,8 +11,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from loadstone import exitcodes
-from loadstone.api.kinds import Kind, Layout  # noqa: TC001 - the argument parser reads it
-from loadstone.cli import talk
+from loadstone.api.export_formats import Kind, Layout  # noqa: TC001 - the argument parser reads it
+from loadstone.cli import console
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.errors import InputError, Where
 
@@ -54,12 +54,12 @@ def export(
     from loadstone.api import exporting
 
     out = output or where or exporting.default(kind)
-    talk.doubts(exporting.write(bundle, kind, out, layout=layout, unverified=unverified))
+    console.doubts(exporting.write(bundle, kind, out, layout=layout, unverified=unverified))
     return _told(out)
 
 
 def _told(out: Path | None) -> int:
     """Tell where it was written."""
     if out is not None:
-        talk.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")
+        console.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")
     return exitcodes.DONE

@@ -1,7 +1,7 @@
 """`loadstone fio`: fio's command line in, what fio writes out.
 
-Knows the order of things and fio's exit codes (0, 1, and 128 after an interrupt). What is
-read is in `formats.fio`, what is written in `report.fio`, what differs from fio in
+Knows the order of things and fio's exit codes (the number of clones that failed, and 128 after an
+interrupt). What is read is in `formats.fio`, what is written in `report.fio`, what differs from fio in
 docs/drop-in.md. Everything heavy is imported when it is needed: a script may call this
 hundreds of times, most of them short.
 """
@@ -17,7 +17,7 @@ from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.printable import message
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.cli.fio_args import FioArguments
     from loadstone.formats.fio import Source
@@ -55,9 +55,17 @@ def main(argv: Sequence[str]) -> int:
         return FAILED
 
 
-def say(error: LoadstoneError) -> None:
-    """Print an error to standard error as fio does: `fio: ...`, the remedy on the next line."""
-    sys.stderr.write(message(f"fio: {error}") + "\n")
+def say(error: LoadstoneError, names: Mapping[str, str] | None = None) -> None:
+    """Print an error to standard error as fio does: `fio: ...`, the remedy on the next line.
+
+    `names`: of files as the jobs have them, by their paths.
+    """
+    text = str(error)
+    if names:
+        from loadstone.cli.fio_names import as_given
+
+        text = as_given(text, names)
+    sys.stderr.write(message(f"fio: {text}") + "\n")
     if error.hint:
         sys.stderr.write(message(error.hint) + "\n")
     sys.stderr.flush()
@@ -173,7 +181,7 @@ def _inflate(name: str) -> int:
     import zlib
     from pathlib import Path
 
-    from loadstone.report.fio.packed import inflate
+    from loadstone.report.fio.zlib_log import inflate
 
     try:
         for piece in inflate(Path(name)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.errors import LoadstoneError
 from loadstone.path.child import run_in_child
-from loadstone.path.under import under_path
+from loadstone.path.underlying import under_path
 from loadstone.plan.model import TargetKind
 from loadstone.report.fio.stats import DiskUse
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-    from loadstone.plan.model import Plan, Stream
-    from loadstone.plan.patterns import Pattern
+    from loadstone.plan.model import Pattern, Plan, Stream
 
 _DIGITS: Final = 4
 

@@ -64,7 +64,7 @@ def _row(option: Option) -> str:
 
 def engine_help(text: str) -> tuple[str, int]:
     """Answer `--enghelp[=engine[,option]]`: the text and the exit code."""
-    from loadstone.formats.fio.honoured import ENGINES
+    from loadstone.formats.fio.supported_options import ENGINES
     from loadstone.formats.fio.table import OPTIONS
 
     engine, _, name = text.partition(",")

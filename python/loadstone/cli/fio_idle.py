@@ -1,6 +1,6 @@
-"""How idle the processors are while `loadstone fio --idle-prof` runs jobs.
+"""How idle the CPUs are while `loadstone fio --idle-prof` runs jobs.
 
-Knows the kernel's account of each processor. fio keeps a thread busy on each of them and infers from
+Knows the kernel's account of each CPU. fio keeps a thread busy on each of them and infers from
 what that gets done; what is asked of the kernel takes nothing from the run.
 """
 
@@ -57,7 +57,7 @@ class IdleTimes:
 
 
 def unit_us() -> tuple[float, float]:
-    """Return mean and deviation, over the processors, of the time in which one fills a page."""
+    """Return mean and deviation, over the CPUs, of the time in which one fills a page."""
     page = bytearray(len(_PAGE))
     allowed = os.sched_getaffinity(0)
     took_us = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.cli.fio import FIO_VERSION
 from loadstone.errors import LoadstoneError
+from loadstone.plan.derived import reads_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from loadstone.cli.fio_idle import IdleTimes
     from loadstone.plan.model import Plan
     from loadstone.report.fio.collect import Source
-    from loadstone.report.fio.growing import GrowingLogs
+    from loadstone.report.fio.live_logs import GrowingLogs
     from loadstone.report.fio.stats import Report
     from loadstone.workload.model import Workload
 
 
-class Results:
+class FioResults:
     """Prints one run's results to `out`."""
 
     def __init__(
@@ -46,8 +47,8 @@ class Results:
     def follow(self, bundle: Path) -> None:
         """Let the logs grow with the bundle, where some were asked for."""
         if any(job.logs.wanted for job in self._workload.jobs):
-            from loadstone.report.fio.growing import GrowingLogs
             from loadstone.report.fio.lines import members
+            from loadstone.report.fio.live_logs import GrowingLogs
 
             everyone = members(self._plan, self._workload)
             self._growing = GrowingLogs(self._plan, everyone, bundle, Path())
@@ -102,7 +103,7 @@ class Results:
 
     def _starting(self) -> str:
         threads = sum(job.numjobs or 1 for job in self._workload.jobs if job.thread)
-        clones = sum(not stream.reads_back for stream in self._plan.streams)
+        clones = sum(not reads_back(stream) for stream in self._plan.streams)
         processes = clones - threads
         parts = []
         if threads:
@@ -120,8 +121,8 @@ class Results:
         report.eta_s = UNKNOWN_S if left_s is None else round(left_s)
         self._print(report)
 
-    def end(self, bundle: Path, error: Exception | None) -> bool:
-        """Print the results and write the logs; return whether a job failed."""
+    def end(self, bundle: Path, error: Exception | None) -> int:
+        """Print the results and write the logs; return how many clones failed."""
         from loadstone.report.fio import collect, iolog, logs
 
         source = self._source(bundle)
@@ -137,7 +138,8 @@ class Results:
             iolog.write(source, ios, Path())
         if self._asked.bandwidth_log:
             logs.write_aggregate(source, Path())
-        return error is not None or any(line.error for line in report.lines)
+        told = any(line.error for line in report.lines)
+        return max(sum(line.failed_clones for line in report.lines), int(error is not None and not told))
 
     def _source(self, path: Path) -> Source:
         from loadstone.bundle.read import Bundle

@@ -10,7 +10,6 @@ it writes headers is in LOADSTONE_FIO_VERIFY.
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import os
 import re
@@ -22,21 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes, file_name, output, temporary
-from loadstone.cli import commands, schedulers
+from loadstone.cli import commands, fio_names, schedulers
 from loadstone.cli.fio import FAILED, say
 from loadstone.cli.fio_disks import Disks
 from loadstone.cli.fio_eta import Eta
 from loadstone.cli.fio_idle import IdleTimes
-from loadstone.cli.fio_results import Results
+from loadstone.cli.fio_results import FioResults
 from loadstone.cli.fio_state import save_state
 from loadstone.cli.fio_trigger import Trigger
-from loadstone.errors import BundleError, InputError, RefusedError, RunError
-from loadstone.plan.files import names_as_given
+from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
 from loadstone.plan.guard import Consent
-from loadstone.plan.headers import HeaderLayout
+from loadstone.plan.model import HeaderLayout
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.printable import unfiltered
-from loadstone.session import Asked, run_plan
+from loadstone.session import RunRequest, run_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,17 +53,30 @@ VERIFY: Final = "LOADSTONE_FIO_VERIFY"
 _LAYOUTS: Final = {"3.33": HeaderLayout.EARLIER, "3.42": HeaderLayout.LATER}
 INTERRUPTED: Final = 128
 """fio's own code after a signal."""
+MAX_FAILED: Final = 255
+"""fio ends with the number of clones that failed; 256 of them would be none."""
 
 
 def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
-    """Run the jobs, write what was asked for, return fio's exit code."""
+    """Run the jobs, write what was asked for, return fio's exit code.
+
+    What is refused names files as the jobs do.
+    """
+    try:
+        return _run(asked, workload, argv)
+    except LoadstoneError as error:
+        say(error, fio_names.by_path(workload))
+        return FAILED
+
+
+def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     commands.check(workload)
     resolution = resolve(workload, options=_options(asked, workload))
     if asked.read_only:
         _refuse_changes(resolution.writes)
     notes = [str(note.text) for note in resolution.notes]
     with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
-        results = Results(asked, workload, resolution.plan, out, notes)
+        results = FioResults(asked, workload, resolution.plan, out, notes)
         results.check_files()
         results.begin()
         trigger = Trigger(asked, resolution.plan)
@@ -74,7 +85,7 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
         with schedulers.as_asked(workload, resolution.plan):
             outcome = run_plan(
                 resolution.plan,
-                asked=Asked(
+                asked=RunRequest(
                     {"argv": list(argv), "cwd": str(Path.cwd()), "front_end": "fio"},
                     dict(workload.sources),
                     workload.model_dump_json(),
@@ -88,7 +99,9 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             )
         trigger.execute()
         if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
-            say(outcome.error)  # The engine refused the Plan: there is nothing to report.
+            say(
+                outcome.error, fio_names.by_path(workload)
+            )  # The engine refused the Plan: there is nothing to report.
             return FAILED
         if outcome.exit_code == exitcodes.INTERRUPTED:
             results.say("\nfio: terminating on signal 2\n")
@@ -99,13 +112,13 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             failed = results.end(outcome.bundle_path, outcome.error)
         except (BundleError, OSError) as error:
             # Without a bundle the error has what is known of the run.
-            say(outcome.error or RunError(str(error)))
+            say(outcome.error or RunError(str(error)), fio_names.by_path(workload))
             return FAILED
         if outcome.error is not None and not watch.told:
-            say(outcome.error)
+            say(outcome.error, fio_names.by_path(workload))
     if outcome.exit_code == exitcodes.INTERRUPTED:
         return INTERRUPTED
-    return FAILED if failed else exitcodes.DONE
+    return min(failed, MAX_FAILED)
 
 
 def _consent() -> Consent:
@@ -171,9 +184,9 @@ def _output(name: str | None) -> Iterator[IO[str]]:
 class _Watch:
     """The run's `Progress`: status line, errors as they come, results in between."""
 
-    def __init__(self, asked: FioArguments, workload: Workload, plan: Plan, results: Results) -> None:
+    def __init__(self, asked: FioArguments, workload: Workload, plan: Plan, results: FioResults) -> None:
         self._asked = asked
-        self._workload = workload
+        self._names = fio_names.by_path(workload)
         self._plan = plan
         self._results = results
         self._bundle: Path | None = None
@@ -194,9 +207,8 @@ class _Watch:
             signal.signal(signal.SIGUSR1, self._asked_for_status)
         self._results.disks = Disks(plan)
         self._results.follow(bundle)
-        threading.Thread(
-            target=importlib.import_module, args=("loadstone.report.fio.collect",), daemon=True
-        ).start()
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=_load_early, daemon=True).start()
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
@@ -232,18 +244,11 @@ class _Watch:
     def _target(self, event: Mapping[str, Any]) -> str:
         """Return the target of an event by the name the job gave it, as fio does."""
         path = self._plan.targets[int(event["target"])].path
-        return self._given.get(path, path)
+        return self._names.get(path, path)
 
     def _as_given(self, lines: str) -> str:
         """Return what fio prints of damage, with the names of files as the jobs have them."""
-        return re.sub(r"(?<= at file )(.+?)(?= offset )", lambda it: self._given.get(it[1], it[1]), lines)
-
-    @functools.cached_property
-    def _given(self) -> Mapping[str, str]:
-        """Names of files as the jobs have them, by their paths."""
-        clones = ((job, clone) for job in self._workload.jobs for clone in range(job.numjobs or 1))
-        given = (name for job, clone in clones for name in names_as_given(job, clone))
-        return {os.path.abspath(name): name for name in given}  # noqa: PTH100 - text, as the Plan has it
+        return re.sub(r"(?<= at file )(.+?)(?= offset )", lambda it: self._names.get(it[1], it[1]), lines)
 
     def _error(self, event: Mapping[str, Any]) -> None:
         target = self._target(event)
@@ -274,6 +279,12 @@ class _Watch:
         self._statuses = max(due, self._statuses)
         self._wanted = False
         self._results.status(self._bundle, self._eta.left_s)
+
+
+def _load_early() -> None:
+    # Whoever needs it later loads it again, and hears why it cannot be loaded.
+    with contextlib.suppress(Exception):
+        importlib.import_module("loadstone.report.fio.collect")
 
 
 def _eta(asked: FioArguments, plan: Plan) -> Eta:

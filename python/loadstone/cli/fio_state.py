@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from loadstone import output
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import verify_state
-from loadstone.plan.headers import HeaderLayout
+from loadstone.plan.model import HeaderLayout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loadstone.plan.headers import Headers
-    from loadstone.plan.model import Plan, Stream
+    from loadstone.plan.model import Headers, Plan, Stream
 
 
 def _content(name: str, stream: Stream, headers: Headers, event: Mapping[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone.cli import talk
+from loadstone.cli import console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,6 @@ class Trigger:
         """Run the command, if the trigger was fired and there is one."""
         if not (self.fired and self._command):
             return
-        talk.say(f"--trigger: runs {self._command}")
+        console.say(f"--trigger: runs {self._command}")
         # A shell, as fio's system(3): the user's own command. How it ends is not looked at, as in fio.
         subprocess.run(["/bin/sh", "-c", self._command], stdout=sys.stderr, check=False)

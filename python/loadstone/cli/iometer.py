@@ -9,33 +9,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
-from loadstone.cli.arguments import COMMAND_LINE, Load
-from loadstone.cli.load import seconds, sized, source
+from loadstone.cli.arguments import COMMAND_LINE, LoadOptions
+from loadstone.cli.read_workload import seconds, sized, source
 from loadstone.cli.runlist import RunList, refuse
 from loadstone.errors import InputError, Where
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
 from loadstone.study.controller import Next
-from loadstone.study.listed import ListController
+from loadstone.study.run_list import ListController
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.formats.iometer import Run
+    from loadstone.formats.iometer import TestRun
     from loadstone.workload.model import Job, Note
 
 _WITHOUT_EFFECT: Final = ("set", "interval", "allow_exec")
 _SECOND_NS: Final = 1_000_000_000
 
 
-def read(word: str, load: Load) -> RunList:
+def read(word: str, load: LoadOptions) -> RunList:
     """Read a configuration and everything it runs."""
     refuse(load, _WITHOUT_EFFECT, "a configuration of Iometer")
     content, name = _content(word)
     configuration = iometer.read_icf(content, name)
     runtime_s, ramp_s = seconds(load.runtime, "--runtime"), seconds(load.warmup, "--warmup")
-    asked = iometer.Asked(
+    asked = iometer.CommandLineChanges(
         mapping=load.mapping(),
         targets=load.target,
         runtime_ns=None if runtime_s is None else runtime_s * _SECOND_NS,
@@ -64,7 +64,7 @@ def _content(word: str) -> tuple[bytes, str]:
         raise InputError(f"{word}: cannot be read: {error.strerror}", where=Where(COMMAND_LINE)) from error
 
 
-def _kept(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+def _kept(runs: Sequence[TestRun], names: Sequence[str]) -> list[TestRun]:
     """Keep the runs of these access specifications; all without any."""
     known = {str(run.factors["access_specification"]) for run in runs}
     for name in names:
@@ -77,12 +77,12 @@ def _kept(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     return [run for run in runs if not names or run.factors["access_specification"] in names]
 
 
-def _notes(runs: Sequence[Run]) -> list[Note]:
+def _notes(runs: Sequence[TestRun]) -> list[Note]:
     """Return what was said about any run, each thing once."""
     return list(dict.fromkeys(note for run in runs for note in run.workload.notes))
 
 
-def _listed(number: int, run: Run) -> dict[str, Any]:
+def _listed(number: int, run: TestRun) -> dict[str, Any]:
     first = run.workload.jobs[0]
     return {
         "number": number,
@@ -109,7 +109,7 @@ def _worker(job: Job) -> dict[str, Any]:
     }
 
 
-def _line(number: int, count: int, run: Run) -> str:
+def _line(number: int, count: int, run: TestRun) -> str:
     jobs = run.workload.jobs
     workers = len({(job.own_options["manager"], job.own_options["worker"]) for job in jobs})
     targets = len({target.path for job in jobs for target in job.targets})

@@ -7,13 +7,14 @@ fast, and that an error ends as a message, a hint and a code, never as a traceba
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
-from loadstone import exitcodes, last_words
+from loadstone import crash_note, exitcodes, uncaught
 from loadstone.errors import LoadstoneError, RunError
 from loadstone.printable import message, standard_streams
 from loadstone.version import __version__
@@ -62,7 +63,7 @@ def _answered(words: list[str]) -> int:
         return exitcodes.INTERRUPTED
     except (MemoryError, OSError, ImportError) as error:
         show(_in_words(error))
-        if figures := last_words.read():
+        if figures := crash_note.read():
             sys.stderr.write(f"measured until then:\n{figures}\n")
         return exitcodes.FAILED
 
@@ -84,14 +85,25 @@ def _in_words(error: MemoryError | OSError | ImportError) -> LoadstoneError:
     if isinstance(error, MemoryError):
         remedy = "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)"
         return RunError("out of memory", hint=remedy)
+    if error.errno == errno.ENOENT and not error.filename and not _is_somewhere():
+        return RunError("the working directory was removed", hint="cd to a directory that exists")
     where = f"{error.filename}: " if error.filename else ""
     return RunError(f"{where}{error.strerror or error}")
+
+
+def _is_somewhere() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 # only whether it can be told
+    except OSError:
+        return False
+    return True
 
 
 def _program() -> int:
     """Run the command line with an output that may be full or closed."""
     from loadstone.cli import standard_output
 
+    uncaught.install()
     closed = sys.stdout is None
     _have_descriptors()
     out = standard_output.guarded(closed=closed)

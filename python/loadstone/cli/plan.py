@@ -1,6 +1,7 @@
 """`loadstone plan`: what would run, touching nothing.
 
-Knows that standard output is the Plan, or the list of runs, and standard error everything said about it.
+Knows that standard output is the Plan, or the list of runs, in lines or as JSON, and standard error
+everything said about it.
 """
 
 from __future__ import annotations
@@ -9,30 +10,39 @@ import sys
 from typing import Annotated
 
 from loadstone import exitcodes
-from loadstone.cli import talk
-from loadstone.cli.arguments import Flag, Job, Load
+from loadstone.cli import console
+from loadstone.cli.arguments import Flag, Job, LoadOptions
 
 
-def plan(job: Job, /, *more: str, load: Load = Load(), json: Annotated[bool, Flag] = False) -> int:
+def plan(
+    job: Job, /, *more: str, load: LoadOptions = LoadOptions(), json: Annotated[bool, Flag] = False
+) -> int:
     """Print what would run; touch nothing. Ends with exit code 2 when `run` would refuse it.
 
     Parameters
     ----------
     more
-        Parameter files of vdbench that go on where the first one ends.
+        More job files, of any language, or directories of them. Parameter files of vdbench alone go on where
+        the first one ends.
     json
-        Print the runs of a parameter file as JSON; what is a single run always is.
+        Print the Plan, or the runs of a job file of several, as JSON.
     """
     from loadstone.cli import commands, runlist
-    from loadstone.cli.load import resolution, workload
+    from loadstone.cli.read_workload import resolution, workload
+    from loadstone.engine.plan_check import memory_bytes
 
     if (found := runlist.read(job, load, more)) is not None:
         return runlist.show(found, load, json=json)
     asked_for = workload(job, load)
     commands.check(asked_for)
     resolved = resolution(asked_for, load)
-    talk.notes(resolved.notes)
-    talk.memory(resolved.memory_bytes)
+    console.notes(resolved.notes)
+    console.memory(memory_bytes(resolved.plan))
     refused = runlist.told_unsafe(resolved.plan, set())
-    sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
+    if json:
+        sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
+    else:
+        from loadstone.cli.plan_lines import lines
+
+        sys.stdout.write("".join(f"{line}\n" for line in lines(resolved.plan)))
     return exitcodes.USAGE if refused else exitcodes.DONE

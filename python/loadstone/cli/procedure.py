@@ -8,24 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.cli.arguments import COMMAND_LINE
-from loadstone.cli.load import changed
+from loadstone.cli.read_workload import changed
 from loadstone.cli.runlist import RunList, refuse
 from loadstone.errors import InputError, Where
 from loadstone.study.controller import Controller, Next
-from loadstone.study.listed import ListController
 from loadstone.study.rounds import RoundsController
+from loadstone.study.run_list import ListController
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.cli.arguments import Load
-    from loadstone.workload.catalogue import Entry, Run
+    from loadstone.cli.arguments import LoadOptions
+    from loadstone.workload.catalogue import CatalogueEntry, ProcedureRun
 
 _WITHOUT_EFFECT: Final = ("allow_exec", "interval", "warmup")
 
 
-def read(word: str, load: Load) -> RunList:
+def read(word: str, load: LoadOptions) -> RunList:
     """Read an entry and everything it runs."""
     refuse(load, _WITHOUT_EFFECT, "a named procedure")
     if load.section:
@@ -70,18 +70,18 @@ def read(word: str, load: Load) -> RunList:
     )
 
 
-def _once(entry: Entry) -> str:
+def _once(entry: CatalogueEntry) -> str:
     """Return why an entry cannot be repeated; empty where it can."""
     if entry.rounds is not None:
         return "its rounds go on until they are steady"
     return "it is drawn as a surface, with one run in each place" if len(entry.loops) == 2 else ""
 
 
-def _pairs(runs: Sequence[Run], nexts: Sequence[Next]) -> list[tuple[Run, Next]]:
+def _pairs(runs: Sequence[ProcedureRun], nexts: Sequence[Next]) -> list[tuple[ProcedureRun, Next]]:
     return list(zip(runs, nexts, strict=True))
 
 
-def _controller(entry: Entry, nexts: Sequence[Next]) -> Controller:
+def _controller(entry: CatalogueEntry, nexts: Sequence[Next]) -> Controller:
     rounds = entry.rounds
     if rounds is None:
         return ListController(nexts)
@@ -95,7 +95,7 @@ def _controller(entry: Entry, nexts: Sequence[Next]) -> Controller:
     )
 
 
-def _document(entry: Entry) -> dict[str, Any]:
+def _document(entry: CatalogueEntry) -> dict[str, Any]:
     rounds = entry.rounds
     assert rounds is not None  # noqa: S101 - asked by the caller
     return {
@@ -106,7 +106,7 @@ def _document(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _listed(number: int, run: Run, one: Next) -> dict[str, Any]:
+def _listed(number: int, run: ProcedureRun, one: Next) -> dict[str, Any]:
     return {
         "number": number,
         "name": run.name,

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.cli import study
-from loadstone.cli.arguments import COMMAND_LINE, Load
-from loadstone.cli.load import resolution, total_rate
+from loadstone.cli.arguments import COMMAND_LINE, LoadOptions
+from loadstone.cli.read_workload import resolution, total_rate
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
 from loadstone.study.controller import Next
 from loadstone.study.repeat import RepeatController, Until
-from loadstone.study.run import StudyAsked
+from loadstone.study.run import StudyRequest
 
 if TYPE_CHECKING:
     from loadstone.cli.data_sheet import DataSheet
-    from loadstone.cli.manner import Manner
+    from loadstone.cli.run_options import RunOptions
     from loadstone.workload.model import Workload
 
 BUDGET_S: Final = 1800.0
@@ -29,12 +29,12 @@ MAX_REPEATS: Final = 1000
 
 
 def execute(
-    asked_for: Workload, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet
+    asked_for: Workload, load: LoadOptions, options: dict[str, Any], run_options: RunOptions, sheet: DataSheet
 ) -> int:
     """Repeat a Workload and return the exit code."""
     most, until = times(options["repeat"]), precision(options["until"])
     resolved = resolution(asked_for, load)
-    asked = StudyAsked(
+    asked = StudyRequest(
         kind="repeat",
         name=asked_for.name,
         front_end="run",
@@ -45,7 +45,7 @@ def execute(
             "until_share": until.share if until else None,
             "budget_s": until.budget_s if until else None,
         },
-        notes=study.notes_of(asked_for, resolved, json=manner.json),
+        notes=study.notes_of(asked_for, resolved, json=run_options.json),
         spec=sheet.spec,
     )
     controller = RepeatController(
@@ -56,7 +56,9 @@ def execute(
         why = controller.ended_because if until is not None else None
         return [{"kind": "info", "text": f"no more repeats: {why}", "where": None}] if why else []
 
-    return study.execute(controller, asked, manner, lambda wanted: resolution(wanted.workload, load), closing)
+    return study.execute(
+        controller, asked, run_options, lambda wanted: resolution(wanted.workload, load), closing
+    )
 
 
 def times(number: int | None, option: str = "--repeat") -> int | None:

@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from loadstone import exitcodes
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.errors import InputError
 
@@ -45,14 +45,14 @@ def report(
 
     opened = open_bundle(bundle, unverified=unverified)
     where = opened.report(output)
-    talk.doubts(opened.doubts)
-    talk.say(f"report: {where}")
+    console.doubts(opened.doubts)
+    console.say(f"report: {where}")
     return exitcodes.DONE
 
 
 def _studies(paths: list[Path], output: Path | None, *, unverified: bool) -> int:
     from loadstone.bundle import study as on_disk
-    from loadstone.cli.finish import REPORT
+    from loadstone.cli.run_summary import REPORT
     from loadstone.output import check
     from loadstone.report import study_page
 
@@ -66,6 +66,6 @@ def _studies(paths: list[Path], output: Path | None, *, unverified: bool) -> int
     check(where)
     read = [study_page.read(path, unverified=unverified) for path in paths]
     study_page.write(read, where)
-    talk.doubts([doubt for one in read for doubt in one.doubts])
-    talk.say(f"report: {where}")
+    console.doubts([doubt for one in read for doubt in one.doubts])
+    console.say(f"report: {where}")
     return exitcodes.DONE

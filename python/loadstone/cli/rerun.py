@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
-from loadstone.cli.manner import Manner
+from loadstone.cli.run_options import RunOptions
 
 
 def rerun(
@@ -20,7 +20,7 @@ def rerun(
     /,
     *,
     unverified: Unverified = False,
-    manner: Manner = Manner(),
+    run_options: RunOptions = RunOptions(),
 ) -> int:
     """Run the Plan of a bundle again, or all of a study's in their order.
 
@@ -34,55 +34,55 @@ def rerun(
     """
     from loadstone.bundle import study as on_disk
     from loadstone.bundle.read import Bundle
-    from loadstone.cli import finish
+    from loadstone.cli import run_summary
     from loadstone.cli.consent import consent
     from loadstone.path.spec import Spec
     from loadstone.plan.guard import check_consent
-    from loadstone.session import Asked, run_plan
-    from loadstone.study.again import forget_identities
+    from loadstone.session import RunRequest, run_plan
+    from loadstone.study.rerun import forget_identities
 
     if on_disk.is_study(bundle):
-        return _study(bundle, manner, unverified=unverified)
+        return _study(bundle, run_options, unverified=unverified)
     old = Bundle.open(bundle, unverified=unverified)
     sheet = old.environment.get("spec")
-    asked = Asked(
-        request=_request(bundle, manner, old.request),
+    asked = RunRequest(
+        request=_request(bundle, run_options, old.request),
         inputs=dict(old.inputs),
         workload_json=old.workload.model_dump_json(),
         notes=[*old.notes, *_doubt(old.doubt)],
         spec=None if sheet is None else Spec.model_validate(sheet),
     )
-    agreed = consent(manner.i_accept_data_loss)
+    agreed = consent(run_options.i_accept_data_loss)
     check_consent(agreed, [old.plan])
-    result = finish.Result()
+    result = run_summary.RunSummary()
     outcome = run_plan(
         forget_identities(old.plan),
         asked=asked,
-        out_dir=manner.directory("rerun"),
-        progress=finish.live(wanted=manner.progress),
+        out_dir=run_options.directory("rerun"),
+        progress=run_summary.live(wanted=run_options.progress),
         consent=agreed,
         result=result.document,
-        calibration=manner.calibration,
+        calibration=run_options.calibration,
     )
-    return finish.tell(outcome, result, manner, require_valid=manner.require_valid)
+    return run_summary.tell(outcome, result, run_options, require_valid=run_options.require_valid)
 
 
-def _study(path: Path, manner: Manner, *, unverified: bool) -> int:
+def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
     from loadstone.cli import study
-    from loadstone.study import again
-    from loadstone.study.listed import ListController
-    from loadstone.study.run import StudyAsked
+    from loadstone.study import rerun as study_rerun
+    from loadstone.study.run import StudyRequest
+    from loadstone.study.run_list import ListController
 
-    old = again.read(path, unverified=unverified)
+    old = study_rerun.read(path, unverified=unverified)
     if old.left_out:
-        talk.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
+        console.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
     if old.commands:
-        talk.say("the commands of the job file are not run again")
-    asked = StudyAsked(
+        console.say("the commands of the job file are not run again")
+    asked = StudyRequest(
         kind=old.study.kind,
         name=old.study.name,
         front_end="rerun",
-        request=_request(path, manner, old.study.request),
+        request=_request(path, run_options, old.study.request),
         inputs=old.inputs,
         settings=old.study.settings,
         notes=[
@@ -94,7 +94,7 @@ def _study(path: Path, manner: Manner, *, unverified: bool) -> int:
     )
     controller = ListController(old.nexts)
     return study.execute(
-        controller, asked, manner, lambda wanted: old.settled[wanted.name], after_failure="go_on"
+        controller, asked, run_options, lambda wanted: old.settled[wanted.name], after_failure="go_on"
     )
 
 
@@ -103,7 +103,7 @@ def _doubt(doubt: str | None) -> list[dict[str, Any]]:
     if doubt is None:
         return []
     text = f"the Plan is of a bundle that is {doubt}"
-    talk.doubts([text])
+    console.doubts([text])
     return [{"kind": "changed", "text": text, "where": None}]
 
 
@@ -112,8 +112,8 @@ def _loads_of(path: Path) -> dict[str, Any]:
     return {"kind": "changed", "text": text, "where": None}
 
 
-def _request(path: Path, manner: Manner, first: dict[str, Any]) -> dict[str, Any]:
-    from loadstone.analysis.settled import OPTION
+def _request(path: Path, run_options: RunOptions, first: dict[str, Any]) -> dict[str, Any]:
+    from loadstone.analysis.steady_start import OPTION
 
     return {
         "argv": sys.argv,
@@ -121,8 +121,8 @@ def _request(path: Path, manner: Manner, first: dict[str, Any]) -> dict[str, Any
         "front_end": "rerun",
         "options": {
             "bundle": str(path),
-            "i_accept_data_loss": list(manner.i_accept_data_loss),
-            "json": manner.json,
+            "i_accept_data_loss": list(run_options.i_accept_data_loss),
+            "json": run_options.json,
             # How the numbers are taken from what was measured stays as it was.
             OPTION: first.get("options", {}).get(OPTION, False),
         },

@@ -13,23 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import exitcodes
-from loadstone.cli import commands, study, talk
-from loadstone.cli.arguments import COMMAND_LINE, Load
-from loadstone.cli.load import language_of, resolution
+from loadstone.cli import commands, console, job_files, study
+from loadstone.cli.arguments import COMMAND_LINE, LoadOptions
+from loadstone.cli.read_workload import language_of, resolution
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
 from loadstone.path.child import run_in_child
 from loadstone.plan import guard
+from loadstone.plan.derived import changes_trees
 from loadstone.plan.in_use import Snapshot
-from loadstone.study.listed import Repeated
-from loadstone.study.run import StudyAsked
+from loadstone.study.run import StudyRequest
+from loadstone.study.run_list import RepeatedList
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadstone.cli.data_sheet import DataSheet
-    from loadstone.cli.manner import Manner
+    from loadstone.cli.run_options import RunOptions
     from loadstone.plan.model import Plan
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Next
@@ -43,7 +44,7 @@ FORMAT: Final = 1
 class RunList:
     """Everything a job file runs. `listing`: each run with its values, in order."""
 
-    language: Language | Literal["catalogue"]
+    language: Language | Literal["catalogue", "files"]
     name: str
     made: Callable[[], Controller]
     """Makes a controller of all runs, at their start."""
@@ -67,17 +68,24 @@ class RunList:
     """Who writes the files of `--vdbench-output` into a directory."""
 
 
-def read(word: str, load: Load, more: Sequence[str] = ()) -> RunList | None:
-    """Read a job file of several runs; None when the word is one run. `more`: files that go on with it."""
+def read(
+    word: str, load: LoadOptions, more: Sequence[str] = (), shuffle: int | None = None
+) -> RunList | None:
+    """Read a job file of several runs; None when the word is one run.
+
+    `more`: files that go on with it, or are runs of their own; `shuffle`: draws their order.
+    """
+    if job_files.apart([word, *more], load):
+        found = job_files.read([word, *more], load, lambda one: _of_file(one, load), shuffle)
+        return _with_journal(found, load)
+    refuse_given("runs of one job file", shuffle=shuffle)
+    return _of_file(word, load, more)
+
+
+def _of_file(word: str, load: LoadOptions, more: Sequence[str] = ()) -> RunList | None:
     language = language_of(word, load)
     if any(language_of(one, load) is Language.VDBENCH for one in more):
         language = Language.VDBENCH  # The first may have little but comments.
-    if more and language is not Language.VDBENCH:
-        raise InputError(
-            f"{word} and {more[0]}: only parameter files of vdbench are read as one",
-            where=Where(COMMAND_LINE),
-            hint="give one job file; `loadstone fio` takes several of fio's",
-        )
     module = None if language is None else _READERS.get(language)
     if language is None and catalogue.load(word).is_procedure:
         module = "loadstone.cli.procedure"
@@ -86,6 +94,11 @@ def read(word: str, load: Load, more: Sequence[str] = ()) -> RunList | None:
         return None
     reader = importlib.import_module(module)
     found: RunList = reader.read(word, load, more) if more else reader.read(word, load)
+    return _with_journal(found, load)
+
+
+def _with_journal(found: RunList, load: LoadOptions) -> RunList:
+    """Refuse a journal that nothing would be written to."""
     if load.journal and not any(_verifies(wanted) for wanted in found.made().known()):
         raise InputError(
             "no run writes what it verifies: the journal would be empty",
@@ -99,14 +112,16 @@ def _verifies(wanted: Next) -> bool:
     return any(job.verify and job.do_verify for job in wanted.workload.jobs)
 
 
-def _load_of(wanted: Next, load: Load, found: RunList) -> Load:
+def _load_of(wanted: Next, load: LoadOptions, found: RunList) -> LoadOptions:
     """Return the options of one run: only a run that verifies what it writes keeps a journal."""
     return replace(load, journal=(load.journal or found.journal) and _verifies(wanted))
 
 
-def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner, sheet: DataSheet) -> int:
+def execute(
+    found: RunList, load: LoadOptions, options: dict[str, Any], run_options: RunOptions, sheet: DataSheet
+) -> int:
     """Run all of them as a study and return the exit code; `repeat` and `vdbench_output` are options."""
-    talk.notes(found.notes)
+    console.notes(found.notes)
     output = options.get("vdbench_output")
     if output is not None and found.output is None:
         raise _without_effect("vdbench_output", "what is no parameter file of vdbench")
@@ -114,9 +129,9 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
     if repeats is not None and found.once:
         where = Where(COMMAND_LINE, option="--repeat")
         raise InputError(f"{found.name} cannot be repeated: {found.once}", where=where, hint="leave it out")
-    controller = found.made() if repeats is None else Repeated(found.made, repeats)
+    controller = found.made() if repeats is None else RepeatedList(found.made, repeats)
     closing = found.closing
-    asked = StudyAsked(
+    asked = StudyRequest(
         kind="list",
         name=found.name,
         front_end=str(found.language),
@@ -134,7 +149,7 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
     return study.execute(
         controller,
         asked,
-        manner,
+        run_options,
         lambda wanted: resolution(wanted.workload, _load_of(wanted, load, found)),
         None if closing is None else lambda: closing(controller),
         watch=found.watch,
@@ -142,11 +157,11 @@ def execute(found: RunList, load: Load, options: dict[str, Any], manner: Manner,
     )
 
 
-def show(found: RunList, load: Load, *, json: bool) -> int:
+def show(found: RunList, load: LoadOptions, *, json: bool) -> int:
     """Print the runs, and say which would be refused; touch nothing."""
-    talk.notes(found.notes)
+    console.notes(found.notes)
     for name, why in found.refused.items():
-        talk.say(f"would be refused: {name}: {why}")
+        console.say(f"would be refused: {name}: {why}")
     refused = bool(found.refused) or _told_refused(found, load)
     if json:
         document = {
@@ -161,7 +176,7 @@ def show(found: RunList, load: Load, *, json: bool) -> int:
     return exitcodes.USAGE if refused else exitcodes.DONE
 
 
-def _told_refused(found: RunList, load: Load) -> bool:
+def _told_refused(found: RunList, load: LoadOptions) -> bool:
     """Say which runs would be refused for what is on this host, and whether any would."""
     prepared = refused = False
     looked_at: set[str] = set()
@@ -171,10 +186,10 @@ def _told_refused(found: RunList, load: Load) -> bool:
             plan = resolution(wanted.workload, _load_of(wanted, load, found)).plan
         except (InputError, RefusedError) as error:
             if not prepared:  # What an earlier run makes is not there yet.
-                talk.say(f"would be refused: {wanted.name}: {error}")
+                console.say(f"would be refused: {wanted.name}: {error}")
                 refused = True
         else:
-            prepared = prepared or plan.changes_trees
+            prepared = prepared or changes_trees(plan)
             refused = told_unsafe(plan, looked_at) or refused
         prepared = prepared or wanted.role == "prepare"
     return refused
@@ -195,9 +210,9 @@ def told_unsafe(plan: Plan, looked_at: set[str]) -> bool:
     for path, reasons, doubts in run_in_child(look, doing="looking at the targets"):
         looked_at.add(path)
         for reason in reasons:
-            talk.say(f"would be refused: {path}: {reason}")
+            console.say(f"would be refused: {path}: {reason}")
         for reason in doubts if not reasons else []:
-            talk.say(f"would need --i-accept-data-loss {path}: {reason}")
+            console.say(f"would need --i-accept-data-loss {path}: {reason}")
         refused = refused or bool(reasons)
     return refused
 
@@ -209,7 +224,7 @@ def refuse_given(what: str, **options: object) -> None:
             raise _without_effect(name, what)
 
 
-def refuse(load: Load, names: tuple[str, ...], what: str) -> None:
+def refuse(load: LoadOptions, names: tuple[str, ...], what: str) -> None:
     """Refuse options that would have no effect on something."""
     for name in names:
         if asdict(load)[name]:

@@ -1,19 +1,20 @@
-"""The I/O schedulers that jobs ask for: set before the run, put back after it.
+"""The I/O schedulers that jobs ask for: set before the run, put back after it, also after a crash.
 
-Knows the queues of the devices under a run's targets, and that a scheduler is the host's, not the
-job's: whoever uses the device meanwhile has it, too. A run that is killed puts nothing back.
+Knows the devices under a run's targets, and that a scheduler is the host's, not the job's: whoever
+uses the device meanwhile has it, too. How it is set and put back is `control`'s.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cli import talk
-from loadstone.errors import RefusedError, RunError
-from loadstone.path.under import under_path
+from loadstone.cli import console
+from loadstone.control.changes import Changes
+from loadstone.control.table import Controls
+from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.path.underlying import under_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,25 +27,24 @@ if TYPE_CHECKING:
 def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
     """Set the schedulers of a workload's jobs for the devices under its targets, while it runs.
 
-    Raises RunError for a device that does not take one; what was set is put back then, too.
+    Raises RefusedError for a device that does not take one; what was set is put back then, too.
     """
     wanted = [job for job in workload.jobs if job.ioscheduler]
-    with contextlib.ExitStack() as back:
+    controls = Controls()
+    with contextlib.ExitStack() as stack:
+        # Only where one is asked for: a host whose state cannot be written down runs everything else.
+        changes = stack.enter_context(Changes(controls)) if wanted else None
         for job in wanted:
-            for queue in _queues(plan):
-                before = _current(queue)
-                if before is None or before == job.ioscheduler:
+            for disk in _disks(plan):
+                if changes is None or controls.named("io_scheduler").read(disk) is None:
                     continue
                 try:
-                    queue.write_text(str(job.ioscheduler))
-                except OSError as error:
-                    raise RunError(
-                        f"{queue} does not take {job.ioscheduler!r}: {error.strerror}",
-                        where=job.at("ioscheduler"),
-                        hint=f"it has: {queue.read_text().strip()}",
-                    ) from None
-                talk.say(f"{queue}: {job.ioscheduler} instead of {before}, until the run is over")
-                back.callback(queue.write_text, before)
+                    made = changes.set("io_scheduler", disk, str(job.ioscheduler))
+                except LoadstoneError as error:
+                    raise type(error)(error.message, where=job.at("ioscheduler"), hint=error.hint) from None
+                for change in made:
+                    now = f"{change.setting}: {change.after} instead of {change.before}"
+                    console.say(f"{now}, until the run is over")
         yield
 
 
@@ -59,16 +59,11 @@ def refuse(workload: Workload) -> None:
             )
 
 
-def _queues(plan: Plan) -> list[Path]:
+def _disks(plan: Plan) -> list[str]:
+    """Return the kernel names of the disks nearest under a run's targets."""
     found = []
     for target in plan.targets:
         path = Path(target.path)
         under = under_path(path if path.exists() else path.absolute().parent) if target.path else ()
-        found += [Path("/sys/block") / device.disk().name / "queue" / "scheduler" for device in under[:1]]
-    return [queue for queue in dict.fromkeys(found) if os.access(queue, os.R_OK)]
-
-
-def _current(queue: Path) -> str | None:
-    """Return the scheduler a queue has; None where there is only `none`."""
-    words = queue.read_text().split()
-    return next((word[1:-1] for word in words if word.startswith("[")), None) if len(words) > 1 else None
+        found += [device.disk().name for device in under[:1]]
+    return list(dict.fromkeys(found))

@@ -10,18 +10,19 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import exitcodes, units
-from loadstone.cli import commands, finish, schedulers, talk
+from loadstone.cli import commands, console, run_summary, schedulers
 from loadstone.cli.consent import consent
 from loadstone.cli.main import show
-from loadstone.study import sequences
-from loadstone.study.run import Hooks, StudyAsked, StudyProgress, run_study
+from loadstone.engine.plan_check import memory_bytes
+from loadstone.study import random_seeds
+from loadstone.study.run import Hooks, StudyProgress, StudyRequest, run_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from loadstone.bundle.study import Study
-    from loadstone.cli.manner import Manner
+    from loadstone.bundle.study import StudyRecord
+    from loadstone.cli.run_options import RunOptions
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
@@ -34,18 +35,18 @@ def notes_of(asked_for: Workload, first: Resolution, *, json: bool) -> list[dict
     """Return the notes of a study of one Workload; say what belongs before the first run."""
     if json:
         # The summary tells the notes; without it they are told here.
-        talk.notes(first.notes)
-    talk.memory(first.memory_bytes)
+        console.notes(first.notes)
+    console.memory(memory_bytes(first.plan))
     notes = [note.model_dump(mode="json") for note in first.notes]
-    if sequences.leaves_open(asked_for):
-        notes.append({"kind": "changed", "text": sequences.NOTE, "where": None})
+    if random_seeds.leaves_open(asked_for):
+        notes.append({"kind": "changed", "text": random_seeds.NOTE, "where": None})
     return notes
 
 
 def execute(
     controller: Controller,
-    asked: StudyAsked,
-    manner: Manner,
+    asked: StudyRequest,
+    run_options: RunOptions,
     resolve: Callable[[Next], Resolved],
     closing: Callable[[], list[Any]] | None = None,
     *,
@@ -58,12 +59,14 @@ def execute(
     `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table. `beside`:
     who writes something else of it while it runs.
     """
-    for wanted in controller.known():
+    known = controller.known()
+    certain = len(known)
+    for wanted in known:
         commands.check(wanted.workload)
         schedulers.refuse(wanted.workload)
     hooks = Hooks(
         resolve,
-        progress=_Shown(live=manner.progress, watch=watch, beside=beside),
+        progress=_Shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
         before=commands.before,
         after=commands.after,
         result=_result,
@@ -72,46 +75,46 @@ def execute(
     outcome = run_study(
         controller,
         asked=asked,
-        out_dir=manner.directory(asked.name),
+        out_dir=run_options.directory(asked.name),
         hooks=hooks,
-        consent=consent(manner.i_accept_data_loss),
+        consent=consent(run_options.i_accept_data_loss),
         after_failure=after_failure,
-        calibration=manner.calibration,
+        calibration=run_options.calibration,
     )
     if beside is not None:
         beside.close(outcome.path)
-    return _tell(outcome, manner)
+    return _tell(outcome, run_options)
 
 
-def _result(path: Path, study: Study, done: list[Done]) -> dict[str, Any]:
+def _result(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
     from loadstone.analysis.study_document import document
 
     return document(path, study, [one.run for one in done])
 
 
-def _tell(outcome: StudyOutcome, manner: Manner) -> int:
-    if manner.json:
+def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
+    if run_options.json:
         # As it stands in the study, so that the two never differ.
         sys.stdout.write((outcome.path / "result.json").read_text())
     else:
         from loadstone.report import study_terminal
         from loadstone.screen import Screen
 
-        width = None if sys.stdout.isatty() else finish.PIPE_WIDTH
+        width = None if sys.stdout.isatty() else run_summary.PIPE_WIDTH
         runs = [one.run for one in outcome.done]
         study_terminal.summary(outcome.study, runs, Screen(highlight=False, width=width))
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)
-    talk.say(f"study: {outcome.path}")
-    if manner.report:
+    console.say(f"study: {outcome.path}")
+    if run_options.report:
         from loadstone.report import study_page
 
-        whole = study_page.Whole(outcome.path, outcome.study, [one.run for one in outcome.done])
-        study_page.write([whole], outcome.path / finish.REPORT)
-        talk.say(f"report: {outcome.path / finish.REPORT}")
+        whole = study_page.StudyPage(outcome.path, outcome.study, [one.run for one in outcome.done])
+        study_page.write([whole], outcome.path / run_summary.REPORT)
+        console.say(f"report: {outcome.path / run_summary.REPORT}")
     worthless = any(point.verdict in ("not_valid", "cannot_tell") for point in outcome.study.points)
-    if manner.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
+    if run_options.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
         return exitcodes.NOT_VALID
     return outcome.exit_code
 
@@ -149,9 +152,15 @@ class _Shown:
     """A line for each run on standard error, and on a terminal the run while it runs."""
 
     def __init__(
-        self, *, live: bool, watch: Callable[[Next], Progress | None] | None, beside: Beside | None
+        self,
+        *,
+        live: bool,
+        watch: Callable[[Next], Progress | None] | None,
+        beside: Beside | None,
+        certain: int = 1,
     ) -> None:
         self._live = live
+        self._certain = certain
         self._watch = watch
         self._beside = beside
 
@@ -168,9 +177,9 @@ class _Shown:
         watched = self._watch(wanted) if self._live and self._watch is not None else None
         if watched is not None:
             return watched
-        shown = finish.live(wanted=self._live)
+        shown = run_summary.live(wanted=self._live)
         if shown is not None:
-            talk.say(f"{_of(number, expected)} {wanted.name}")
+            console.say(f"{_of(number, expected, self._certain)} {wanted.name}")
         return shown
 
     def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
@@ -181,8 +190,11 @@ class _Shown:
             self._beside.end(done, number, expected, left_s)
         goes_on = done.run.point.status != "interrupted"
         left = f"; about {units.whole_seconds(left_s)} left" if left_s and goes_on else ""
-        talk.say(f"{_of(number, expected)} {in_short(done.run)}{left}")
+        console.say(f"{_of(number, expected, self._certain)} {in_short(done.run)}{left}")
 
 
-def _of(number: int, expected: int | None) -> str:
-    return f"[{number}/{expected if expected is not None else '?'}]"
+def _of(number: int, expected: int | None, certain: int) -> str:
+    if expected is None or number > expected:
+        # What the results decide is not known: a number would be made up.
+        return f"run {number} of at least {max(number, certain)}:"
+    return f"run {number} of {expected}:"

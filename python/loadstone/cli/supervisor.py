@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone import exitcodes, last_words
+from loadstone import crash_note, exitcodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG: Final = 1
 def run(work: Callable[[], int]) -> int:
     """Do `work` in a process of its own and return its exit code; without one where none can be had."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*FORWARDED, signal.SIGCHLD))
-    last_words.share()
+    crash_note.share()
     parent = os.getpid()
     told, tell = os.pipe2(os.O_CLOEXEC)
     try:
@@ -47,7 +47,8 @@ def run(work: Callable[[], int]) -> int:
         if os.getppid() != parent:
             os._exit(exitcodes.FAILED)
         os.close(tell)
-        threading.Thread(target=_let_go, args=(told,), name="let go", daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # Where there may be no thread, it is killed and no more.
+            threading.Thread(target=_let_go, args=(told,), name="let go", daemon=True).start()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return work()
     os.close(told)
@@ -134,7 +135,7 @@ def _why(number: int) -> str:
 
 def _say(text: str) -> None:
     """Write to standard error, with the figures of the run; whoever closed it does not want them."""
-    figures = last_words.read()
+    figures = crash_note.read()
     said = f"loadstone: {text}\n" + (f"{figures}\n" if figures else "")
     with contextlib.suppress(OSError):
         os.write(2, said.encode(errors="replace"))

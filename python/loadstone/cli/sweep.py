@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone import units
-from loadstone.cli import talk
-from loadstone.cli.arguments import COMMAND_LINE, Load, OneJob, Sheet
-from loadstone.cli.manner import Manner
+from loadstone.cli import console
+from loadstone.cli.arguments import COMMAND_LINE, LoadOptions, OneJob, Sheet
+from loadstone.cli.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def sweep(
     gain: str | None = None,
     repeat: int | None = None,
     spec: Sheet = None,
-    load: Load = Load(),
-    manner: Manner = Manner(),
+    load: LoadOptions = LoadOptions(),
+    run_options: RunOptions = RunOptions(),
 ) -> int:
     """Run a load at every combination of one to three factors, and recommend an operating point.
 
@@ -62,10 +62,10 @@ def sweep(
     """
     from loadstone.analysis.sweep import STAGE
     from loadstone.cli import data_sheet, runlist, study
-    from loadstone.cli.load import resolution, total_rate, workload
+    from loadstone.cli.read_workload import resolution, total_rate, workload
     from loadstone.cli.repeat import times
     from loadstone.study import factors
-    from loadstone.study.run import StudyAsked
+    from loadstone.study.run import StudyRequest
     from loadstone.study.stages import check_one_stage, stages
     from loadstone.study.sweep import SweepController
 
@@ -100,8 +100,8 @@ def sweep(
     first = resolve(controller.known()[0])
     if first.duration_ns is not None:
         whole_s = first.duration_ns / 1e9 * controller.expected()
-        talk.say(f"{controller.expected()} runs, {units.seconds(whole_s)} of load in all")
-    asked = StudyAsked(
+        console.say(f"{controller.expected()} runs, {units.seconds(whole_s)} of load in all")
+    asked = StudyRequest(
         kind="sweep",
         name=asked_for.name,
         front_end="sweep",
@@ -113,10 +113,10 @@ def sweep(
         },
         inputs={**asked_for.sources, **sheet.inputs},
         settings=settings,
-        notes=study.notes_of(asked_for, first, json=manner.json),
+        notes=study.notes_of(asked_for, first, json=run_options.json),
         spec=sheet.spec,
     )
-    return study.execute(controller, asked, manner, resolve, after_failure="go_on")
+    return study.execute(controller, asked, run_options, resolve, after_failure="go_on")
 
 
 def _axes(given: dict[Name, str | None]) -> list[tuple[Name, tuple[int, ...]]]:

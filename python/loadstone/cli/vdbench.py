@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli.arguments import COMMAND_LINE, Load
-from loadstone.cli.load import seconds, source
+from loadstone.cli.arguments import COMMAND_LINE, LoadOptions
+from loadstone.cli.read_workload import seconds, source
 from loadstone.cli.runlist import RunList, refuse
 from loadstone.cli.vdbench_live import watch
 from loadstone.cli.vdbench_output import Output
@@ -20,13 +20,13 @@ from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench.values import Number
 from loadstone.plan.host import HostFacts
-from loadstone.report.vdbench.words import run_line
+from loadstone.report.vdbench.wording import run_line
 from loadstone.study.vdbench import ParameterFileController
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.formats.vdbench import FileWork, ParameterFile, Run
+    from loadstone.formats.vdbench import FileWork, ParameterFile, ParameterFileRun
     from loadstone.formats.vdbench.rundef import LoopValue
     from loadstone.workload.model import Workload
 
@@ -35,7 +35,7 @@ _WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profil
 _NAMES: Final = ("wd", "sd", "lun", "xfersizes")
 
 
-def read(word: str, load: Load, more: Sequence[str] = ()) -> RunList:
+def read(word: str, load: LoadOptions, more: Sequence[str] = ()) -> RunList:
     """Read a parameter file, and those that go on with it, and everything they run."""
     refuse(load, _WITHOUT_EFFECT, "a parameter file")
     file = _file([word, *more], load)
@@ -65,7 +65,7 @@ def read(word: str, load: Load, more: Sequence[str] = ()) -> RunList:
     )
 
 
-def _lowered(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> list[Workload]:
+def _lowered(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exec: bool) -> list[Workload]:
     """Return what every run does; any rate will do where it follows from a run before."""
     given = vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec)
     return [vdbench.lower(file, run, given) for run in runs]
@@ -79,7 +79,7 @@ def _size_bytes(lun: str) -> int | None:
         return None  # Where it is a target, it is looked at again and said why.
 
 
-def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> dict[str, str]:
+def _refused(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exec: bool) -> dict[str, str]:
     """Return the runs that are understood and will not be done, and why."""
     found: dict[str, str] = {}
     for run in runs:
@@ -91,7 +91,7 @@ def _refused(file: ParameterFile, runs: Sequence[Run], *, allow_exec: bool) -> d
     return found
 
 
-def single(word: str, load: Load) -> Workload:
+def single(word: str, load: LoadOptions) -> Workload:
     """Read a parameter file of one run, for the verbs that make several of one."""
     file = _file([word], load)
     if file.general.journal:
@@ -108,10 +108,10 @@ def single(word: str, load: Load) -> Workload:
     return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=load.allow_exec))
 
 
-def _file(words: Sequence[str], load: Load) -> ParameterFile:
+def _file(words: Sequence[str], load: LoadOptions) -> ParameterFile:
     """Read files as one, with hosts and luns as `--map` says and sizes as they are here."""
     sources = [
-        vdbench.TextSource(*found) if isinstance(found, tuple) else found for found in map(source, words)
+        vdbench.ParameterText(*found) if isinstance(found, tuple) else found for found in map(source, words)
     ]
     file = vdbench.read(sources, variables=load.parameters())
     if mapping := load.mapping():
@@ -126,7 +126,7 @@ def _file(words: Sequence[str], load: Load) -> ParameterFile:
     return file.with_sizes(_size_bytes)
 
 
-def _chosen(runs: list[Run], names: Sequence[str]) -> list[Run]:
+def _chosen(runs: list[ParameterFileRun], names: Sequence[str]) -> list[ParameterFileRun]:
     """Keep the runs of some run definitions; all of them without a name."""
     if not names:
         return runs
@@ -141,7 +141,7 @@ def _chosen(runs: list[Run], names: Sequence[str]) -> list[Run]:
     return [run for run in runs if run.definition.name in names]
 
 
-def _listed(number: int, run: Run) -> dict[str, Any]:
+def _listed(number: int, run: ParameterFileRun) -> dict[str, Any]:
     made: dict[str, Any] = {"number": number, "name": run.title, **vdbench.facts(run)}
     for word in ("elapsed", "warmup", "interval"):
         made[f"{word}_s"] = int(made.pop(word))
@@ -160,7 +160,7 @@ def _listed(number: int, run: Run) -> dict[str, Any]:
     return made
 
 
-def _file_work(work: FileWork, run: Run) -> dict[str, Any]:
+def _file_work(work: FileWork, run: ParameterFileRun) -> dict[str, Any]:
     tree = vdbench.shape(work.system, run.turn)
     return {
         "fwd": work.workload.name,

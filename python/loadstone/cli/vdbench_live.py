@@ -9,12 +9,21 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.monitor.cpu import Cpu as Processors
-from loadstone.report.vdbench import filelines, lines
-from loadstone.report.vdbench.growing import Windows
-from loadstone.report.vdbench.tally import CPU_KINDS, SECOND_NS, Cpu, Tally, added, asked_of, shares, tallies
-from loadstone.report.vdbench.words import run_line
+from loadstone.report.vdbench import lines, lines_fs
+from loadstone.report.vdbench.interval_totals import (
+    CPU_KINDS,
+    SECOND_NS,
+    CpuUse,
+    IntervalTotals,
+    added,
+    asked_of,
+    shares,
+    tallies,
+)
+from loadstone.report.vdbench.live_intervals import LiveSamples
+from loadstone.report.vdbench.wording import run_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +46,8 @@ class IntervalLines:
 
     def __init__(self, facts: Mapping[str, str]) -> None:
         self._facts = facts
-        self._windows: Windows | None = None
-        self._done: list[Tally] = []
+        self._windows: LiveSamples | None = None
+        self._done: list[IntervalTotals] = []
         self._processors = Processors()
         self._before = self._read()
         self._spent = dict.fromkeys(CPU_KINDS, 0.0)
@@ -53,9 +62,9 @@ class IntervalLines:
         # A run that ends by its data may have fewer.
         asked = (int(self._facts["elapsed"]) + int(self._facts["warmup"])) // interval_s
         on_files = self._asked_ops is not None
-        self._windows = Windows(bundle, interval_s * SECOND_NS, asked, on_files=on_files)
+        self._windows = LiveSamples(bundle, interval_s * SECOND_NS, asked, on_files=on_files)
         self._grace_ns = plan.interval_ns
-        talk.say(f"{_clock()} {run_line(self._facts)}")
+        console.say(f"{_clock()} {run_line(self._facts)}")
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Print the intervals that are complete."""
@@ -77,22 +86,22 @@ class IntervalLines:
         )
         cpu = shares(self._spent)
         name = f"avg_{first + 1}-{len(self._done)}"
-        talk.say(self._line(name, added(self._done[first:]), cpu))
+        console.say(self._line(name, added(self._done[first:]), cpu))
         if self._asked_ops is not None:
-            ops = filelines.shown(self._asked_ops)
-            for text in filelines.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
-                talk.say(text)
+            ops = lines_fs.shown(self._asked_ops)
+            for text in lines_fs.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
+                console.say(text)
 
     def _head(self) -> list[str]:
         date = time.strftime("%b %d, %Y")
         if self._asked_ops is None:
             return lines.header(LAYOUT, date, cpu=True)
-        return filelines.header(LAYOUT, date, filelines.shown(self._asked_ops), cpu=True)
+        return lines_fs.header(LAYOUT, date, lines_fs.shown(self._asked_ops), cpu=True)
 
-    def _line(self, name: str, tally: Tally, cpu: Cpu | None) -> str:
+    def _line(self, name: str, tally: IntervalTotals, cpu: CpuUse | None) -> str:
         if self._asked_ops is None:
             return lines.line(LAYOUT, _clock(), name, tally, cpu)
-        return filelines.line(LAYOUT, _clock(), name, tally, filelines.shown(self._asked_ops), cpu=cpu)
+        return lines_fs.line(LAYOUT, _clock(), name, tally, lines_fs.shown(self._asked_ops), cpu=cpu)
 
     def _print(self, upto: int) -> None:
         """Print the intervals up to one."""
@@ -104,11 +113,11 @@ class IntervalLines:
             number = len(self._done)
             if number % lines.EVERY == 1:
                 for text in self._head():
-                    talk.say(text)
-            talk.say(self._line(str(number), tally, cpu))
+                    console.say(text)
+            console.say(self._line(str(number), tally, cpu))
 
-    def _since(self) -> Cpu | None:
-        """Return the use of the processors since the last time."""
+    def _since(self) -> CpuUse | None:
+        """Return the use of the CPUs since the last time."""
         now = self._read()
         spent = {kind: now[kind] - self._before[kind] for kind in CPU_KINDS}
         self._before = now

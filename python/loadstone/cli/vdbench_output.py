@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.read import Bundle
-from loadstone.cli import talk
+from loadstone.cli import console
 from loadstone.errors import BundleError, LoadstoneError
 from loadstone.report.vdbench import anchors, pages
 from loadstone.report.vdbench.directory import Directory
-from loadstone.report.vdbench.growing import Growing
-from loadstone.report.vdbench.heads import Everything, Known
-from loadstone.report.vdbench.tally import Counted
+from loadstone.report.vdbench.interval_totals import Counted, storages_of
+from loadstone.report.vdbench.live_intervals import LiveIntervals
+from loadstone.report.vdbench.page_headers import Everything, Known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,16 +37,16 @@ class Output:
         self._known = [_known(workload) for workload in workloads]
         self._directory = Directory(out)
         self._pages: pages.Pages | None = None
-        self._run: _Run | None = None
+        self._run: _RunPages | None = None
         self._broken = False
         self._directory.check()
 
-    def begin(self, _wanted: Next, _number: int, _expected: int | None) -> _Run:
+    def begin(self, _wanted: Next, _number: int, _expected: int | None) -> _RunPages:
         """Return who follows a run."""
-        self._run = _Run(self)
+        self._run = _RunPages(self)
         return self._run
 
-    def started(self, run: Growing) -> None:
+    def started(self, run: LiveIntervals) -> None:
         """Begin a run on every page, and before the first all pages."""
         if self._pages is None:
             created_s = pages.created_s(run.bundle)
@@ -68,7 +68,7 @@ class Output:
             self._directory.grow(self._pages.all)
         except LoadstoneError as error:
             self._broken = True
-            talk.say(f"{error}; the run goes on")
+            console.say(f"{error}; the run goes on")
 
     def end(self, _done: Done, _number: int, _expected: int | None, _left_s: float | None) -> None:
         """Add what is known of a run once its bundle is sealed."""
@@ -93,21 +93,21 @@ class Output:
             if found is not None:
                 self._directory.settle(found.all)
         except LoadstoneError as error:
-            talk.say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
+            console.say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
 
 
-class _Run:
+class _RunPages:
     """A `session.Progress` that tells the pages what is complete."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self.growing: Growing | None = None
+        self.growing: LiveIntervals | None = None
         self.written = 0
         self._started = False
 
     def begin(self, _plan: Plan, bundle: Path) -> None:
         """Remember where the bundle is."""
-        self.growing = Growing(Bundle.open(bundle))
+        self.growing = LiveIntervals(Bundle.open(bundle))
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Add the intervals that are complete."""
@@ -137,7 +137,7 @@ def _known(workload: Workload) -> Known:
         facts["rd"],
         facts["loops"],
         on_files,
-        tuple(dict.fromkeys(str(job["own_options"][storage]) for job in jobs)),
+        tuple(dict.fromkeys(one for job in jobs for one in storages_of(job["own_options"], storage))),
         tuple(
             dict.fromkeys(
                 [*(str(job["own_options"][work]) for job in jobs), *facts.get("made_for", "").split()]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from loadstone.cli.arguments import Unverified  # noqa: TC001 - the argument parser reads it
-from loadstone.cli.manner import Told
+from loadstone.cli.run_options import OutputOptions
 from loadstone.errors import BundleError, InputError
 
 
@@ -18,7 +18,7 @@ def verify(
     /,
     *,
     unverified: Unverified = False,
-    told: Told = Told(),
+    told: OutputOptions = OutputOptions(),
 ) -> int:
     """Verify what a run with --journal wrote, also after a crash in the middle of it.
 
@@ -32,9 +32,9 @@ def verify(
     from loadstone.api import exporting
     from loadstone.bundle import layout, members
     from loadstone.bundle.read import Bundle
-    from loadstone.cli import finish
+    from loadstone.cli import run_summary
     from loadstone.plan.journal import read_back
-    from loadstone.session import Asked, run_plan
+    from loadstone.session import RunRequest, run_plan
 
     exporting.refuse_study(bundle, "verify")
     wrote = Bundle.open(bundle, unverified=unverified)
@@ -48,7 +48,7 @@ def verify(
         )
     # The engine opens it by its name: no link, no device.
     members.open_member(bundle, layout.JOURNAL).close()
-    asked = Asked(
+    asked = RunRequest(
         request={
             "argv": sys.argv,
             "cwd": str(Path.cwd()),
@@ -60,12 +60,12 @@ def verify(
         workload_json=wrote.workload.model_dump_json(),
         notes=[] if wrote.doubt is None else [f"the journal is of a bundle that is {wrote.doubt}"],
     )
-    result = finish.Result()
+    result = run_summary.RunSummary()
     outcome = run_plan(
         plan,
         asked=asked,
         out_dir=told.directory("verify"),
-        progress=finish.live(wanted=told.progress),
+        progress=run_summary.live(wanted=told.progress),
         result=result.document,
     )
-    return finish.tell(outcome, result, told, judged=False)
+    return run_summary.tell(outcome, result, told, judged=False)

@@ -65,7 +65,7 @@ def workloads(
     return exitcodes.DONE
 
 
-def _show(entry: catalogue.Entry) -> None:
+def _show(entry: catalogue.CatalogueEntry) -> None:
     sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
     if entry.is_procedure:
         often = f", in rounds, at most {entry.rounds.most}" if entry.rounds else ""

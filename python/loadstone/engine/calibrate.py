@@ -14,7 +14,9 @@ from loadstone import temporary
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError
 from loadstone.plan import model
-from loadstone.plan.rates import Pace
+from loadstone.plan.backends import BACKENDS
+from loadstone.plan.derived import cells_of
+from loadstone.plan.model import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +55,7 @@ def calibrate(plan: Plan) -> dict[str, Any]:
 
 def _not_worth_it(plan: Plan) -> str | None:
     stages = {worker.stage for worker in plan.workers}
-    if any(worker.backend.type == "sim" for worker in plan.workers):
+    if any(BACKENDS[worker.backend.type].virtual_time for worker in plan.workers):
         return "the device is simulated and its time is not this host's"
     if plan.trees:
         return "operations on files cannot be done without a file system"
@@ -91,6 +93,9 @@ def null_plan(plan: Plan) -> Plan:
         bytes=0,
         ops=0,
         ends_stage=False,
+        ends_stage_on_error=False,
+        max_latency_ns=(0, 0, 0),
+        prepare_only=False,
     )
     changes = {
         "pace": Pace(read=None, write=None, trim=None, think=None),
@@ -155,7 +160,7 @@ def _result(plan: Plan, events: list[dict[str, Any]]) -> dict[str, Any]:
     stages = []
     for stage in sorted({worker.stage for worker in plan.workers}):
         mine = [i for i, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage == stage]
-        ops = sum(counted.get(cell, 0) for cell in {cell for i in mine for cell in plan.streams[i].cells})
+        ops = sum(counted.get(cell, 0) for cell in {cell for i in mine for cell in cells_of(plan.streams[i])})
         told = [ends[i] for i in mine if i in ends]
         length_ns = max(e["ended_ns"] for e in told) - min(e["ramp_end_ns"] for e in told) if told else 0
         if length_ns > 0 and ops:

@@ -7,15 +7,16 @@ meaning of an event beyond its `type`; what silence means is in `engine.watch`.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
 import selectors
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.engine import cause
+from loadstone.engine import exit_cause
 from loadstone.engine.binary import find
 from loadstone.errors import EngineError
 
@@ -26,9 +27,17 @@ Event = dict[str, Any]
 """One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
 
 READ_BYTES = 1 << 20
+REINSTALL: Final = "reinstall the package or run `make build`"
+_MORE_FILES: Final = "raise the limit on open files: ulimit -n 1024"
+_REMEDIES: Final = {
+    errno.EMFILE: _MORE_FILES,
+    errno.ENFILE: _MORE_FILES,
+    errno.EAGAIN: "raise the limit on processes (ulimit -u, or pids.max of the control group)",
+    errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
+}
 
 
-class Lines:
+class EventLines:
     """Pieces of a pipe into the events of its lines."""
 
     def __init__(self, read: Callable[[bytes], Event] | None = None) -> None:
@@ -61,7 +70,7 @@ class EngineProcess:
             )
         except OSError as error:
             message = f"the engine {argv[0]} cannot be started: {error.strerror}"
-            raise EngineError(message, hint="reinstall the package or run `make build`") from error
+            raise EngineError(message, hint=_REMEDIES.get(error.errno or 0, REINSTALL)) from error
         self._pipes = [
             pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe
         ]
@@ -83,7 +92,7 @@ class EngineProcess:
         `talk` with `text`. Raises `EngineError` for output that is not a JSON object.
         """
         out, talk = (pipe.fileno() for pipe in self._pipes[1:])
-        lines = {out: Lines(_event), talk: Lines(_talk)}
+        lines = {out: EventLines(_event), talk: EventLines(_talk)}
         with selectors.DefaultSelector() as selector:
             for descriptor in lines:
                 selector.register(descriptor, selectors.EVENT_READ)
@@ -165,7 +174,8 @@ def probe(*, program: Path | None = None, timeout_s: float = 20.0) -> dict[str, 
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip()
         raise EngineError(
-            f"{argv[0]} probe {cause.of_exit(done.returncode, oom=None, cpu_s=0.0, cpu_limit_s=None)}: {text}"
+            f"{argv[0]} probe "
+            f"{exit_cause.of_exit(done.returncode, oom=None, cpu_s=0.0, cpu_limit_s=None)}: {text}"
         )
     return _event(done.stdout)
 

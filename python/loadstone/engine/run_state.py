@@ -1,8 +1,8 @@
 """The course of one run: what happened in, what is to be done out.
 
 Pure: no clock, process or file, so that every order of events can be tried (`tests/engine/
-test_run_simulated.py`). `session` does what it says. Knows when an engine is silent (`watch`), what its
-events add up to (`ledger`) and whether it did all that was planned (`whole`).
+test_run_simulated.py`). `session` does what it says. Knows when an engine is silent (`watchdog`), what its
+events add up to (`event_summary`) and whether it did all that was planned (`completeness`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.engine import cause
-from loadstone.engine.ledger import Ledger, Verdict
-from loadstone.engine.tally import Tally
-from loadstone.engine.watch import Act, Watch
-from loadstone.engine.whole import Streams
+from loadstone.engine import exit_cause
+from loadstone.engine.completeness import PlannedStreams
+from loadstone.engine.event_summary import EventSummary, RunEnding
+from loadstone.engine.partial_result import PartialResult
+from loadstone.engine.watchdog import Watchdog, WatchdogAction
 from loadstone.errors import EngineError, LoadstoneError
+from loadstone.plan.backends import BACKENDS
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -55,16 +56,16 @@ class RunState:
     """A run between its first event and its verdict. Times are seconds of one clock."""
 
     def __init__(self, plan: Plan, now_s: float) -> None:
-        self._streams = Streams(plan)
-        self._ledger = Ledger([target.path for target in plan.targets], self._streams)
-        self._watch = Watch(plan.interval_ns / 1e9, plan.grace_ns / 1e9, now_s)
-        self._virtual = any(worker.backend.type == "sim" for worker in plan.workers)
+        self._streams = PlannedStreams(plan)
+        self._ledger = EventSummary([target.path for target in plan.targets], self._streams)
+        self._watch = Watchdog(plan.interval_ns / 1e9, plan.grace_ns / 1e9, now_s)
+        self._virtual = any(BACKENDS[worker.backend.type].virtual_time for worker in plan.workers)
         self._killed: str | None = None
         self._error: LoadstoneError | None = None
         self._insisted = False
         self._began_s: float | None = None
         self._clocks: str | None = None
-        self.tally = Tally()
+        self.tally = PartialResult()
 
     def heard(self, event: dict[str, Any], now_s: float) -> list[Instruction]:
         """Take note of an event of the engine's, or a line it said besides."""
@@ -122,12 +123,12 @@ class RunState:
     def passed(self, now_s: float, state: str | None = None) -> list[Instruction]:
         """Take note of the time, and of the state letter of the engine's process where it is known."""
         act = self._watch.look(now_s)
-        if act is Act.NOTHING:
+        if act is WatchdogAction.NOTHING:
             return []
-        if act is Act.LEAVE:
+        if act is WatchdogAction.LEAVE:
             return [Leave()]
         waits = _waits(state)
-        if act is Act.WARN:
+        if act is WatchdogAction.WARN:
             return [Tell({"type": "silent", "text": f"the engine has not been heard of for a while{waits}"})]
         # After `end` a slow exit is the kernel's business and not a failure of the run.
         why = f"the engine fell silent and was killed; what it had measured is kept{waits}"
@@ -147,16 +148,16 @@ class RunState:
         """Whether the engine has said that it is done with the run."""
         return self._watch.ended_s is not None
 
-    def verdict(self, code: int | None, how: str | None = None) -> Verdict | None:
+    def verdict(self, code: int | None, how: str | None = None) -> RunEnding | None:
         """Judge by the engine's exit code (None: it did not end); None when the user insisted on leaving."""
         if self._insisted:
             return None
         if self._error is not None:
-            return Verdict("failed", self._error.exit_code, self._error)
+            return RunEnding("failed", self._error.exit_code, self._error)
         found = self._ledger.verdict(code, killed=self._killed, how=how)
         if found.error is None and self._clocks is not None and not self._ledger.stopped:
             error = EngineError(self._clocks)
-            return Verdict("failed", error.exit_code, error)
+            return RunEnding("failed", error.exit_code, error)
         return found
 
     def _compare_clocks(self, engine_s: float, now_s: float) -> None:
@@ -170,11 +171,15 @@ class RunState:
             )
 
 
-def how_it_ended(code: int | None, before: cause.Deaths, after: cause.Deaths, cpu_s: float) -> str | None:
+def how_it_ended(
+    code: int | None, before: exit_cause.Deaths, after: exit_cause.Deaths, cpu_s: float
+) -> str | None:
     """Say what an exit code means, with what else is known."""
     if code is None:
         return None
-    return cause.of_exit(code, oom=after.since(before), cpu_s=cpu_s, cpu_limit_s=cause.cpu_limit_s())
+    return exit_cause.of_exit(
+        code, oom=after.since(before), cpu_s=cpu_s, cpu_limit_s=exit_cause.cpu_limit_s()
+    )
 
 
 def _waits(state: str | None) -> str:

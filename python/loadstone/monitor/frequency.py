@@ -22,7 +22,7 @@ class Frequency:
     """
 
     def __init__(self, cpu: Path = CPU) -> None:
-        # Found once: policies come and go only with hot-plugged processors.
+        # Found once: policies come and go only with hot-plugged CPUs.
         self._policies = sorted((cpu / "cpufreq").glob("policy[0-9]*"))
 
     def read(self) -> Counters:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loadstone import uncaught
 from loadstone.monitor.block import Block
 from loadstone.monitor.cgroup import Cgroup
 from loadstone.monitor.clock import Clock
@@ -29,7 +30,7 @@ from loadstone.monitor.vm import Vm
 from loadstone.monitor.zram import Zram
 from loadstone.path import nfs
 from loadstone.path.mounts import mount_of
-from loadstone.path.under import under_path
+from loadstone.path.underlying import under_path
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 PERIOD_NS = 1_000_000_000
 STOP_S = 5.0
+EVERY = "all"
+"""The name under which it is told that nothing is watched any more."""
 
 
 class Collector(Protocol):
@@ -84,7 +87,11 @@ class Sampler:
     def start(self) -> None:
         """Begin; the first reading is taken at once and is where counters count from."""
         self._sample()
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            # No thread may be had (ulimit -u, pids.max): the run goes on unwatched, and says so.
+            self._failed[EVERY] = str(error)
 
     def stop(self) -> dict[str, Any]:
         """End with a last row, and return what watching cost.
@@ -97,8 +104,9 @@ class Sampler:
             self._thread.join(STOP_S)
         if self._thread.is_alive():
             # It waits for something that does not answer; nothing waits for it.
-            return {"rows": self._rows, "failed": {"all": f"the last reading took more than {STOP_S:.0f} s"}}
-        self._sample()
+            return {"rows": self._rows, "failed": {EVERY: f"the last reading took more than {STOP_S:.0f} s"}}
+        if EVERY not in self._failed:
+            self._sample()
         told = {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
         return told | {"failed": self._failed} if self._failed else told
 
@@ -108,7 +116,11 @@ class Sampler:
             wait_ns = PERIOD_NS - passed_ns % PERIOD_NS
             if self._done.wait(wait_ns / 1e9):
                 break
-            self._sample()
+            try:
+                self._sample()
+            except Exception as error:  # noqa: BLE001 # the run goes on, and says from when it was not watched
+                self._failed[EVERY] = uncaught.words(error)
+                break
 
     def _sample(self) -> None:
         begin_ns = time.thread_time_ns()
@@ -123,9 +135,9 @@ class Sampler:
             begin_ns = time.thread_time_ns()
             try:
                 one = collector.read()
-            except (OSError, ValueError, IndexError) as error:
+            except Exception as error:  # noqa: BLE001
                 # A kernel that writes something else costs its columns, never the run.
-                self._failed[name] = str(error)
+                self._failed[name] = uncaught.words(error)
                 continue
             self._cost_ns[name] += time.thread_time_ns() - begin_ns
             now.growing |= one.growing

@@ -54,6 +54,11 @@ class BlockDevice:
         return os.makedev(int(major), int(minor))
 
     @property
+    def node(self) -> Path:
+        """Where its node usually stands; a slash in a name is an exclamation mark in sysfs."""
+        return Path("/dev") / self.name.replace("!", "/")
+
+    @property
     def size_bytes(self) -> int:
         """Size in bytes."""
         return int(self.attribute("size") or 0) * SECTOR_BYTES

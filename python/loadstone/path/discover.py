@@ -109,6 +109,8 @@ class _Walk:
             facts = {"size_bytes": path.stat().st_size}
         elif path.is_file() and (found := allocation(name)) is not None:
             facts = {**asdict(found), "complete": found.complete}
+        if mount is not None and mount.kind == "overlay" and path.is_file():
+            facts["copied_up"] = _copied_up(path, mount)
         return self.build.add(name, "file", facts, below=below)
 
     def file_system(self, mount: Mount, path: Path) -> str:
@@ -310,6 +312,14 @@ class _Walk:
                 name, "cgroup", dict(facts), below=[device.name], ceilings=ceilings, counters=counters
             )
         return name
+
+
+def _copied_up(path: Path, mount: Mount) -> bool | None:
+    """Return whether a file of an overlay lies in its upper directory; None where that is not to be seen."""
+    upper = nfs.options(mount).get("upperdir")
+    if upper is None or not Path(upper).is_dir():
+        return None
+    return (Path(upper) / path.resolve().relative_to(mount.point)).exists()
 
 
 def _queue(device: BlockDevice) -> _Facts:

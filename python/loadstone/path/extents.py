@@ -11,8 +11,10 @@ import errno
 import fcntl
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+
+from loadstone.path.page_cache import cached_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +49,8 @@ class Allocation:
     shared_bytes: int | None = None
     """Of the written: with another file, or a snapshot of this one."""
     extents: int | None = None
+    cached_bytes: int | None = None
+    """Of the file in the page cache of this host."""
 
     @property
     def complete(self) -> bool:
@@ -63,16 +67,18 @@ def allocation(path: str) -> Allocation | None:
     try:
         status = os.fstat(descriptor)
         size, allocated = status.st_size, status.st_blocks * BLOCK_BYTES
-        try:
-            return _by_fiemap(descriptor, size, allocated)
-        except OSError:
-            pass
-        try:
-            return _by_seek(descriptor, size, allocated)
-        except OSError:
-            return Allocation(size, allocated, "none")
+        return replace(_parts(descriptor, size, allocated), cached_bytes=cached_bytes(descriptor))
     finally:
         os.close(descriptor)
+
+
+def _parts(descriptor: int, size: int, allocated: int) -> Allocation:
+    for way in (_by_fiemap, _by_seek):
+        try:
+            return way(descriptor, size, allocated)
+        except OSError:
+            continue
+    return Allocation(size, allocated, "none")
 
 
 def _by_fiemap(descriptor: int, size: int, allocated: int) -> Allocation:

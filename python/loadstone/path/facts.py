@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.path.mounts import mount_of
-from loadstone.path.under import under_path
+from loadstone.path.underlying import under_path
 
 if TYPE_CHECKING:
     from loadstone.path.block import BlockDevice

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
+
+from loadstone.frozen_model import FrozenModel
 
 LayerKind = Literal[
     "file",
@@ -35,11 +37,7 @@ LayerKind = Literal[
 ]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Ceiling(_Model):
+class Ceiling(FrozenModel):
     """The most a layer can carry.
 
     `each`: for reads and for writes on their own (a full-duplex link); `both`: for the sum.
@@ -59,19 +57,19 @@ class Ceiling(_Model):
     """The largest I/O it holds for; None: any size."""
 
 
-class Layer(_Model):
+class Layer(FrozenModel):
     """One layer. `below` names the layers under it; `name` is unique in a path."""
 
     name: str
     kind: LayerKind
     below: tuple[str, ...] = ()
-    facts: dict[str, JsonValue] = {}
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
     ceilings: tuple[Ceiling, ...] = ()
     counters: str | None = None
     """Prefix of its columns in the monitors' table (`block.loop0`, `net.eth0`); None: nothing counts it."""
 
 
-class DataPath(_Model):
+class DataPath(FrozenModel):
     """The layers of one target, nearest first; `gaps` says what could not be seen, and why."""
 
     target: str

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     model_validator,
 )
 
 from loadstone.errors import InputError, Where
+from loadstone.frozen_model import FrozenModel
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
 from loadstone.path.layers import Ceiling, DataPath, Layer
@@ -60,11 +59,7 @@ Iops = Annotated[float, Field(gt=0, le=1e12)]
 Bandwidth = Annotated[float, Field(gt=0), _quantity(quantity.bandwidth_bytes_per_s)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Figures(_Model):
+class SpecFigures(FrozenModel):
     """Lines of a data sheet. IOPS are of random I/O of up to `block`, bandwidth is of sequential I/O."""
 
     read_iops: Iops | None = None
@@ -80,7 +75,7 @@ class Figures(_Model):
         return any((self.read_iops, self.write_iops, self.read_bandwidth, self.write_bandwidth))
 
 
-class Spec(_Model):
+class Spec(FrozenModel):
     """The file. `drive` is of one drive, `array` of the whole; where both speak the lower one holds."""
 
     format: Literal[1]
@@ -96,8 +91,8 @@ class Spec(_Model):
     """Bytes of write cache in front of the drives."""
     capacity: Annotated[int, Field(gt=0), _quantity(quantity.size_bytes)] | None = None
     links: tuple[Annotated[str, AfterValidator(_link)], ...] = ()
-    drive: Figures = Figures()
-    array: Figures = Figures()
+    drive: SpecFigures = SpecFigures()
+    array: SpecFigures = SpecFigures()
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Spec:
@@ -256,7 +251,7 @@ def read(path: Path) -> Spec:
 def _explained(path: Path, content: str, error: ValidationError) -> InputError:
     first = error.errors(include_url=False)[0]
     loc = [str(part) for part in first["loc"]]
-    tables = {"drive": Figures, "array": Figures}
+    tables = {"drive": SpecFigures, "array": SpecFigures}
     model = tables.get(loc[0], Spec) if len(loc) > 1 else Spec
     key = next((part for part in reversed(loc) if not part.isdecimal()), "")
     where = Where(

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field, TypeAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadstone.plan.trees import FileSizes, Tree
+    from loadstone.plan.model import FileSizes, Tree
     from loadstone.workload.trees import TreeShape
 
 MARK: Final = ".loadstone-tree.json"
@@ -29,6 +31,7 @@ FILE: Final = re.compile(r"vdb_f(\d{4,})\.file")
 NEW_FIRST_FILE: Final = 0
 """Number of the first file of a tree that is made anew, as in vdbench 5.04.07."""
 _MAX_HEAD_LINES: Final = 600
+_MOST_HEAD_BYTES: Final = 1 << 20
 _MAX_DIRECTORIES: Final = 100
 _SYSTEM: Final = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - the name of the place, nothing is put there by it
@@ -42,7 +45,7 @@ class Structure:
     width: int
     files: int
     everywhere: bool
-    sizes: tuple[tuple[int, float], ...]
+    sizes: tuple[tuple[int, Annotated[float, Field(allow_inf_nan=False)]], ...]
     around: bool
 
     @classmethod
@@ -147,29 +150,64 @@ def _first_files(directory: Path) -> Iterator[int]:
                 yield from _first_files(Path(entry.path))
 
 
+@dataclass(frozen=True, slots=True)
+class TreeSeal:
+    """To what a mark is bound, and until when it vouches."""
+
+    inode: int
+    file_system: int
+    ctime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMark:
+    """What the mark of a tree says."""
+
+    format: int
+    first_file: Annotated[int, Field(ge=0, lt=2**32)]
+    structure: Structure
+    shared: bool
+    sealed: TreeSeal | None = None
+
+
+_MARK_SHAPE: Final = TypeAdapter(TreeMark)
+
+
+def read_mark(path: Path) -> TreeMark:
+    """Read the mark of a tree, which anybody may have written. Raises OSError and ValueError."""
+    return _MARK_SHAPE.validate_json(_head(path), strict=True)
+
+
 def _read_mark(path: Path) -> tuple[Structure | None, int | None]:
     """Read our own mark; what cannot be read says nothing."""
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        told = json.loads(path.read_text())
-        shape = told["structure"]
-        sizes = tuple((int(size), float(part)) for size, part in shape.pop("sizes"))
-        return Structure(sizes=sizes, **shape), int(told["first_file"])
+    with contextlib.suppress(OSError, ValueError):
+        told = read_mark(path)
+        return told.structure, told.first_file
     return None, None
+
+
+def _head(path: Path) -> bytes:
+    """Return the beginning of a regular file: nobody is waited for, and no link is followed."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is no regular file")
+        return file.read(_MOST_HEAD_BYTES)
 
 
 def _read_control(path: Path) -> Structure | None:
     """Read the head of vdbench's control file: what stands before the state of each directory."""
     words: dict[str, str] = {}
     values: list[float] = []
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        with path.open(errors="replace") as lines:
-            for _, line in zip(range(_MAX_HEAD_LINES), lines, strict=False):
-                word, _, rest = line.strip().partition(" ")
-                if word == "directory":
-                    break
-                if word == "size":
-                    values.append(float(rest))
-                words[word] = rest.strip()
+    with contextlib.suppress(OSError, ValueError, KeyError, OverflowError):
+        lines = _head(path).decode(errors="replace").splitlines()
+        for line in lines[:_MAX_HEAD_LINES]:
+            word, _, rest = line.strip().partition(" ")
+            if word == "directory":
+                break
+            if word == "size":
+                values.append(float(rest))
+            words[word] = rest.strip()
         around = len(values) == 2 and values[1] == 0
         pairs = [(int(values[0]), 100.0)] if len(values) == 1 or around else []
         pairs = pairs or [(int(size), part) for size, part in zip(values[::2], values[1::2], strict=True)]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import called, io_priority, passthrough
+from loadstone.plan import io_priority, passthrough, special_engines
 from loadstone.plan import model as plan
+from loadstone.plan.backends import BACKENDS
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import shares
 
@@ -62,7 +63,7 @@ def drive(
     io_priority.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
-    if engine in _SYNCHRONOUS or engine == "mmap" or engine in called.ENGINES:
+    if engine in _SYNCHRONOUS or engine == "mmap" or engine in special_engines.ENGINES:
         if iodepth > 1:
             notes.trap(job, "iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio")
         return Drive(_alone(job, engine, donor), 1, shared=False, cpus=cpus, nice=nice)
@@ -93,8 +94,8 @@ def drive(
 
 def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
     """Return the backend of an engine that does one I/O at a time."""
-    if engine in called.ENGINES:
-        return called.backend(job, donor)
+    if engine in special_engines.ENGINES:
+        return special_engines.backend(job, donor)
     return plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
 
 
@@ -150,7 +151,7 @@ def _ring(job: Job, kind: type[_Ring]) -> _Ring:
 def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
     for field in (*_RING_ONLY, "hipri"):
-        if getattr(job, field) and engine in (*_SYNCHRONOUS, *called.ENGINES, "mmap", "null"):
+        if getattr(job, field) and engine in (*_SYNCHRONOUS, *special_engines.ENGINES, "mmap", "null"):
             raise RefusedError(
                 f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
             )
@@ -219,9 +220,14 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
 def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
     """Refuse direct I/O in sizes or at addresses the target cannot do."""
     commands = job.ioengine == passthrough.ENGINE
-    if not (job.direct or commands) or job.ioengine == "null" or job.ioengine in called.WITHOUT_CONTENT:
+    if (
+        not (job.direct or commands)
+        or job.ioengine == "null"
+        or job.ioengine in special_engines.WITHOUT_CONTENT
+    ):
         return
-    if job.ioengine == "mmap":
+    own = BACKENDS.get(job.ioengine or "")
+    if own is not None and own.direct == "never":
         raise RefusedError("mmap cannot be direct I/O", where=job.at("direct"), hint="remove direct=1")
     unit = max((f.logical_block_bytes for f in facts if f.kind is not TargetKind.CHAR), default=1)
     for size in sizes:

@@ -1,6 +1,6 @@
 """What the parts of the Plan's model are made of: numbers of fixed width.
 
-As `model.py`, knows the shape only, and mirrors `crates/engine/src/plan.rs`.
+Knows what every part has in common; `model.py` has the parts.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.plan import holes, places, sampling
+from loadstone import uncaught
+from loadstone.plan import holes, sampling, structure_offsets
 from loadstone.plan.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _ZEROS: Final = bytes(CHUNK_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ContentFound:
     """What a look found. `held`: None when nothing but zeros was seen."""
 
     held: str | None
@@ -57,7 +58,7 @@ class Looked:
     """An I/O did not come back."""
 
 
-class Reader:
+class BlockReader:
     """An open file or device, read in aligned pieces past the page cache where that works."""
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +75,7 @@ class Reader:
             self._direct = os.open(f"/proc/self/fd/{self._cached}", flags | os.O_DIRECT)
         self._memory = threading.local()
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> BlockReader:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,9 +117,9 @@ class Reader:
         return None if parts is None else Space.of(parts)
 
 
-def look(path: Path, tell: Callable[[float], None] | None = None) -> Looked:
+def look(path: Path, tell: Callable[[float], None] | None = None) -> ContentFound:
     """Look for anything but zeros. Raises `OSError` when the path cannot be opened."""
-    with Reader(path) as reader:
+    with BlockReader(path) as reader:
         this = _Look(reader, tell)
         return replace(this.go(), silent=this.silent)
 
@@ -132,7 +133,7 @@ def content(path: Path) -> str | None:
 class _Look:
     """One look: reads until something is found, all is read or the time is over."""
 
-    reader: Reader
+    reader: BlockReader
     tell: Callable[[float], None] | None
     _held: tuple[int, str] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -141,11 +142,11 @@ class _Look:
     _share: float = 0.0
     _told_s: float = field(default_factory=time.monotonic)
 
-    def go(self) -> Looked:
+    def go(self) -> ContentFound:
         size = self.reader.size_bytes
         space = self.reader.space()
         if not space.size_bytes:
-            return Looked(None)
+            return ContentFound(None)
         # Nearly everything has something at its beginning.
         self._one_after_another(iter([space.parts[0][0] // ALIGN_BYTES * ALIGN_BYTES]), BLOCK_BYTES, math.inf)
         below = self.reader.backed()
@@ -154,11 +155,13 @@ class _Look:
             whole = not below.size_bytes or (below.size_bytes <= WHOLE_BYTES and self._whole(below))
             if not whole and self._held is None:
                 self._sampled(below, size)
-            return Looked(self._held[1]) if self._held else self._sampled(space, size, sampling.PASSES[:1])
+            return (
+                ContentFound(self._held[1]) if self._held else self._sampled(space, size, sampling.PASSES[:1])
+            )
         if space.size_bytes <= WHOLE_BYTES and self._held is None and self._whole(space):
-            return Looked(self._held[1] if self._held else None)
+            return ContentFound(self._held[1] if self._held else None)
         if self._held is not None:
-            return Looked(self._held[1])
+            return ContentFound(self._held[1])
         return self._sampled(space, size)
 
     def _whole(self, space: Space) -> bool:
@@ -175,7 +178,7 @@ class _Look:
                 return False
         return True
 
-    def _sampled(self, space: Space, size: int, passes: Sequence[int] = sampling.PASSES) -> Looked:
+    def _sampled(self, space: Space, size: int, passes: Sequence[int] = sampling.PASSES) -> ContentFound:
         draw = random.SystemRandom()
         samples = 0
         began_s = time.monotonic()
@@ -189,29 +192,30 @@ class _Look:
             until_s = began_s + (FIRST_PASS_S if not samples else PASSES_S)
             done = self._ended(iter(wanted), BLOCK_BYTES, until_s)
             if self._held is not None:
-                return Looked(self._held[1], samples)
+                return ContentFound(self._held[1], samples)
             if not done:
                 break
             samples += strata
             self._told(samples / sum(passes))
         if not samples:
-            return Looked(
+            return ContentFound(
                 f"it answers too slowly to see what it holds: fewer than {sampling.PASSES[0]} places "
                 f"were read in {FIRST_PASS_S:.0f} s"
             )
-        return Looked(None, samples)
+        return ContentFound(None, samples)
 
     def _ended(self, offsets: Iterator[int], length: int, until_s: float) -> bool:
         """Read at all offsets; whether that came to an end before the time was over."""
         outcomes: list[bool] = []
-        shared = _Shared(offsets)
+        shared = _SharedIterator(offsets)
 
         def work() -> None:
-            outcomes.append(self._one_after_another(shared, length, until_s))
+            try:
+                outcomes.append(self._one_after_another(shared, length, until_s))
+            except Exception as error:  # noqa: BLE001 # what this reader took, nobody has seen
+                self._found(-1, f"it cannot be looked through: {uncaught.words(error)}")
 
-        readers = [threading.Thread(target=work, daemon=True) for _ in range(READERS)]
-        for reader in readers:
-            reader.start()
+        readers = _started(work)
         seen, since_s = self._read_bytes, time.monotonic()
         for reader in readers:
             while reader.is_alive():
@@ -223,7 +227,7 @@ class _Look:
                     self.silent = True
                     self._found(-1, f"it did not answer for {SILENT_S:.0f} s: nobody knows what it holds")
                     return False
-        return all(outcomes)
+        return len(outcomes) == max(1, len(readers)) and all(outcomes)
 
     def _one_after_another(self, offsets: Iterator[int], length: int, until_s: float) -> bool:
         while self._held is None:
@@ -262,14 +266,29 @@ class _Look:
             self.tell(min(1.0, share))
 
 
-class _Shared:
+def _started(work: Callable[[], None]) -> list[threading.Thread]:
+    """Let as many threads work as there may be; where there may be none, do it here."""
+    readers: list[threading.Thread] = []
+    for _ in range(READERS):
+        try:
+            reader = threading.Thread(target=work, daemon=True)
+            reader.start()
+        except (RuntimeError, MemoryError):
+            break
+        readers.append(reader)
+    if not readers:
+        work()
+    return readers
+
+
+class _SharedIterator:
     """An iterator that several threads take from."""
 
     def __init__(self, inner: Iterator[int]) -> None:
         self._inner = inner
         self._lock = threading.Lock()
 
-    def __iter__(self) -> _Shared:
+    def __iter__(self) -> _SharedIterator:
         return self
 
     def __next__(self) -> int:
@@ -279,11 +298,15 @@ class _Shared:
 
 def _known(size_bytes: int, space: Space) -> Iterator[int]:
     """Yield where structures stand: head, tail, copies of superblocks; of a sparse file in its data."""
-    head = range(0, min(places.HEAD_BYTES, size_bytes), BLOCK_BYTES)
-    tail = range(max(0, size_bytes - places.TAIL_BYTES) // BLOCK_BYTES * BLOCK_BYTES, size_bytes, BLOCK_BYTES)
+    head = range(0, min(structure_offsets.HEAD_BYTES, size_bytes), BLOCK_BYTES)
+    tail = range(
+        max(0, size_bytes - structure_offsets.TAIL_BYTES) // BLOCK_BYTES * BLOCK_BYTES,
+        size_bytes,
+        BLOCK_BYTES,
+    )
     yield from head
     if space.size_bytes == size_bytes:
-        yield from places.places(size_bytes)
+        yield from structure_offsets.places(size_bytes)
     else:
         # Every stretch of data has a beginning.
         yield from (offset for offset, _ in space.parts[: sampling.SAMPLES])

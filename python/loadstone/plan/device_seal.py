@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from blake3 import blake3
 
 from loadstone.plan import sampling
-from loadstone.plan.content import CHUNK_BYTES, Reader
+from loadstone.plan.content import CHUNK_BYTES, BlockReader
 from loadstone.plan.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DeviceSeal:
         """Seal a device as it is now. Raises OSError."""
         seed = secrets.randbits(64) if seed is None else seed
         content = blake3()
-        with Reader(path) as reader:
+        with BlockReader(path) as reader:
             size = reader.size_bytes
             for offset in range(0, min(size, 4 * CHUNK_BYTES), CHUNK_BYTES):
                 content.update(reader.read(offset, CHUNK_BYTES))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import called
+from loadstone.plan import special_engines
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block
 from loadstone.workload.model import Amount, Job
@@ -37,7 +37,7 @@ class FileRange:
     facts: TargetFacts
     offset_bytes: int
     length_bytes: int
-    name: called.Name | None = None
+    name: special_engines.Name | None = None
     """Its name is what is used of it."""
 
     @property
@@ -111,8 +111,8 @@ def resolve_files(
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
-    called.check(job, ranges)
-    if job.ioengine in called.BY_NAME:
+    special_engines.check(job, ranges)
+    if job.ioengine in special_engines.BY_NAME:
         ranges = [_by_name(job, part, notes) for part in ranges]
     total = sum(part.length_bytes for part in ranges)
     asked = job.size.bytes if job.size and job.size.bytes else 0
@@ -128,6 +128,7 @@ def resolve_files(
         size = job.io_size.of(total) if job.io_size.percent is not None else job.io_size.bytes or size
     else:
         size = min(size, _walked_bytes(job, ranges))
+    size = _whole_blocks(job, ranges, size)
     if size < max_block(job) and not job.time_based:
         notes.info(job, "size", f"{size} bytes are less than the largest block")
     return CloneFiles(tuple(ranges), size)
@@ -135,14 +136,41 @@ def resolve_files(
 
 def _facts(job: Job, path: str, host: HostFacts) -> TargetFacts:
     """Say what stands at a path; of a directory that is made or removed nothing is known beforehand."""
-    if job.ioengine in called.DIRECTORIES:
+    if job.ioengine in special_engines.DIRECTORIES:
         return _nothing(TargetKind.FILE)
     return host.target(path, job.at("targets"))
 
 
 def _by_name(job: Job, part: FileRange, notes: Notes) -> FileRange:
-    bytes_each, name = called.one_io_each(job, part, notes)
+    bytes_each, name = special_engines.one_io_each(job, part, notes)
     return FileRange(part.path, part.facts, 0, bytes_each, name)
+
+
+def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
+    """Bytes of the I/Os that fio issues for `size`, where all have one size.
+
+    It issues while less than `size` was issued, so the last I/O goes beyond it. But a pass over files
+    whose blocks are each used once ends with the last whole block of each file.
+    """
+    block = max_block(job)
+    uneven = smallest_block(job) != block or any(shares(job)[2:])
+    if (
+        size < block
+        or uneven
+        or job.zone_mode == "strided"
+        or job.rows
+        or job.ioengine in special_engines.BY_NAME
+    ):
+        return size
+    if is_random(job) and any(share not in (None, 100) for share in job.percentage_random):
+        return size
+    blocks = -(-size // block)
+    one_way = sorted(shares(job))[1] == 0
+    free = job.norandommap or any(job.random_distribution)
+    maps = not job.rw_number and (not free if is_random(job) else one_way)
+    if job.io_size is None and maps:
+        blocks = min(blocks, sum(part.length_bytes // block for part in ranges))
+    return blocks * block
 
 
 def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:

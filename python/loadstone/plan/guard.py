@@ -3,7 +3,7 @@
 Knows the rules: what is in use, or is no place for data, is refused, whatever the user says; what holds
 anything needs that target's path typed out; what is new, empty, all zeros or marked as written by
 Loadstone alone needs nothing (`examine`, `secure`). Knows no command line: consent comes as a value.
-What is checked is `held` for the run in `plan.held`.
+What is checked is held for the run in `plan.run_targets`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
+from loadstone.messages import say
 from loadstone.path import nvme
 from loadstone.path.child import run_in_child
-from loadstone.plan import in_use, look, marker, tree_mark, writable
+from loadstone.plan import content_evidence, in_use, marker, tree_mark, writable
 from loadstone.plan.anchors import look as look_below
-from loadstone.plan.called import REMOVING
-from loadstone.plan.content import Reader
+from loadstone.plan.content import BlockReader
 from loadstone.plan.device_seal import DeviceSeal
 from loadstone.plan.host import namesake_of
 from loadstone.plan.in_use import Snapshot
-from loadstone.plan.model import BackendMoveExtents, BackendNames, Identity, Plan, Target, TargetKind
+from loadstone.plan.model import BackendMoveExtents, BackendNames, Plan, Target, TargetKind
+from loadstone.plan.seen import Seen, change
+from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +38,7 @@ HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 
 
 def _as_options(paths: Sequence[str]) -> str:
-    return "add: " + " ".join(f"--i-accept-data-loss {path}" for path in paths)
+    return say("refusals.consent.option", options=" ".join(f"--i-accept-data-loss {path}" for path in paths))
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ NONE: Final = Consent()
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TargetFinding:
     """What the check of one written target found: nothing in the first three means go ahead."""
 
     path: str
@@ -123,10 +125,12 @@ def written(plan: Plan) -> set[int]:
         elif isinstance(backend, BackendMoveExtents):
             changed.add(backend.donor)
     changed |= {tree.target for tree in plan.trees if not plan.targets[tree.target].read_only}
-    return {index for index in changed if plan.targets[index].kind is not TargetKind.VIRTUAL}
+    return {index for index in changed if _is_real(plan.targets[index])}
 
 
-def examine(target: Target, host: Snapshot, consent: Consent = NONE, *, content: bool = True) -> Finding:
+def examine(
+    target: Target, host: Snapshot, consent: Consent = NONE, *, content: bool = True
+) -> TargetFinding:
     """Look at one target that would be written. Changes nothing.
 
     `content=False` leaves what regular files hold unseen. Consent given beforehand does the same.
@@ -134,41 +138,41 @@ def examine(target: Target, host: Snapshot, consent: Consent = NONE, *, content:
     path = Path(target.path)
     reason = writable.forbidden(path)
     if reason is not None:
-        return Finding(target.path, forbidden=[reason])
+        return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
         return _examine_tree(path, host)
     return _examine(target.path, path, host, consent, content=content)
 
 
-def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content: bool) -> Finding:
+def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content: bool) -> TargetFinding:
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return Finding(name, needs_consent=_doubts(path))
+        return TargetFinding(name, needs_consent=_doubts(path))
     except OSError as error:
-        return Finding(name, needs_consent=[f"it cannot be looked at: {error.strerror}"])
+        return TargetFinding(name, needs_consent=[say("refusals.target.unreadable", reason=error.strerror)])
     if stat.S_ISBLK(status.st_mode):
         return _examine_device(name, path, status.st_rdev, host, consent)
     if stat.S_ISCHR(status.st_mode):
         return _examine_char(name, status.st_rdev, host, consent)
     if not stat.S_ISREG(status.st_mode):
-        return Finding(name, forbidden=["it is neither a file nor a device"])
+        return TargetFinding(name, forbidden=[say("refusals.target.no_file")])
     return _examine_file(path, status, host, consent, content=content)
 
 
-def _examine_device(name: str, path: Path, number: int, host: Snapshot, consent: Consent) -> Finding:
+def _examine_device(name: str, path: Path, number: int, host: Snapshot, consent: Consent) -> TargetFinding:
     used = in_use.device_uses(path, host)
     if used:
-        return Finding(name, in_use=used)
+        return TargetFinding(name, in_use=used)
     if consent.beforehand(name):
-        return Finding(name, needs_consent=[GIVEN])
+        return TargetFinding(name, needs_consent=[say("refusals.target.consented")])
     left = consent.left.devices.get(number)
     if left is not None and left.holds(path):
-        return Finding(name)
-    return Finding(name, needs_consent=look.evidence(path, _telling(consent, name)))
+        return TargetFinding(name)
+    return TargetFinding(name, needs_consent=content_evidence.evidence(path, _telling(consent, name)))
 
 
-def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> Finding:
+def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> TargetFinding:
     """Look at a character device.
 
     Of an NVMe namespace the block device with the same data: who uses it and what it holds is
@@ -176,12 +180,11 @@ def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> F
     """
     if not nvme.is_generic(number, host.sys):
         known = (os.major(number), os.minor(number)) in HARMLESS_CHARS
-        return Finding(name, forbidden=[] if known else ["it is a character device"])
+        return TargetFinding(name, forbidden=[] if known else [say("refusals.target.character")])
     block = nvme.namesake(number, host.sys)
     beside = None if block is None else namesake_of(block)
     if block is None or beside is None:
-        why = "the block device with the same data cannot be found, nor who uses it"
-        return Finding(name, in_use=[why])
+        return TargetFinding(name, in_use=[say("refusals.target.no_namespace")])
     return _examine_device(name, Path(beside.path), block.number, host, consent)
 
 
@@ -198,9 +201,11 @@ def _check_known(consent: Consent, plans: Sequence[Plan]) -> None:
         if os.path.realpath(path) not in known:
             near = difflib.get_close_matches(path, known.values(), n=1)
             raise InputError(
-                f"{path!r} is no target of this run",
+                say("refusals.consent.unknown", path=repr(path)),
                 where=Where("command line", option="--i-accept-data-loss"),
-                hint=f"did you mean {near[0]!r}?" if near else "leave it out",
+                hint=say("refusals.consent.near", near=repr(near[0]))
+                if near
+                else say("refusals.consent.leave_out"),
             )
 
 
@@ -219,6 +224,10 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
     """Do as `secure`; return also the targets that hold nothing but what is Loadstone's."""
     to_write = written(plan)
     host = Snapshot()
+    # Before anything is looked at: what is written later is what was looked at, and as it was then.
+    before = {
+        index: Seen.of(Path(target.path)) for index, target in enumerate(plan.targets) if _is_real(target)
+    }
     found = [
         (index, examine(plan.targets[index], host, consent, content=content)) for index in sorted(to_write)
     ]
@@ -229,8 +238,16 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
         {one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)},
         consent,
     )
+    _refuse_changed(
+        {
+            one.path: told
+            for index, one in found
+            if (told := change(before[index], Seen.of(Path(one.path)))) is not None
+        }
+    )
     targets = tuple(
-        identified(target, written=index in to_write) for index, target in enumerate(plan.targets)
+        identified(target, before.get(index), written=index in to_write)
+        for index, target in enumerate(plan.targets)
     )
     own = frozenset(index for index, one in found if one.own)
     for index in own:
@@ -266,39 +283,36 @@ def layout_changes(target: Target) -> bool:
     )
 
 
-GIVEN: Final = "consent was given beforehand, so nobody looked"
-
-
 def _examine_file(
     path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
-) -> Finding:
+) -> TargetFinding:
     name = str(path)
     used = in_use.file_uses(path, host)
     doubts = _doubts(path)
     if used or not status.st_size:
-        return Finding(name, in_use=used, needs_consent=doubts)
+        return TargetFinding(name, in_use=used, needs_consent=doubts)
     mark = marker.read(path)
     seal = consent.left.files.get((status.st_dev, status.st_ino))
     flaw = None
     try:
         if mark is not None or seal is not None:
-            with Reader(path) as reader:
+            with BlockReader(path) as reader:
                 flaw = mark.flaw(reader) if mark is not None else seal.flaw(reader) if seal else None
             if flaw is None:
-                return Finding(name, needs_consent=doubts)
+                return TargetFinding(name, needs_consent=doubts)
     except OSError as error:
-        flaw = f"its mark cannot be checked: {error.strerror}"
+        flaw = say("refusals.target.mark", reason=error.strerror)
     if consent.beforehand(name):
-        return Finding(name, needs_consent=[GIVEN])
+        return TargetFinding(name, needs_consent=[say("refusals.target.consented")])
     if not content and (mark is None or mark.laid_out):  # Else it may be cut although it is only read.
-        return Finding(name, needs_consent=doubts, unseen=True)
-    found = look.evidence(path, _telling(consent, name))
+        return TargetFinding(name, needs_consent=doubts, unseen=True)
+    found = content_evidence.evidence(path, _telling(consent, name))
     if found:
-        maker = "was not created by Loadstone" if mark is None else "is not known to be Loadstone's alone"
-        found.insert(0, f"it exists, holds {status.st_size} bytes and {maker}")
+        key = "refusals.target.foreign_file" if mark is None else "refusals.target.shared_file"
+        found.insert(0, say(key, size=status.st_size))
     if found and flaw is not None:
         found.insert(1, flaw)
-    return Finding(name, needs_consent=doubts + found)
+    return TargetFinding(name, needs_consent=doubts + found)
 
 
 def _doubts(path: Path) -> list[str]:
@@ -311,67 +325,72 @@ def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
     return None if tell is None else lambda share: tell(path, share)
 
 
-def _examine_tree(anchor: Path, host: Snapshot) -> Finding:
+def _examine_tree(anchor: Path, host: Snapshot) -> TargetFinding:
     """Look at a tree that would be changed: one that nobody marked may hold anything."""
     name = str(anchor)
     try:
         found = look_below(anchor)
         if not found.exists:
-            return Finding(name, needs_consent=_doubts(anchor))
+            return TargetFinding(name, needs_consent=_doubts(anchor))
         walked = tree_mark.look(anchor)
     except OSError as error:
-        return Finding(name, in_use=[f"it cannot be looked at: {error.strerror}"])
+        return TargetFinding(name, in_use=[say("refusals.target.unreadable", reason=error.strerror)])
     if used := in_use.tree_uses(anchor, host):
-        return Finding(name, in_use=used)
+        return TargetFinding(name, in_use=used)
     if walked.unfit:
-        return Finding(name, forbidden=walked.unfit)
+        return TargetFinding(name, forbidden=walked.unfit)
     if found.is_empty or walked.changed is None:
-        return Finding(name, needs_consent=_doubts(anchor))
-    what = "files" if found.has_files else "directories"
-    return Finding(name, needs_consent=[f"it holds {what} named as those of a test, and {walked.changed}"])
+        return TargetFinding(name, needs_consent=_doubts(anchor))
+    key = "refusals.target.tree_files" if found.has_files else "refusals.target.tree_directories"
+    return TargetFinding(name, needs_consent=[say(key, change=walked.changed)])
 
 
-def identified(target: Target, *, written: bool) -> Target:
-    """Note what stands at a target's path now: the engine opens nothing else."""
-    if target.kind is TargetKind.VIRTUAL:
+def identified(target: Target, seen: Seen | None, *, written: bool) -> Target:
+    """Note what stood at a target's path when it was looked at: the engine opens nothing else."""
+    if seen is None or not _is_real(target):
         return target
-    try:
-        status = Path(target.path).stat()
-    except OSError:
-        return target
-    device = stat.S_ISBLK(status.st_mode)
-    special = status.st_rdev if device or stat.S_ISCHR(status.st_mode) else 0
-    identity = Identity(device=status.st_dev, inode=status.st_ino, special=special)
-    exclusive = target.exclusive or (written and (device or target.kind is TargetKind.NVME))
-    found: dict[str, object] = {"identity": identity, "exclusive": exclusive}
+    exclusive = target.exclusive or (written and (seen.is_device or target.kind is TargetKind.NVME))
+    found: dict[str, object] = {"identity": seen.identity, "exclusive": exclusive}
     if target.kind is TargetKind.NVME:
-        block = nvme.namesake(special)
+        block = nvme.namesake(seen.identity.special)
         found["namesake"] = None if block is None else namesake_of(block)
     return target.model_copy(update=found)
+
+
+def _is_real(target: Target) -> bool:
+    return target.kind is not TargetKind.VIRTUAL
+
+
+def _refuse_changed(changed: Mapping[str, str]) -> None:
+    if changed:
+        raise RefusedError(
+            say("refusals.changed.refusal") + _listing({path: [told] for path, told in changed.items()}),
+            hint=say("refusals.changed.hint"),
+        )
 
 
 def _refuse_forbidden(refused: Mapping[str, list[str]]) -> None:
     if refused:
         raise RefusedError(
-            "only files and block devices are written" + _listing(refused),
-            hint="choose another target; consent does not lift this",
+            say("refusals.forbidden.refusal") + _listing(refused),
+            hint=say("refusals.forbidden.hint"),
         )
 
 
 def _refuse_used(refused: Mapping[str, list[str]]) -> None:
     if refused:
         raise RefusedError(
-            "writing to what is in use is refused" + _listing(refused),
-            hint="unmount it, stop what uses it, or choose another target; consent does not lift this",
+            say("refusals.in_use.refusal") + _listing(refused),
+            hint=say("refusals.in_use.hint"),
         )
 
 
 def _refuse_unconsented(unconsented: Mapping[str, list[str]], consent: Consent) -> None:
     if unconsented:
         raise RefusedError(
-            "the run would destroy what is there" + _listing(unconsented),
+            say("refusals.consent.refusal") + _listing(unconsented),
             where=Where("command line"),
-            hint=f"if all of that may be lost, {consent.remedy(list(unconsented))}",
+            hint=say("refusals.consent.hint", remedy=consent.remedy(list(unconsented))),
         )
 
 

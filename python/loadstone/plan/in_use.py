@@ -10,16 +10,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import signal
+import struct
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
 from loadstone.path.mounts import Mount, mount_of, mounts, swaps
 from loadstone.plan import open_files
 from loadstone.plan.kernel_exports import exported
 from loadstone.plan.open_files import Key, key_of
+
+_BACKS: Final = "it backs "
+_F_SETOWN_EX: Final = 15
+_F_OWNER_TID: Final = 0
+"""Of fcntl(2)."""
 
 
 @dataclass(frozen=True)
@@ -70,29 +80,57 @@ class Snapshot:
         found = {key: list(told) for key, told in self.users.items()}
         for key, loop in self.loops:
             if key is not None:
-                found.setdefault(key, []).insert(0, f"it backs {loop.name}")
+                found.setdefault(key, []).insert(0, f"{_BACKS}{loop.name}")
         for key, name in self.swaps:
             found.setdefault(key, []).append(f"it is used as swap ({name})")
         return found
 
 
 def device_uses(path: Path, host: Snapshot) -> list[str]:
-    """Evidence that the block device at `path`, anything on it or its whole disk is in use."""
+    """Evidence that the block device at `path`, anything on it or what it stands on is in use."""
     number = path.stat().st_rdev
-    evidence: list[str] = []
     device = BlockDevice.of_number(number, host.sys)
-    if device is not None:
+    if device is None:
+        evidence = host.users.get((0, number), [])
+    else:
         family = [device, *above(device), *_same_backing(device, host)]
-        if device.disk() != device:
-            family.append(device.disk())
-        for member in family:
-            evidence += _member_uses(member, host)
-    evidence += host.users.get((0, number), [])
-    disk = None if device is None else device.disk()
-    for backing, loop in host.loops:
-        if backing is not None and backing[0] and loop == disk:
-            evidence += [f"the file behind it: {told}" for told in host.users.get(backing, [])]
-    return evidence or _claimed(path)
+        evidence = [told for one in family for told in _member_uses(one, host)]
+        evidence += _uses_below(device, host)
+        # A mount in another mount namespace is in no table of ours.
+        evidence = evidence or [told for one in family[1:] for told in _claimed(one.node, one)]
+    return list(dict.fromkeys(evidence)) or _claimed(path)
+
+
+def _uses_below(device: BlockDevice, host: Snapshot) -> list[str]:
+    """Return uses of what a write to a device ends up in: its disk, members, what a loop stands on.
+
+    Of a member of device mapper or md other parts may belong to others; a disk, and what a loop device
+    stands on, is used as one.
+    """
+    found: list[str] = []
+    waiting = [device]
+    while waiting:
+        one = waiting.pop(0)
+        backing = next((key for key, loop in host.loops if loop == one), None)
+        if one.disk() != one:
+            lower = [one.disk(), *_same_backing(one.disk(), host)]
+            waiting.append(one.disk())
+        elif backing is not None and backing[0]:
+            told = [said for said in host.file_uses.get(backing, []) if not said.startswith(_BACKS)]
+            found += [f"the file behind {one.name}: {said}" for said in told]
+            lower = []
+        elif backing is not None and (under := BlockDevice.of_number(backing[1], host.sys)) is not None:
+            lower = [under, *above(under), *_same_backing(under, host)]
+            waiting.append(under)
+        else:
+            lower = []
+        found += [told for other in lower for told in _member_uses(other, host, one)]
+        if lower and lower[0] != one.disk():
+            # Not of a disk: the kernel says so of one whose other partitions are in use.
+            found = found or [told for other in lower for told in _claimed(other.node, other)]
+        found += [told for other in one.slaves() for told in _own_uses(other, host)]
+        waiting += one.slaves()
+    return found
 
 
 def file_uses(path: Path, host: Snapshot) -> list[str]:
@@ -100,7 +138,36 @@ def file_uses(path: Path, host: Snapshot) -> list[str]:
     found = [told for key in keys(path, host) for told in host.file_uses.get(key, [])]
     if not any("swap" in told for told in found) and _is_swapped_to(path, host):
         found.append("it is used as swap")
+    if not found and is_open_for_writing(path) and key_of(path) not in open_files.ours():
+        found.append("the kernel says that somebody has it open for writing, out of our sight")
     return list(dict.fromkeys(found))
+
+
+def is_open_for_writing(path: Path) -> bool:
+    """Ask the kernel: it gives no read lease on a file that anybody has open for writing (fcntl(2)).
+
+    It counts what /proc does not show: the kernel's own files (process accounting, targets it serves),
+    descriptors on their way through a socket or kept by io_uring, processes of other PID namespaces.
+    False also where it gives leases on no file, or not to us.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    # Whoever opens it to write meanwhile waits for us, and the kernel tells this thread so by a signal.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
+    try:
+        fcntl.fcntl(file, _F_SETOWN_EX, struct.pack("ii", _F_OWNER_TID, threading.get_native_id()))
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(file)
+        while signal.sigtimedwait({signal.SIGIO}, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
+    return False
 
 
 def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
@@ -168,15 +235,22 @@ def _is_swapped_to(path: Path, host: Snapshot) -> bool:
     return False
 
 
-def _member_uses(device: BlockDevice, host: Snapshot) -> list[str]:
-    number = device.number
+def _member_uses(device: BlockDevice, host: Snapshot, but: BlockDevice | None = None) -> list[str]:
+    """Return uses of a device, and what is built on it `but` the one that is asked about."""
     name = device.name
+    evidence = _own_uses(device, host)
+    evidence += [f"{name} is held by {_describe(one)}" for one in device.holders() if one != but]
+    over = [loop for backing, loop in host.loops if backing == (0, device.number)]
+    return evidence + [f"{name} backs {loop.name}" for loop in over if loop != but]
+
+
+def _own_uses(device: BlockDevice, host: Snapshot) -> list[str]:
+    number, name = device.number, device.name
     mounted = [mount for mounted, mount in host.mounted_devices if mounted == number]
     evidence = [f"{name} is mounted at {mount.point} ({mount.kind})" for mount in mounted]
     evidence += [f"{name} is used as swap" for key, _ in host.swaps if key == (0, number)]
     evidence += [f"{name} belongs to the mounted btrfs {volume}" for volume in _btrfs(device, host.sys)]
-    evidence += [f"{name} is held by {_describe(holder)}" for holder in device.holders()]
-    return evidence + [f"{name} backs {loop.name}" for backing, loop in host.loops if backing == (0, number)]
+    return evidence + [f"{name}: {told}" for told in host.users.get((0, number), [])]
 
 
 def _btrfs(device: BlockDevice, sys: Path) -> list[str]:
@@ -199,13 +273,16 @@ def _describe(device: BlockDevice) -> str:
     return device.name + (f" ({name})" if name else f" (md {level})" if level else "")
 
 
-def _claimed(path: Path) -> list[str]:
+def _claimed(path: Path, device: BlockDevice | None = None) -> list[str]:
     """Ask the kernel: opening a block device with O_EXCL fails while anything claims it."""
     try:
-        os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK))
+        if device is not None and path.stat().st_rdev != device.number:
+            return []
+        os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
         if error.errno == errno.EBUSY:
-            return ["the kernel says it is in use (opening it exclusively gives EBUSY)"]
+            what = "it" if device is None else device.name
+            return [f"the kernel says {what} is in use (opening it exclusively gives EBUSY)"]
     return []
 
 

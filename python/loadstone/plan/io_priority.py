@@ -12,7 +12,8 @@ import polars as pl
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import pattern
-from loadstone.plan.priorities import PriorityOp, PriorityShare
+from loadstone.plan.backends import BACKENDS
+from loadstone.plan.model import PriorityOp, PriorityShare
 from loadstone.workload.model import BlockSizes, FixedSize, SizeRange
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Number = TypeVar("Number", int, pl.Expr)
 REAL_TIME: Final = 1
 BEST_EFFORT: Final = 2
 _OPS: Final = (PriorityOp.READ, PriorityOp.WRITE)
-ENGINES: Final = ("io_uring", "libaio")
+ENGINES: Final = tuple(name for name, row in BACKENDS.items() if row.priorities and not row.virtual_time)
 """Those that hand a priority over with each I/O."""
 
 

@@ -22,9 +22,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from blake3 import blake3
+from pydantic import TypeAdapter
 
 from loadstone.plan import inode
-from loadstone.plan.content import CHUNK_BYTES, Reader
+from loadstone.plan.content import CHUNK_BYTES, BlockReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +57,7 @@ class Seal:
     digest: str | None
     """Of all of its content; None for a file that is too long for it, or was too slow."""
 
-    def flaw(self, reader: Reader) -> str | None:
+    def flaw(self, reader: BlockReader) -> str | None:
         """Say why an open file is not what was sealed; None when it is."""
         now, status = _facts(reader), os.fstat(reader.descriptor)
         if (now.inode, now.generation, now.born_ns) != (self.inode, self.generation, self.born_ns):
@@ -82,7 +83,7 @@ class Mark:
     laid_out: bool = True
     seal: Seal | None = None
 
-    def flaw(self, reader: Reader) -> str | None:
+    def flaw(self, reader: BlockReader) -> str | None:
         """Say why the mark is worth nothing; None when it is valid."""
         if self.state == "old":
             return "its mark is of an older Loadstone, which did not say for what content"
@@ -94,23 +95,36 @@ class Mark:
         return self.seal.flaw(reader)
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What stands in the attribute."""
+
+    format: int
+    laid_out: bool
+    seal: Seal | None
+
+
+_WRITTEN: Final = TypeAdapter(_Written)
+
+
 def read(path: Path | int) -> Mark | None:
     """Return the mark of a file, `None` when it has none."""
     try:
         told = os.getxattr(path, NAME)
     except OSError:
         return None
+    return parsed(told)
+
+
+def parsed(told: bytes) -> Mark:
+    """Return what an attribute says; anybody may have written it."""
     try:
-        fields = json.loads(told)
-        if fields["format"] != FORMAT:
-            return Mark("old")
-        seal = fields["seal"]
-        if seal is None:
-            return Mark("writing", bool(fields["laid_out"]))
-        ctime = seal.pop("ctime_ns")
-        return Mark("sealed", bool(fields["laid_out"]), Seal(ctime_ns=ctime and (ctime[0], ctime[1]), **seal))
-    except (ValueError, TypeError, KeyError, IndexError):
+        found = _WRITTEN.validate_json(told, strict=True)
+    except ValueError:
         return Mark("old", laid_out=told != b"unfinished")
+    if found.format != FORMAT:
+        return Mark("old")
+    return Mark("writing" if found.seal is None else "sealed", found.laid_out, found.seal)
 
 
 def write(file: Path | int, mark: Mark) -> bool:
@@ -129,7 +143,7 @@ def remove(file: Path | int) -> None:
         os.removexattr(file, NAME)
 
 
-def seal(reader: Reader, *, laid_out: bool, digest_until_s: float) -> Seal:
+def seal(reader: BlockReader, *, laid_out: bool, digest_until_s: float) -> Seal:
     """Seal an open file: mark it as what it is now, where its file system can.
 
     `settle` has to follow before anybody else changes it.
@@ -161,7 +175,7 @@ def settle(seals: Iterable[Seal]) -> None:
         time.sleep(left_ns / 1e9)
 
 
-def digest(reader: Reader, until_s: float | None = None) -> str | None:
+def digest(reader: BlockReader, until_s: float | None = None) -> str | None:
     """Return the digest of a file's content; None when it is too long, or cannot be read in time."""
     space = reader.space()
     if space.size_bytes > DIGEST_BYTES:
@@ -181,7 +195,7 @@ def digest(reader: Reader, until_s: float | None = None) -> str | None:
     return content.hexdigest()
 
 
-def _facts(reader: Reader) -> Seal:
+def _facts(reader: BlockReader) -> Seal:
     status = os.fstat(reader.descriptor)
     return Seal(
         inode=status.st_ino,

@@ -56,6 +56,11 @@ def users(proc: Path = PROC) -> dict[Key, list[str]]:
     return found
 
 
+def ours(proc: Path = PROC) -> set[Key]:
+    """Return what this process has open or mapped for writing."""
+    return _open_for_writing(proc / "self") | _mapped(proc / "self")
+
+
 def name_of(process: Path) -> str:
     """Say which process a directory of /proc is."""
     try:

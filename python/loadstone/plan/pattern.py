@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import patterns, rows
+from loadstone.plan import model, rows
 from loadstone.workload.model import (
     BlockSizes,
     Distribution,
@@ -91,7 +91,7 @@ def smallest_block(job: Job) -> int:
     return min(smallest(block) for block, share in zip(sizes(job), shares(job), strict=True) if share)
 
 
-def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> patterns.Pattern:
+def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> model.Pattern:
     """Resolve a job's I/O pattern; zones are laid out over `range_bytes`.
 
     `unit_bytes` is what the target can do: the alignment of rows that ask for none.
@@ -105,7 +105,7 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> pa
     _check(job, notes)
     blocks = sizes(job)
     ops = [_op(job, i, blocks[i], notes, range_bytes) for i in range(3)]
-    return patterns.Pattern(
+    return model.Pattern(
         read_percent=reads,
         write_percent=writes,
         trim_percent=trims,
@@ -114,10 +114,11 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> pa
         write=ops[1],
         trim=ops[2],
         strided=strided(job, notes),
+        rows=None,
     )
 
 
-def strided(job: Job, notes: Notes) -> patterns.Strided | None:
+def strided(job: Job, notes: Notes) -> model.Strided | None:
     """Windows that move over each file; None: the whole range."""
     size = job.zone_size_bytes or 0
     if job.zone_mode == "none" or (job.zone_mode is None and not size):
@@ -134,7 +135,7 @@ def strided(job: Job, notes: Notes) -> patterns.Strided | None:
             where=job.at("zone_range_bytes" if job.zone_range_bytes else "zone_size_bytes"),
             hint="give a larger zonerange or a smaller bs",
         )
-    return patterns.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.zone_skip_bytes or 0)
+    return model.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.zone_skip_bytes or 0)
 
 
 def _check(job: Job, notes: Notes) -> None:
@@ -159,12 +160,12 @@ def _check(job: Job, notes: Notes) -> None:
             notes.trap(job, worse, f"{worse} has no effect where {better} is given, as in fio")
 
 
-def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> patterns.OpPattern:
+def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.OpPattern:
     random = is_random(job)
     percent = job.percentage_random[i]
     align = job.blockalign_bytes[i] if random else None
     number = job.rw_number
-    return patterns.OpPattern(
+    return model.OpPattern(
         random_percent=(100 if percent is None else int(percent)) if random else 0,
         random=_order(job, i, block, notes, range_bytes),
         stride_bytes=0 if random or number is None else number,
@@ -176,43 +177,43 @@ def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> 
     )
 
 
-def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> patterns.RandomOrder:
+def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.RandomOrder:
     distribution = job.random_distribution[i] or Distribution(kind="random")
     if distribution.reuse is not None:
-        return patterns.RandomOrderReuse(**distribution.reuse.model_dump())
+        return model.RandomOrderReuse(**distribution.reuse.model_dump())
     if distribution.kind == "sequence":
         return _listed(job, i, distribution, block, range_bytes)
     if distribution.kind.startswith("zoned"):
-        return patterns.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
+        return model.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
     return _skewed(distribution) or _uniform(job, i, block, notes)
 
 
-def _skewed(distribution: Distribution) -> patterns.RandomOrder | None:
+def _skewed(distribution: Distribution) -> model.RandomOrder | None:
     """Return a law with hot blocks; None where all are alike."""
     parameter, center = distribution.parameter or 0.0, distribution.center
     if distribution.kind == "zipf":
-        alike = patterns.RandomOrderUniform(repeat=True)
-        return patterns.RandomOrderZipf(theta=parameter, center=center) if parameter else alike
+        alike = model.RandomOrderUniform(repeat=True)
+        return model.RandomOrderZipf(theta=parameter, center=center) if parameter else alike
     if distribution.kind == "pareto":
-        return patterns.RandomOrderPareto(h=parameter, center=center)
+        return model.RandomOrderPareto(h=parameter, center=center)
     if distribution.kind == "normal":
-        return patterns.RandomOrderNormal(deviation_percent=parameter, center=center)
+        return model.RandomOrderNormal(deviation_percent=parameter, center=center)
     return None
 
 
-def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> patterns.RandomOrder:
+def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> model.RandomOrder:
     repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map
     aligned = job.blockalign_bytes[i]
     runs = smallest(block) * (job.rw_number or 1)  # Blocks moved in parts are aligned to the whole.
     if is_random(job) and not repeat and aligned not in (None, smallest(block), runs):
         repeat = True
         notes.info(job, "blockalign_bytes", "blockalign turns the random map off, as in fio")
-    return patterns.RandomOrderUniform(repeat=repeat)
+    return model.RandomOrderUniform(repeat=repeat)
 
 
 def _listed(
     job: Job, i: int, distribution: Distribution, block: BlockSizes, range_bytes: int
-) -> patterns.RandomOrder:
+) -> model.RandomOrder:
     """Blocks by number; one that lies beyond the range is refused."""
     blocks = range_bytes // (job.blockalign_bytes[i] or smallest(block))
     beyond = [number for number in distribution.blocks if number >= blocks]
@@ -222,12 +223,12 @@ def _listed(
             where=job.at("random_distribution"),
             hint="blocks are counted from 0: give smaller numbers or a larger size",
         )
-    return patterns.RandomOrderListed(blocks=distribution.blocks, advance=bool(job.sequence_advances))
+    return model.RandomOrderListed(blocks=distribution.blocks, advance=bool(job.sequence_advances))
 
 
 def _zones(
     job: Job, distribution: Distribution, range_bytes: int, block_bytes: int
-) -> tuple[patterns.Zone, ...]:
+) -> tuple[model.Zone, ...]:
     """Lay zones out over the range in whole blocks; the last takes the rest."""
     lengths: list[int] = []
     for _, size in distribution.zones:
@@ -242,20 +243,20 @@ def _zones(
             hint="give a larger size or fewer zones",
         )
     return tuple(
-        patterns.Zone(access_percent=access, length_bytes=length)
+        model.Zone(access_percent=access, length_bytes=length)
         for (access, _), length in zip(distribution.zones, lengths, strict=True)
     )
 
 
-def _sizes(job: Job, block: BlockSizes, notes: Notes) -> patterns.Sizes:
+def _sizes(job: Job, block: BlockSizes, notes: Notes) -> model.Sizes:
     if isinstance(block, FixedSize):
-        return patterns.SizesFixed(bytes=block.bytes)
+        return model.SizesFixed(bytes=block.bytes)
     if isinstance(block, SizeRange):
         return _range(job, block)
     return _table(job, block, notes)
 
 
-def _range(job: Job, block: SizeRange) -> patterns.Sizes:
+def _range(job: Job, block: SizeRange) -> model.Sizes:
     """Multiples of the smallest size; a largest one that is none gets its own share.
 
     fio draws from `[min, min + max)`, cuts down to a multiple and caps at the largest, so
@@ -263,18 +264,18 @@ def _range(job: Job, block: SizeRange) -> patterns.Sizes:
     """
     low, high = block.min_bytes, block.max_bytes
     if low == high:
-        return patterns.SizesFixed(bytes=low)
+        return model.SizesFixed(bytes=low)
     step = 1 if job.bs_unaligned else low
     if high % step == 0 or high // low >= _MAX_TABLE:
-        return patterns.SizesRange(min_bytes=low, max_bytes=high - high % step, step_bytes=step)
+        return model.SizesRange(min_bytes=low, max_bytes=high - high % step, step_bytes=step)
     table = []
     for value in range(low, low + high, low):
         weight = float(min(low + high, value + low) - value)
-        table.append(patterns.SizeWeight(bytes=min(value, high), weight=weight))
-    return patterns.SizesSplit(table=tuple(table))
+        table.append(model.SizeWeight(bytes=min(value, high), weight=weight))
+    return model.SizesSplit(table=tuple(table))
 
 
-def _table(job: Job, block: SizeTable, notes: Notes) -> patterns.Sizes:
+def _table(job: Job, block: SizeTable, notes: Notes) -> model.Sizes:
     given = sum(entry.percent or 0.0 for entry in block.entries)
     missing = sum(entry.percent is None for entry in block.entries)
     entries = [
@@ -290,6 +291,6 @@ def _table(job: Job, block: SizeTable, notes: Notes) -> patterns.Sizes:
             f"the shares add up to {given:g}%: {entries[most].bytes} bytes gets the rest, as in fio",
         )
     used = [e for e in entries if e.percent]
-    return patterns.SizesSplit(
-        table=tuple(patterns.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in used)
+    return model.SizesSplit(
+        table=tuple(model.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in used)
     )

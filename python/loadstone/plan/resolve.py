@@ -18,30 +18,31 @@ from loadstone.path.child import run_in_child
 from loadstone.plan import (
     backend,
     budget,
-    by_headers,
-    endings,
     files,
+    header_verification,
     io_priority,
     journal,
     large_blocks,
     obstacles,
     passthrough,
     pattern,
+    stop_conditions,
     stream,
-    unverified,
+    unverified_writes,
     verify,
 )
 from loadstone.plan import model as plan
-from loadstone.plan.headers import HeaderLayout
+from loadstone.plan.derived import reads_back
 from loadstone.plan.host import HostFacts
+from loadstone.plan.model import HeaderLayout
 from loadstone.plan.notes import Notes
 from loadstone.plan.targets import Targets, TargetUse
 from loadstone.plan.tree_jobs import TreePlan
-from loadstone.workload.forgotten import refuse_forgotten_target
+from loadstone.workload.missing_target import refuse_missing_target
 from loadstone.workload.model import TargetName
 
 if TYPE_CHECKING:
-    from loadstone.plan.patterns import Pattern
+    from loadstone.plan.model import Pattern
     from loadstone.workload.model import Job, Note, Workload
 
 MILLISECOND_NS: Final = 1_000_000
@@ -85,7 +86,6 @@ class Resolution:
     notes: tuple[Note, ...]
     writes: tuple[TargetUse, ...]
     """Targets that will be written, trimmed, made longer or created."""
-    memory_bytes: int
     disk_bytes_estimate: int
     """Samples and prepared files."""
     duration_ns: int | None
@@ -139,7 +139,7 @@ class _Shared:
         self.flush = stream.flush(job)
         self.flow = stream.flow(job, notes)
         self.payload = stream.payload(job)
-        self.search = endings.search(job, notes)
+        self.search = stop_conditions.search(job, notes)
         self.errors = stream.errors(job)
         self.priorities = io_priority.shares(job)
         self._patterns: dict[tuple[int, int], Pattern] = {}
@@ -187,7 +187,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         jobs = tuple(verify.kept_by_engine(job, notes) for job in workload.jobs)
         workload = workload.model_copy(update={"jobs": jobs})
     jobs = tuple(large_blocks.in_parts(job, notes) for job in workload.jobs)
-    jobs = tuple(endings.checked(job, notes, strict=strict) for job in jobs)
+    jobs = tuple(stop_conditions.checked(job, notes, strict=strict) for job in jobs)
     workload = workload.model_copy(update={"jobs": jobs})
     build = _Build(
         options,
@@ -197,7 +197,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         Targets(),
         strict,
         secrets.randbits(64),
-        not strict and (options.journal or verify.keeps_table(workload.jobs)),
+        not strict and (options.journal or workload.hand_over or verify.keeps_table(workload.jobs)),
     )
     _check_workload(workload, options)
     stage, group, in_group = 0, 0, 0
@@ -212,7 +212,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         in_group += job.numjobs or 1
         _add_job(build, job, stage, group)
     _check_exits(workload, build)
-    unverified.check(
+    unverified_writes.check(
         ((clone.job, clone.stage, clone.stream, [part for _, part in clone.uses]) for clone in build.clones),
         build.notes,
     )
@@ -223,7 +223,7 @@ def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base
     """Resolve a Workload whose jobs work in trees."""
     if options.journal:
         raise RefusedError("a journal has no effect on operations in trees", where=workload.jobs[0].where)
-    made = TreePlan(host, base, Notes())
+    made = TreePlan(host, base, Notes(), secrets.randbits(64))
     stages: list[list[Job]] = [[]]
     for job in made.to_do(workload.jobs):
         if job.stonewall and stages[-1]:
@@ -240,21 +240,23 @@ def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base
     draft = plan.Plan(
         interval_ns=options.interval_ns or budget.interval_ns(duration, ()),
         grace_ns=options.grace_ns,
-        memory_limit_bytes=0,
+        memory_limit_bytes=host.memory_bytes,
         targets=targets,
         units=tuple(made.units),
         cells=tuple(made.cells),
         workers=tuple(made.workers),
         streams=tuple(made.streams),
+        journal=None,
+        recover=None,
+        earlier=(),
+        hand_over=workload.hand_over and made.is_verified,
+        steady=(),
         trees=made.trees(),
     )
-    needed = budget.memory_bytes(draft)
-    _check_memory(needed, host)
     return Resolution(
-        plan=draft.model_copy(update={"memory_limit_bytes": budget.memory_limit_bytes(needed)}),
+        plan=draft,
         notes=(*workload.notes, *made.notes.all),
         writes=made.writes(),
-        memory_bytes=needed,
         disk_bytes_estimate=budget.samples_bytes(draft, duration) + made.growth_bytes(),
         duration_ns=duration,
     )
@@ -273,7 +275,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
         if workload.needs_targets and not job.targets:
             raise InputError(f"{workload.name} needs a target", hint="give --target PATH, once or more")
     if not workload.strict_fio_reading:
-        refuse_forgotten_target(workload.jobs)
+        refuse_missing_target(workload.jobs)
     for job in workload.jobs:
         if options.read_only and files.writes(job):
             raise RefusedError(
@@ -287,7 +289,7 @@ def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
     clones = job.numjobs or 1
     apart = build.options.per_clone_units
     unit = -1
-    shared = _Shared(job, build.notes, by_headers.rehearsed(job) if build.strict else job)
+    shared = _Shared(job, build.notes, header_verification.rehearsed(job) if build.strict else job)
     order = list(range(clones))
     if build.strict:  # The order in which fio numbers them, seen in the numbers of its logs.
         order[1:] = order[:0:-1]
@@ -347,13 +349,13 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
     checks, heads = None, None
     if verify.is_verified(job) and build.strict:
         size_bytes = sum(part.length_bytes for part in found.ranges)
-        limits = by_headers.limits(job, limits, size_bytes, found.total_bytes)
+        limits = header_verification.limits(job, limits, size_bytes, found.total_bytes)
         options = build.options
-        heads = by_headers.headers(
+        heads = header_verification.headers(
             job, limits, build.asked, options.aux_directory, build.notes, layout=options.header_layout
         )
     elif verify.is_verified(job):
-        by_headers.by_stamps(job, build.notes)
+        header_verification.by_stamps(job, build.notes)
         checks = verify.verification(job, found.ranges, build.run, build.notes, table=build.keeps_table)
     asked = plan.Stream(
         name=f"{job.name}.{clone}",
@@ -379,11 +381,13 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         verify=checks,
         headers=heads,
         flow=shared.flow,
+        wait_for=(),
+        tree=None,
         # A single I/O in flight, or reads alone, cannot be in each other's way.
         search=shared.search,
         priorities=shared.priorities,
         serialize_overlap=verify.reads_beside_writes(job)
-        or (heads is not None and how.iodepth > 1 and by_headers.overlaps_itself(job))
+        or (heads is not None and how.iodepth > 1 and header_verification.overlaps_itself(job))
         or (bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1),
     )
     if checks and job.verify_only:
@@ -454,7 +458,7 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
     groups: dict[object, list[_Clone]] = {}
     for clone in build.clones:
         how = clone.drive
-        alone = None if how.shared else clone.number
+        alone = None if how.shared else clone.job.thread_of or clone.number
         priority = io_priority.of_job(clone.job)
         ring = (how.backend.model_dump_json(), how.force_async)
         key = (clone.stage, ring, how.cpus, how.nice, priority, alone)
@@ -463,7 +467,8 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
     worker_of: dict[int, int] = {}
     for clones in groups.values():
         how = clones[0].drive
-        count = min(len(how.cpus or build.host.cpus) or 1, len(clones))
+        together = clones[0].job.thread_of is not None
+        count = 1 if together else min(len(how.cpus or build.host.cpus) or 1, len(clones))
         for position, clone in enumerate(clones):
             worker_of[clone.number] = len(workers) + position % count
         workers += [
@@ -497,34 +502,36 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
     windows = [
         n for job in workload.jobs if job.logs.wanted for n in (job.logs.avg_msec, job.logs.hist_msec) if n
     ]
-    windows += [endings.sample_ns(job) // MILLISECOND_NS for job in workload.jobs if job.steady]
+    windows += [stop_conditions.sample_ns(job) // MILLISECOND_NS for job in workload.jobs if job.steady]
     draft = plan.Plan(
         interval_ns=build.options.interval_ns or budget.interval_ns(duration, windows),
         grace_ns=build.options.grace_ns,
-        memory_limit_bytes=0,
+        memory_limit_bytes=build.host.memory_bytes,
         targets=build.targets.finish(_REPEATABLE_SEED),
         units=tuple(build.units),
         cells=tuple(build.cells),
         workers=tuple(workers),
         streams=tuple(streams),
-        steady=endings.steady(
+        journal=None,
+        recover=None,
+        earlier=(),
+        hand_over=workload.hand_over and any(one.verify is not None for one in streams),
+        trees=(),
+        steady=stop_conditions.steady(
             (index, clone.job, clone.unit, build.units[clone.unit].group)
             for index, clone in enumerate(build.clones)
-            if not clone.stream.reads_back
+            if not reads_back(clone.stream)
         ),
     )
     if build.options.journal:
         draft, promise = journal.keep(draft)
         build.notes.general(f"journal: {promise}")
-    needed = budget.memory_bytes(draft)
-    _check_memory(needed, build.host)
     if any(placed.log_ios for placed in streams):
         build.notes.general("a log of every I/O is kept: about 61 bytes on disk for each")
     return Resolution(
-        plan=draft.model_copy(update={"memory_limit_bytes": budget.memory_limit_bytes(needed)}),
+        plan=draft,
         notes=(*workload.notes, *build.notes.all),
         writes=build.targets.writes(),
-        memory_bytes=needed,
         disk_bytes_estimate=budget.samples_bytes(draft, duration) + build.targets.growth_bytes(),
         duration_ns=duration,
     )
@@ -534,7 +541,7 @@ def _waiting(workload: Workload, build: _Build, streams: list[plan.Stream]) -> l
     """Let clones wait for those of the job they name, where these run in the same stage."""
     made = list(streams)
     for index, clone in enumerate(build.clones):
-        other = endings.waited_for(clone.job, workload.jobs)
+        other = stop_conditions.waited_for(clone.job, workload.jobs)
         if other is None:
             continue
         waits = tuple(
@@ -553,15 +560,6 @@ def _paced(streams: list[plan.Stream], stages: list[int], rate: stream.TotalRate
         for wanted in set(stages)
     }
     return [next(made[stage]) for stage in stages]
-
-
-def _check_memory(needed: int, host: HostFacts) -> None:
-    if needed > host.memory_bytes:
-        raise InputError(
-            f"{needed >> 20} MiB of buffers and histograms are needed, this host has "
-            f"{host.memory_bytes >> 20} MiB",
-            hint="lower numjobs, iodepth or bs",
-        )
 
 
 def _placed(clone: _Clone, worker: int, cells: dict[tuple[int, int], int]) -> plan.Stream:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.plan import patterns
+from loadstone.plan import model
 from loadstone.workload.model import BlockSizes, FixedSize, SizeShare, SizeTable
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _REPLACED: Final = (
 """Fields of a job that rows leave without effect."""
 
 
-def read_percent(weighted: tuple[patterns.Row, ...]) -> float:
+def read_percent(weighted: tuple[model.Row, ...]) -> float:
     """Return the share of reads over all rows, exactly."""
     whole = sum(row.weight for row in weighted)
     return sum(row.weight * row.read_percent for row in weighted) / whole
@@ -65,14 +65,14 @@ def _table(weighted: list[tuple[int, float]]) -> BlockSizes | None:
     return SizeTable(entries=entries)
 
 
-def pattern(job: Job, unit_bytes: int) -> patterns.Pattern:
+def pattern(job: Job, unit_bytes: int) -> model.Pattern:
     """Resolve the pattern; rows that ask for no alignment get `unit_bytes`."""
     _check(job)
     reads, writes, trims = shares(job)
     found = sizes(job)
     made = _rows(job, unit_bytes)
     ops = [_op(made, index, block) for index, block in enumerate(found)]
-    return patterns.Pattern(
+    return model.Pattern(
         read_percent=reads,
         write_percent=writes,
         trim_percent=trims,
@@ -80,13 +80,14 @@ def pattern(job: Job, unit_bytes: int) -> patterns.Pattern:
         read=ops[0],
         write=ops[1],
         trim=ops[2],
+        strided=None,
         rows=made,
     )
 
 
-def _rows(job: Job, unit_bytes: int) -> tuple[patterns.Row, ...]:
+def _rows(job: Job, unit_bytes: int) -> tuple[model.Row, ...]:
     return tuple(
-        patterns.Row(
+        model.Row(
             weight=float(row.percent),
             bytes=row.bytes,
             read_percent=row.read_percent,
@@ -98,20 +99,20 @@ def _rows(job: Job, unit_bytes: int) -> tuple[patterns.Row, ...]:
     )
 
 
-def _op(made: tuple[patterns.Row, ...], index: int, block: BlockSizes) -> patterns.OpPattern:
+def _op(made: tuple[model.Row, ...], index: int, block: BlockSizes) -> model.OpPattern:
     """Return what the rows come to for one operation: for reports; the engine goes by the rows."""
     does = [(row.weight * (row.read_percent, 100 - row.read_percent, 0)[index], row) for row in made]
     whole = sum(weight for weight, _ in does)
     random = sum(weight * row.random_percent for weight, row in does) / whole if whole else 0.0
     if isinstance(block, SizeTable):
-        table = tuple(patterns.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in block.entries)
-        drawn: patterns.Sizes = patterns.SizesSplit(table=table)
+        table = tuple(model.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in block.entries)
+        drawn: model.Sizes = model.SizesSplit(table=table)
     else:
         assert isinstance(block, FixedSize)  # noqa: S101 - `sizes` makes no other
-        drawn = patterns.SizesFixed(bytes=block.bytes)
-    return patterns.OpPattern(
+        drawn = model.SizesFixed(bytes=block.bytes)
+    return model.OpPattern(
         random_percent=round(random),
-        random=patterns.RandomOrderUniform(repeat=True),
+        random=model.RandomOrderUniform(repeat=True),
         stride_bytes=0,
         stride_spread_bytes=0,
         run_length=1,

@@ -15,8 +15,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadstone.plan import places
-from loadstone.plan.content import ALIGN_BYTES, Reader
+from loadstone.plan import structure_offsets
+from loadstone.plan.content import ALIGN_BYTES, BlockReader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def read(path: Path) -> list[Signature]:
 
     Copies of superblocks are looked for where nothing else is known.
     """
-    with Reader(path) as reader:
+    with BlockReader(path) as reader:
         found = _own(reader)
         told = _wipefs(path)
         if not found and not told:
@@ -97,7 +97,7 @@ def read(path: Path) -> list[Signature]:
     return sorted({*kept, *told})
 
 
-def _own(reader: Reader) -> list[Signature]:
+def _own(reader: BlockReader) -> list[Signature]:
     head = reader.read(0, HEAD_BYTES)
     found = [
         Signature(offset, name)
@@ -108,10 +108,10 @@ def _own(reader: Reader) -> list[Signature]:
     return found
 
 
-def _copies(reader: Reader) -> list[Signature]:
+def _copies(reader: BlockReader) -> list[Signature]:
     """Look for copies of superblocks and headers, the first one of each."""
     found: dict[str, Signature] = {}
-    for offset in sorted({*places.places(reader.size_bytes), *LUKS_SECOND}):
+    for offset in sorted({*structure_offsets.places(reader.size_bytes), *LUKS_SECOND}):
         start = offset - offset % ALIGN_BYTES
         try:
             block = reader.read(start, 2 * ALIGN_BYTES)
@@ -146,7 +146,7 @@ def _lvm(head: bytes) -> list[Signature]:
     return found or ([Signature(text, "LVM2 metadata")] if text >= 0 else [])
 
 
-def _zfs(reader: Reader) -> list[Signature]:
+def _zfs(reader: BlockReader) -> list[Signature]:
     """Look for an uberblock in any of the four labels: two at the start, two at the end."""
     size_bytes = reader.size_bytes
     end = size_bytes - size_bytes % ZFS_LABEL_BYTES
@@ -162,7 +162,7 @@ def _zfs(reader: Reader) -> list[Signature]:
     return []
 
 
-def _tail(reader: Reader) -> list[Signature]:
+def _tail(reader: BlockReader) -> list[Signature]:
     """Structures that stand at the end: the backup GPT and the older md superblocks."""
     size_bytes = reader.size_bytes
     start = max(0, size_bytes - TAIL_BYTES) // ALIGN_BYTES * ALIGN_BYTES

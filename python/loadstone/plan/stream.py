@@ -10,9 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
+from loadstone.plan.model import (
+    DedupeSet,
+    FillPattern,
+    FillRandom,
+    FillZero,
+    Pace,
+    Payload,
+    Rate,
+    RateAmountBytes,
+    RateAmountOps,
+    RatePoint,
+    RateProcess,
+    Think,
+)
 from loadstone.plan.pattern import is_random, shares, sizes, smallest
-from loadstone.plan.payloads import DedupeSet, FillPattern, FillRandom, FillZero, Payload
-from loadstone.plan.rates import Pace, Rate, RateAmountBytes, RateAmountOps, RatePoint, RateProcess, Think
 from loadstone.plan.rows import read_percent
 
 if TYPE_CHECKING:
@@ -215,7 +227,14 @@ def payload(job: Job) -> Payload:
     refill = bool(job.refill_buffers) or (job.refill_buffers is None and (0 < compress < 100 or dedupe > 0))
     if not isinstance(fill, FillRandom):
         return Payload(
-            fill=fill, refill=False, stamp=False, compress_percent=0, compress_chunk_bytes=0, dedupe_percent=0
+            fill=fill,
+            refill=False,
+            stamp=False,
+            compress_percent=0,
+            compress_chunk_bytes=0,
+            dedupe_percent=0,
+            dedupe_set=None,
+            dedupe_unit_bytes=0,
         )
     return Payload(
         fill=fill,
@@ -224,6 +243,7 @@ def payload(job: Job) -> Payload:
         compress_percent=compress,
         compress_chunk_bytes=(job.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES) if compress else 0,
         dedupe_percent=dedupe,
+        dedupe_set=None,
         dedupe_unit_bytes=(job.dedupe_unit_bytes or 0) if dedupe else 0,
     )
 

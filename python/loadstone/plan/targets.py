@@ -14,10 +14,10 @@ from loadstone.plan.pattern import is_random, shares
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
-    from loadstone.plan.called import Name
     from loadstone.plan.files import FileRange
     from loadstone.plan.host import TargetFacts
     from loadstone.plan.notes import Notes
+    from loadstone.plan.special_engines import Name
     from loadstone.workload.model import Job
 
 

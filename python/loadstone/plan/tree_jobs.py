@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone import units
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import anchors, pattern, rates, stream, tree_mark, trees
+from loadstone.plan import anchors, pattern, stream, tree_mark, verify
 from loadstone.plan import model as plan
 from loadstone.plan.host import SECTOR_BYTES
-from loadstone.plan.rates import Pace
+from loadstone.plan.model import Pace
 from loadstone.plan.targets import TargetUse
 from loadstone.workload.trees import NEEDS_FILES
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 MAX_THREADS: Final = 4_096
 """Each clone has a thread of its own: its operations block."""
 _SEED: Final = 0x7472_6565
-_WITHOUT_EFFECT: Final = ("iodepth", "size", "number_ios", "verify", "steady", "logs")
+_WITHOUT_EFFECT: Final = ("iodepth", "size", "number_ios", "steady", "logs")
 _OPENS: Final = ("transfer", "create", "open", "close", "copy")
 """What opens files, and closes them."""
-_SIMPLE: Final[dict[str, Callable[[], trees.FileOperation]]] = {
-    "mkdir": trees.FileOperationMkdir,
-    "rmdir": trees.FileOperationRmdir,
-    "delete": trees.FileOperationDelete,
-    "open": trees.FileOperationOpen,
-    "close": trees.FileOperationClose,
-    "getattr": trees.FileOperationGetattr,
-    "setattr": trees.FileOperationSetattr,
-    "access": trees.FileOperationAccess,
+_SIMPLE: Final[dict[str, Callable[[], plan.FileOperation]]] = {
+    "mkdir": plan.FileOperationMkdir,
+    "rmdir": plan.FileOperationRmdir,
+    "delete": plan.FileOperationDelete,
+    "open": plan.FileOperationOpen,
+    "close": plan.FileOperationClose,
+    "getattr": plan.FileOperationGetattr,
+    "setattr": plan.FileOperationSetattr,
+    "access": plan.FileOperationAccess,
 }
 
 
@@ -92,6 +92,8 @@ class TreePlan:
     host: HostFacts
     base: str
     notes: Notes
+    run: int
+    """Identity of the run in the stamps of verified blocks."""
     units: list[plan.Unit] = field(default_factory=list)
     cells: list[plan.Cell] = field(default_factory=list)
     workers: list[plan.Worker] = field(default_factory=list)
@@ -179,11 +181,12 @@ class TreePlan:
         other = self._anchors.index(mine[1]) if len(mine) > 1 else None
         asked_pattern = pattern.pattern(job, self.notes, max(int(work.shape.mean_bytes), 1))
         part_bytes = _part_bytes(job, clones)
+        checks = verify.in_tree(job, [size for size, _ in work.shape.sizes], self.run, self.notes)
         for clone in range(clones):
             base = _SEED if job.randseed is None else job.randseed
             digest = hashlib.blake2b(repr((base, len(self.streams))).encode(), digest_size=8).digest()
             seed = int.from_bytes(digest, "little") >> 1
-            use = trees.TreeUse(
+            use = plan.TreeUse(
                 tree=index,
                 cell=cell,
                 operation=_operation(work, other),
@@ -191,6 +194,7 @@ class TreePlan:
                 working_set_bytes=work.working_set_bytes,
                 shared=work.shared,
                 rate=_rate(job, work, clone, clones),
+                queue=cell if work.rate_ops is not None and clones > 1 else None,
             )
             self.streams.append(
                 plan.Stream(
@@ -213,7 +217,14 @@ class TreePlan:
                     limits=stream.limits(job, part_bytes, self.notes, random.Random(seed)),  # noqa: S311 - no secret
                     errors=stream.errors(job),
                     log_ios=False,
+                    verify=checks,
+                    headers=None,
                     flow=stream.flow(job, self.notes),
+                    serialize_overlap=False,
+                    wait_for=(),
+                    search=None,
+                    open_files=None,
+                    priorities=(),
                     tree=use,
                 )
             )
@@ -223,6 +234,8 @@ class TreePlan:
                     backend=plan.BackendFiles(),
                     cpus=job.cpus_allowed or (),
                     nice=job.nice or 0,
+                    io_priority=0,
+                    force_async=0,
                 )
             )
             self.stages.append(stage)
@@ -246,8 +259,17 @@ class TreePlan:
             turn = beside.index(at)
             share = stream.parts([self.streams[index] for index in beside])[turn]
             rate = _taking_turns(stream.part(total, total.iops * share), turn, len(beside))
-            paced.append(one.model_copy(update={"tree": use.model_copy(update={"rate": rate}), "flow": None}))
+            paced.append(
+                one.model_copy(
+                    update={"tree": use.model_copy(update={"rate": rate, "queue": None}), "flow": None}
+                )
+            )
         self.streams = paced
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether what files hold is verified."""
+        return any(one.verify is not None for one in self.streams)
 
     def targets(self) -> tuple[plan.Target, ...]:
         """Return the anchors as targets of the Plan."""
@@ -266,11 +288,13 @@ class TreePlan:
                 invalidate=one.opening.invalidate,
                 advice=None,
                 unlink=False,
+                namesake=None,
+                named=None,
             )
             for one in self._anchors
         )
 
-    def trees(self) -> tuple[trees.Tree, ...]:
+    def trees(self) -> tuple[plan.Tree, ...]:
         """Return the trees of the Plan, one for each anchor."""
         return tuple(_tree(index, one) for index, one in enumerate(self._anchors))
 
@@ -445,30 +469,30 @@ def _check_room(anchor: _Anchor, job: Job) -> None:
         )
 
 
-def _operation(work: TreeWork, other: int | None) -> trees.FileOperation:
+def _operation(work: TreeWork, other: int | None) -> plan.FileOperation:
     if work.operation in _SIMPLE:
         return _SIMPLE[work.operation]()
     if work.operation == "create":
-        return trees.FileOperationCreate(fill=work.fill)
+        return plan.FileOperationCreate(fill=work.fill)
     if work.operation in ("copy", "move"):
         assert other is not None  # noqa: S101 - a reader gives such a job two targets
-        kind = trees.FileOperationCopy if work.operation == "copy" else trees.FileOperationMove
+        kind = plan.FileOperationCopy if work.operation == "copy" else plan.FileOperationMove
         return kind(to=other)
-    stop: trees.FileStop = trees.FileStopWhole()
+    stop: plan.FileStop = plan.FileStopWhole()
     if work.stop_transfers is not None:
-        stop = trees.FileStopTransfers(count=work.stop_transfers)
+        stop = plan.FileStopTransfers(count=work.stop_transfers)
     elif work.stop_percent is not None:
-        stop = trees.FileStopPercent(percent=work.stop_percent)
-    return trees.FileOperationTransfer(random=work.random, stop=stop, delete_before=work.delete_before)
+        stop = plan.FileStopPercent(percent=work.stop_percent)
+    return plan.FileOperationTransfer(random=work.random, stop=stop, delete_before=work.delete_before)
 
 
-def _select(asked: FileSelection) -> trees.FileSelect:
+def _select(asked: FileSelection) -> plan.FileSelect:
     if asked.kind == "random":
-        return trees.FileSelectRandom()
+        return plan.FileSelectRandom()
     if asked.kind == "skewed":
         assert asked.midpoint_percent is not None  # noqa: S101 - given with its kind
-        return trees.FileSelectSkewed(midpoint_percent=asked.midpoint_percent)
-    return trees.FileSelectSequential(random_start=asked.random_start, once=asked.once)
+        return plan.FileSelectSkewed(midpoint_percent=asked.midpoint_percent)
+    return plan.FileSelectSequential(random_start=asked.random_start, once=asked.once)
 
 
 def _part_bytes(job: Job, clones: int) -> int:
@@ -487,32 +511,32 @@ def _part_bytes(job: Job, clones: int) -> int:
     return part
 
 
-def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> rates.Rate | None:
+def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> plan.Rate | None:
     """Return the part of one clone of the job's rate."""
     if work.rate_ops is None:
         return None
-    total = stream.TotalRate(work.rate_ops, rates.RateProcess(job.rate_process or "linear"), job.rate_profile)
+    total = stream.TotalRate(work.rate_ops, plan.RateProcess(job.rate_process or "linear"), job.rate_profile)
     return _taking_turns(stream.part(total, work.rate_ops / clones), clone, clones)
 
 
-def _taking_turns(rate: rates.Rate, place: int, of: int) -> rates.Rate:
+def _taking_turns(rate: plan.Rate, place: int, of: int) -> plan.Rate:
     """Return the rate of one of several: evenly spaced arrivals of all are evenly spaced."""
-    linear = rate.process is rates.RateProcess.LINEAR
+    linear = rate.process is plan.RateProcess.LINEAR
     return rate.model_copy(update={"phase": place / of}) if linear else rate
 
 
-def _tree(index: int, anchor: _Anchor) -> trees.Tree:
+def _tree(index: int, anchor: _Anchor) -> plan.Tree:
     shape, found = anchor.shape, anchor.facts.found
-    sizes: trees.FileSizes
+    sizes: plan.FileSizes
     if shape.around:
-        sizes = trees.FileSizesAround(mean_bytes=shape.sizes[0][0])
+        sizes = plan.FileSizesAround(mean_bytes=shape.sizes[0][0])
     else:
-        sizes = trees.FileSizesTable(
-            table=tuple(trees.FileSize(bytes=size, weight=float(part)) for size, part in shape.sizes)
+        sizes = plan.FileSizesTable(
+            table=tuple(plan.FileSize(bytes=size, weight=float(part)) for size, part in shape.sizes)
         )
     clear = anchor.clear and not anchor.removed_by_jobs
     kept = None if clear else found.first_file
-    return trees.Tree(
+    return plan.Tree(
         target=index,
         depth=shape.depth,
         width=shape.width,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import RunError
 from loadstone.path.mounts import mounts
-from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure
+from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, read_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,7 @@ def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool =
 def seal(anchor: Path) -> None:
     """Vouch for what is there now. Raises OSError."""
     descriptor = os.open(anchor / MARK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    told = json.loads(os.pread(descriptor, 1 << 20, 0))
+    told = asdict(read_mark(anchor / MARK))
     # The file system's own clock: nothing a run has done is later than this.
     os.utime(descriptor)
     status = os.fstat(descriptor)
@@ -135,22 +135,22 @@ def _sealed(anchor: Path) -> tuple[int | None, str | None]:
     """Return the ctime up to which the mark vouches, or why it does not."""
     path = anchor / MARK
     try:
-        told = json.loads(path.read_text())
-        if told["format"] != FORMAT:
+        told = read_mark(path)
+        if told.format != FORMAT:
             flaw = "its mark is of an older Loadstone, which did not say for what content"
-        elif (sealed := told.get("sealed")) is None and told["shared"]:
+        elif told.sealed is None and told.shared:
             flaw = "a run changed it with consent: what that run did not write is somebody else's"
-        elif sealed is None:
+        elif told.sealed is None:
             flaw = "the run that changed it last did not end: remove the tree, or consent"
-        elif (sealed["inode"], sealed["file_system"]) != (path.lstat().st_ino, os.statvfs(path).f_fsid):
+        elif (told.sealed.inode, told.sealed.file_system) != (path.lstat().st_ino, os.statvfs(path).f_fsid):
             flaw = "its mark was copied from another tree"
-        elif int(sealed["ctime_ns"]) > time.time_ns() + _SECOND_NS:
+        elif told.sealed.ctime_ns > time.time_ns() + _SECOND_NS:
             flaw = "its mark is of the future: the clock was set back"
         else:
-            return int(sealed["ctime_ns"]), None
+            return told.sealed.ctime_ns, None
     except FileNotFoundError:
         flaw = "Loadstone left no mark there"
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError):
         flaw = "its mark cannot be read"
     return None, flaw
 

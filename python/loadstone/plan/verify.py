@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan import patterns
+from loadstone.plan.model import Pace
 from loadstone.plan.pattern import shares, sizes, smallest
-from loadstone.plan.rates import Pace
 from loadstone.workload.model import FixedSize, SizeRange
 
 if TYPE_CHECKING:
@@ -98,6 +97,45 @@ def verification(
     )
 
 
+def in_tree(job: Job, file_sizes: Sequence[int], run: int, notes: Notes) -> plan.Verify | None:
+    """Return how a job that works in a tree verifies what its files hold; None: not at all.
+
+    Raises RefusedError where a file would end within a verify block.
+    """
+    work = job.tree
+    if work is None or not is_verified(job):
+        return None
+    if by_pattern(job) or work.shape.around or work.operation in ("copy", "move"):
+        reason = (
+            "a pattern"
+            if by_pattern(job)
+            else "files around a mean size"
+            if work.shape.around
+            else f"operation={work.operation}"
+        )
+        raise RefusedError(
+            f"files are not verified with {reason}", where=job.at("verify"), hint="remove one of them"
+        )
+    block = job.verify_interval_bytes or SECTOR_BYTES
+    if block % SECTOR_BYTES or any(size % block for size in file_sizes):
+        raise RefusedError(
+            f"files of whole verify blocks of {block} bytes are needed",
+            where=job.at("verify"),
+            hint="use file and transfer sizes that are multiples of each other",
+        )
+    writing = (work.operation == "transfer" and writes(job)) or (work.operation == "create" and work.fill)
+    return plan.Verify(
+        block_bytes=block,
+        run=run,
+        content=_content(job, notes),
+        expect=plan.VerifyExpect.TABLE,
+        only_written=False,
+        fatal=bool(job.verify_fatal),
+        read_before_write=bool(job.verify_before_write) and writing,
+        read_after_write=bool(job.verify_after_write) and writing,
+    )
+
+
 def _content(job: Job, notes: Notes) -> plan.VerifyContent:
     if by_pattern(job):
         if job.verify_pattern is None:
@@ -170,14 +208,14 @@ def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> pla
 
 def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: Sequence[int]) -> plan.Stream:
     """Return a stream that reads each of its files once, from start to end, in I/Os of `size` bytes."""
-    order = patterns.OpPattern(
+    order = plan.OpPattern(
         random_percent=0,
-        random=patterns.RandomOrderUniform(repeat=True),
+        random=plan.RandomOrderUniform(repeat=True),
         stride_bytes=0,
         stride_spread_bytes=0,
         run_length=1,
         run_identical=False,
-        sizes=patterns.SizesFixed(bytes=size),
+        sizes=plan.SizesFixed(bytes=size),
         align_bytes=size,
     )
     whole = sum(length - length % size for length in lengths_bytes)
@@ -188,7 +226,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
             "open_files": None,
             "batch": None,
             "priorities": (),
-            "pattern": patterns.Pattern(
+            "pattern": plan.Pattern(
                 read_percent=100,
                 write_percent=0,
                 trim_percent=0,
@@ -196,6 +234,8 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
                 read=order,
                 write=order,
                 trim=order,
+                strided=None,
+                rows=None,
             ),
             "pace": Pace(read=None, write=None, trim=None, think=None),
             "flush": plan.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=False),
@@ -207,6 +247,9 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
                 bytes=whole,
                 ops=0,
                 ends_stage=False,
+                ends_stage_on_error=False,
+                max_latency_ns=(0, 0, 0),
+                prepare_only=False,
             ),
             "verify": verify.model_copy(
                 update={

@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.plan.headers import HeaderUntil
+from loadstone.plan.model import HeaderUntil
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

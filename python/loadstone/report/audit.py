@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import printable, units
+from loadstone.messages import title
 from loadstone.report import verdict as words
 
 if TYPE_CHECKING:
@@ -21,15 +22,14 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case
     from loadstone.audit.document import AuditedResults
-    from loadstone.audit.search import Passed
+    from loadstone.audit.find_results import PassedOver
     from loadstone.verdict import Cause, Verdict
 
 HEADINGS: Final = ("result", "number", "verdict", "why")
 HEAD: Final = (
-    "Written by `loadstone audit --markdown`. Each number is held against what is known of the system it "
-    "was measured on; a percentage is how sure a verdict or a finding is. *Not valid*: the number does not "
-    "mean what its label says. *Limited by*: something else than the storage set it. *Cannot tell*: what is "
-    "missing is named."
+    "Written by `loadstone audit --markdown`. Each number is checked against what is known of the system it "
+    "was measured on. *Not valid*: the number does not measure what its label says. *Limited by*: something "
+    "other than the storage set it. *Cannot tell*: what is not known is named."
 )
 SAID: Final = "its author says"
 
@@ -49,36 +49,37 @@ def number(case: Case) -> str:
 
 def _of_bandwidth(case: Case) -> bool:
     """Whether the source printed a bandwidth only, so that IOPS are its worked-out shadow."""
-    printed = case.extra.get("printed", {})
-    return bool(printed.get("bandwidth")) and not printed.get("iops")
+    printed = case.printed
+    return bool(printed.bandwidth) and not printed.iops
 
 
 def why(verdict: Verdict) -> list[str]:
-    """Return the causes and what is missing, each as `rule (effect, confidence): text`."""
+    """Return the causes and what is missing, each as `title (rule, effect, confidence): text`."""
     told = [_cause(cause) for cause in verdict.causes]
-    missing = [f"missing for `{one.rule}`: {one.what}" for one in verdict.missing if one.essential]
+    missing = [f"not checked: {title(one.rule)} ({one.what})" for one in verdict.missing if one.essential]
     if told or missing:
         return [*told, *missing]
     # The first sentence only repeats the name and the verdict of the row.
     _, _, rest = verdict.sentences.partition("measures the storage. ")
-    return [rest or verdict.sentences] if verdict.kind == "cannot_tell" else ["nothing was found"]
+    return [rest or verdict.sentences] if verdict.kind == "cannot_tell" else ["no finding"]
 
 
 def _cause(cause: Cause) -> str:
     return (
-        f"`{cause.rule}` ({words.EFFECTS[cause.effect]}, {words.confidence(cause.confidence)}): {cause.text}"
+        f"{title(cause.rule)} (`{cause.rule}`, {words.EFFECTS[cause.effect]}, "
+        f"{words.confidence(cause.confidence)}): {cause.text}"
     )
 
 
 def terminal(
-    every: Sequence[AuditedResults], console: Console, passed: Sequence[Passed] = (), unrelated: int = 0
+    every: Sequence[AuditedResults], console: Console, passed: Sequence[PassedOver] = (), unrelated: int = 0
 ) -> None:
     """Print each file with the verdict on each of its phases, and at the end what was passed over."""
     for index, one in enumerate(every):
         if index:
             console.print()
-        title = f" · {one.results.title}" if one.results.title else ""
-        console.print(Text.assemble((one.path, "bold"), f" · {one.results.format}{title}"))
+        heading = f" · {one.results.title}" if one.results.title else ""
+        console.print(Text.assemble((one.path, "bold"), f" · {one.results.format}{heading}"))
         for note in one.results.notes:
             console.print(Text(f"note: {note}"))
         words.terminal(one.audited, console)
@@ -96,7 +97,7 @@ def terminal(
     _passed(passed, unrelated, console)
 
 
-def _passed(passed: Sequence[Passed], unrelated: int, console: Console) -> None:
+def _passed(passed: Sequence[PassedOver], unrelated: int, console: Console) -> None:
     """Print what was not read, and why."""
     if passed:
         table = Table("passed over", "why", box=None, pad_edge=False, header_style="bold")
@@ -108,7 +109,7 @@ def _passed(passed: Sequence[Passed], unrelated: int, console: Console) -> None:
         console.print(Text(f"{unrelated} other file{'' if unrelated == 1 else 's'}: no results", "dim"))
 
 
-def markdown(every: Sequence[AuditedResults], passed: Sequence[Passed] = ()) -> str:
+def markdown(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ()) -> str:
     """Return a page: for each file what was found, and a table with a row for each result."""
     parts = ["# Audited results", HEAD]
     for one in every:
@@ -136,7 +137,7 @@ def _findings(one: AuditedResults) -> str:
         first = max(causes, key=lambda cause: cause.confidence)
         about = f" *{first.about}*:" if first.about and len(one.audited.phases) > 1 else ""
         again = f" Found in {len(causes)} results." if len(causes) > 1 else ""
-        lines.append(f"- `{rule}`:{about} {_plain(first.text)}{again}")
+        lines.append(f"- **{title(rule)}** (`{rule}`):{about} {_plain(first.text)}{again}")
     return "\n".join(lines)
 
 

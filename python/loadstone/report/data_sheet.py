@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.point import Run
-    from loadstone.analysis.spec import Row
+    from loadstone.analysis.run_figures import RunFigures
+    from loadstone.analysis.spec import SpecRow
 
 HEADING: Final = "of data sheet"
 """Of a column of `share`, which is only there where a run was held against one."""
 HEADINGS: Final = ("run", "job", "op", "from", "measured", "data sheet", "reached")
 
 
-def line(row: Row) -> str:
+def line(row: SpecRow) -> str:
     """Say it in one line for a terminal."""
     _, _, measured, specified, reached, source = cells(row)
     return f"data sheet: {row.name} {row.op}: {measured} is {reached} of {specified} ({source})"
 
 
-def cells(row: Row) -> tuple[str, str, str, str, str, str]:
+def cells(row: SpecRow) -> tuple[str, str, str, str, str, str]:
     """Return job, operation, measured, specified, percent reached, and where the figure is from."""
     rates = _rate(row, row.measured.value), _rate(row, row.specified)
     return row.name, row.op, *rates, percent(row), row.source
 
 
-def percent(row: Row) -> str:
+def percent(row: SpecRow) -> str:
     """Write the share of a figure that was reached."""
     return _percent(row.share, row.share_error)
 
@@ -45,7 +45,7 @@ def share(found: Estimate | None) -> str:
     return units.NONE if found is None else _percent(found.value, found.error)
 
 
-def best(runs: Sequence[Run]) -> list[tuple[str, Row]]:
+def best(runs: Sequence[RunFigures]) -> list[tuple[str, SpecRow]]:
     """Return for each figure of the sheet the run of a study that came nearest to it, by name."""
     return spec.best((run.point.name, run.summary.spec) for run in runs if run.summary is not None)
 
@@ -60,7 +60,7 @@ def _percent(share: float, share_error: float | None) -> str:
     return f"{text}{units.THIN}±{units.THIN}{told}{units.THIN}%"
 
 
-def _rate(row: Row, value: float) -> str:
+def _rate(row: SpecRow, value: float) -> str:
     if row.quantity == "iops":
         return f"{units.count(value)}{units.THIN}IOPS"
     return units.bandwidth_decimal(value)

@@ -183,7 +183,7 @@ def prometheus(bundle: Bundle) -> str:
                 lat = stats.latencies.get(kind)
                 if lat is None:
                     continue
-                told: dict[str, float | None] = {"mean": lat.mean.value, "min": lat.min_ns, "max": lat.max_ns}
+                told: dict[str, float | None] = {"mean": lat.mean_ns, "min": lat.min_ns, "max": lat.max_ns}
                 told |= {f"{p / 100:g}": lat.percentile(p) for p in (50.0, 90.0, 99.0, 99.9, 99.99)}
                 for statistic, value_ns in told.items():
                     if value_ns is not None:

@@ -2,7 +2,7 @@
 
 Knows Iometer's table and which of its numbers Loadstone has; a field without a number is empty.
 Times are in milliseconds. A response time is counted from just before the system call, as
-Iometer does (`clat`). Raw times are in nanoseconds, so the processor speed is given as 1e9.
+Iometer does (`clat`). Raw times are in nanoseconds, so the CPU speed is given as 1e9.
 Computes nothing that is not a sum, a mean or a maximum.
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from loadstone.analysis.histogram import Histogram, lows_of
+from loadstone.analysis.latency import Latency
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from loadstone.analysis.totals import Stats, Total
+    from loadstone.analysis.totals import OpTotals, Total
     from loadstone.workload.model import Job, Workload
 
 HEADING: Final = (
@@ -84,14 +85,12 @@ class _Op:
     count: int = 0
     bytes: int = 0
     errors: int = 0
-    sum_ns: float = 0.0
-    max_ns: int = 0
     iops: float = 0.0
     bandwidth: float = 0.0
-    histogram: Histogram = field(default_factory=Histogram.empty)
+    latency: Latency = field(default_factory=Latency)
 
     @classmethod
-    def of(cls, stats: Stats | None) -> _Op:
+    def of(cls, stats: OpTotals | None) -> _Op:
         if stats is None:
             return cls()
         latency = stats.latencies.get("clat") or stats.latencies.get("lat")
@@ -99,11 +98,9 @@ class _Op:
             count=stats.operations,
             bytes=stats.bytes,
             errors=stats.errors,
-            sum_ns=latency.mean.value * latency.count if latency else 0.0,
-            max_ns=latency.max_ns if latency else 0,
             iops=stats.iops.value if stats.iops else 0.0,
             bandwidth=stats.bandwidth.value if stats.bandwidth else 0.0,
-            histogram=latency.histogram if latency else Histogram.empty(),
+            latency=latency or Latency(),
         )
 
     def __add__(self, other: _Op) -> _Op:
@@ -111,17 +108,15 @@ class _Op:
             self.count + other.count,
             self.bytes + other.bytes,
             self.errors + other.errors,
-            self.sum_ns + other.sum_ns,
-            max(self.max_ns, other.max_ns),
             self.iops + other.iops,
             self.bandwidth + other.bandwidth,
-            self.histogram + other.histogram,
+            self.latency + other.latency,
         )
 
     @property
     def mean_ms(self) -> float:
         """Mean response time; 0 without any I/O, as Iometer has it."""
-        return self.sum_ns / self.count / 1e6 if self.count else 0.0
+        return self.latency.mean_ns / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +295,7 @@ def _line(
     both = read + write
     rates = [(one.iops, one.bandwidth) for one in (both, read, write)]
     means = [_number(one.mean_ms) for one in (both, read, write)]
-    longest = [_number(one.max_ns / 1e6) for one in (both, read, write)]
+    longest = [_number(one.latency.max_ns / 1e6) for one in (both, read, write)]
     none = _number(0.0)
     row = [kind, name, _common(part.spec for part in parts), _count(managers), _count(workers)]
     row.append(str(sum(part.disks for part in parts)))
@@ -319,15 +314,15 @@ def _line(
     row += [_number(RAW_HZ) if raw else "", "", "", "", "", ""]
     if cpu and cpu[0] and float(cpu[0]):
         row[-4] = _number(both.iops / float(cpu[0]))
-    return row + [str(count) for count in bins(both.histogram)]
+    return row + [str(count) for count in bins(both.latency.histogram)]
 
 
 _PLACE: Final = ("start_sector", "max_sectors", "depth")
 
 
 def _raw(read: _Op, write: _Op, parts: Sequence[_Part]) -> list[str]:
-    sums = [round(read.sum_ns), round(write.sum_ns), round(read.sum_ns + write.sum_ns), 0]
-    longest = [read.max_ns, write.max_ns, max(read.max_ns, write.max_ns), 0]
+    sums = [round(one.latency.sum_ns) for one in (read, write, read + write)] + [0]
+    longest = [one.latency.max_ns for one in (read, write, read + write)] + [0]
     whole = max((part.measured_ns for part in parts), default=0)
     return [str(value) for value in (*sums, *longest, whole)]
 
@@ -341,7 +336,7 @@ def bins(histogram: Histogram) -> list[int]:
 
 
 def _processors(host: pl.DataFrame) -> Iterable[list[str]]:
-    """Return a row for each processor of the host; all managers run on it."""
+    """Return a row for each CPU of the host; all managers run on it."""
     numbers = [name.split(".")[1] for name in host.columns if name.endswith(".user_ns")]
     width, place = HEADING.count(",") + 1, HEADING.split(",").index("% CPU Utilization")
     for number in sorted((one for one in numbers if one.isdigit()), key=int):
@@ -352,7 +347,7 @@ def _processors(host: pl.DataFrame) -> Iterable[list[str]]:
 
 
 def _cpu(host: pl.DataFrame, which: str) -> list[str]:
-    """Use of a processor or of all while it ran, in percent of its time; empty where it is not known."""
+    """Use of a CPU or of all while it ran, in percent of its time; empty where it is not known."""
     names = {name: f"cpu.{which}.{name}_ns" for name in ("user", "system", "irq", "idle", "iowait")}
     if host.height == 0 or not set(names.values()) <= set(host.columns):
         return [""] * 5

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 
 from loadstone import output, units
-from loadstone.analysis.point import LARGE_BLOCK_BYTES
-from loadstone.analysis.verified import verified
+from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.verification import verified
 from loadstone.errors import InputError
-from loadstone.report import charts, data_sheet, drawn, path_chart, path_diagram, verdict
-from loadstone.report.said import cost, monitors, of_verified, per_second
+from loadstone.report import answer, chart_images, charts, data_sheet, path_chart, path_diagram, verdict
+from loadstone.report.summary_text import cost, monitors, of_verified, per_second
 from loadstone.report.terminal import cells
 from loadstone.version import __version__
 
@@ -33,7 +33,6 @@ MAX_SECTIONS: Final = 6
 """With more jobs than this the charts are of all jobs together."""
 MAX_HEADLINE: Final = 16
 """With more jobs than this the first table is their total, and theirs comes later."""
-MAX_CARDS: Final = 8
 MAX_TITLE: Final = 70
 STATUS: Final = {
     "complete": "The run did all that was asked.",
@@ -71,7 +70,8 @@ def render(made: Summary, audited: Audited | None = None) -> str:
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "page.html").read_text())
-    whole = (charts.iops(made), charts.bandwidth(made), charts.spread(made), charts.distribution(made))
+    other = charts.iops(made) if _large(made) else charts.bandwidth(made)
+    whole = (other, charts.spread(made), charts.distribution(made))
     return template.render(
         style=(files / "page.css").read_text() + (files / "path_diagram.css").read_text(),
         version=__version__,
@@ -79,9 +79,10 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
         title=_title(made),
-        verdict=verdict.page(audited, drawn.svg) if audited is not None else None,
+        verdict=verdict.page(audited, chart_images.svg) if audited is not None else None,
         facts=_facts(made),
-        cards=_cards(made),
+        answer=answer.answer(made, audited),
+        picture=_picture_of_answer(made),
         headline=_headline(made),
         jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
@@ -106,6 +107,17 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         request=" ".join(str(word) for word in bundle.request.get("argv", [])),
         environment=_flat({name: value for name, value in bundle.environment.items() if name != "paths"}),
     )
+
+
+def _picture_of_answer(made: Summary) -> tuple[str, str] | None:
+    """Return the rate that matters over time; the charts below do not show it again."""
+    drawn = _drawn(charts.bandwidth(made) if _large(made) else charts.iops(made))
+    return drawn[0] if drawn else None
+
+
+def _large(made: Summary) -> bool:
+    data = made.total.data
+    return data is not None and data.operations > 0 and data.bytes / data.operations >= LARGE_BLOCK_BYTES
 
 
 def _path(made: Summary, audited: Audited | None) -> str | None:
@@ -142,10 +154,10 @@ def _picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> b
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
     spec = charts.together(specs, made.bundle.doubt)
     if kind == ".svg":
-        return drawn.svg(spec).encode()
+        return chart_images.svg(spec).encode()
     if kind == ".png":
-        return drawn.png(spec)
-    return drawn.pdf(spec)
+        return chart_images.png(spec)
+    return chart_images.pdf(spec)
 
 
 def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
@@ -155,7 +167,7 @@ def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | N
 
 def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
     """Return what each chart shows, and its SVG."""
-    return [(str(spec["title"]), drawn.svg(spec)) for spec in specs if spec is not None]
+    return [(str(spec["title"]), chart_images.svg(spec)) for spec in specs if spec is not None]
 
 
 def _title(made: Summary) -> str:
@@ -204,24 +216,6 @@ def _about(made: Summary, total: Total) -> str:
     return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
 
 
-def _cards(made: Summary) -> list[tuple[str, str, str, str]]:
-    """Return the result at a glance: name, main figure, the other one, p50 and p99; empty when too many."""
-    lines = [(total, op) for total in made.totals("job") for op in total.asked]
-    if not 1 < len(lines) <= MAX_CARDS:
-        return []
-    cards = []
-    for total, op in lines:
-        stats = total.ops[op]
-        lat = stats.latencies.get("lat")
-        rate = f"{units.figure(stats.iops, 'count')} IOPS"
-        moved = units.figure(stats.bandwidth if stats.bytes else None, "binary")
-        big = stats.operations > 0 and stats.bytes / stats.operations >= LARGE_BLOCK_BYTES
-        p50, p99 = (units.duration(lat.percentile(p) if lat else None) for p in (50, 99))
-        name = total.line.name if len(total.ops) == 1 else f"{total.line.name} {op}"
-        cards.append((name, *((moved, rate) if big else (rate, moved)), f"p50 {p50} · p99 {p99}"))
-    return cards
-
-
 def _headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
     """Return the table that comes first: all jobs, or their total when they are many."""
     jobs = made.totals("job")
@@ -261,7 +255,7 @@ def _tails(totals: list[Total]) -> list[tuple[str, str, list[str]]]:
     for total in totals:
         for op, stats in total.ops.items():
             for kind, lat in stats.latencies.items():
-                shown: list[float | None] = [lat.min_ns, lat.mean.value, lat.stddev]
+                shown: list[float | None] = [lat.min_ns, lat.mean_ns, lat.stddev_ns]
                 shown += [lat.percentile(p) for p in (50, 90, 95, 99, 99.9, 99.99)]
                 texts = [units.duration(value) for value in [*shown, lat.max_ns]]
                 rows.append((f"{total.line.name} {op}", kind, texts))

@@ -19,7 +19,7 @@ from loadstone import units
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.analysis.path import Held, Paths, Use
+    from loadstone.analysis.path import CeilingReached, LayerUse, Paths
     from loadstone.path.layers import Layer
 
 MAX_MEMBERS: Final = 8
@@ -64,7 +64,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class DiagramLayer:
     """One layer: name, what it moved, bars, ceilings that nothing was held against, and facts."""
 
     name: str
@@ -80,7 +80,7 @@ class Box:
     """Layers of one kind under the same parents. `under` is told where not everything above is meant."""
 
     kind: str
-    members: tuple[Member, ...]
+    members: tuple[DiagramLayer, ...]
     more: int
     facts: tuple[str, ...]
     """Those that all members have."""
@@ -99,7 +99,7 @@ def render(paths: Paths, limited_by: str | None = None) -> str:
     )
 
 
-def members(paths: Paths, limited_by: str | None = None) -> list[tuple[str, Member]]:
+def members(paths: Paths, limited_by: str | None = None) -> list[tuple[str, DiagramLayer]]:
     """Return the layers that the diagram shows, from the top, each with its kind."""
     boxes = [box for level in levels(paths, _marks(paths, limited_by)) for box in level]
     return [(box.kind, member) for box in boxes for member in box.members]
@@ -108,7 +108,7 @@ def members(paths: Paths, limited_by: str | None = None) -> list[tuple[str, Memb
 def levels(paths: Paths, marks: dict[str, str]) -> list[list[Box]]:
     """Return the boxes, one list for each level from the top."""
     uses = {use.layer.name: use for use in paths.uses}
-    groups: dict[tuple[int, str, frozenset[int]], list[Use]] = {}
+    groups: dict[tuple[int, str, frozenset[int]], list[LayerUse]] = {}
     group_of: dict[str, int] = {}
     depth_of: dict[int, int] = {}
     for use in paths.uses:
@@ -130,7 +130,7 @@ def levels(paths: Paths, marks: dict[str, str]) -> list[list[Box]]:
     return rows
 
 
-def _box(members: list[Use], under: str | None, marks: dict[str, str]) -> Box:
+def _box(members: list[LayerUse], under: str | None, marks: dict[str, str]) -> Box:
     members = sorted(members, key=lambda use: _natural(use.layer.name))
     facts = [said(use.layer) for use in members]
     shared = tuple(fact for fact in facts[0] if all(fact in one for one in facts))
@@ -148,7 +148,7 @@ def _box(members: list[Use], under: str | None, marks: dict[str, str]) -> Box:
     )
 
 
-def _member(use: Use, shared: Sequence[str], mark: str | None) -> Member:
+def _member(use: LayerUse, shared: Sequence[str], mark: str | None) -> DiagramLayer:
     # Nothing written is nothing of a ceiling for writes: no bar, no word.
     bars = [_bar(held.share, f"of {ceiling(held)}") for held in use.held if held.share]
     # A limit counts what its device did: how busy that was is told there.
@@ -159,7 +159,7 @@ def _member(use: Use, shared: Sequence[str], mark: str | None) -> Member:
         bars.append(_bar(use.busy_share, f"busy{queue}"))
     facts = tuple(fact for fact in said(use.layer) if fact not in shared)
     open_ = tuple(f"at most {ceiling(held)}" for held in use.held if held.share is None)
-    return Member(use.layer.name, moved(use), tuple(bars), open_, facts, mark)
+    return DiagramLayer(use.layer.name, moved(use), tuple(bars), open_, facts, mark)
 
 
 def _bar(share: float, text: str) -> Bar:
@@ -167,7 +167,7 @@ def _bar(share: float, text: str) -> Bar:
     return Bar(min(share, 1.0) * 100, colour, f"{units.digits(share * 100)}{units.THIN}%", text)
 
 
-def moved(use: Use) -> str:
+def moved(use: LayerUse) -> str:
     """Write what went through a layer; empty when nothing counts it, a dash when its counters are gone."""
     traffic = use.traffic
     if traffic is None:
@@ -183,7 +183,7 @@ def moved(use: Use) -> str:
     return " · ".join(parts) or "nothing moved"
 
 
-def ceiling(held: Held) -> str:
+def ceiling(held: CeilingReached) -> str:
     """Write a ceiling with what it is for and where it comes from."""
     one = held.ceiling
     rate = f"{units.count(one.per_s)}{units.THIN}IOPS"
@@ -331,6 +331,6 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def every(boxes: Iterable[Iterable[Box]]) -> list[Member]:
+def every(boxes: Iterable[Iterable[Box]]) -> list[DiagramLayer]:
     """Return all members shown."""
     return [member for level in boxes for box in level for member in box.members]

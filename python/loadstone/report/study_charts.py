@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.point import Run
     from loadstone.analysis.pooled import Pooled
-    from loadstone.analysis.repeats import Line
+    from loadstone.analysis.repeats import RepeatedLine
+    from loadstone.analysis.run_figures import RunFigures
     from loadstone.analysis.sweep import Sweep
     from loadstone.bundle.study import Factor
 
@@ -127,7 +127,7 @@ def _from_zero() -> Spec:
     }
 
 
-def rate_of_repeats(line: Line) -> Spec | None:
+def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     """Return each repeat's rate with its own error, over the 95 % interval of their mean."""
     found = line.rate
     if found is None:
@@ -169,7 +169,7 @@ def rate_of_repeats(line: Line) -> Spec | None:
     return base(f"{unit} of each repeat{name}; the mean and its 95 % interval", rows) | {"layer": layers}
 
 
-def latency_of_runs(runs: Sequence[Run]) -> Spec | None:
+def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
     """Return p50 and p99 of each run in the order run: the whole, or every job."""
     rows: list[Spec] = []
     order = [run.point.name for run in runs]
@@ -186,7 +186,7 @@ def latency_of_runs(runs: Sequence[Run]) -> Spec | None:
     return base("Latency of each run", rows) | {"mark": POINT, "encoding": encoding}
 
 
-def rate_of_runs(runs: Sequence[Run]) -> Spec | None:
+def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
     """Return the rate of each run in the order run, with 95 % of its own error."""
     rows: list[Spec] = []
     for run in runs:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
+from loadstone.messages import say
 from loadstone.report import data_sheet
-from loadstone.report.fitted import fitted
+from loadstone.report.fit_width import fitted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from loadstone.analysis.curve import Curve, Limit, Load
+    from loadstone.analysis.curve import Curve, LatencyLimit, LoadPoint
     from loadstone.analysis.knee import Knee
 
 HEADINGS: Final = ("load", "achieved", "mean", "p50", "p99", "p99.9", "runs", "")
@@ -43,7 +44,7 @@ def table(curve: Curve) -> tuple[list[str], list[list[str]]]:
     return [*HEADINGS, data_sheet.HEADING], rows
 
 
-def cells(load: Load, curve: Curve) -> list[str]:
+def cells(load: LoadPoint, curve: Curve) -> list[str]:
     """Return the cells of `HEADINGS`; the load of large blocks is bandwidth."""
     said = [] if load.valid else ["not valid"]
     said += ["rate not held"] if load.held is False else []
@@ -60,12 +61,12 @@ def cells(load: Load, curve: Curve) -> list[str]:
     ]
 
 
-def _kept(load: Load) -> str:
+def _kept(load: LoadPoint) -> str:
     """Say what becomes of the limit, and by which share of I/Os: the percentile itself may not be known."""
     if load.keeps is None:
         return "limit undecided"
     share = "" if load.beyond is None else f" ({units.digits(100 * load.beyond)}{units.THIN}% beyond it)"
-    return f"limit {'kept' if load.keeps else 'broken'}{share}"
+    return f"limit {'kept' if load.keeps else 'exceeded'}{share}"
 
 
 def renamed(curve: Curve, label: str) -> Curve:
@@ -76,45 +77,53 @@ def renamed(curve: Curve, label: str) -> Curve:
 def sentences(curve: Curve) -> list[str]:
     """Say what is read off the curve."""
     if curve.maximum is None:
-        return ["no maximum was measured, so there is no curve"]
+        return [say("report.curve.no_maximum")]
     if curve.loads and curve.left_out == len(curve.loads):
-        return ["no load of the curve is valid: there is neither a knee nor a limit to tell"]
+        return [say("report.curve.none_valid")]
     said = [_knee(curve.knee, curve), *([_limit(curve.limit)] if curve.limit else [])]
     if curve.left_out:
-        said.append(f"{curve.left_out} of {len(curve.loads)} loads are not valid: nothing rests on them")
+        said.append(say("report.curve.left_out", invalid=curve.left_out, loads=len(curve.loads)))
     return said
 
 
 def _knee(knee: Knee | None, curve: Curve) -> str:
     if knee is None:
-        return "knee: the points show none; it takes four at least, and some on either side of it"
+        return say("report.curve.no_knee")
     known = curve.maximum is not None and curve.maximum.valid
     share = knee.load / curve.maximum.iops.value if curve.maximum and known else None
-    of = "" if share is None else f", {share * 100:.0f}{units.THIN}% of the maximum"
-    return (
-        f"knee: {units.count(knee.load)} IOPS ({units.count(knee.low)} to {units.count(knee.high)}){of}, "
-        f"mean latency {units.duration(knee.latency_ns)}; throughput over latency is largest there"
+    of = "" if share is None else say("report.curve.of_maximum", maximum_share=share)
+    return say(
+        "report.curve.knee",
+        knee_iops=knee.load,
+        low_count=knee.low,
+        high_count=knee.high,
+        of_maximum=of,
+        latency_ns=knee.latency_ns,
     )
 
 
-def _limit(limit: Limit) -> str:
+def _limit(limit: LatencyLimit) -> str:
     text = limit.slo.text
     if limit.holds is None and limit.breaks is None:
-        return f"{text}: no load decides it; longer runs would"
+        return say("report.curve.undecided", limit=text)
     if limit.holds is None:
+        broken = _rate(limit.breaks)
         if limit.undecided:
-            below = f"{limit.undecided} lower load{'s' if limit.undecided > 1 else ''}"
-            return (
-                f"{text}: broken at {_rate(limit.breaks)}; of {below} nothing can be said, longer runs would"
-            )
-        return f"{text}: broken at every load that was measured, the lowest {_rate(limit.breaks)}"
+            return say("report.curve.undecided_below", limit=text, broken=broken, loads=limit.undecided)
+        return say("report.curve.always_broken", limit=text, broken=broken)
     if limit.breaks is None:
-        return f"{text}: kept up to the highest load that was measured, {_rate(limit.holds)}"
-    between = f"; {limit.undecided} between decide neither" if limit.undecided else ""
-    return f"{text}: kept up to {_rate(limit.holds)}, broken at {_rate(limit.breaks)}{between}"
+        return say("report.curve.always_kept", limit=text, kept=_rate(limit.holds))
+    between = say("report.curve.between", loads=limit.undecided) if limit.undecided else ""
+    return say(
+        "report.curve.decided",
+        limit=text,
+        kept=_rate(limit.holds),
+        broken=_rate(limit.breaks),
+        between=between,
+    )
 
 
-def _rate(load: Load | None) -> str:
+def _rate(load: LoadPoint | None) -> str:
     if load is None:
         return units.NONE
     if load.large_blocks:

@@ -15,7 +15,7 @@ from loadstone.report.study_charts import bandwidth_unit, bounds, reach
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.curve import Curve, Load
+    from loadstone.analysis.curve import Curve, LoadPoint
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.slo import Slo
 
@@ -29,12 +29,17 @@ KNEE: Final[Spec] = {
 
 
 def latency_of_curves(curves: Sequence[Curve], series: str, slo: Slo | None = None) -> Spec | None:
-    """Return one latency of every curve against the load achieved, as hockey sticks are drawn."""
+    """Return one latency of every curve against the load achieved, as hockey sticks are drawn.
+
+    Several curves are told apart at low loads, too: their axis of latency is logarithmic.
+    """
     x = _LoadAxis(curves)
     rows = [row for curve in curves for row in _rows(curve, x, {"line": curve.name}, (series,))]
     title = "Mean latency" if series == "mean" else f"Latency, {series}"
     limit, knees = _limit(slo, (series,)), _knees(curves, x, series)
-    return _curves(f"{title} against {x.title}", rows, x, field="line", limit=limit, knees=knees)
+    marked = " (◇ knee)" if len(knees) > 1 else ""
+    title = f"{title} against {x.title}{marked}"
+    return _curves(title, rows, x, field="line", limit=limit, knees=knees, logarithmic=len(curves) > 1)
 
 
 def percentiles_of_curve(curve: Curve, slo: Slo | None = None) -> Spec | None:
@@ -54,7 +59,7 @@ class _LoadAxis:
         self.size, unit = bandwidth_unit(max(values, default=1.0)) if self.large else (1.0, "IOPS")
         self.title = f"bandwidth, {unit}" if self.large else "IOPS"
 
-    def of(self, load: Load) -> Estimate:
+    def of(self, load: LoadPoint) -> Estimate:
         return load.bandwidth if self.large else load.iops
 
     def channel(self, field: str) -> Spec:
@@ -97,7 +102,7 @@ def _rows(curve: Curve, x: _LoadAxis, common: Spec, series: Sequence[str]) -> li
     return rows
 
 
-def _value(load: Load, name: str) -> tuple[float, tuple[float, float] | None] | None:
+def _value(load: LoadPoint, name: str) -> tuple[float, tuple[float, float] | None] | None:
     if name == "mean":
         return load.mean_ns.value, bounds(load.mean_ns)
     percent = float(name.removeprefix("p"))
@@ -106,11 +111,19 @@ def _value(load: Load, name: str) -> tuple[float, tuple[float, float] | None] | 
 
 
 def _curves(
-    title: str, rows: list[Spec], x: _LoadAxis, *, field: str, limit: Spec | None, knees: list[Spec]
+    title: str,
+    rows: list[Spec],
+    x: _LoadAxis,
+    *,
+    field: str,
+    limit: Spec | None,
+    knees: list[Spec],
+    logarithmic: bool = False,
 ) -> Spec | None:
     if not rows:
         return None
-    y = _latency_y([row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])])
+    values, shown = [row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])]
+    y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
     names = list(dict.fromkeys(row[field] for row in rows))
     who = colour(field, names)
     if len(names) == 1:
@@ -131,10 +144,10 @@ def _curves(
     if knees:
         at = {"data": {"values": knees}}
         word = {"type": "text", "dy": -13, "color": "#222", "clip": True}
-        layers += [
-            at | {"mark": KNEE, "encoding": places},
-            at | {"mark": word, "encoding": places | {"text": {"value": "knee"}}},
-        ]
+        layers.append(at | {"mark": KNEE, "encoding": places})
+        # One word has room; those of several curves would lie on each other, so the title has it.
+        if len(knees) == 1:
+            layers.append(at | {"mark": word, "encoding": places | {"text": {"value": "knee"}}})
     return base(title, rows) | {"layer": layers}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone import printable
-from loadstone.analysis.point import PERCENTILES
+from loadstone.analysis.run_figures import PERCENTILES
 from loadstone.report import study_terminal
 from loadstone.report.exports import as_csv
 from loadstone.report.study_terminal import HEADINGS, cells
@@ -19,13 +19,13 @@ from loadstone.screen import Screen
 
 if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.point import Measured, Run
-    from loadstone.report.study_page import Whole
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.report.study_page import StudyPage
 
 WIDTH: Final = 200
 
 
-def csv(whole: Whole) -> str:
+def csv(whole: StudyPage) -> str:
     """Return one row per run, job and operation, and one of the whole where a run has several."""
     names = list(dict.fromkeys(name for run in whole.runs for name in run.point.factors))
     rows: list[dict[str, Any]] = []
@@ -36,7 +36,7 @@ def csv(whole: Whole) -> str:
     return as_csv(pl.DataFrame(rows, infer_schema_length=None)) if rows else ""
 
 
-def markdown(whole: Whole) -> str:
+def markdown(whole: StudyPage) -> str:
     """Return the runs as a table, and below it what the study says."""
     rows = [["run", "job", "op", *HEADINGS], ["---", "---", "---", *["---:"] * len(HEADINGS)]]
     for run in whole.runs:
@@ -50,11 +50,11 @@ def markdown(whole: Whole) -> str:
     return "\n".join([*doubts, *table, "", "```", said, "```"]) + "\n"
 
 
-def _lines(run: Run) -> list[Measured]:
+def _lines(run: RunFigures) -> list[LineFigures]:
     return [*run.lines, *([run.whole] if run.whole is not None and len(run.lines) > 1 else [])]
 
 
-def _row(run: Run, line: Measured | None, names: list[str]) -> dict[str, Any]:
+def _row(run: RunFigures, line: LineFigures | None, names: list[str]) -> dict[str, Any]:
     point = run.point
     row: dict[str, Any] = {"run": point.name}
     row |= {name: None if (value := point.factors.get(name)) is None else str(value) for name in names}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 
 from loadstone import output, units
-from loadstone.analysis import point, repeats
+from loadstone.analysis import repeats, run_figures
 from loadstone.analysis.curve import curves
 from loadstone.analysis.rounds import rounds
 from loadstone.analysis.slo import slo_of
@@ -21,9 +21,9 @@ from loadstone.analysis.sweep import sweep
 from loadstone.bundle import study as on_disk
 from loadstone.errors import InputError
 from loadstone.report import (
+    chart_images,
     charts,
     data_sheet,
-    drawn,
     study_charts,
     study_curve,
     study_curve_charts,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.curve import Curve
-    from loadstone.analysis.point import Run
+    from loadstone.analysis.run_figures import RunFigures
     from loadstone.analysis.slo import Slo
-    from loadstone.bundle.study import Study
+    from loadstone.bundle.study import StudyRecord
     from loadstone.report.charts import Spec
 
 STATUS: Final = {
@@ -64,7 +64,7 @@ KINDS: Final = {"list": "a list of runs", "repeat": "repeats", "sweep": "a sweep
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """Headings and rows; the first `names` columns are words."""
 
     title: str
@@ -74,35 +74,35 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """One part of the page."""
 
     title: str
     sentences: Sequence[str]
-    tables: Sequence[Table]
+    tables: Sequence[PageTable]
     charts: Sequence[Spec]
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class StudyPage:
     """A study and its runs in numbers."""
 
     path: Path
-    study: Study
-    runs: Sequence[Run]
+    study: StudyRecord
+    runs: Sequence[RunFigures]
     doubts: Sequence[str] = ()
     """Why these may not be the numbers that were measured, and what could not be read."""
     verified: bool | None = None
 
 
-def read(path: Path, *, unverified: bool = False) -> Whole:
+def read(path: Path, *, unverified: bool = False) -> StudyPage:
     """Read a study from disk, whole or as far as it got."""
     opened = on_disk.open_all(path, unverified=unverified)
     doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
-    return Whole(path, opened.study, point.runs(opened), doubts, opened.verified)
+    return StudyPage(path, opened.study, run_figures.runs(opened), doubts, opened.verified)
 
 
-def write(studies: Sequence[Whole], path: Path) -> None:
+def write(studies: Sequence[StudyPage], path: Path) -> None:
     """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
 
     Several studies are laid over each other and must be curves. Raises `InputError` for another
@@ -117,7 +117,7 @@ def write(studies: Sequence[Whole], path: Path) -> None:
     output.write(path, _page(studies, parts) if kind == ".html" else _picture(parts, kind, path, doubt))
 
 
-def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> str:
+def _page(studies: Sequence[StudyPage], parts: Sequence[PageSection]) -> str:
     files = resources.files("loadstone.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = environment.from_string((files / "study.html").read_text())
@@ -140,22 +140,22 @@ def _page(studies: Sequence[Whole], parts: Sequence[Section]) -> str:
 
 def _svg(spec: Spec) -> tuple[str, str]:
     """Return what a chart shows, and its drawing."""
-    return str(spec["title"]), drawn.svg(spec)
+    return str(spec["title"]), chart_images.svg(spec)
 
 
-def _picture(parts: Sequence[Section], kind: str, path: Path, doubt: str | None) -> bytes:
+def _picture(parts: Sequence[PageSection], kind: str, path: Path, doubt: str | None) -> bytes:
     specs = [spec for part in parts for spec in part.charts]
     if not specs:
         raise InputError(f"{path}: the study measured nothing, so there is nothing to draw")
     spec = charts.together(specs, doubt)
     if kind == ".svg":
-        return drawn.svg(spec).encode()
+        return chart_images.svg(spec).encode()
     if kind == ".png":
-        return drawn.png(spec)
-    return drawn.pdf(spec)
+        return chart_images.png(spec)
+    return chart_images.pdf(spec)
 
 
-def _parts(whole: Whole) -> list[Section]:
+def _parts(whole: StudyPage) -> list[PageSection]:
     study, runs = whole.study, whole.runs
     if study.kind == "repeat":
         return [_repeats(runs)]
@@ -164,78 +164,80 @@ def _parts(whole: Whole) -> list[Section]:
     if study.settings.get("rounds"):
         return _rounds(whole)
     if study.settings.get("loops"):
-        return [Section("Surfaces", [], [], study_rounds.surfaces(runs, study.settings["loops"]))]
+        return [PageSection("Surfaces", [], [], study_rounds.surfaces(runs, study.settings["loops"]))]
     found = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
     made = _curves(found, slo_of(study)) if found else []
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
-        made.append(Section("Runs side by side", [], [], specs))
+        made.append(PageSection("Runs side by side", [], [], specs))
         if found_repeats := repeats.by_run(runs):
             said = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
-            made.append(Section("All passes together", said, [Table("", REPEATED, rows, names=2)], []))
+            made.append(
+                PageSection("All passes together", said, [PageTable("", REPEATED, rows, names=2)], [])
+            )
     return made
 
 
-def _curves(found: Sequence[Curve], slo: Slo | None) -> list[Section]:
+def _curves(found: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
     made = []
     if len(found) > 1:
         specs = [study_curve_charts.latency_of_curves(found, series, slo) for series in ("mean", "p99")]
-        made.append(Section("All curves", [], [], _some(*specs)))
+        made.append(PageSection("All curves", [], [], _some(*specs)))
     for curve in found:
         specs = [
             study_curve_charts.latency_of_curves([curve], "mean", slo),
             study_curve_charts.percentiles_of_curve(curve, slo),
         ]
-        table = Table("", *study_curve.table(curve))
-        made.append(Section(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs)))
+        table = PageTable("", *study_curve.table(curve))
+        made.append(PageSection(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs)))
     return made
 
 
-def _sweep(whole: Whole) -> list[Section]:
+def _sweep(whole: StudyPage) -> list[PageSection]:
     study = whole.study
     found = sweep(whole.runs, study.settings)
     said = study_sweep.sentences(found, float(study.settings["gain_share"]))
     if len(found.axes) == 1:
         specs = _some(*(study_charts.lines_of_sweep(found, (), what) for what in (*found.rates, "p99")))
-        return [Section("Result", said, [Table("", *study_sweep.table(found))], specs)]
-    made = [Section("Where to operate", said, [], [])] if said else []
+        return [PageSection("Result", said, [PageTable("", *study_sweep.table(found))], specs)]
+    made = [PageSection("Where to operate", said, [], [])] if said else []
     for fixed, name in study_sweep.planes(found):
         of = (*found.rates, "p99")
         specs = _some(
             *(study_charts.map_of_sweep(found, fixed, what) for what in of),
             *(study_charts.lines_of_sweep(found, fixed, what) for what in of),
         )
-        made.append(Section(name or "Result", [], [], specs))
+        made.append(PageSection(name or "Result", [], [], specs))
     return made
 
 
-def _rounds(whole: Whole) -> list[Section]:
+def _rounds(whole: StudyPage) -> list[PageSection]:
     found = rounds(whole.runs, whole.study.settings)
     if found is None:
         return []
     specs = _some(
         study_rounds.convergence(found), study_rounds.window(found), study_rounds.over_written(found)
     )
-    means = Table("", *study_rounds.matrix(found))
+    means = PageTable("", *study_rounds.matrix(found))
     drawn = _some(study_rounds.over_blocks(found), study_rounds.bars(found))
-    longest = Table("", *study_rounds.longest(found))
+    longest = PageTable("", *study_rounds.longest(found))
     return [
-        Section("Steady state", study_rounds.sentences(found), [], specs),
-        Section("Means of the window", [], [means], drawn),
-        Section("Longest latencies in the window", [], [longest], []),
+        PageSection("Steady state", study_rounds.sentences(found), [], specs),
+        PageSection("Means of the window", [], [means], drawn),
+        PageSection("Longest latencies in the window", [], [longest], []),
     ]
 
 
-def _repeats(runs: Sequence[Run]) -> Section:
+def _repeats(runs: Sequence[RunFigures]) -> PageSection:
     lines = repeats.lines(runs)
     specs = [study_charts.rate_of_repeats(line) for line in lines]
-    table = Table("", REPEATED, repeated_rows(lines), names=2)
+    table = PageTable("", REPEATED, repeated_rows(lines), names=2)
     specs.append(study_charts.latency_of_runs(runs))
-    return Section("All runs together", apart(lines), [table], _some(*specs))
+    return PageSection("All runs together", apart(lines), [table], _some(*specs))
 
 
-def _sheet(runs: Sequence[Run]) -> list[Section]:
+def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
     """Return what was reached of each figure of a data sheet; empty without one."""
     best = [(run, *data_sheet.cells(row)) for run, row in data_sheet.best(runs)]
     # Words before numbers, as in every table of the page.
@@ -243,10 +245,12 @@ def _sheet(runs: Sequence[Run]) -> list[Section]:
     if not rows:
         return []
     said = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
-    return [Section("Against the data sheet", [said], [Table("", data_sheet.HEADINGS, rows, names=4)], [])]
+    return [
+        PageSection("Against the data sheet", [said], [PageTable("", data_sheet.HEADINGS, rows, names=4)], [])
+    ]
 
 
-def _overlay(studies: Sequence[Whole]) -> Section:
+def _overlay(studies: Sequence[StudyPage]) -> PageSection:
     named: list[Curve] = []
     for whole in studies:
         found = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
@@ -260,10 +264,10 @@ def _overlay(studies: Sequence[Whole]) -> Section:
     slo = limits.pop() if len(limits) == 1 else None
     specs = [study_curve_charts.latency_of_curves(named, series, slo) for series in ("mean", "p99")]
     said = [f"{one.name}: {sentence}" for one in named for sentence in study_curve.sentences(one)]
-    return Section("All curves", said, [], _some(*specs))
+    return PageSection("All curves", said, [], _some(*specs))
 
 
-def _label(whole: Whole) -> str:
+def _label(whole: StudyPage) -> str:
     return whole.path.resolve().name
 
 
@@ -271,7 +275,7 @@ def _some(*specs: Spec | None) -> list[Spec]:
     return [spec for spec in specs if spec is not None]
 
 
-def _facts(whole: Whole) -> list[tuple[str, str]]:
+def _facts(whole: StudyPage) -> list[tuple[str, str]]:
     facts = [("Started", whole.study.started.replace("T", " ").replace("+00:00", " UTC"))]
     summary = next((run.summary for run in whole.runs if run.summary is not None), None)
     if summary is not None:
@@ -284,7 +288,7 @@ def _facts(whole: Whole) -> list[tuple[str, str]]:
     return [*facts, ("Runs", str(len(whole.runs)))]
 
 
-def _study(whole: Whole) -> dict[str, Any]:
+def _study(whole: StudyPage) -> dict[str, Any]:
     study = whole.study
     return {
         "name": _label(whole),
@@ -298,7 +302,7 @@ def _study(whole: Whole) -> dict[str, Any]:
     }
 
 
-def _row(run: Run) -> dict[str, Any]:
+def _row(run: RunFigures) -> dict[str, Any]:
     shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
     return {
         "name": run.point.name,

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
-from loadstone.report import solid
+from loadstone.messages import say
+from loadstone.report import plot_3d
 from loadstone.report.charts import COUNT_LABEL, Spec, base, colour, latency_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.point import Measured, Run
-    from loadstone.analysis.rounds import Cell, Rounds
+    from loadstone.analysis.rounds import Rounds, RoundsCell
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
 
 TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth, MiB/s", "mean_ns": "Mean latency"}
 MAX_LINES: Final = 9
@@ -30,18 +31,18 @@ def sentences(found: Rounds) -> list[str]:
     """Say whether it was steady, and by how much."""
     last, count = max(found.tracked.values), len(found.window)
     if count < ROUNDS:
-        return [f"Not steady: {count} of {ROUNDS} rounds that are compared were done."]
-    state = "Steady" if found.found.steady else "Not steady"
-    return [
-        f"{state} after {last} rounds: over rounds {', '.join(map(str, found.window))} {found.tracked.name} "
-        f"has a range of {100 * found.found.range_share:.1f} % of its mean (at most {100 * MAX_RANGE:.0f} %) "
-        f"and a slope of {100 * found.found.slope_share:.1f} % (at most {100 * MAX_SLOPE:.0f} %).",
-        *(
-            []
-            if found.found.steady
-            else ["In SNIA's sense there is no result; the means are of the last rounds."]
-        ),
-    ]
+        return [say("report.rounds.few", done=count, needed=ROUNDS)]
+    told = say(
+        "report.rounds.steady" if found.found.steady else "report.rounds.not_steady",
+        last=last,
+        window=", ".join(map(str, found.window)),
+        name=found.tracked.name,
+        range_share=found.found.range_share,
+        range_limit_share=MAX_RANGE,
+        slope_share=found.found.slope_share,
+        slope_limit_share=MAX_SLOPE,
+    )
+    return [told] if found.found.steady else [told, say("report.rounds.no_result")]
 
 
 def matrix(found: Rounds) -> tuple[list[str], list[list[str]]]:
@@ -143,8 +144,8 @@ def bars(found: Rounds) -> Spec | None:
     """Return the matrix as bars, as SNIA's reports show it."""
     blocks, shares = _values(found.cells, "block"), _values(found.cells, "read")
     cells = [[_find(found.cells, block, share) for block in blocks] for share in shares]
-    return solid.drawn(
-        solid.Grid(
+    return plot_3d.drawn(
+        plot_3d.Grid(
             title=f"{TITLES[found.quantity].partition(',')[0]}, means of the window",
             across="block size",
             columns=blocks,
@@ -174,7 +175,7 @@ def over_written(found: Rounds) -> Spec | None:
     }
 
 
-def surfaces(runs: Sequence[Run], loops: Sequence[str]) -> list[Spec]:
+def surfaces(runs: Sequence[RunFigures], loops: Sequence[str]) -> list[Spec]:
     """Return each job's bandwidth over two loops as a surface, and from above with its numbers."""
     across, down = loops[1], loops[0]
     tests = list(
@@ -195,11 +196,11 @@ def surfaces(runs: Sequence[Run], loops: Sequence[str]) -> list[Spec]:
     return [spec for spec in specs if spec is not None]
 
 
-def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Run]) -> Spec | None:
+def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[RunFigures]) -> Spec | None:
     columns, lines = (list(dict.fromkeys(str(run.point.factors[name]) for run in runs)) for name in loops)
     found = {(row["y"], row["x"]): row["v"] * _MEBIBYTE for row in rows}
-    return solid.drawn(
-        solid.Grid(
+    return plot_3d.drawn(
+        plot_3d.Grid(
             title=title,
             across=f"{loops[0]} size",
             columns=columns,
@@ -212,7 +213,7 @@ def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequenc
     )
 
 
-def _map(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Run]) -> Spec:
+def _map(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[RunFigures]) -> Spec:
     places: Spec = {}
     for axis, name in zip(("x", "y"), loops, strict=True):
         order = list(dict.fromkeys(str(run.point.factors[name]) for run in runs))
@@ -242,15 +243,15 @@ def _map(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Ru
     }
 
 
-def _line(run: Run, test: tuple[str, str]) -> Measured | None:
+def _line(run: RunFigures, test: tuple[str, str]) -> LineFigures | None:
     return next((line for line in run.lines if (line.job, line.op) == test), None)
 
 
-def _values(cells: Sequence[Cell], factor: str) -> list[str]:
+def _values(cells: Sequence[RoundsCell], factor: str) -> list[str]:
     return list(dict.fromkeys(cell.factors.get(factor, "") for cell in cells))
 
 
-def _find(cells: Sequence[Cell], block: str, read: str) -> Cell | None:
+def _find(cells: Sequence[RoundsCell], block: str, read: str) -> RoundsCell | None:
     wanted = (block, read)
     return next((c for c in cells if (c.factors.get("block", ""), c.factors.get("read", "")) == wanted), None)
 

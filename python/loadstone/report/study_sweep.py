@@ -12,8 +12,9 @@ from rich.text import Text
 
 from loadstone import units
 from loadstone.analysis.sweep import named, shown
+from loadstone.messages import say
 from loadstone.report import data_sheet
-from loadstone.report.fitted import fitted
+from loadstone.report.fit_width import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadstone.analysis.pooled import Pooled
-    from loadstone.analysis.sweep import Advice, Sweep
+    from loadstone.analysis.sweep import OperatingPoint, Sweep
     from loadstone.bundle.study import Factor
 
 TITLES: Final = {
@@ -56,28 +57,31 @@ def sentences(sweep: Sweep, gain_share: float) -> list[str]:
     said = [sentence(one, gain_share) for one in sweep.advice]
     measured = sum(cell.found is not None for cell in sweep.cells)
     if measured and sweep.left_out == measured:
-        return ["no combination is valid: nothing is recommended"]
+        return [say("report.sweep.none_valid")]
     if sweep.left_out:
-        said.append(f"{sweep.left_out} of {measured} combinations are not valid: nothing rests on them")
+        said.append(say("report.sweep.left_out", invalid=sweep.left_out, cells=measured))
     return said
 
 
-def sentence(advice: Advice, gain_share: float) -> str:
+def sentence(advice: OperatingPoint, gain_share: float) -> str:
     """Say where to operate, and why."""
     of = ", ".join(named(name, value) for name, value in advice.others)
     where = f"{of}: " if of else ""
-    gained = f"{units.digits(abs(advice.gain_beyond) * 100)}{units.THIN}% per doubling"
-    asked = f"{gain_share * 100:g}{units.THIN}%"
+    gain = abs(advice.gain_beyond)
     if advice.value is None:
-        sure = "" if advice.certain else ", as far as the errors tell"
-        return f"{where}no {advice.axis} is recommended: the last still gained {gained}{sure}; sweep further"
-    beyond = f"gains at most {gained}" if advice.gain_beyond >= 0 else f"loses {gained}"
-    sure = "" if advice.certain else f"; the errors leave open whether it gains {asked} after all"
-    at = f"{rate(advice.at)} at p99 {written(advice.at, 'p99')}"
-    share = f"{advice.share_of_best * 100:.0f}{units.THIN}% of the best"
-    return (
-        f"{where}recommended {advice.axis} {advice.value}: {at}, {share}; "
-        f"beyond it throughput {beyond}, and less than {asked} is not worth the latency{sure}"
+        sure = "" if advice.certain else say("report.sweep.as_far_as")
+        return say("report.sweep.no_end", where=where, axis=advice.axis, gain_share=gain, sure=sure)
+    beyond = say("report.sweep.gains" if advice.gain_beyond >= 0 else "report.sweep.loses", gain_share=gain)
+    return say(
+        "report.sweep.point",
+        where=where,
+        axis=advice.axis,
+        value=advice.value,
+        at=f"{rate(advice.at)} at p99 {written(advice.at, 'p99')}",
+        best_share=advice.share_of_best,
+        beyond=beyond,
+        limit_share=gain_share,
+        sure="" if advice.certain else say("report.sweep.open", limit_share=gain_share),
     )
 
 

@@ -15,7 +15,7 @@ from loadstone.analysis.curve import curves
 from loadstone.analysis.slo import slo_of
 from loadstone.analysis.sweep import sweep
 from loadstone.report import data_sheet, study_curve, study_sweep
-from loadstone.report.fitted import fitted
+from loadstone.report.fit_width import fitted
 from loadstone.report.terminal import STYLES
 from loadstone.report.verdict import NAMES
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.point import Measured, Run
-    from loadstone.bundle.study import Point, Study
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.bundle.study import Point, StudyRecord
 
 REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
 SHOWN: Final = (50.0, 99.0, 99.9)
@@ -37,7 +37,7 @@ NAMED: Final = 6
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 
 
-def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
+def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
     """Print what a study measured."""
     console.print(
         Text.assemble((study.status, STYLES.get(study.status, "")), f" · {study.name} · {_many(len(runs))}")
@@ -62,7 +62,7 @@ def summary(study: Study, runs: Sequence[Run], console: Console) -> None:
         console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
 
 
-def _measured(study: Study, runs: Sequence[Run], console: Console) -> None:
+def _measured(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
     """Print the numbers in the form of the study's kind."""
     if study.kind == "curve":
         for one in curves(runs, slo_of(study)):
@@ -74,7 +74,7 @@ def _measured(study: Study, runs: Sequence[Run], console: Console) -> None:
         console.print(_table(runs, console.width), soft_wrap=True)
 
 
-def _repeats(found: Mapping[str, Sequence[repeats.Line]], console: Console) -> None:
+def _repeats(found: Mapping[str, Sequence[repeats.RepeatedLine]], console: Console) -> None:
     """Print what the repeats of each run say together, per line; the rate that says most first."""
     console.print()
     rows = [row for run, lines in found.items() for row in repeated_rows(lines, run)]
@@ -85,7 +85,7 @@ def _repeats(found: Mapping[str, Sequence[repeats.Line]], console: Console) -> N
             console.print(Text(sentence, "yellow"))
 
 
-def repeated_rows(lines: Sequence[repeats.Line], run: str = "") -> list[list[str]]:
+def repeated_rows(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[list[str]]:
     """Return rows of `REPEATED`, one per line and quantity; of one run of a list where it is named."""
     return [
         ["" if index else f"{run} {line.job} {line.op}".lstrip(), quantity, *_repeated(found, kind)]
@@ -94,7 +94,7 @@ def repeated_rows(lines: Sequence[repeats.Line], run: str = "") -> list[list[str
     ]
 
 
-def apart(lines: Sequence[repeats.Line], run: str = "") -> list[str]:
+def apart(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[str]:
     """Say which quantities differ from run to run by more than the runs' own errors."""
     of = f"{run} " if run else ""
     return [
@@ -105,7 +105,7 @@ def apart(lines: Sequence[repeats.Line], run: str = "") -> list[str]:
     ]
 
 
-def verdicts(runs: Sequence[Run]) -> list[str]:
+def verdicts(runs: Sequence[RunFigures]) -> list[str]:
     """Say which runs are not simply a measure of the storage and why, one sentence for each reason."""
     judged = [run.point for run in runs if run.point.verdict not in {None, "measures_storage"}]
     alike: dict[tuple[str, str | None], list[Point]] = {}
@@ -121,7 +121,7 @@ def verdicts(runs: Sequence[Run]) -> list[str]:
     return said
 
 
-def _quantities(line: repeats.Line) -> list[tuple[str, str, repeats.Repeated]]:
+def _quantities(line: repeats.RepeatedLine) -> list[tuple[str, str, repeats.RepeatedValue]]:
     rate = ("bandwidth", "binary", line.bandwidth) if line.large_blocks else ("IOPS", "count", line.iops)
     every = [rate, ("latency, mean", "time", line.mean_ns)]
     every += [
@@ -130,7 +130,7 @@ def _quantities(line: repeats.Line) -> list[tuple[str, str, repeats.Repeated]]:
     return [(name, kind, found) for name, kind, found in every if found is not None]
 
 
-def _repeated(found: repeats.Repeated, kind: str) -> list[str]:
+def _repeated(found: repeats.RepeatedValue, kind: str) -> list[str]:
     write = {"count": units.count, "binary": units.bandwidth, "time": units.duration}[kind]
     share = found.half_width_share
     return [
@@ -149,7 +149,7 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.1e}")
 
 
-def in_short(run: Run) -> str:
+def in_short(run: RunFigures) -> str:
     """Say a run in a line: its name, rate and latency, or what went wrong."""
     said = [run.point.name]
     shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
@@ -170,7 +170,7 @@ def in_short(run: Run) -> str:
     return f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
 
 
-def cells(line: Measured) -> list[str]:
+def cells(line: LineFigures) -> list[str]:
     """Return the cells of `HEADINGS`."""
     return [
         units.with_error(line.iops, "count"),
@@ -181,17 +181,17 @@ def cells(line: Measured) -> list[str]:
     ]
 
 
-def held_against_a_sheet(runs: Sequence[Run]) -> bool:
+def held_against_a_sheet(runs: Sequence[RunFigures]) -> bool:
     """Tell whether any run had a data sheet with a figure for what it did."""
     return any(reached_by(run) is not None for run in runs)
 
 
-def reached_by(run: Run) -> Estimate | None:
+def reached_by(run: RunFigures) -> Estimate | None:
     """Return the share of the data sheet's figure that a run came nearest to."""
     return None if run.whole is None else run.whole.sheet_share
 
 
-def _table(runs: Sequence[Run], width: int) -> Text:
+def _table(runs: Sequence[RunFigures], width: int) -> Text:
     by_job = any(len(run.lines) > 1 for run in runs)
     judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
     sheet = held_against_a_sheet(runs)

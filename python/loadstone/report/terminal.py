@@ -11,9 +11,10 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from loadstone import units
-from loadstone.analysis.verified import verified
+from loadstone.analysis import commit
+from loadstone.analysis.verification import verified
 from loadstone.report import data_sheet
-from loadstone.report.said import cost, of_verified, rate
+from loadstone.report.summary_text import cost, of_verified, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadstone.analysis.summary import Summary
-    from loadstone.analysis.totals import Stats, Total
+    from loadstone.analysis.totals import OpTotals, Total
 
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "errors")
 DROPPED: Final = ("p99.9", "mean", "p50", "bandwidth", "max")
@@ -116,7 +117,7 @@ def _joined(row: list[str], widths: list[int]) -> str:
     return "  ".join(shown).rstrip()
 
 
-def cells(stats: Stats, *, errors: bool = True) -> list[str]:
+def cells(stats: OpTotals, *, errors: bool = True) -> list[str]:
     """Return IOPS, bandwidth, mean, p50, p99, p99.9, maximum and errors as text.
 
     Without `errors` only IOPS carry their standard error.
@@ -144,6 +145,11 @@ def _facts(made: Summary) -> list[str]:
             f"{units.duration(cpu.system_ns_per_io)} system, kernel workers included"
         )
     lines += cost(made.tool)
+    lines += [
+        f"a commit (write and flush) of {total.line.name}: {units.duration(time_ns)} on average"
+        for total in made.totals("job")[:MAX_JOBS]
+        if (time_ns := commit.mean_ns(made.measurement, total)) is not None
+    ]
     shorts = made.total.data.shorts if made.total.data else 0
     if shorts:
         lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")

@@ -5,12 +5,15 @@ Knows how a kind, a confidence and a piece of evidence are written. Judges nothi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rich.text import Text
 
 from loadstone import units
+from loadstone.messages import say, template, title
+from loadstone.report import layers
 from loadstone.report.charts import COLOURS, FONT, SCHEMA, config
+from loadstone.verdict import Effect, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,19 +25,16 @@ if TYPE_CHECKING:
 
     _Suffix = tuple[str, Callable[[float], str]]
 
-NAMES: Final = {
-    "measures_storage": "measures the storage",
-    "limited": "limited",
-    "not_valid": "not valid",
-    "cannot_tell": "cannot tell",
-}
+NAMES: Final = {kind: template(f"verdict.kind.{kind}") for kind in get_args(Kind)}
 STYLES: Final = {
     "measures_storage": "bold green",
     "limited": "bold yellow",
     "not_valid": "bold red",
     "cannot_tell": "bold yellow",
 }
-EFFECTS: Final = {"not_valid": "not valid", "limited": "limit", "suspect": "suspect", "note": "note"}
+EFFECTS: Final = {name: template(f"verdict.effect.{name}") for name in get_args(Effect)}
+LIKELY: Final = 0.05
+"""Explanations that are less probable are only in the JSON."""
 MAX_CAUSES: Final = 4
 """So many on a terminal: the report and the JSON have all of them."""
 CHART_WIDTH: Final = 330
@@ -55,13 +55,13 @@ _BY_SUFFIX: Final[tuple[_Suffix, ...]] = (
 def headline(verdict: Verdict) -> str:
     """Return the kind in words, with the layer when there is one."""
     if verdict.kind == "limited" and verdict.limited_by:
-        return f"limited by {verdict.limited_by}"
+        return say("verdict.kind.limited_by", layer=verdict.limited_by)
     return NAMES[verdict.kind]
 
 
 def confidence(value: float) -> str:
-    """Write a confidence as a percentage."""
-    return f"{value * 100:.0f}{units.THIN}%"
+    """Write a confidence as a percentage that says what it is."""
+    return say("verdict.terminal.confidence", confidence_share=value)
 
 
 def evidence(cause: Cause) -> list[tuple[str, str]]:
@@ -80,6 +80,8 @@ def _piece(name: str, value: float | str, every: Sequence[_Suffix]) -> tuple[str
     for suffix, write in every:
         if name.endswith(suffix) and name != suffix.lstrip("_"):
             return name.removesuffix(suffix).replace("_", " "), write(float(value))
+        if name == "bytes_per_s" == suffix.lstrip("_"):
+            return "bandwidth", write(float(value))
     return name.replace("_", " "), units.count(float(value))
 
 
@@ -91,22 +93,46 @@ def evidence_line(cause: Cause) -> str:
 def terminal(audited: Audited, console: Console) -> None:
     """Print the verdict: kind, two sentences, evidence, advice."""
     verdict = audited.verdict
-    sure = f" (confidence {confidence(verdict.confidence)})"
-    console.print(Text.assemble("Verdict: ", (headline(verdict), STYLES[verdict.kind]), (sure, "dim")))
+    sure = f" ({confidence(verdict.confidence)})"
+    console.print(
+        Text.assemble(
+            say("verdict.terminal.heading"), (headline(verdict), STYLES[verdict.kind]), (sure, "dim")
+        )
+    )
     console.print(Text(verdict.sentences))
     several = len(audited.phases) > 1
     told = [cause for cause in verdict.causes if cause.effect != "note"]
     for cause in told[:MAX_CAUSES]:
         about = f"{cause.about}: " if several and cause.about else ""
         name = (
-            f"{cause.rule} {confidence(cause.confidence)}",
+            title(cause.rule),
             "red" if cause.effect == "not_valid" else "yellow",
         )
-        console.print(Text.assemble("  ", name, f"  {about}{evidence_line(cause)}"))
+        told_by = (f" ({cause.rule}, {confidence(cause.confidence)})", "dim")
+        console.print(Text.assemble("  ", name, told_by, f": {about}{evidence_line(cause)}"))
     if len(told) > MAX_CAUSES:
-        console.print(Text(f"  and {len(told) - MAX_CAUSES} more in the report", "dim"))
+        console.print(Text("  " + say("verdict.terminal.more", findings=len(told) - MAX_CAUSES), "dim"))
     for advice in verdict.advice[:MAX_CAUSES]:
-        console.print(Text(f"  → {advice}"))
+        console.print(Text("  " + say("verdict.terminal.advice", advice=advice)))
+    _explanations(verdict, console)
+
+
+def _explanations(verdict: Verdict, console: Console) -> None:
+    """Print what may lie behind the number, or the command that would tell."""
+    if verdict.probes:
+        console.print(Text(say("verdict.explained.heading", probes=len(verdict.probes))))
+        likely = [one for one in verdict.explanations if one.probability >= LIKELY]
+        for one in likely[:MAX_CAUSES]:
+            row = say("verdict.explained.row", probability_share=one.probability, says=one.says)
+            by = f" ({one.decided_by})" if one.decided_by else ""
+            console.print(Text.assemble("  ", row, (by, "dim")))
+    elif verdict.to_decide is not None and verdict.kind != "not_valid":
+        told = say("verdict.explained.decide", remaining=_remaining(verdict), command=verdict.to_decide)
+        console.print(Text(f"  {told}"))
+
+
+def _remaining(verdict: Verdict) -> int:
+    return sum(one.probability >= LIKELY for one in verdict.explanations)
 
 
 def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
@@ -121,8 +147,16 @@ def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
         "advice": verdict.advice,
         "causes": [drawn for drawn in causes if drawn["effect"] != "note"],
         "notes": [drawn for drawn in causes if drawn["effect"] == "note"],
-        "missing": list(dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)),
-        "checked": verdict.checked,
+        "not_checked": not_checked(verdict),
+        "checked": checked(verdict),
+        **layers.page(verdict),
+        "explanations": [
+            (one.says, confidence(one.probability), one.for_, one.against)
+            for one in verdict.explanations
+            if one.probability >= LIKELY
+        ],
+        "probes": [(one.name, one.bundle, one.result) for one in verdict.probes],
+        "to_decide": verdict.to_decide,
         "phases": [
             (phase.name, phase.verdict.kind, headline(phase.verdict), confidence(phase.verdict.confidence))
             for phase in audited.phases
@@ -132,9 +166,30 @@ def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
     }
 
 
+def checked(verdict: Verdict) -> str | None:
+    """Say which rules looked and found nothing."""
+    titles = ", ".join(title(rule) for rule in verdict.checked)
+    return say("verdict.page.checked", titles=titles) if titles else None
+
+
+def not_checked(verdict: Verdict) -> str | None:
+    """Say which rules could not look, and why."""
+    every = dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)
+    told = [
+        say(
+            "verdict.page.not_checked_essential" if essential else "verdict.page.not_checked_rule",
+            title=title(rule),
+            reason=reason,
+        )
+        for rule, reason, essential in every
+    ]
+    return say("verdict.page.not_checked", rules="; ".join(told)) if told else None
+
+
 def _cause(cause: Cause, draw: Callable[[Spec], str], *, several: bool) -> dict[str, Any]:
     return {
         "rule": cause.rule,
+        "title": title(cause.rule),
         "effect": cause.effect,
         "effect_name": EFFECTS[cause.effect],
         "confidence": confidence(cause.confidence),

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from loadstone.analysis.point import Run
-from loadstone.analysis.point import run as numbers
+from loadstone.analysis.run_figures import RunFigures
+from loadstone.analysis.run_figures import run as numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Done:
     summary: Summary | None
 
     @cached_property
-    def run(self) -> Run:
+    def run(self) -> RunFigures:
         """Its numbers, computed when first asked for."""
         return numbers(self.point, self.summary)
 

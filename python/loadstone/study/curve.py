@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.curve import PURPOSE, RATE, REPEAT, Load, loads, percent_of
-from loadstone.plan.rates import RateProcess
+from loadstone.analysis.curve import PURPOSE, RATE, REPEAT, LoadPoint, loads, percent_of
+from loadstone.plan.model import RateProcess
 from loadstone.plan.stream import TotalRate
 from loadstone.study.controller import Next
 
@@ -132,7 +132,7 @@ class CurveController:
                     return percent
         return None
 
-    def _bend(self, rungs: Sequence[Load], ran: Sequence[float]) -> float | None:
+    def _bend(self, rungs: Sequence[LoadPoint], ran: Sequence[float]) -> float | None:
         """Return the middle of the gap in which latency changes most; None once all gaps are small."""
         if self._options.percents is not None:
             return None
@@ -156,7 +156,7 @@ class CurveController:
         return max(gaps)[1] if gaps else None
 
     def _noisy(
-        self, rungs: Sequence[Load], ran: Sequence[float], searched: Sequence[float | None]
+        self, rungs: Sequence[LoadPoint], ran: Sequence[float], searched: Sequence[float | None]
     ) -> float | None:
         """Return the load whose latency is known worst.
 
@@ -177,7 +177,7 @@ class CurveController:
         ]
         return max(found)[1] if found else None
 
-    def _search(self, rungs: Sequence[Load], ran: Sequence[float]) -> float | None:
+    def _search(self, rungs: Sequence[LoadPoint], ran: Sequence[float]) -> float | None:
         """Return a load between the highest that keeps the limit and the lowest that breaks it."""
         if self._options.slo is None or not rungs:
             return None

@@ -20,17 +20,20 @@ from loadstone import exitcodes, file_name
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.audit.run import audit
 from loadstone.bundle import study as on_disk
-from loadstone.bundle.study import Point, Study
+from loadstone.bundle.study import Point, StudyRecord
 from loadstone.bundle.write import BundleWriter
+from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
 from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan import guard
-from loadstone.session import Asked, Outcome, run_plan, through_parent
-from loadstone.study.clock import Clock
+from loadstone.plan.derived import changes_trees
+from loadstone.session import Outcome, RunRequest, run_plan, through_parent
 from loadstone.study.controller import Controller, Done, Next
-from loadstone.study.sequences import own_sequence
+from loadstone.study.random_seeds import own_sequence
+from loadstone.study.time_estimate import TimeEstimate
+from loadstone.study.verified_blocks import KnownBlocks
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ class StudyProgress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class StudyAsked:
+class StudyRequest:
     """What the user gave. `settings`: what the kind needs to be read again."""
 
     kind: on_disk.Kind
@@ -97,7 +100,7 @@ class Hooks:
     progress: StudyProgress | None = None
     before: Callable[[Workload], None] | None = None
     after: Callable[[Workload], None] | None = None
-    result: Callable[[Path, Study, list[Done]], dict[str, Any]] | None = None
+    result: Callable[[Path, StudyRecord, list[Done]], dict[str, Any]] | None = None
     """Computes the study's `result.json`, once, at the end."""
     closing: Callable[[], list[Any]] | None = None
     """Notes that can only be said at the end."""
@@ -108,7 +111,7 @@ class StudyOutcome:
     """How a study ended. `error`: of the last run that failed."""
 
     path: Path
-    study: Study
+    study: StudyRecord
     done: list[Done]
     exit_code: int
     error: LoadstoneError | None
@@ -117,7 +120,7 @@ class StudyOutcome:
 def run_study(
     controller: Controller,
     *,
-    asked: StudyAsked,
+    asked: StudyRequest,
     out_dir: Path,
     hooks: Hooks,
     consent: guard.Consent | None = None,
@@ -132,13 +135,13 @@ def run_study(
     """
     BundleWriter.check(out_dir)
     consent = _remembered(consent or guard.Consent())
-    clock = Clock()
+    clock = TimeEstimate()
     # Asked once: to make every run of a long list anew after each of them takes its square.
     known = controller.known()
     _check(known, hooks.resolve, consent, clock)
     study = on_disk.begin(
         out_dir,
-        Study(
+        StudyRecord(
             kind=asked.kind,
             name=asked.name,
             front_end=asked.front_end,
@@ -179,7 +182,7 @@ def _remembered(consent: guard.Consent) -> guard.Consent:
 
 
 def _check(
-    known: Sequence[Next], resolve: Callable[[Next], Resolved], consent: guard.Consent, clock: Clock
+    known: Sequence[Next], resolve: Callable[[Next], Resolved], consent: guard.Consent, clock: TimeEstimate
 ) -> None:
     """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
     prepared = False
@@ -191,6 +194,7 @@ def _check(
         names.add(wanted.name)
         try:
             resolved = resolve(wanted)
+            plan_check.memory_bytes(resolved.plan)
         except (InputError, RefusedError) as error:
             if prepared:
                 continue
@@ -199,7 +203,7 @@ def _check(
                 where=error.where,
                 hint=error.hint,
             ) from error
-        prepared = prepared or wanted.role == "prepare" or resolved.plan.changes_trees
+        prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
         clock.planned(wanted, resolved.duration_ns)
         plans.append(resolved.plan)
     _secure(plans, consent)
@@ -231,12 +235,12 @@ class _Runner:
         controller: Controller,
         *,
         known: Sequence[Next],
-        asked: StudyAsked,
+        asked: StudyRequest,
         directory: Path,
         hooks: Hooks,
         consent: guard.Consent,
-        study: Study,
-        clock: Clock,
+        study: StudyRecord,
+        clock: TimeEstimate,
         calibration: bool,
     ) -> None:
         self._controller = controller
@@ -250,6 +254,7 @@ class _Runner:
         self._calibration = calibration
         self._calibrations: dict[str, dict[str, Any]] = {}
         self._done: list[Done] = []
+        self._blocks = KnownBlocks()
         self._error: LoadstoneError | None = None
         self._interrupts = Interrupts(lambda: None, _leave)
 
@@ -361,9 +366,10 @@ class _Runner:
         self, wanted: Next, resolved: Resolved, path: Path, progress: Progress | None, result: _Result
     ) -> Outcome:
         alike = shape(resolved.plan) if self._calibration else ""
+        plan = self._blocks.before(resolved.plan)
         outcome = run_plan(
-            resolved.plan,
-            asked=Asked(
+            plan,
+            asked=RunRequest(
                 request={
                     **self._asked.request,
                     "study": {"name": self._asked.name, "point": wanted.name, "factors": wanted.factors},
@@ -379,6 +385,7 @@ class _Runner:
             result=result.document,
             calibration=self._calibrations.get(alike, self._calibration),
         )
+        self._blocks.after(plan, path)
         if self._calibration and result.made is not None:
             told = result.made.bundle.event("calibration")
             if told is not None and "skipped" not in told:

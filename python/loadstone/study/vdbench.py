@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
     from loadstone.bundle.study import Factor
-    from loadstone.formats.vdbench.expand import Run
+    from loadstone.formats.vdbench.expand import ParameterFileRun
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.study.controller import Done
 
@@ -36,7 +36,7 @@ class ParameterFileController:
     def __init__(
         self,
         file: ParameterFile,
-        runs: Sequence[Run],
+        runs: Sequence[ParameterFileRun],
         *,
         allow_exec: bool = False,
         now_s: Callable[[], float] = time.monotonic,
@@ -49,7 +49,7 @@ class ParameterFileController:
         self._at = 0
         """The next run of this round."""
         self._round = 0
-        self._asked: list[Run] = []
+        self._asked: list[ParameterFileRun] = []
         """The run behind each one that was handed out."""
         self._skipped = 0
 
@@ -91,7 +91,7 @@ class ParameterFileController:
             return self._now_s() - (self._began_s or 0.0) <= loop.seconds
         return self._round + 1 < loop.times
 
-    def _known_of(self, run: Run, done: Sequence[Done]) -> Given | None:
+    def _known_of(self, run: ParameterFileRun, done: Sequence[Done]) -> Given | None:
         """Return what earlier runs say about a run; None when it is to be left out."""
         if run.point is None and run.rate.kind != "percent":
             return self._given
@@ -111,7 +111,9 @@ class ParameterFileController:
         observed = None if run.is_controlled else _observed(run, maximum.summary)
         return replace(self._given, rate_iops=rounded(iops, run.point), observed=observed)
 
-    def _made(self, run: Run, given: Given, pause_s: int, round_number: int | None = None) -> Next:
+    def _made(
+        self, run: ParameterFileRun, given: Given, pause_s: int, round_number: int | None = None
+    ) -> Next:
         number = self._round if round_number is None else round_number
         workload = lower(self._file, run, _open_point(run, given))
         name = run.title if not number else f"{run.title} loop {number + 1}"
@@ -129,11 +131,11 @@ class ParameterFileController:
         )
 
 
-def _open_point(run: Run, given: Given) -> Given:
+def _open_point(run: ParameterFileRun, given: Given) -> Given:
     return given if run.rate.kind == "percent" else replace(given, rate_iops=None, observed=None)
 
 
-def _same_curve(asked: Run, run: Run) -> bool:
+def _same_curve(asked: ParameterFileRun, run: ParameterFileRun) -> bool:
     mine = asked.definition.name == run.definition.name and asked.turn == run.turn
     return mine and (asked.point is not None or asked.rate.kind == "curve")
 
@@ -149,10 +151,10 @@ def _response_ms(done: Done) -> float:
     """Return what vdbench calls the response time of a run, 0 when nothing was measured."""
     data = done.summary.total.data if done.summary is not None else None
     clat = data.latencies.get("clat") if data is not None else None
-    return clat.mean.value / 1e6 if clat is not None else 0.0
+    return clat.mean_ns / 1e6 if clat is not None else 0.0
 
 
-def _observed(run: Run, summary: Summary | None) -> tuple[float, ...] | None:
+def _observed(run: ParameterFileRun, summary: Summary | None) -> tuple[float, ...] | None:
     """Return the I/Os of each workload on each SD; file systems have the shares they ask for."""
     if summary is None or run.file_works:
         return None
@@ -167,7 +169,7 @@ def _observed(run: Run, summary: Summary | None) -> tuple[float, ...] | None:
     return tuple(found)
 
 
-def _factors(run: Run, given: Given) -> dict[str, Factor]:
+def _factors(run: ParameterFileRun, given: Given) -> dict[str, Factor]:
     found: dict[str, Factor] = {}
     for loop, value in run.turn.values.items():
         name = _FACTORS.get(loop, loop)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from loadstone import units
 from loadstone.errors import InputError, Where
-from loadstone.workload.forgotten import refuse_forgotten_target
+from loadstone.frozen_model import FrozenModel
+from loadstone.workload.missing_target import refuse_missing_target
 from loadstone.workload.priorities import PriorityRequests
 from loadstone.workload.trees import TreeWork
 
@@ -32,11 +33,7 @@ ReadWrite = Literal[
 NoteKind = Literal["harmless", "trap", "changed", "info"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Note(_Model):
+class Note(FrozenModel):
     """Something the user should know that is not an error.
 
     `harmless`: an option that changes nothing here. `trap`: another tool would have read
@@ -48,7 +45,7 @@ class Note(_Model):
     kind: NoteKind
 
 
-class Amount(_Model):
+class Amount(FrozenModel):
     """Bytes, or a percentage of what is there: exactly one of the two."""
 
     bytes: int | None = None
@@ -61,14 +58,14 @@ class Amount(_Model):
         return int(whole_bytes * (self.percent or 0) // 100)
 
 
-class FixedSize(_Model):
+class FixedSize(FrozenModel):
     """Every I/O has this size."""
 
     type: Literal["fixed"] = "fixed"
     bytes: int
 
 
-class SizeRange(_Model):
+class SizeRange(FrozenModel):
     """Sizes between two, both included."""
 
     type: Literal["range"] = "range"
@@ -83,7 +80,7 @@ class SizeShare(NamedTuple):
     percent: float | None
 
 
-class SizeTable(_Model):
+class SizeTable(FrozenModel):
     """Sizes with shares."""
 
     type: Literal["table"] = "table"
@@ -97,7 +94,7 @@ SizesByDirection = tuple[BlockSizes | None, BlockSizes | None, BlockSizes | None
 NumbersByDirection = tuple[float | None, float | None, float | None]
 
 
-class Reuse(_Model):
+class Reuse(FrozenModel):
     """A hierarchical reuse random walk: a place in a binary tree that mostly stays near."""
 
     leaf_bytes: int
@@ -111,7 +108,7 @@ class Reuse(_Model):
     """Share of I/Os that are done once more."""
 
 
-class Distribution(_Model):
+class Distribution(FrozenModel):
     """How random addresses are spread; `parameter` is theta, h or a percentage."""
 
     kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "reuse", "sequence"]
@@ -125,7 +122,7 @@ class Distribution(_Model):
     """(access percent, size) in order; size is percent (`zoned`) or bytes (`zoned_abs`)."""
 
 
-class Row(_Model):
+class WorkloadRow(FrozenModel):
     """One kind of I/O among several: its part of them, and what is its own."""
 
     percent: Annotated[float, Field(gt=0)]
@@ -139,14 +136,14 @@ class Row(_Model):
     """I/Os that follow each other when it is the row's turn."""
 
 
-class FileService(_Model):
+class FileService(FrozenModel):
     """How a job with several files takes the next one, and after how many I/Os."""
 
     kind: Literal["roundrobin", "random", "sequential"]
     every: int | None = None
 
 
-class LogRequests(_Model):
+class LogRequests(FrozenModel):
     """Log files asked for, by the prefix of their names; None: not asked for, "": the job's name."""
 
     bw: str | None = None
@@ -183,7 +180,7 @@ class LogRequests(_Model):
         return logs or self.iolog is not None
 
 
-class StatRequests(_Model):
+class StatRequests(FrozenModel):
     """What to show of the statistics and how."""
 
     clat_percentiles: bool | None = None
@@ -202,7 +199,7 @@ class StatRequests(_Model):
     show_bw: bool | None = None
 
 
-class SteadyRule(_Model):
+class SteadyRule(FrozenModel):
     """What has to be steady, and how much."""
 
     metric: Literal["iops", "bw", "lat"]
@@ -212,23 +209,23 @@ class SteadyRule(_Model):
     percent: bool
 
 
-class TargetName(_Model):
+class TargetName(FrozenModel):
     """A file or device by name; `written` is what the user wrote when it was mapped."""
 
     path: str
     written: str
 
 
-class Job(_Model):
+class Job(FrozenModel):
     """One job section: every field None (or empty) when it was not asked for."""
 
     name: str
     where: Where
     section: str = ""
     """What files made for the job are called after; empty: its name."""
-    set_at: dict[str, Where] = {}
+    set_at: dict[str, Where] = Field(default_factory=dict)
     """Field name (`logs.bw` for nested ones) to where its value was written."""
-    own_options: dict[str, str] = {}
+    own_options: dict[str, str] = Field(default_factory=dict)
     """The options of the job's own section, as text, by their canonical names."""
 
     # Which I/O
@@ -253,7 +250,7 @@ class Job(_Model):
     sequence_advances: bool | None = None
     """A `sequence` lies further on each time it begins again."""
     percentage_random: NumbersByDirection = (None, None, None)
-    rows: tuple[Row, ...] = ()
+    rows: tuple[WorkloadRow, ...] = ()
     """In place of all of the above: I/Os whose size, direction and address depend on each other."""
     norandommap: bool | None = None
     random_generator: Literal["tausworthe", "tausworthe64", "lfsr"] | None = None
@@ -370,6 +367,8 @@ class Job(_Model):
     steady_interval_ns: int | None = None
     flow: int | None = None
     flow_id: int | None = None
+    thread_of: str | None = None
+    """Jobs with the same name here are served by one thread, one I/O at a time in all."""
     flow_sleep_ns: int | None = None
 
     # Payload
@@ -451,7 +450,7 @@ class Job(_Model):
         return self.set_at.get(field, self.where)
 
 
-class Workload(_Model):
+class Workload(FrozenModel):
     """Everything asked for in one run."""
 
     name: str
@@ -463,7 +462,9 @@ class Workload(_Model):
     """The jobs name no target of their own: `with_targets` must be used."""
     job_per_target: bool = False
     """`with_targets` makes one job for each target, not one job on all of them."""
-    global_options: dict[str, str] = {}
+    hand_over: bool = False
+    """What is known of verified blocks goes from one run of a study to the next."""
+    global_options: dict[str, str] = Field(default_factory=dict)
     """Options of the default sections, as text; where they differ the last."""
     sources: dict[str, bytes] = Field(default={}, exclude=True)
     """Path (or `<command line>`) to what was read there, byte for byte."""
@@ -484,7 +485,7 @@ class Workload(_Model):
             if old not in names:
                 if not self.strict_fio_reading:
                     # The name may be missing because a section forgot it: say that first.
-                    refuse_forgotten_target(jobs)
+                    refuse_missing_target(jobs)
                 known = ", ".join(sorted(names))
                 hint = f"the names in use are: {known}" if names else "no job names a file: use --target"
                 raise InputError(f"no job uses {old!r}", hint=hint)

@@ -7,17 +7,13 @@ language and no engine.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from loadstone.frozen_model import FrozenModel
 
 Pair = tuple[int | None, int | None]
 """For reads and for writes."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SizePriority(_Model):
+class SizePriority(FrozenModel):
     """A share of the I/Os of one size."""
 
     block_bytes: int
@@ -26,7 +22,7 @@ class SizePriority(_Model):
     """Class, level and hint; none: those of `PriorityRequests`."""
 
 
-class PriorityRequests(_Model):
+class PriorityRequests(FrozenModel):
     """Priorities a job asks for."""
 
     job_class: int | None = None

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from loadstone.frozen_model import FrozenModel
 
 Operation = Literal[
     "transfer",
@@ -33,11 +35,7 @@ ALONE: Final = frozenset(("mkdir", "rmdir", "create", "delete", "move"))
 """What has its file or directory for itself."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TreeShape(_Model):
+class TreeShape(FrozenModel):
     """Directories and files below an anchor."""
 
     depth: Annotated[int, Field(ge=1)]
@@ -80,7 +78,7 @@ class TreeShape(_Model):
         return min(self.whole_bytes, self.total_bytes) if self.total_bytes else self.whole_bytes
 
 
-class FileSelection(_Model):
+class FileSelection(FrozenModel):
     """Which file or directory is next."""
 
     kind: Literal["sequential", "random", "skewed"] = "sequential"
@@ -92,7 +90,7 @@ class FileSelection(_Model):
     """Skewed: share of the files below which half of the choices fall."""
 
 
-class TreeWork(_Model):
+class TreeWork(FrozenModel):
     """What a job does in its tree; each of its clones one operation at a time."""
 
     shape: TreeShape

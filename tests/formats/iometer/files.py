@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loadstone.formats.iometer import Asked, Run, read_icf, runs
+from loadstone.formats.iometer import CommandLineChanges, TestRun, read_icf, runs
 
 DATA = Path(__file__).parents[2] / "data" / "iometer"
 NAMES = sorted(path.name for path in DATA.glob("*.icf"))
@@ -22,7 +22,7 @@ SETUP = "'TEST SETUP ====\n'Run Time\n'\thours minutes seconds\n\t0 0 30\n{more}
 TAIL = "Version 1.1.0\n"
 
 
-def made(name: str, asked: Asked | None = None) -> list[Run]:
+def made(name: str, asked: CommandLineChanges | None = None) -> list[TestRun]:
     """The runs of one of the files, its drives mapped where nothing else is asked for."""
     configuration = read_icf((DATA / name).read_bytes(), name)
     if asked is not None:
@@ -35,8 +35,8 @@ def made(name: str, asked: Asked | None = None) -> list[Run]:
         if not target.name.startswith("/")
     }
     if not configuration.managers:
-        return runs(configuration, Asked(targets=("/data/x",), runtime_ns=10**9))
-    return runs(configuration, Asked(mapping={drive: DRIVES[drive] for drive in used}))
+        return runs(configuration, CommandLineChanges(targets=("/data/x",), runtime_ns=10**9))
+    return runs(configuration, CommandLineChanges(mapping={drive: DRIVES[drive] for drive in used}))
 
 
 def text(*rows: str, assigned: str = "ALL", more: str = "") -> bytes:

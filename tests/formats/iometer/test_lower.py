@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.iometer import Asked, read_icf, runs
-from loadstone.workload.model import Amount, Row
+from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
+from loadstone.workload.model import Amount, WorkloadRow
 from tests.formats.iometer.files import DATA, NAMES, made, text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loadstone.workload.model import Workload
 
 RANDOM = "4 KiB random read"
@@ -130,8 +129,10 @@ def test_a_job_is_a_worker_on_a_target() -> None:
     assert (job.runtime_ns, job.ramp_ns, job.time_based) == (60 * S, 5 * S, True)
     assert job.size == Amount(bytes=409600 * 512)
     assert len(job.rows) == 29
-    assert job.rows[0] == Row(percent=4, bytes=512, read_percent=100, random_percent=0)
-    assert job.rows[10] == Row(percent=4, bytes=4096, read_percent=100, random_percent=100, align_bytes=4096)
+    assert job.rows[0] == WorkloadRow(percent=4, bytes=512, read_percent=100, random_percent=0)
+    assert job.rows[10] == WorkloadRow(
+        percent=4, bytes=4096, read_percent=100, random_percent=100, align_bytes=4096
+    )
     assert job.targets[0].path == "/data/iometer.dat"
 
 
@@ -161,7 +162,7 @@ def test_bursts_without_a_delay_stay_with_the_row() -> None:
 
 
 def test_without_managers_default_workers_do_what_is_assigned_to_them() -> None:
-    found = made("22-no-managers.icf", Asked(targets=("/data/x", "/data/y")))
+    found = made("22-no-managers.icf", CommandLineChanges(targets=("/data/x", "/data/y")))
     assert [run.name for run in found] == ["4 KiB random read", "64 KiB sequential write"]
     assert [job.name for job in found[0].workload.jobs][:3] == [
         "Worker 1 /data/x",
@@ -180,34 +181,46 @@ def test_random_io_at_any_sector_is_told() -> None:
 @pytest.mark.parametrize(("pattern", "field"), [("0", "buffer_pattern"), ("1", "scramble_buffers")])
 def test_data_patterns(pattern: str, field: str) -> None:
     source = (DATA / "02-four-patterns.icf").read_text().replace("204800,0,2", f"204800,0,{pattern}")
-    found = runs(read_icf(source.encode(), "x"), Asked(mapping={"d": "/x"}))
+    found = runs(read_icf(source.encode(), "x"), CommandLineChanges(mapping={"d": "/x"}))
     assert getattr(found[0].workload.jobs[0], field) is None  # It only reads.
     assert getattr(found[1].workload.jobs[0], field) is not None
 
 
 def test_a_logical_drive_is_a_file_in_its_root(tmp_path: Path) -> None:
-    (run,) = made("24-unaligned.icf", Asked(mapping={"D:": str(tmp_path)}))
+    (run,) = made("24-unaligned.icf", CommandLineChanges(mapping={"D:": str(tmp_path)}))
     target = run.workload.jobs[0].targets[0]
     assert (target.path, target.written) == (str(tmp_path / "iobw.tst"), "D:")
 
 
-def whole(name: str, asked: Asked) -> Workload:
+@pytest.mark.parametrize("place", ["/dev", "/dev/.", "/dev/mapper/."])
+def test_a_directory_of_devices_is_no_drive(place: str) -> None:
+    """A test file there would be in memory: somebody meant one of the devices."""
+    if not Path(place).is_dir():
+        pytest.skip(f"there is no {place}")
+    with pytest.raises(InputError, match="is a directory of devices"):
+        made("02-four-patterns.icf", CommandLineChanges(mapping={"D:": place}))
+
+
+def whole(name: str, asked: CommandLineChanges) -> Workload:
     return made(name, asked)[0].workload
 
 
 @pytest.mark.parametrize("written", ['1: "VIRTUAL DISK"', "1:", "1"])
 def test_a_drive_is_mapped_by_any_of_its_names(written: str) -> None:
-    assert whole("01-normal.icf", Asked(mapping={written: "/dev/x"})).jobs[0].targets[0].path == "/dev/x"
+    assert (
+        whole("01-normal.icf", CommandLineChanges(mapping={written: "/dev/x"})).jobs[0].targets[0].path
+        == "/dev/x"
+    )
 
 
 def test_a_target_in_place_of_all() -> None:
-    found = made("05-targets-linear.icf", Asked(targets=("/dev/x",)))
+    found = made("05-targets-linear.icf", CommandLineChanges(targets=("/dev/x",)))
     assert [[job.targets[0].path for job in run.workload.jobs] for run in found] == [["/dev/x", "/dev/x"]]
 
 
 def test_a_drive_without_a_map_is_told_by_line_and_name() -> None:
     with pytest.raises(InputError) as caught:
-        made("01-normal.icf", Asked())
+        made("01-normal.icf", CommandLineChanges())
     assert '1: "VIRTUAL DISK" is a drive of the host the file is for' in caught.value.message
     assert caught.value.where is not None
     assert caught.value.where.line == 62
@@ -217,11 +230,11 @@ def test_a_drive_without_a_map_is_told_by_line_and_name() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked(mapping={"D:": "/dev/x"}), "no worker uses 'D:'"),
-        (Asked(targets=("/dev/x", "/dev/x")), "given twice"),
+        (CommandLineChanges(mapping={"D:": "/dev/x"}), "no worker uses 'D:'"),
+        (CommandLineChanges(targets=("/dev/x", "/dev/x")), "given twice"),
     ],
 )
-def test_what_has_no_effect_on_the_targets(asked: Asked, words: str) -> None:
+def test_what_has_no_effect_on_the_targets(asked: CommandLineChanges, words: str) -> None:
     with pytest.raises(InputError, match=words):
         made("01-normal.icf", asked)
 
@@ -229,8 +242,8 @@ def test_what_has_no_effect_on_the_targets(asked: Asked, words: str) -> None:
 def test_until_stopped_needs_a_runtime() -> None:
     source = text("4096,100,100,100,0,1,4096,0").replace(b"\t0 0 30", b"\t0 0 0")
     with pytest.raises(InputError, match="until someone stops"):
-        runs(read_icf(source, "x"), Asked(targets=("/x",)))
-    made_anyway = runs(read_icf(source, "x"), Asked(targets=("/x",), runtime_ns=S))
+        runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",)))
+    made_anyway = runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",), runtime_ns=S))
     assert made_anyway[0].workload.jobs[0].runtime_ns == S
 
 
@@ -243,19 +256,19 @@ def test_until_stopped_needs_a_runtime() -> None:
 )
 def test_what_is_not_done_is_refused(rows: list[str], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
-        runs(read_icf(text(*rows), "x"), Asked(targets=("/x",)))
+        runs(read_icf(text(*rows), "x"), CommandLineChanges(targets=("/x",)))
 
 
 def test_too_many_default_workers() -> None:
     source = text("4096,100,100,100,0,1,4096,0", more="'Default Disk Workers to Spawn\n\t100000\n")
     with pytest.raises(InputError, match="100000 workers are too many"):
-        runs(read_icf(source, "x"), Asked(targets=("/x",)))
+        runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",)))
 
 
 def test_a_missing_specification_is_told_with_the_nearest() -> None:
     source = (DATA / "01-normal.icf").read_bytes().replace(b"\n\t4 KiB random read\n", b"\n\t4 KiB random\n")
     with pytest.raises(InputError, match="no access specification '4 KiB random'") as caught:
-        runs(read_icf(source, "x"), Asked(targets=("/x",)))
+        runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",)))
     assert "4 KiB random read" in (caught.value.hint or "")
 
 
@@ -270,7 +283,7 @@ def test_a_missing_specification_is_told_with_the_nearest() -> None:
 def test_cycles_that_never_end(kind: str, cycle: str, words: str) -> None:
     source = text("4096,100,100,100,0,1,4096,0", more=f"{cycle}'Test Type\n\t{kind}\n")
     with pytest.raises(InputError, match=words):
-        runs(read_icf(source, "x"), Asked(targets=("/x",)))
+        runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",)))
 
 
 def test_the_example_is_four_patterns_at_nine_depths_each_twice() -> None:

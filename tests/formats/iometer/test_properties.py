@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loadstone.errors import LoadstoneError, Where
-from loadstone.formats.iometer import Asked, read_icf, runs
-from loadstone.formats.iometer.cycle import steps
+from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
+from loadstone.formats.iometer.run_cycle import steps
 from loadstone.formats.iometer.setup import TEST_TYPES, Cycling, Setup
 
 NAMES = st.text(
@@ -167,7 +167,7 @@ def test_anything_else_is_refused_or_empty(source: bytes) -> None:
     try:
         configuration = read_icf(source, "x")
         if configuration.managers or configuration.specs:
-            runs(configuration, Asked(targets=("/x",), runtime_ns=1))
+            runs(configuration, CommandLineChanges(targets=("/x",), runtime_ns=1))
     except LoadstoneError as error:
         place = error.where
     else:

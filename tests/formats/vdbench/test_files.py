@@ -8,12 +8,12 @@ import pytest
 
 from loadstone import errors
 from loadstone.formats.recognise import Language, recognise
-from loadstone.formats.vdbench import Given, ParameterFile, Run, expand, facts, lower, read
+from loadstone.formats.vdbench import Given, ParameterFile, ParameterFileRun, expand, facts, lower, read
 from loadstone.plan.anchors import Found
 from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
-from loadstone.report.vdbench.words import run_line
+from loadstone.report.vdbench.wording import run_line
 from tests.formats.vdbench import files
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ GIB = 1 << 30
 EXAMPLE = Path(__file__).parents[3] / "examples" / "zfs-log-ssd" / "zfs-log-ssd.parm"
 
 
-def parsed(path: Path) -> tuple[ParameterFile, list[Run]]:
+def parsed(path: Path) -> tuple[ParameterFile, list[ParameterFileRun]]:
     file = read([path], variables=files.variables(path))
     return file, expand(file)
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.errors import InputError, LoadstoneError
-from loadstone.formats.vdbench import Run, TextSource, expand, read
+from loadstone.formats.vdbench import ParameterFileRun, ParameterText, expand, read
 from loadstone.formats.vdbench.expand import java_random
 from loadstone.formats.vdbench.grammar import Parameter, parameters
-from loadstone.formats.vdbench.lines import Line, LineReader
+from loadstone.formats.vdbench.lines import LineReader, ParameterLine
 from loadstone.formats.vdbench.rundef import RD
 from loadstone.formats.vdbench.values import Number, names, number, numbers, shown
 from loadstone.formats.vdbench.workload import WD
@@ -132,9 +132,9 @@ LINES = st.lists(
 )  # fmt: skip
 
 
-def tried(text: str) -> list[Run] | LoadstoneError:
+def tried(text: str) -> list[ParameterFileRun] | LoadstoneError:
     try:
-        return expand(read([TextSource(text.encode("utf-8", "replace"))]))
+        return expand(read([ParameterText(text.encode("utf-8", "replace"))]))
     except LoadstoneError as error:
         return error
 
@@ -160,7 +160,7 @@ def test_a_host_is_put_into_every_entity_that_names_one() -> None:
     text = (
         b"hd=h1\nhd=h2\nsd=sd_$host,lun=/x/#host/#hosts\nsd=plain,lun=/y\nwd=w,sd=*\nrd=r,wd=w,iorate=max\n"
     )
-    file = read([TextSource(text)])
+    file = read([ParameterText(text)])
     assert [(one.name, one.lun) for one in file.storages] == [
         ("sd_h1", "/x/0/2"),
         ("sd_h2", "/x/1/2"),
@@ -169,7 +169,7 @@ def test_a_host_is_put_into_every_entity_that_names_one() -> None:
 
 
 def test_a_variable_without_effect_is_refused() -> None:
-    text = TextSource(b"sd=sd1,lun=$lun\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
+    text = ParameterText(b"sd=sd1,lun=$lun\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
     assert read([text], variables={"lun": "/z"}).storages[0].lun == "/z"
     with pytest.raises(InputError, match="has no effect"):
         read([text], variables={"lun": "/z", "lum": "/y"})
@@ -178,7 +178,7 @@ def test_a_variable_without_effect_is_refused() -> None:
 def test_the_longest_variable_is_put_in_first() -> None:
     reader = LineReader({"a": "short", "ab": "long"})
     assert reader.text("kk=$ab,ll=$a", "test", None) == [
-        Line("kk=long,ll=short", reader.text("x=1", "test", None)[0].where)
+        ParameterLine("kk=long,ll=short", reader.text("x=1", "test", None)[0].where)
     ]
 
 
@@ -191,7 +191,7 @@ def test_sets_of_sds_are_drawn_as_java_draws() -> None:
 def test_sets_of_sds_are_each_in_one_set() -> None:
     lines = [f"sd=sd{n},lun=/{n}" for n in range(1, 8)]
     text = "\n".join([*lines, "wd=default,xfersize=4k", "rd=r,sd=setsof3,iorate=max"])
-    found = expand(read([TextSource(text.encode())]))
+    found = expand(read([ParameterText(text.encode())]))
     sets = [[work.storage.name for work in run.works] for run in found]
     assert [len(one) for one in sets] == [3, 3, 1]
     assert sorted(name for one in sets for name in one) == [f"sd{n}" for n in range(1, 8)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import ParameterFile, TextSource, expand, lower, map_hosts, read
+from loadstone.formats.vdbench import ParameterFile, ParameterText, expand, lower, map_hosts, read
 
 HOSTS = """
 hd=default,shell=ssh,user=root
@@ -19,7 +19,7 @@ rd=rd1,wd=wd1,iorate=max,elapsed=4
 
 
 def parsed(text: str = HOSTS) -> ParameterFile:
-    return read([TextSource(text.encode())])
+    return read([ParameterText(text.encode())])
 
 
 def notes(file: ParameterFile) -> list[str]:
@@ -61,4 +61,4 @@ def test_what_has_no_effect_stays_for_the_luns() -> None:
 
 def test_a_file_of_the_windows_code_page_is_read() -> None:
     text = "* 50% – read\nsd=sd1,lun=/data/a\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"
-    assert len(read([TextSource(text.encode("cp1252"))]).runs) == 1
+    assert len(read([ParameterText(text.encode("cp1252"))]).runs) == 1

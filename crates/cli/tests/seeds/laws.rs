@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_engine::backend::{Op, ALL_OPS};
 use loadstone_engine::histogram::bucket_of;
+use loadstone_engine::ops::OpKind;
 use loadstone_engine::plan::{
     Backend, Plan, Rate, RateAmount, RateProcess, ServiceTime, SimDevice, Stream,
 };
@@ -62,16 +62,18 @@ fn of_stream(outcome: &Outcome, stream: u32) -> impl Iterator<Item = &Seen> {
 /// True when the witness would call it failed: an error, or nothing moved of something.
 fn failed(io: &Seen) -> bool {
     match (io.back, io.op) {
-        (Some((_, result)), Op::Read | Op::Write) => result < 0 || (result == 0 && io.len > 0),
-        (Some((_, result)), _) => result < 0,
+        (Some((_, result)), OpKind::Read | OpKind::Write) => {
+            result.is_err() || (result == Ok(0) && io.len > 0)
+        }
+        (Some((_, result)), _) => result.is_err(),
         (None, _) => false,
     }
 }
 
 fn moved(io: &Seen) -> u64 {
     match (io.back, io.op) {
-        (Some(_), Op::Trim) => u64::from(io.len),
-        (Some((_, result)), Op::Read | Op::Write) => result.max(0) as u64,
+        (Some(_), OpKind::Trim) => u64::from(io.len),
+        (Some((_, result)), OpKind::Read | OpKind::Write) => u64::from(result.unwrap_or(0)),
         _ => 0,
     }
 }
@@ -95,7 +97,7 @@ fn conservation(plan: &Plan, outcome: &Outcome) -> bool {
             sum(end.completed) + sum(end.failed) + end.hung,
             "{end:?}"
         );
-        for op in ALL_OPS {
+        for op in OpKind::ALL {
             let mine = || of_stream(outcome, end.stream).filter(|io| io.op == op);
             let count = |test: &dyn Fn(&&Seen) -> bool| mine().filter(test).count() as u64;
             assert_eq!(end.issued[op as usize], count(&|_| true), "{op:?} {end:?}");
@@ -125,7 +127,7 @@ fn conservation(plan: &Plan, outcome: &Outcome) -> bool {
 
 /// No I/O outside the range of the file it belongs to.
 fn range(plan: &Plan, outcome: &Outcome) -> bool {
-    for io in outcome.seen.iter().filter(|io| io.op != Op::Sync) {
+    for io in outcome.seen.iter().filter(|io| io.op != OpKind::Sync) {
         let files = &plan.streams[io.stream as usize].files;
         let file = files
             .iter()
@@ -166,7 +168,7 @@ fn limits(plan: &Plan, outcome: &Outcome) -> bool {
     for (stream, id) in plan.streams.iter().zip(0..) {
         let limits = stream.limits;
         let end_ns = limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns;
-        let data = || of_stream(outcome, id).filter(|io| io.op != Op::Sync);
+        let data = || of_stream(outcome, id).filter(|io| io.op != OpKind::Sync);
         for io in data() {
             assert!(
                 (limits.start_delay_ns..=end_ns).contains(&io.pushed_ns),
@@ -296,7 +298,7 @@ fn log(plan: &Plan, outcome: &Outcome) -> bool {
                 io.pushed_ns,
                 io.op as u8,
                 io.offset,
-                (-result).max(0),
+                result.err().map_or(0, |why| why.errno),
             )
         })
         .collect();
@@ -310,12 +312,12 @@ fn log(plan: &Plan, outcome: &Outcome) -> bool {
     !told.is_empty()
 }
 
-fn rate_of(stream: &Stream, op: Op) -> Option<&Rate> {
+fn rate_of(stream: &Stream, op: OpKind) -> Option<&Rate> {
     match op {
-        Op::Read => stream.pace.read.as_ref(),
-        Op::Write => stream.pace.write.as_ref(),
-        Op::Trim => stream.pace.trim.as_ref(),
-        Op::Sync => None,
+        OpKind::Read => stream.pace.read.as_ref(),
+        OpKind::Write => stream.pace.write.as_ref(),
+        OpKind::Trim => stream.pace.trim.as_ref(),
+        OpKind::Sync => None,
     }
 }
 
@@ -341,9 +343,9 @@ fn integral_ns(rate: &Rate, time_ns: f64) -> f64 {
 
 /// The evenly paced operations of all streams: stream, operation, its rate and its units
 /// each per second and I/O.
-fn linear(plan: &Plan) -> impl Iterator<Item = (u32, &Stream, Op, &Rate)> {
+fn linear(plan: &Plan) -> impl Iterator<Item = (u32, &Stream, OpKind, &Rate)> {
     plan.streams.iter().zip(0u32..).flat_map(|(stream, id)| {
-        ALL_OPS.into_iter().filter_map(move |op| {
+        OpKind::ALL.into_iter().filter_map(move |op| {
             let rate = rate_of(stream, op)?;
             (rate.process == RateProcess::Linear).then_some((id, stream, op, rate))
         })
@@ -389,9 +391,9 @@ fn rate_held(plan: &Plan, outcome: &Outcome) -> bool {
         && stream.pace.think.is_none()
         && stream.flush.fsync_every == 0
         && stream.flush.fdatasync_every == 0;
-    let ops = ALL_OPS.map(|op| rate_of(stream, op));
+    let ops = OpKind::ALL.map(|op| rate_of(stream, op));
     let paced = ops.iter().flatten().collect::<Vec<_>>();
-    let service_ns = if rate_of(stream, Op::Read).is_some() {
+    let service_ns = if rate_of(stream, OpKind::Read).is_some() {
         device.read_ns
     } else {
         device.write_ns
@@ -414,7 +416,7 @@ fn rate_held(plan: &Plan, outcome: &Outcome) -> bool {
     }
     let mut count = 0.0;
     for io in &outcome.seen {
-        if io.op == Op::Sync {
+        if io.op == OpKind::Sync {
             continue;
         }
         let due = stream.limits.start_delay_ns as f64 + (count + rate.phase) / per_second * 1e9;

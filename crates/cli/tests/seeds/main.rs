@@ -1,9 +1,9 @@
 //! Thousands of small Plans on a simulated device: whatever is asked for and whatever the
-//! device does, the books balance.
+//! device does, the counters balance.
 //!
 //! Every number from 0 on makes one Plan (`plans`), which the real worker loop runs on
 //! virtual time while a witness (`witness`) between it and the device writes down what
-//! went by. The laws (`laws`) hold the engine's books against the witness. A seed that
+//! went by. The laws (`laws`) hold the engine's counters against the witness. A seed that
 //! breaks one is named; `LOADSTONE_SEED=n` runs it alone, `LOADSTONE_SEEDS=n` so many.
 
 mod laws;

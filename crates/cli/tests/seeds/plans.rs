@@ -92,6 +92,7 @@ fn device(dice: &mut Dice) -> SimDevice {
         short_ppm,
         hang_ppm,
         faults: None,
+        behaviour: None,
     }
 }
 

@@ -9,12 +9,12 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 
 use loadstone_engine::backend::sim::{Sim, START_NS};
-use loadstone_engine::backend::{Backend, Done, Io, Op};
+use loadstone_engine::backend::{Backend, Done, Failure, Io};
 use loadstone_engine::budget::buffer_stride;
 use loadstone_engine::control::{Control, Message};
 use loadstone_engine::events::{Event, StreamEnd};
 use loadstone_engine::memory::Mapping;
-use loadstone_engine::ops::AnyOp;
+use loadstone_engine::ops::{AnyOp, OpKind};
 use loadstone_engine::plan::{self, Plan};
 use loadstone_engine::record::{Sums, Table, KINDS};
 use loadstone_engine::rows::Rows;
@@ -22,7 +22,7 @@ use loadstone_engine::samples::{self, IoRecord};
 use loadstone_engine::slots::{Counters, Slot};
 use loadstone_engine::state::{Lines, Memory, State};
 use loadstone_engine::stream::StreamState;
-use loadstone_engine::verify::books::Books;
+use loadstone_engine::verify::tables::VerifyTables;
 use loadstone_engine::worker::Worker;
 
 /// Tables to cut into; what is not cut for want of one goes on to the next interval.
@@ -34,12 +34,12 @@ pub struct Seen {
     pub stream: u32,
     /// The backend's number of the file, which here is the target's.
     pub file: u32,
-    pub op: Op,
+    pub op: OpKind,
     pub offset: u64,
     pub len: u32,
     pub pushed_ns: u64,
     /// When it came back and with what; none: never.
-    pub back: Option<(u64, i32)>,
+    pub back: Option<(u64, Result<u32, Failure>)>,
     /// I/Os of its stream in flight with it when it was pushed, itself included.
     pub depth: u32,
 }
@@ -48,7 +48,7 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub cell: u32,
-    pub op: Op,
+    pub op: OpKind,
     pub ops: u64,
     pub bytes: u64,
     pub errors: u64,
@@ -124,7 +124,7 @@ impl Backend for Witness {
         self.seen.push(Seen {
             stream: *stream,
             file: io.file,
-            op: io.op,
+            op: io.op.kind(),
             offset: io.offset,
             len: io.len,
             pushed_ns,
@@ -144,7 +144,7 @@ impl Backend for Witness {
         self.sim.reap(max, &mut |done: Done| {
             let (stream, current) = &mut slots[done.slot as usize];
             let index = current.take().expect("it was in flight");
-            seen[index].back = Some((now_ns, done.result));
+            seen[index].back = Some((now_ns, done.outcome));
             in_flight[*stream as usize] -= 1;
             take(done);
         })
@@ -162,7 +162,7 @@ pub fn run(plan: &Plan) -> Outcome {
     let buffers = Mapping::new(plan.streams.iter().map(stride).sum(), false).unwrap();
     let mut slots = lay_out(&plan, &buffers);
     let mut counters = vec![Counters::default(); plan.streams.len()];
-    // The books want memory that outlives them; `worker` does not outlive this function.
+    // The state want memory that outlives them; `worker` does not outlive this function.
     // SAFETY: both vectors are declared before the worker and are not touched while it lives.
     let (slot_slice, counter_slice) = unsafe {
         (
@@ -175,10 +175,12 @@ pub fn run(plan: &Plan) -> Outcome {
     (0..TABLES).for_each(|_| tables.send(table()).unwrap());
     drop(tables);
     let (out, inbox) = channel();
-    let books = Arc::new(Books::new(&plan));
+    let verify_tables = Arc::new(VerifyTables::new(&plan));
     let mut first_slot = 0;
     let streams = (0..plan.streams.len() as u32).map(|id| {
-        let state = StreamState::new(&plan, id, first_slot, &rows, &books, &|target| target);
+        let state = StreamState::new(&plan, id, first_slot, &rows, &verify_tables, &|target| {
+            target
+        });
         first_slot += state.depth;
         state
     });

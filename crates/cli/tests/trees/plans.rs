@@ -94,6 +94,7 @@ pub fn add(plan: &mut Plan, stage: u32, operation: FileOperation) -> &mut Stream
             working_set_bytes: 0,
             shared: false,
             rate: None,
+            queue: None,
         }),
         ..plain::stream()
     });

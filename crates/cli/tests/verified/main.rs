@@ -44,7 +44,7 @@ fn device(seed: u64) -> SimDevice {
         read_ns: 50_000,
         write_ns: 80_000,
         service: ServiceTime::Exponential,
-        faults: Some(SimFaults::default()),
+        faults: Some(plain::no_faults()),
         ..plain::device()
     }
 }
@@ -584,7 +584,7 @@ fn plans_that_cannot_be_verified_are_refused() {
         (
             "/workers/0/backend",
             json!({"type": "null"}),
-            "keeps no data",
+            "writes no content that could be verified",
         ),
         (
             "/workers/0/backend/device/faults",

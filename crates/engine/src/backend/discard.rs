@@ -37,8 +37,8 @@ impl<B: Backend> Backend for Discarding<B> {
     fn push(&mut self, io: Io) {
         let file = &self.files[io.file as usize];
         if io.op == Op::Trim && file.kind == TargetKind::Block {
-            let result = syscall::trim(file, io.offset, io.len);
-            self.done.push(io.slot, result);
+            let outcome = syscall::trim(file, io.offset, io.len);
+            self.done.push(io.slot, outcome);
         } else {
             self.inner.push(io);
         }
@@ -86,6 +86,7 @@ pub fn ring_discards(file: &OpenFile) -> io::Result<bool> {
 mod tests {
     use super::*;
     use crate::backend::psync::Psync;
+    use crate::backend::Failure;
     use crate::clock::Clock;
     use std::os::fd::AsRawFd;
     use std::process::Command;
@@ -134,7 +135,7 @@ mod tests {
                 });
                 backend.flush(1, 0).unwrap();
                 let mut seen = Vec::new();
-                backend.reap(8, &mut |done| seen.push((done.slot, done.result)));
+                backend.reap(8, &mut |done| seen.push((done.slot, done.outcome)));
                 (seen, buffer[0])
             };
             let trimmed = io(&mut backend, 0, Op::Trim, 8192).0;
@@ -146,12 +147,12 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let (known, trimmed, before, inside) = outcome.unwrap();
         assert!(known);
-        if trimmed == [(0, -libc::EOPNOTSUPP)] {
+        if trimmed == [(0, Err(Failure::of_errno(libc::EOPNOTSUPP)))] {
             eprintln!("skipped: this loop device has no discard");
             return;
         }
-        assert_eq!(trimmed, [(0, 4096)]);
-        assert_eq!(before, (vec![(1, 4096)], 7));
-        assert_eq!(inside, (vec![(2, 4096)], 0));
+        assert_eq!(trimmed, [(0, Ok(4096))]);
+        assert_eq!(before, (vec![(1, Ok(4096))], 7));
+        assert_eq!(inside, (vec![(2, Ok(4096))], 0));
     }
 }

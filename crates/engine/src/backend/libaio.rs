@@ -9,7 +9,7 @@
 use std::io;
 
 use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Io, Op, OpenFile};
+use super::{outcome_of, sleep_until, syscall, Backend, Done, Failure, Io, Op, OpenFile, SyncKind};
 use crate::clock::Clock;
 
 const PREAD: u16 = 0;
@@ -91,11 +91,11 @@ impl Libaio {
     }
 
     fn request(&self, io: &Io) -> Request {
-        let opcode = match (io.op, io.len) {
-            (Op::Write, _) => PWRITE,
-            (Op::Sync, 1) => FDSYNC,
-            (Op::Sync, _) => FSYNC,
-            _ => PREAD,
+        let opcode = match io.op {
+            Op::Write => PWRITE,
+            Op::Sync(SyncKind::Data) => FDSYNC,
+            Op::Sync(SyncKind::File) => FSYNC,
+            Op::Read | Op::Trim => PREAD,
         };
         let fd = self.files[io.file as usize].fd as u32;
         let mut request = Request {
@@ -104,7 +104,7 @@ impl Libaio {
             fd,
             ..Request::default()
         };
-        if io.op != Op::Sync {
+        if !io.op.is_sync() {
             request.buffer = io.buffer as u64;
             request.bytes = u64::from(io.len);
             request.offset = io.offset as i64;
@@ -168,13 +168,16 @@ impl Libaio {
     #[cold]
     fn refused(&mut self, index: usize, error: i32) {
         let (request, file) = self.requests[index];
-        let flush = matches!(request.opcode, FSYNC | FDSYNC);
-        let result = if flush && error == libc::EINVAL {
-            syscall::sync(&self.files[file as usize], request.opcode == FDSYNC)
-        } else {
-            -error
+        let kind = match request.opcode {
+            FSYNC => Some(SyncKind::File),
+            FDSYNC => Some(SyncKind::Data),
+            _ => None,
         };
-        self.done.push(request.data as u32, result);
+        let outcome = match kind {
+            Some(kind) if error == libc::EINVAL => syscall::sync(&self.files[file as usize], kind),
+            _ => Err(Failure::of_errno(error)),
+        };
+        self.done.push(request.data as u32, outcome);
     }
 
     /// Waits for `least` completions or until the time, and queues what there is.
@@ -202,7 +205,8 @@ impl Libaio {
             };
             if got >= 0 {
                 for event in &self.events[..got as usize] {
-                    self.done.push(event.data as u32, event.result as i32);
+                    let outcome = outcome_of(event.result as i32);
+                    self.done.push(event.data as u32, outcome);
                 }
                 self.in_flight -= got as u32;
                 return Ok(());
@@ -224,8 +228,8 @@ impl Backend for Libaio {
     #[inline]
     fn push(&mut self, io: Io) {
         if io.op == Op::Trim {
-            let result = syscall::trim(&self.files[io.file as usize], io.offset, io.len);
-            self.done.push(io.slot, result);
+            let outcome = syscall::trim(&self.files[io.file as usize], io.offset, io.len);
+            self.done.push(io.slot, outcome);
         } else {
             self.requests.push((self.request(&io), io.file));
         }

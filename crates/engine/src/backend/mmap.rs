@@ -12,7 +12,7 @@ use std::sync::atomic::{compiler_fence, AtomicPtr, Ordering};
 use std::sync::Once;
 
 use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Io, Op, OpenFile};
+use super::{sleep_until, syscall, Backend, Done, Failure, Io, Op, OpenFile, Outcome};
 use crate::clock::Clock;
 
 /// The mapping backend.
@@ -60,21 +60,23 @@ impl Mmap {
         })
     }
 
-    fn perform(&mut self, io: &Io) -> i32 {
+    fn perform(&mut self, io: &Io) -> Outcome {
         let mapped = &self.files[io.file as usize];
         match io.op {
             Op::Trim => syscall::trim(&mapped.file, io.offset, io.len),
-            Op::Sync => mapped.sync(),
-            Op::Write if mapped.protection & libc::PROT_WRITE == 0 => -libc::EBADF,
+            Op::Sync(_) => mapped.sync(),
+            Op::Write if mapped.protection & libc::PROT_WRITE == 0 => {
+                Err(Failure::of_errno(libc::EBADF))
+            }
             Op::Read | Op::Write => self.copy(io),
         }
     }
 
-    fn copy(&mut self, io: &Io) -> i32 {
+    fn copy(&mut self, io: &Io) -> Outcome {
         let mapped = &self.files[io.file as usize];
         let len = io.len as usize;
         let Some(start) = mapped.address(io.offset, len) else {
-            return -libc::EINVAL;
+            return Err(Failure::of_errno(libc::EINVAL));
         };
         let (from, to) = match io.op {
             Op::Read => (start.cast_const(), io.buffer),
@@ -84,12 +86,12 @@ impl Mmap {
         // slot owns as many at `buffer`; the two never overlap.
         let complete = unsafe { copy_guarded(from, to, len, start as usize) };
         if complete {
-            return io.len as i32;
+            return Ok(io.len);
         }
         if let Err(error) = mapped.map_again(io.offset, len, self.page_bytes) {
             self.broken = Some(error);
         }
-        -libc::EIO
+        Err(Failure::of_errno(libc::EIO))
     }
 }
 
@@ -119,13 +121,14 @@ impl Mapped {
         (end <= self.len).then(|| unsafe { self.start.add(offset) })
     }
 
-    fn sync(&self) -> i32 {
+    fn sync(&self) -> Outcome {
         // SAFETY: exactly the mapping.
         match unsafe { libc::msync(self.start.cast(), self.len, libc::MS_SYNC) } {
-            0 => 0,
-            _ => -io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::EIO),
+            0 => Ok(0),
+            _ => {
+                let error = io::Error::last_os_error().raw_os_error();
+                Err(Failure::of_errno(error.unwrap_or(libc::EIO)))
+            }
         }
     }
 
@@ -184,8 +187,8 @@ impl Backend for Mmap {
 
     #[inline]
     fn push(&mut self, io: Io) {
-        let result = self.perform(&io);
-        self.done.push(io.slot, result);
+        let outcome = self.perform(&io);
+        self.done.push(io.slot, outcome);
     }
 
     #[inline]

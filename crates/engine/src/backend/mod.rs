@@ -6,54 +6,30 @@
 
 use std::os::fd::RawFd;
 
+pub use crate::ops::{Op, SyncKind};
 use crate::plan::TargetKind;
+pub use outcome::{outcome_of, Failure, MediumStatus, Outcome};
 
-pub mod called;
 pub mod discard;
-pub mod forced;
+pub mod extents;
+pub mod force_async;
 pub mod libaio;
-pub mod medium;
 pub mod mmap;
 pub mod names;
 pub mod null;
 pub mod nvme;
+mod outcome;
 pub mod psync;
 mod queue;
 mod raw;
 pub mod ring;
 pub mod sim;
-pub mod space;
+pub mod sim_behaviour;
+pub mod sim_medium;
+pub mod special_engines;
 pub mod splice;
 pub(crate) mod syscall;
 pub mod uring;
-
-/// Kind of operation; the discriminant is the `op` column of the samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Op {
-    /// Read.
-    Read = 0,
-    /// Write.
-    Write = 1,
-    /// Trim (discard).
-    Trim = 2,
-    /// Flush of a whole file: `fsync`, or `fdatasync` when [`Io::len`] is 1.
-    Sync = 3,
-}
-
-/// Number of kinds of operation.
-pub const OPS: usize = 4;
-
-/// All kinds, in the order of their numbers.
-pub const ALL_OPS: [Op; OPS] = [Op::Read, Op::Write, Op::Trim, Op::Sync];
-
-impl Op {
-    /// Name in events and messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        ["read", "write", "trim", "sync"][self as usize]
-    }
-}
 
 /// A target as a worker's backend sees it. The order in the worker's table is what
 /// [`Io::file`] counts.
@@ -80,7 +56,7 @@ pub struct Io {
     pub file: u32,
     /// Byte offset in the target.
     pub offset: u64,
-    /// Bytes; for [`Op::Sync`] 1 asks for `fdatasync`, 0 for `fsync`.
+    /// Bytes; 0 for a sync.
     pub len: u32,
     /// Start of the slot's buffer.
     pub buffer: *mut u8,
@@ -93,15 +69,8 @@ pub struct Io {
 pub struct Done {
     /// Slot of the I/O.
     pub slot: u32,
-    /// Bytes moved, or a negative error number (as a completion queue entry has it) with what
-    /// the device itself said above its 16 low bits ([`nvme::status`]).
-    pub result: i32,
-}
-
-/// The error number of a [`Done::result`]; 0 when there is none.
-#[must_use]
-pub fn errno_of(result: i32) -> i32 {
-    result.min(0).unsigned_abs() as i32 & 0xFFFF
+    /// What came of it.
+    pub outcome: Outcome,
 }
 
 /// A way to do I/O.
@@ -125,14 +94,14 @@ pub trait Backend {
     /// [`Backend::flush`].
     fn push(&mut self, io: Io);
 
-    /// Does one I/O and gives its result as [`Done::result`] has it. Only for synchronous
-    /// backends with nothing to be reaped.
+    /// Does one I/O and says what came of it. Only for synchronous backends with nothing to be
+    /// reaped.
     #[inline(always)]
-    fn perform(&mut self, io: Io) -> i32 {
+    fn perform(&mut self, io: Io) -> Outcome {
         self.push(io);
-        let mut result = 0;
-        self.reap(1, &mut |done| result = done.result);
-        result
+        let mut outcome = Ok(0);
+        self.reap(1, &mut |done| outcome = done.outcome);
+        outcome
     }
 
     /// Hands over everything pushed, then waits until at least `wait_for` completions
@@ -142,7 +111,7 @@ pub trait Backend {
     ///
     /// # Errors
     /// The error of the system call when the backend itself is broken; errors of single
-    /// I/Os come back in [`Done::result`].
+    /// I/Os come back in [`Done::outcome`].
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> std::io::Result<()>;
 
     /// Gives up to `max` completions to `take`, oldest first; returns how many.

@@ -7,8 +7,8 @@
 use std::ffi::CString;
 use std::mem::MaybeUninit;
 
-use super::called::{retried, Call};
-use super::{Io, Op};
+use super::special_engines::{retried, Call};
+use super::{Io, Outcome};
 use crate::plan::NameOperation;
 
 /// The operation, and the names of the worker's targets.
@@ -27,9 +27,9 @@ impl Names {
 }
 
 impl Call for Names {
-    fn call(&mut self, io: &Io) -> i32 {
-        if io.op == Op::Sync {
-            return 0; // There is nothing to be written back.
+    fn call(&mut self, io: &Io) -> Outcome {
+        if io.op.is_sync() {
+            return Ok(0); // There is nothing to be written back.
         }
         let path = self.paths[io.file as usize].as_ptr();
         // SAFETY: the path is a text with its end; what is filled is as large as the kernel
@@ -56,19 +56,18 @@ impl Call for Names {
                 NameOperation::Rmdir => libc::rmdir(path) as isize,
             }
         });
-        if result < 0 {
-            return result;
-        }
+        let opened = result?;
         if self.operation == NameOperation::Create {
             // SAFETY: the descriptor was just opened and nobody else has it.
-            unsafe { libc::close(result) };
+            unsafe { libc::close(opened as i32) };
         }
-        i32::try_from(io.len).unwrap_or(i32::MAX)
+        Ok(io.len)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Failure, Op};
     use super::*;
 
     #[test]
@@ -87,23 +86,32 @@ mod tests {
             priority: 0,
         };
         let does = |operation| Names::new(operation, vec![name.clone()]).call(&io);
-        assert_eq!(does(NameOperation::Stat), -libc::ENOENT);
-        assert_eq!(does(NameOperation::Create), 4096);
+        assert_eq!(
+            does(NameOperation::Stat),
+            Err(Failure::of_errno(libc::ENOENT))
+        );
+        assert_eq!(does(NameOperation::Create), Ok(4096));
         assert!(place.is_file());
         for looks in [
             NameOperation::Stat,
             NameOperation::Lstat,
             NameOperation::Statx,
         ] {
-            assert_eq!(does(looks), 4096);
+            assert_eq!(does(looks), Ok(4096));
         }
-        assert_eq!(does(NameOperation::Mkdir), -libc::EEXIST);
-        assert_eq!(does(NameOperation::Rmdir), -libc::ENOTDIR);
-        assert_eq!(does(NameOperation::Delete), 4096);
+        assert_eq!(
+            does(NameOperation::Mkdir),
+            Err(Failure::of_errno(libc::EEXIST))
+        );
+        assert_eq!(
+            does(NameOperation::Rmdir),
+            Err(Failure::of_errno(libc::ENOTDIR))
+        );
+        assert_eq!(does(NameOperation::Delete), Ok(4096));
         assert!(!place.exists());
-        assert_eq!(does(NameOperation::Mkdir), 4096);
+        assert_eq!(does(NameOperation::Mkdir), Ok(4096));
         assert!(place.is_dir());
-        assert_eq!(does(NameOperation::Rmdir), 4096);
+        assert_eq!(does(NameOperation::Rmdir), Ok(4096));
         assert!(!place.exists());
     }
 }

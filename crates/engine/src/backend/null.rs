@@ -4,14 +4,15 @@
 
 use std::io;
 
-use super::{sleep_until, Backend, Done, Io, Op};
+use super::{sleep_until, Backend, Done, Io};
 use crate::clock::Clock;
 
 /// Completes everything at once.
 #[derive(Debug)]
 pub struct Null {
     clock: Clock,
-    done: Vec<Done>,
+    /// Slot and bytes.
+    done: Vec<(u32, u32)>,
     taken: usize,
 }
 
@@ -36,11 +37,7 @@ impl Backend for Null {
     #[inline]
     fn push(&mut self, io: Io) {
         debug_assert!(self.done.len() < self.done.capacity());
-        let result = if io.op == Op::Sync { 0 } else { io.len as i32 };
-        self.done.push(Done {
-            slot: io.slot,
-            result,
-        });
+        self.done.push((io.slot, io.len));
     }
 
     #[inline]
@@ -55,8 +52,11 @@ impl Backend for Null {
     fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
         let end = self.done.len().min(self.taken + max as usize);
         let count = end - self.taken;
-        for done in &self.done[self.taken..end] {
-            take(*done);
+        for &(slot, bytes) in &self.done[self.taken..end] {
+            take(Done {
+                slot,
+                outcome: Ok(bytes),
+            });
         }
         self.taken = end;
         if end == self.done.len() {

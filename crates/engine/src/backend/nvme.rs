@@ -15,7 +15,7 @@ use super::ring::Entry;
 use super::uring::{
     open_ring, register_buffers, unregistered, Commands, Uring, UringOptions, MAX_FIXED_BYTES,
 };
-use super::{Done, Io, Op, OpenFile};
+use super::{Done, Failure, Io, Op, OpenFile};
 use crate::clock::Clock;
 use crate::memory::Mapping;
 use command::{Command, Range};
@@ -113,7 +113,7 @@ impl Commands for Nvme {
             command: Command::new(file.namespace.id),
             ..CommandSqe::default()
         };
-        if io.op == Op::Sync {
+        if io.op.is_sync() {
             entry.command.flush();
             return entry;
         }
@@ -147,14 +147,14 @@ impl Commands for Nvme {
         let asked = (completion.user_data >> 32) as u32;
         Done {
             slot: completion.user_data as u32,
-            result: match completion.result {
-                0 => i32::try_from(asked).unwrap_or(i32::MAX),
-                answer @ 1.. => status::result(answer as u32),
+            outcome: match completion.result {
+                0 => Ok(asked),
+                answer @ 1.. => Err(status::failure(answer as u32)),
                 error if error == -libc::EINVAL && asked == UNALIGNED => {
-                    status::result(status::NOT_WHOLE_BLOCKS)
+                    Err(status::failure(status::NOT_WHOLE_BLOCKS))
                 }
-                error if error == -libc::EINVAL => status::result(status::NOT_TAKEN),
-                error => error,
+                error if error == -libc::EINVAL => Err(status::failure(status::NOT_TAKEN)),
+                error => Err(Failure::of_errno(-error)),
             },
         }
     }
@@ -171,6 +171,7 @@ fn user_data(slot: u32, len: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Outcome, SyncKind};
     use super::*;
 
     const NAMESPACE: Namespace = Namespace {
@@ -209,13 +210,13 @@ mod tests {
         unsafe { std::mem::transmute_copy(entry) }
     }
 
-    fn done(result: i32, user_data: u64) -> i32 {
+    fn done(result: i32, user_data: u64) -> Outcome {
         let completion = Cqe32 {
             user_data,
             result,
             ..Cqe32::default()
         };
-        nvme(None).done(completion).result
+        nvme(None).done(completion).outcome
     }
 
     #[test]
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn a_read_differs_in_its_opcode_and_a_flush_names_the_namespace_alone() {
         assert_eq!(nvme(None).entry(&io(Op::Read, 0, 4096)).command.opcode, 2);
-        let flush = nvme(None).entry(&io(Op::Sync, 4096, 1));
+        let flush = nvme(None).entry(&io(Op::Sync(SyncKind::Data), 4096, 0));
         assert_eq!(flush.command, Command::new(3));
         assert_eq!(flush.pad, 0);
     }
@@ -274,7 +275,8 @@ mod tests {
         ] {
             let entry = nvme(None).entry(&io(Op::Write, offset, len));
             assert_eq!((entry.pad, entry.command), (REFUSE, Command::new(3)));
-            assert_eq!(done(-libc::EINVAL, entry.user_data), status::result(says));
+            let told = done(-libc::EINVAL, entry.user_data);
+            assert_eq!(told, Err(status::failure(says)));
         }
         let trim = nvme(None).entry(&io(Op::Trim, 512, 4096));
         assert_eq!((trim.pad, trim.command), (REFUSE, Command::new(3)));
@@ -283,9 +285,11 @@ mod tests {
     #[test]
     fn a_status_is_never_taken_for_a_count() {
         let asked = user_data(2, 4096);
-        assert_eq!(done(0, asked), 4096);
-        assert_eq!(done(0x4080, asked), status::result(0x80), "do not retry");
-        assert!(done(0x281, asked) < 0);
-        assert_eq!(done(-libc::EACCES, asked), -libc::EACCES);
+        assert_eq!(done(0, asked), Ok(4096));
+        let refused = done(0x4080, asked);
+        assert_eq!(refused, Err(status::failure(0x80)), "do not retry");
+        assert!(done(0x281, asked).is_err());
+        let plain = Failure::of_errno(libc::EACCES);
+        assert_eq!(done(-libc::EACCES, asked), Err(plain));
     }
 }

@@ -6,7 +6,7 @@
 use std::io;
 
 use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Io, OpenFile};
+use super::{sleep_until, syscall, Backend, Done, Io, OpenFile, Outcome};
 use crate::clock::Clock;
 
 /// The synchronous backend.
@@ -43,12 +43,12 @@ impl Backend for Psync {
 
     #[inline(always)]
     fn push(&mut self, io: Io) {
-        let result = self.perform(io);
-        self.done.push(io.slot, result);
+        let outcome = self.perform(io);
+        self.done.push(io.slot, outcome);
     }
 
     #[inline(always)]
-    fn perform(&mut self, io: Io) -> i32 {
+    fn perform(&mut self, io: Io) -> Outcome {
         syscall::perform(&self.files[io.file as usize], &io)
     }
 

@@ -1,6 +1,6 @@
 //! Completions waiting to be reaped, oldest first, without allocation.
 
-use super::Done;
+use super::{Done, Outcome};
 
 /// A queue that holds at most as many completions as I/Os can be in flight.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Queue {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, slot: u32, result: i32) {
+    pub(super) fn push(&mut self, slot: u32, outcome: Outcome) {
         if self.done.len() == self.done.capacity() && self.taken > 0 {
             self.done.drain(..self.taken);
             self.taken = 0;
@@ -32,7 +32,7 @@ impl Queue {
             self.done.len() < self.done.capacity(),
             "more in flight than the depth"
         );
-        self.done.push(Done { slot, result });
+        self.done.push(Done { slot, outcome });
     }
 
     /// As [`super::Backend::reap`].
@@ -62,7 +62,7 @@ mod tests {
         let mut expected = 0;
         for round in 0..20u32 {
             for i in 0..3 {
-                queue.push(round * 3 + i, 1);
+                queue.push(round * 3 + i, Ok(1));
             }
             let max = if round % 2 == 0 { 2 } else { u32::MAX };
             let mut check = |done: Done| {
@@ -84,7 +84,7 @@ mod tests {
         let mut queue = Queue::new(5);
         let capacity = queue.done.capacity();
         for slot in 0..1000 {
-            queue.push(slot, 0);
+            queue.push(slot, Ok(0));
             if queue.len() == 5 {
                 queue.reap(1 + slot % 4, &mut |_| {});
             }

@@ -1,7 +1,7 @@
 //! A system call in place.
 //!
 //! Knows the kernel's calling convention. Where the kernel protects its returns, a
-//! processor foresees the returns after a system call wrongly, some nanoseconds each, so
+//! CPU foresees the returns after a system call wrongly, some nanoseconds each, so
 //! calls made for every I/O are made where they are needed and not in a function below.
 
 /// Makes a system call; gives its result, or a negative error number.

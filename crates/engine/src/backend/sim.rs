@@ -12,6 +12,7 @@
 //! * A failed or short I/O takes the time of a good one. A short one moves half its
 //!   bytes.
 //! * A flush is served like a write.
+//! * A model with a `behaviour` is made of more than servers (`sim_behaviour.rs`).
 //! * Handing over takes no time. A caller that only polls (waits for nothing, until no
 //!   time, with nothing new) sees the clock move by 100 ns, or it would poll for ever.
 
@@ -20,9 +21,10 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::sync::Arc;
 
-use super::medium::{Faults, Medium};
 use super::queue::Queue;
-use super::{Backend, Done, Io, Op};
+use super::sim_behaviour::{behave, limited, Remembered};
+use super::sim_medium::{Faults, Medium};
+use super::{Backend, Done, Failure, Io, Op, Outcome};
 use crate::pattern::{mix, Rng};
 use crate::plan::{ServiceTime, SimDevice};
 
@@ -38,8 +40,8 @@ pub struct Sim {
     model: SimDevice,
     now_ns: u64,
     devices: Vec<Device>,
-    /// Completions to come: time, number of the I/O, slot, result.
-    coming: BinaryHeap<Reverse<(u64, u64, u32, i32)>>,
+    /// Completions to come: time, number of the I/O, slot, outcome.
+    coming: BinaryHeap<Reverse<(u64, u64, u32, Outcome)>>,
     done: Queue,
     count: u64,
     /// Something was handed over since the last flush.
@@ -54,6 +56,8 @@ struct Device {
     free_ns: BinaryHeap<Reverse<u64>>,
     /// Where data are kept, and what goes wrong there.
     medium: Option<(Arc<Medium>, Faults)>,
+    /// What it is made of beside its servers, and whose limits hold.
+    behaviour: Option<(Remembered, Remembered)>,
 }
 
 impl Sim {
@@ -67,6 +71,7 @@ impl Sim {
             rng: Rng::new(mix(model.seed) ^ file as u64),
             free_ns: (0..servers).map(|_| Reverse(0)).collect(),
             medium: None,
+            behaviour: None,
         };
         Self {
             model: model.clone(),
@@ -91,13 +96,25 @@ impl Sim {
         self
     }
 
+    /// Gives every device the state of its target, when the model has any.
+    #[must_use]
+    pub fn with_states(mut self, states: &[Remembered], first: &Remembered) -> Self {
+        if let Some(model) = &self.model.behaviour {
+            for (device, state) in self.devices.iter_mut().zip(states) {
+                let limits = if model.shared_limits { first } else { state };
+                device.behaviour = Some((state.clone(), limits.clone()));
+            }
+        }
+        self
+    }
+
     /// Moves the clock to the next completion if that is not after `until_ns`.
     fn advance(&mut self, until_ns: u64) -> bool {
         match self.coming.peek() {
-            Some(&Reverse((time_ns, _, slot, result))) if time_ns <= until_ns => {
+            Some(&Reverse((time_ns, _, slot, outcome))) if time_ns <= until_ns => {
                 self.coming.pop();
                 self.now_ns = self.now_ns.max(time_ns);
-                self.done.push(slot, result);
+                self.done.push(slot, outcome);
                 true
             }
             _ => false,
@@ -143,7 +160,7 @@ fn end_of_service(model: &SimDevice, start_ns: u64, service_ns: u64) -> Option<u
 impl Device {
     /// When and how an I/O that arrives at `arrival_ns` completes, both counted from the
     /// clock's start; none: never.
-    fn serve(&mut self, model: &SimDevice, arrival_ns: u64, io: &Io) -> Option<(u64, i32)> {
+    fn serve(&mut self, model: &SimDevice, arrival_ns: u64, io: &Io) -> Option<(u64, Outcome)> {
         // Always two draws, so that one I/O's fate does not shift those of the next.
         let fate = self.rng.below(MILLION);
         let luck = self.rng.unit();
@@ -151,11 +168,11 @@ impl Device {
         if fate < hang {
             return None;
         }
-        let result = match io.op {
-            _ if fate < hang + error => -libc::EIO,
-            Op::Sync => 0,
-            _ if fate < hang + error + u64::from(model.short_ppm) => (io.len / 2) as i32,
-            _ => io.len as i32,
+        let outcome = match io.op {
+            _ if fate < hang + error => Err(Failure::of_errno(libc::EIO)),
+            Op::Sync(_) => Ok(0),
+            _ if fate < hang + error + u64::from(model.short_ppm) => Ok(io.len / 2),
+            _ => Ok(io.len),
         };
         let mean_ns = if io.op == Op::Read {
             model.read_ns
@@ -167,10 +184,17 @@ impl Device {
             ServiceTime::Exponential => (-luck.ln() * mean_ns as f64) as u64,
             ServiceTime::Uniform => (luck * 2.0 * mean_ns as f64) as u64,
         };
+        if let (Some(made_of), Some((state, limits))) = (&model.behaviour, &self.behaviour) {
+            let slots = &mut self.free_ns;
+            let stalled = |start_ns, service_ns| end_of_service(model, start_ns, service_ns);
+            let begin_ns = limited(made_of, limits, arrival_ns, io.len);
+            let end_ns = behave(made_of, state, slots, io, begin_ns, service_ns, &stalled);
+            return end_ns.map(|end_ns| (end_ns, outcome));
+        }
         let Reverse(free_ns) = self.free_ns.pop()?;
         let end_ns = end_of_service(model, arrival_ns.max(free_ns), service_ns);
         self.free_ns.push(Reverse(end_ns.unwrap_or(u64::MAX)));
-        end_ns.map(|end_ns| (end_ns, result))
+        end_ns.map(|end_ns| (end_ns, outcome))
     }
 }
 
@@ -187,18 +211,14 @@ impl Backend for Sim {
         self.count += 1;
         let device = &mut self.devices[io.file as usize];
         let arrival_ns = self.now_ns - START_NS;
-        if let Some((end_ns, result)) = device.serve(&self.model, arrival_ns, &io) {
+        if let Some((end_ns, outcome)) = device.serve(&self.model, arrival_ns, &io) {
             let time_ns = START_NS.saturating_add(end_ns);
-            if let (Some((medium, faults)), 0..) = (&mut device.medium, result) {
-                let moved = if io.op == Op::Trim {
-                    io.len
-                } else {
-                    result as u32
-                };
+            if let (Some((medium, faults)), Ok(moved)) = (&mut device.medium, outcome) {
+                let moved = if io.op == Op::Trim { io.len } else { moved };
                 medium.perform(&io, moved, faults);
             }
             self.coming
-                .push(Reverse((time_ns, self.count, io.slot, result)));
+                .push(Reverse((time_ns, self.count, io.slot, outcome)));
         }
     }
 
@@ -236,6 +256,7 @@ impl Backend for Sim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::outcome_of;
     use crate::pattern::Rng;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
@@ -252,6 +273,7 @@ mod tests {
             short_ppm: 0,
             hang_ppm: 0,
             faults: None,
+            behaviour: None,
         }
     }
 
@@ -273,7 +295,7 @@ mod tests {
     }
 
     /// A closed loop of reads at this depth: completion time, slot, result and latency.
-    fn closed_loop(sim: &mut Sim, depth: u32, count: usize) -> Vec<(u64, u32, i32, u64)> {
+    fn closed_loop(sim: &mut Sim, depth: u32, count: usize) -> Vec<(u64, u32, Outcome, u64)> {
         let mut begun = vec![time(sim); depth as usize];
         let mut seen = Vec::new();
         (0..depth).for_each(|slot| sim.push(io(slot, Op::Read)));
@@ -283,7 +305,7 @@ mod tests {
             let mut free = Vec::new();
             let reaped = sim.reap(depth, &mut |done| {
                 let latency = now - begun[done.slot as usize];
-                seen.push((now, done.slot, done.result, latency));
+                seen.push((now, done.slot, done.outcome, latency));
                 free.push(done.slot);
             });
             assert!(reaped > 0, "an I/O was lost");
@@ -445,7 +467,7 @@ mod tests {
             let seen = run();
             prop_assert_eq!(&seen, &run());
             prop_assert!(seen.is_sorted_by_key(|io| io.0));
-            prop_assert!(seen.iter().all(|io| [4096, 2048, -libc::EIO].contains(&io.2)));
+            prop_assert!(seen.iter().all(|io| [4096, 2048, -libc::EIO].map(outcome_of).contains(&io.2)));
         }
     }
 
@@ -460,8 +482,8 @@ mod tests {
         let seen = closed_loop(&mut sim, 4, 20_000);
         let count = |result| seen.iter().filter(|io| io.2 == result).count();
         // Binomial, deviations 42 and 57.
-        assert!((1800..2200).contains(&count(-libc::EIO)));
-        assert!((3760..4240).contains(&count(2048)));
+        assert!((1800..2200).contains(&count(outcome_of(-libc::EIO))));
+        assert!((3760..4240).contains(&count(Ok(2048))));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::called::{retried, Call};
-use super::{syscall, Io, Op, OpenFile};
+use super::special_engines::{retried, Call};
+use super::{syscall, Failure, Io, Op, OpenFile, Outcome};
 
 /// What a pipe holds unless it is told otherwise.
 const PIPE_BYTES: usize = 65_536;
@@ -50,7 +50,7 @@ impl Splice {
     }
 
     /// Bytes from the file to the pipe, and from there to memory.
-    fn read(&self, file: &OpenFile, io: &Io) -> i32 {
+    fn read(&self, file: &OpenFile, io: &Io) -> Outcome {
         let (mut offset, mut moved) = (io.offset as i64, 0);
         let (out, into) = (self.pipe.out.as_raw_fd(), self.pipe.into.as_raw_fd());
         let none = std::ptr::null_mut();
@@ -59,10 +59,7 @@ impl Splice {
             // SAFETY: the call reads and moves `offset`.
             let found = retried(|| unsafe {
                 libc::splice(file.fd, &mut offset, into, none, most, libc::SPLICE_F_MORE)
-            });
-            if found < 0 {
-                return found;
-            }
+            })?;
             if found == 0 {
                 break;
             }
@@ -71,18 +68,18 @@ impl Splice {
                 // SAFETY: the worker's slot owns `len` bytes at `buffer`.
                 let taken = retried(|| unsafe {
                     libc::read(out, io.buffer.add(moved).cast(), end - moved)
-                });
-                if taken <= 0 {
-                    return if taken < 0 { taken } else { -libc::EIO };
+                })?;
+                if taken == 0 {
+                    return Err(Failure::of_errno(libc::EIO));
                 }
                 moved += taken as usize;
             }
         }
-        i32::try_from(moved).unwrap_or(i32::MAX)
+        Ok(moved as u32)
     }
 
     /// Pages of memory to the pipe, and from there to the file.
-    fn write(&self, file: &OpenFile, io: &Io) -> i32 {
+    fn write(&self, file: &OpenFile, io: &Io) -> Outcome {
         let (mut offset, mut given) = (io.offset as i64, 0);
         let (out, into) = (self.pipe.out.as_raw_fd(), self.pipe.into.as_raw_fd());
         while given < io.len as usize {
@@ -93,42 +90,39 @@ impl Splice {
             };
             // SAFETY: the part is memory of the slot until the I/O is reaped.
             let lent =
-                retried(|| unsafe { libc::vmsplice(into, &part, 1, libc::SPLICE_F_NONBLOCK) });
-            if lent < 0 {
-                return lent;
-            }
+                retried(|| unsafe { libc::vmsplice(into, &part, 1, libc::SPLICE_F_NONBLOCK) })?;
             let end = given + lent as usize;
             while given < end {
                 let none = std::ptr::null_mut();
                 // SAFETY: the call reads and moves `offset`.
                 let taken = retried(|| unsafe {
                     libc::splice(out, none, file.fd, &mut offset, end - given, 0)
-                });
-                if taken <= 0 {
-                    return if taken < 0 { taken } else { -libc::EIO };
+                })?;
+                if taken == 0 {
+                    return Err(Failure::of_errno(libc::EIO));
                 }
                 given += taken as usize;
             }
         }
-        i32::try_from(given).unwrap_or(i32::MAX)
+        Ok(given as u32)
     }
 }
 
 impl Call for Splice {
-    fn call(&mut self, io: &Io) -> i32 {
+    fn call(&mut self, io: &Io) -> Outcome {
         let file = self.files[io.file as usize];
-        let result = match io.op {
+        let outcome = match io.op {
             Op::Read => self.read(&file, io),
             Op::Write => self.write(&file, io),
             Op::Trim => return syscall::trim(&file, io.offset, io.len),
-            Op::Sync => return syscall::sync(&file, io.len == 1),
+            Op::Sync(kind) => return syscall::sync(&file, kind),
         };
-        if result < 0 {
+        if outcome.is_err() {
             if let Ok(pipe) = Pipe::new() {
                 self.pipe = pipe;
             }
         }
-        result
+        outcome
     }
 }
 
@@ -168,12 +162,12 @@ mod tests {
         };
         for len in [1usize, 4096, 65_536, 65_537, 300_000] {
             let mut written: Vec<u8> = (0..len).map(|i| (i * 7 % 251) as u8).collect();
-            assert_eq!(does(Op::Write, 512, &mut written), len as i32);
+            assert_eq!(does(Op::Write, 512, &mut written), Ok(len as u32));
             let mut read = vec![0; len];
-            assert_eq!(does(Op::Read, 512, &mut read), len as i32);
+            assert_eq!(does(Op::Read, 512, &mut read), Ok(len as u32));
             assert_eq!(read, written);
         }
         let mut beyond = vec![0; 100_000];
-        assert_eq!(does(Op::Read, 300_000, &mut beyond), 512);
+        assert_eq!(does(Op::Read, 300_000, &mut beyond), Ok(512));
     }
 }

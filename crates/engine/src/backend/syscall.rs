@@ -1,15 +1,13 @@
 //! Single I/Os by a system call that returns when they are done.
 //!
-//! Knows which call does what on which kind of target. Results are as in a completion
-//! queue: bytes, or a negative error number. A call that a signal interrupts before
+//! Knows which call does what on which kind of target. A call that a signal interrupts before
 //! anything was moved is made again.
 //!
 //! Reads and writes are made in place ([`super::raw`]), not through the C library: its
 //! functions prepare for cancellation in programs with threads.
 
-use std::io;
-
-use super::{raw, Io, Op, OpenFile};
+use super::special_engines::retried;
+use super::{outcome_of, raw, Failure, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::plan::TargetKind;
 
 /// `_IO(0x12, 119)` of `linux/fs.h`.
@@ -17,18 +15,18 @@ const BLKDISCARD: libc::c_ulong = 0x1277;
 
 /// Does the I/O, whatever it is.
 #[inline(always)]
-pub(crate) fn perform(file: &OpenFile, io: &Io) -> i32 {
+pub(crate) fn perform(file: &OpenFile, io: &Io) -> Outcome {
     match io.op {
         Op::Read => transfer(libc::SYS_pread64, file, io),
         Op::Write => transfer(libc::SYS_pwrite64, file, io),
         Op::Trim => trim(file, io.offset, io.len),
-        Op::Sync => sync(file, io.len == 1),
+        Op::Sync(kind) => sync(file, kind),
     }
 }
 
 /// `pread64(2)` or `pwrite64(2)`.
 #[inline(always)]
-fn transfer(call: libc::c_long, file: &OpenFile, io: &Io) -> i32 {
+fn transfer(call: libc::c_long, file: &OpenFile, io: &Io) -> Outcome {
     loop {
         let arguments = [
             file.fd as usize,
@@ -41,7 +39,7 @@ fn transfer(call: libc::c_long, file: &OpenFile, io: &Io) -> i32 {
         // SAFETY: the worker's slot owns `len` bytes at `buffer` until the I/O is reaped.
         let returned = unsafe { raw::call(call, arguments) };
         if returned != -(libc::EINTR as isize) {
-            return returned as i32;
+            return outcome_of(returned as i32);
         }
     }
 }
@@ -49,7 +47,7 @@ fn transfer(call: libc::c_long, file: &OpenFile, io: &Io) -> i32 {
 /// Discards a range: on a block device the device's own operation, in a file a hole.
 /// Other targets have no such operation.
 #[inline(never)]
-pub(super) fn trim(file: &OpenFile, offset: u64, len: u32) -> i32 {
+pub(super) fn trim(file: &OpenFile, offset: u64, len: u32) -> Outcome {
     let outcome = match file.kind {
         TargetKind::Block => {
             let range = [offset, u64::from(len)];
@@ -63,44 +61,22 @@ pub(super) fn trim(file: &OpenFile, offset: u64, len: u32) -> i32 {
             retried(|| unsafe { libc::fallocate64(file.fd, mode, offset, len) } as isize)
         }
         TargetKind::Char | TargetKind::Nvme | TargetKind::Virtual | TargetKind::Tree => {
-            -libc::EOPNOTSUPP
+            Err(Failure::of_errno(libc::EOPNOTSUPP))
         }
     };
-    if outcome < 0 {
-        outcome
-    } else {
-        i32::try_from(len).unwrap_or(i32::MAX)
-    }
+    outcome.map(|_| len)
 }
 
 /// `fsync(2)` or `fdatasync(2)`.
 #[inline(never)]
-pub(super) fn sync(file: &OpenFile, data_only: bool) -> i32 {
+pub(super) fn sync(file: &OpenFile, kind: SyncKind) -> Outcome {
     retried(|| {
         // SAFETY: no memory is involved.
         (unsafe {
-            if data_only {
-                libc::fdatasync(file.fd)
-            } else {
-                libc::fsync(file.fd)
+            match kind {
+                SyncKind::Data => libc::fdatasync(file.fd),
+                SyncKind::File => libc::fsync(file.fd),
             }
         }) as isize
     })
-}
-
-/// Makes a call until no signal interrupts it.
-#[inline]
-fn retried(mut call: impl FnMut() -> isize) -> i32 {
-    loop {
-        let returned = call();
-        if returned >= 0 {
-            return returned as i32;
-        }
-        let error = io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO);
-        if error != libc::EINTR {
-            return -error;
-        }
-    }
 }

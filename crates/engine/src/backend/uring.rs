@@ -10,7 +10,7 @@
 use std::io;
 
 use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
-use super::{sleep_until, Backend, Done, Io, Op, OpenFile};
+use super::{outcome_of, sleep_until, Backend, Done, Io, Op, OpenFile, SyncKind};
 use crate::clock::Clock;
 use crate::memory::Mapping;
 use crate::plan::TargetKind;
@@ -245,11 +245,14 @@ impl Commands for Operations {
             Op::Read => self.transfer(&mut entry, file.read, abi::OP_READ),
             Op::Write => self.transfer(&mut entry, file.write, abi::OP_WRITE),
             Op::Trim => trim(&mut entry, io, file.block),
-            Op::Sync => {
+            Op::Sync(kind) => {
                 entry.opcode = abi::OP_FSYNC;
                 entry.off = 0;
                 entry.addr = 0;
-                entry.op_flags = if io.len == 1 { abi::FSYNC_DATASYNC } else { 0 };
+                entry.op_flags = match kind {
+                    SyncKind::Data => abi::FSYNC_DATASYNC,
+                    SyncKind::File => 0,
+                };
                 entry.len = 0;
             }
         }
@@ -260,7 +263,7 @@ impl Commands for Operations {
     fn done(&self, completion: abi::Cqe) -> Done {
         Done {
             slot: completion.user_data as u32,
-            result: completion.result,
+            outcome: outcome_of(completion.result),
         }
     }
 }

@@ -3,11 +3,11 @@
 //! Knows ranges, sizes and what each backend asks of a target.
 
 use super::{need, within, Checked};
-use crate::plan::{Backend, OpenSync, Plan, Stream, Target, TargetKind};
-use crate::stream::max_size;
+use crate::plan::max_size;
+use crate::plan::{Backend, Direct, OpenSync, Plan, Stream, Target, TargetKind};
 
 pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path: &str) -> Checked {
-    let is_virtual = matches!(backend, Backend::Null {} | Backend::Sim { .. });
+    let is_virtual = backend.capabilities().virtual_targets;
     let rehearses = stream.headers.as_ref().is_some_and(|headers| headers.only);
     let writes =
         !rehearses && (stream.pattern.write_percent > 0 || stream.pattern.trim_percent > 0);
@@ -51,7 +51,7 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
         need(
             is_virtual || target.kind != TargetKind::Virtual,
             || at("target"),
-            || "is virtual: only the null and sim backends can use it".into(),
+            || format!("is virtual, and {} needs a real one", backend.name()),
         )?;
         need(
             is_virtual || !writes || !target.read_only,
@@ -64,23 +64,22 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
             },
         )?;
         need(
-            !matches!(backend, Backend::Mmap {}) || !target.direct,
+            backend.capabilities().direct != Direct::Never || !target.direct,
             || at("target"),
             || {
                 format!(
-                    "{}: a mapping goes through the page cache, it cannot be direct",
-                    target.path
+                    "{}: {} goes through the page cache, it cannot be direct",
+                    target.path,
+                    backend.name()
                 )
             },
         )?;
         check_passthrough(stream, backend, target, writes, at("target"))?;
-        if matches!(backend, Backend::IoUring { iopoll: true, .. }) {
-            need(
-                target.direct,
-                || at("target"),
-                || format!("{}: iopoll needs direct I/O", target.path),
-            )?;
-        }
+        need(
+            target.direct || !backend.is_polled(),
+            || at("target"),
+            || format!("{}: iopoll needs direct I/O", target.path),
+        )?;
         if target.direct {
             need(
                 file.offset_bytes % 512 == 0,
@@ -106,8 +105,8 @@ fn check_passthrough(
     writes: bool,
     at: String,
 ) -> Checked {
-    let commands = matches!(backend, Backend::IoUringCmd { .. });
-    let is_virtual = matches!(backend, Backend::Null {} | Backend::Sim { .. });
+    let commands = backend.capabilities().nvme_targets;
+    let is_virtual = backend.capabilities().virtual_targets;
     let path = &target.path;
     need(
         commands == (target.kind == TargetKind::Nvme) || is_virtual,
@@ -148,7 +147,7 @@ fn check_passthrough(
     let flush = &stream.flush;
     let flushes = flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end;
     need(
-        !(flushes && matches!(backend, Backend::IoUringCmd { iopoll: true, .. })),
+        !(flushes && backend.is_polled()),
         || at.clone(),
         || {
             format!("{path}: a flush carries no data to poll for, and kernels break at that: use no iopoll")

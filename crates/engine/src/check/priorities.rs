@@ -7,15 +7,15 @@ use super::{need, Checked};
 use crate::plan::{Backend, PriorityOp, PriorityShare, Stream};
 
 pub(super) fn check_priorities(stream: &Stream, backend: &Backend, path: &str) -> Checked {
-    // A simulated device treats all alike; what it tells is counted by priority all the same.
-    let carries = matches!(
-        backend,
-        Backend::IoUring { .. } | Backend::Libaio {} | Backend::Sim { .. }
-    );
     need(
-        stream.priorities.is_empty() || carries,
+        stream.priorities.is_empty() || backend.capabilities().priorities,
         || format!("{path}/priorities"),
-        || "have no effect: only io_uring and libaio take a priority with each I/O".into(),
+        || {
+            format!(
+                "have no effect: {} takes no priority with an I/O",
+                backend.name()
+            )
+        },
     )?;
     for (index, share) in stream.priorities.iter().enumerate() {
         let at = |field: &str| format!("{path}/priorities/{index}/{field}");

@@ -5,8 +5,8 @@
 use super::pattern::check_pattern;
 use super::{check_payload, check_rate, need, within, Checked};
 use crate::plan::{
-    Backend, FileOperation, FileSelect, FileSizes, FileStop, Plan, RateAmount, Sizes, Stream,
-    Target, TargetKind, Tree, TreeUse,
+    FileOperation, FileSelect, FileSizes, FileStop, Plan, RateAmount, Sizes, Stream, Target,
+    TargetKind, Tree, TreeUse,
 };
 use crate::tree::endings;
 use crate::tree::names::{Shape, TooMuch, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES};
@@ -178,7 +178,7 @@ pub(super) fn check_use(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &
     within(in_tree.cell, plan.cells.len(), &at("cell"), "cells")?;
     let backend = &plan.workers[stream.worker as usize].backend;
     need(
-        matches!(backend, Backend::Files {}),
+        backend.capabilities().trees,
         || format!("{path}/tree"),
         || {
             format!(
@@ -211,7 +211,33 @@ pub(super) fn check_use(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &
             || "is in bytes, and the operation is no transfer".into(),
         )?;
     }
+    check_queue(plan, stream, in_tree, &at("queue"))?;
     Ok(())
+}
+
+/// Streams of one queue run at the same time, and their arrivals are alike.
+fn check_queue(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
+    if in_tree.queue.is_none() {
+        return Ok(());
+    }
+    let kind = |of: &TreeUse| {
+        let rate = of.rate.as_ref()?;
+        let ops = matches!(rate.amount, RateAmount::Ops { .. });
+        ops.then(|| (rate.process, rate.profile.clone(), rate.minimum.to_bits()))
+    };
+    let stage = |of: &Stream| plan.workers[of.worker as usize].stage;
+    let mine = kind(in_tree);
+    let alike = plan.streams.iter().all(|other| {
+        let its = other.tree.as_ref();
+        its.is_none_or(|its| {
+            its.queue != in_tree.queue || (kind(its) == mine && stage(other) == stage(stream))
+        })
+    });
+    need(
+        mine.is_some() && alike,
+        || path.into(),
+        || "needs rates in operations, of one kind and in one stage".into(),
+    )
 }
 
 /// What other streams have and a stream in a tree does not.
@@ -226,7 +252,6 @@ fn check_unused(stream: &Stream, path: &str) -> Checked {
         (paced || pace.think.is_some(), "pace"),
         (flushes, "flush"),
         (stream.log_ios, "log_ios"),
-        (stream.verify.is_some(), "verify"),
         (stream.serialize_overlap, "serialize_overlap"),
         (stream.search.is_some(), "search"),
         (!stream.priorities.is_empty(), "priorities"),

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{need, within, Checked};
-use crate::plan::{Backend, Plan};
+use crate::plan::Plan;
 
 /// Every worker has a stream, and every stage a worker.
 pub(super) fn check_workers(plan: &Plan) -> Checked {
@@ -27,10 +27,10 @@ pub(super) fn check_workers(plan: &Plan) -> Checked {
                 .iter()
                 .all(|&cpu| cpu < libc::CPU_SETSIZE as u32),
             || path("cpus"),
-            || "no such processor".into(),
+            || "no such CPU".into(),
         )?;
         need(
-            worker.force_async == 0 || matches!(worker.backend, Backend::IoUring { .. }),
+            worker.force_async == 0 || worker.backend.capabilities().force_async,
             || path("force_async"),
             || format!("is {}, and the backend is no ring", worker.force_async),
         )?;
@@ -62,7 +62,7 @@ pub(super) fn check_waits(plan: &Plan, index: u32) -> Checked {
             format!("is {other}, must be a stream before this one, {index}")
         })?;
         let others = plan.streams[other as usize].worker;
-        let simulated = matches!(this.backend, Backend::Sim { .. });
+        let simulated = this.backend.capabilities().virtual_time;
         need(
             plan.workers[others as usize].stage == this.stage && (!simulated || others == worker),
             path,

@@ -2,14 +2,14 @@
 //!
 //! Knows what a header and the sum behind it look like ([`block`], [`sums`]), what lies between
 //! headers ([`content`]), which writes are still to be read back ([`history`]), how a block is
-//! judged ([`check`]) and what a stream does next ([`keeper`]). Knows no backend and no worker.
+//! judged ([`check`]) and what a stream does next ([`readback`]). Knows no backend and no worker.
 
 pub mod block;
 pub mod check;
 pub mod content;
 pub mod dump;
 pub mod history;
-pub mod keeper;
+pub mod readback;
 pub mod rules;
 pub mod sums;
 

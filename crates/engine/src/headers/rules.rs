@@ -2,15 +2,15 @@
 //!
 //! Knows which fields depend on each other. Opens nothing.
 
-use crate::check::{need, Checked};
-use crate::plan::{Backend, HeaderSum, Plan, Sizes, Stream};
+use crate::plan::{HeaderSum, Keeps, Plan, Sizes, Stream};
+use crate::plan_rule::{need, Checked};
 
 use super::content::{has_headers, head_bytes};
 
 /// Checks the headers of one stream; `path` is its JSON path.
 ///
 /// # Errors
-/// [`crate::fault::Fault::Plan`] with the JSON path of the field.
+/// [`crate::run_error::RunError::Plan`] with the JSON path of the field.
 pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let Some(headers) = &stream.headers else {
         return Ok(());
@@ -23,7 +23,7 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     )?;
     let backend = &plan.workers[stream.worker as usize].backend;
     need(
-        !matches!(backend, Backend::Null {} | Backend::Files {}),
+        backend.capabilities().keeps_data != Keeps::Nothing && !backend.capabilities().trees,
         || format!("{path}/headers"),
         || "needs a backend that keeps data".into(),
     )?;

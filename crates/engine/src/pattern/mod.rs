@@ -167,17 +167,17 @@ impl Generator {
             return plain.next();
         }
         if self.rows.is_some() {
-            return self.by_rows(Some(op as usize));
+            return self.by_rows(Some(op.index()));
         }
         if let Some(write) = self.follow_up.take() {
             return write;
         }
         debug_assert!(
-            self.mix.has(op as usize),
+            self.mix.has(op.index()),
             "{op:?} has no share in the pattern"
         );
-        let op = if self.mix.has(op as usize) {
-            op as usize
+        let op = if self.mix.has(op.index()) {
+            op.index()
         } else {
             self.mix.draw(&mut self.rng)
         };

@@ -63,8 +63,8 @@ fn operations_keep_their_shares_and_their_own_positions() {
     let stream = mixed([70, 20, 10], source(0, 4096), vec![file(0, 0, 1 << 40)]);
     let mut next = [0u64; 3];
     for io in take(&stream, 100_000) {
-        assert_eq!(io.offset, next[io.op as usize]);
-        next[io.op as usize] += 4096;
+        assert_eq!(io.offset, next[io.op.index()]);
+        next[io.op.index()] += 4096;
     }
     for (op, share) in [0.7, 0.2, 0.1].into_iter().enumerate() {
         let got = (next[op] / 4096) as f64;

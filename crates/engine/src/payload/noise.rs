@@ -34,7 +34,7 @@ impl Noise {
     pub(super) fn fill(&mut self, buffer: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as asked just now.
+            // SAFETY: the CPU has AVX2, as asked just now.
             return unsafe { self.fill_avx2(buffer) };
         }
         self.fill_portable(buffer);

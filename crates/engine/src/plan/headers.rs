@@ -14,13 +14,13 @@ pub struct Headers {
     /// What a block is checked by.
     pub sum: HeaderSum,
     /// Layout of the headers that are written; either is read.
-    #[serde(default)]
     pub layout: HeaderLayout,
     /// Bytes from one header to the next; an I/O that is shorter, or 0, has one.
     pub interval_bytes: u32,
     /// Where the header is in its block.
     pub offset_bytes: u32,
     /// What lies between the headers; none: random bytes.
+    #[serde(deserialize_with = "super::stated")]
     pub pattern: Option<HeaderPattern>,
     /// Part of the random bytes that compresses away, percent.
     pub compress_percent: u32,
@@ -36,14 +36,17 @@ pub struct Headers {
     /// After the passes go on until so many bytes were read and written; 0: no.
     pub enough_bytes: u64,
     /// Reads of what was written between the writes.
+    #[serde(deserialize_with = "super::stated")]
     pub backlog: Option<HeaderBacklog>,
     /// Trims of what was written.
+    #[serde(deserialize_with = "super::stated")]
     pub trim: Option<HeaderTrim>,
     /// End all streams of the run at the first damage.
     pub fatal: bool,
     /// Go on after damage.
     pub go_on: bool,
     /// Directory for the content of damaged blocks; none: it is not kept.
+    #[serde(deserialize_with = "super::stated")]
     pub dump_dir: Option<String>,
     /// A header must have the seed with which the stream wrote it.
     pub check_seed: bool,
@@ -52,6 +55,7 @@ pub struct Headers {
     /// Number of the stream in headers.
     pub thread: u16,
     /// Read back only what had been written when another run ended.
+    #[serde(deserialize_with = "super::stated")]
     pub until: Option<HeaderUntil>,
     /// Tell at the end what was written, for another run's `until`.
     pub tell_state: bool,
@@ -60,11 +64,10 @@ pub struct Headers {
 }
 
 /// Which fios take a header for their own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeaderLayout {
     /// Those up to 3.40.
-    #[default]
     Earlier,
     /// Those from 3.41 on.
     Later,

@@ -24,10 +24,12 @@ pub struct Pattern {
     /// See `read`.
     pub trim: OpPattern,
     /// I/O stays in a window that moves over each file; none: the whole range.
+    #[serde(deserialize_with = "super::stated")]
     pub strided: Option<Strided>,
     /// I/Os by rows: each has its own size, operation and address. The shares and sizes
     /// above then say what the rows come to together, and the orders of addresses are not
     /// used. None: shares, sizes and addresses do not depend on each other.
+    #[serde(deserialize_with = "super::stated")]
     pub rows: Option<Vec<Row>>,
 }
 
@@ -101,6 +103,7 @@ pub enum RandomOrder {
         /// Exponent, above 0 and not 1.
         theta: f64,
         /// Where the hottest block is, as a share of the range; none: scattered.
+        #[serde(deserialize_with = "super::stated")]
         center: Option<f64>,
     },
     /// Pareto with parameter `h`, 0 to 1.
@@ -108,6 +111,7 @@ pub enum RandomOrder {
         /// Shape.
         h: f64,
         /// As for Zipf.
+        #[serde(deserialize_with = "super::stated")]
         center: Option<f64>,
     },
     /// Normal around the middle.
@@ -115,6 +119,7 @@ pub enum RandomOrder {
         /// Standard deviation in percent of the range.
         deviation_percent: f64,
         /// As for Zipf.
+        #[serde(deserialize_with = "super::stated")]
         center: Option<f64>,
     },
     /// Zones with their own share of the accesses.

@@ -22,10 +22,9 @@ pub struct Payload {
     /// Percent of writes, or of their units, that repeat earlier content.
     pub dedupe_percent: u32,
     /// What those repeat from; none: the last contents of the stream.
-    #[serde(default)]
+    #[serde(deserialize_with = "super::stated")]
     pub dedupe_set: Option<DedupeSet>,
     /// Bytes of a write that are drawn together, new or repeated; 0: the whole write.
-    #[serde(default)]
     pub dedupe_unit_bytes: u32,
 }
 

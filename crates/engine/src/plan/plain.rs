@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::check::check;
-use crate::fault::Fault;
+use crate::run_error::RunError;
 
 /// Nanoseconds of a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -33,6 +33,8 @@ pub fn plan(backend: Backend, streams: Vec<Stream>) -> Plan {
         streams,
         journal: None,
         recover: None,
+        earlier: vec![],
+        hand_over: false,
         steady: vec![],
         trees: vec![],
     }
@@ -88,6 +90,21 @@ pub fn device() -> SimDevice {
         short_ppm: 0,
         hang_ppm: 0,
         faults: None,
+        behaviour: None,
+    }
+}
+
+/// A device that keeps what is written, and damages none of it.
+#[must_use]
+pub fn no_faults() -> SimFaults {
+    SimFaults {
+        lost_ppm: 0,
+        torn_ppm: 0,
+        misdirected_ppm: 0,
+        stale_ppm: 0,
+        flip_ppm: 0,
+        zero_ppm: 0,
+        foreign_ppm: 0,
     }
 }
 
@@ -218,7 +235,7 @@ pub fn rate(ops_per_second: f64) -> Rate {
 pub fn refused(mut plan: Plan, change: impl FnOnce(&mut Plan)) -> (String, String) {
     change(&mut plan);
     match check(&plan) {
-        Err(Fault::Plan { path, message, .. }) => (path, message),
+        Err(RunError::Plan { path, message, .. }) => (path, message),
         other => panic!("{other:?}"),
     }
 }

@@ -14,6 +14,7 @@ pub struct PriorityShare {
     /// Which I/Os.
     pub op: PriorityOp,
     /// Only those of this size; none: of any.
+    #[serde(deserialize_with = "super::stated")]
     pub block_bytes: Option<u32>,
     /// How many of them, chosen at random.
     pub percent: f64,

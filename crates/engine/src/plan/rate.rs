@@ -10,12 +10,16 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Pace {
     /// Arrival rate of reads, writes, trims; none: closed loop.
+    #[serde(deserialize_with = "super::stated")]
     pub read: Option<Rate>,
     /// See `read`.
+    #[serde(deserialize_with = "super::stated")]
     pub write: Option<Rate>,
     /// See `read`.
+    #[serde(deserialize_with = "super::stated")]
     pub trim: Option<Rate>,
     /// Pause after so many I/Os.
+    #[serde(deserialize_with = "super::stated")]
     pub think: Option<Think>,
 }
 
@@ -95,6 +99,5 @@ pub struct Think {
     pub count_issued: bool,
     /// Pause after so long since the last pause, however many I/Os these were; 0: by their
     /// number.
-    #[serde(default)]
     pub every_ns: u64,
 }

@@ -87,7 +87,12 @@ pub struct TreeUse {
     /// Several streams may have the same file open at a time.
     pub shared: bool,
     /// Arrivals; none: closed loop. The stream's own `pace` is empty.
+    #[serde(deserialize_with = "super::stated")]
     pub rate: Option<Rate>,
+    /// Streams with the same number take their arrivals from one queue, whoever is free
+    /// first: its rate is what all of them have together.
+    #[serde(deserialize_with = "super::stated")]
+    pub queue: Option<u32>,
 }
 
 /// What is asked for.

@@ -1,14 +1,15 @@
 //! The main thread's eye on the workers: which are silent, late or lost.
 //!
-//! Knows when a worker should have ended and where its books lie in memory. A worker that
+//! Knows when a worker should have ended and where its state lie in memory. A worker that
 //! is stuck in a system call cannot answer, so its slots, counters and table are read from
 //! outside, without its help.
 
 use super::{Run, LOST_NS};
 use crate::control::{StageStart, Stop};
 use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
-use crate::fault::Fault;
-use crate::plan::{Backend, Plan};
+use crate::ops::OpKind;
+use crate::plan::Plan;
+use crate::run_error::RunError;
 use crate::setup::Hand;
 use crate::slots::{Slot, NOT_HANDED};
 use crate::state::{flush_grace_ns, LEAVE_NS};
@@ -25,8 +26,8 @@ pub(super) struct Seen {
     pub(super) progress_ns: u64,
     /// When its streams are over at the latest, on the clock of the run.
     planned_end_ns: u64,
-    /// One of them flushes after its last I/O.
-    flushes: bool,
+    /// Those of them that flush after their last I/O.
+    flushes: Vec<u32>,
     /// I/Os it had completed when that number last changed, and when that was.
     done: u64,
     changed_ns: u64,
@@ -40,11 +41,11 @@ impl Seen {
     /// Nothing was seen of it yet. `ends_ns` is that of [`stream_ends`].
     pub(super) fn new(plan: &Plan, hand: &Hand, ends_ns: &[u64], start: StageStart) -> Self {
         let ends = hand.streams.iter().map(|&id| ends_ns[id as usize]);
-        let flushes = |&id: &u32| plan.streams[id as usize].flush.at_end;
+        let flushes = |&&id: &&u32| plan.streams[id as usize].flush.at_end;
         Self {
             progress_ns: start.offset_ns,
             planned_end_ns: ends.max().unwrap_or(u64::MAX),
-            flushes: hand.streams.iter().any(flushes),
+            flushes: hand.streams.iter().filter(flushes).copied().collect(),
             done: 0,
             changed_ns: start.clock_ns,
             looked_ns: start.clock_ns,
@@ -85,7 +86,7 @@ impl Run {
         stage: u32,
         hands: &[Hand],
         seen: &mut [Seen],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RunError> {
         if self.speaker.is_alone() {
             self.control.stop(Stop::Now);
         }
@@ -103,7 +104,7 @@ impl Run {
             let deadline = self
                 .stopped_ns
                 .map_or(planned, |stopped| planned.min(stopped))
-                .saturating_add(self.grace_ns(seen.flushes));
+                .saturating_add(self.grace_ns(&seen.flushes));
             if now > deadline.saturating_add(LOST_NS) {
                 self.give_up(stage, hand, seen.progress_ns, now)?;
                 seen.progress_ns = u64::MAX;
@@ -115,18 +116,18 @@ impl Run {
         if durable {
             self.journal_synced_ns = now;
         }
-        self.books.commit(durable)?;
+        self.verify_tables.commit(durable)?;
         self.write_complete(hands, seen)
     }
 
-    fn is_virtual(&self, hand: &Hand) -> bool {
+    pub(super) fn is_virtual(&self, hand: &Hand) -> bool {
         let backend = &self.plan.workers[hand.worker as usize].backend;
-        matches!(backend, Backend::Sim { .. })
+        backend.capabilities().virtual_time
     }
 
     /// Writes the intervals all workers have handed in, and those that are long over: the
     /// rows of a late worker follow in a batch of their own.
-    pub(super) fn write_complete(&mut self, hands: &[Hand], seen: &[Seen]) -> Result<(), Fault> {
+    pub(super) fn write_complete(&mut self, hands: &[Hand], seen: &[Seen]) -> Result<(), RunError> {
         let complete = seen.iter().map(|seen| seen.progress_ns).min();
         let mut complete = complete.unwrap_or(u64::MAX);
         if complete == u64::MAX {
@@ -140,15 +141,15 @@ impl Run {
     }
 
     /// How long a worker may take to end after its time: as it sees it itself.
-    fn grace_ns(&self, flushes: bool) -> u64 {
-        match self.control.stopping() {
-            Stop::Now => LEAVE_NS,
-            stop if flushes => self
-                .plan
-                .grace_ns
-                .saturating_add(flush_grace_ns(&self.plan, stop)),
-            _ => self.plan.grace_ns,
+    fn grace_ns(&self, flushes: &[u32]) -> u64 {
+        let stop = self.control.stopping();
+        if stop == Stop::Now {
+            return LEAVE_NS;
         }
+        let graces = flushes
+            .iter()
+            .map(|&stream| flush_grace_ns(&self.plan, stream, stop));
+        self.plan.grace_ns.saturating_add(graces.max().unwrap_or(0))
     }
 
     /// Says once that a worker has I/O in flight and nothing comes back.
@@ -159,8 +160,7 @@ impl Run {
         }
         seen.looked_ns = now;
         let done = (0..hand.counters.len())
-            .map(|index| hand.counters.copy(index))
-            .map(|counters| counters.ended())
+            .map(|index| hand.counters.copy(index).ended())
             .sum();
         if done != seen.done {
             (seen.done, seen.changed_ns, seen.told) = (done, now, false);
@@ -175,6 +175,7 @@ impl Run {
         };
         seen.told = true;
         let what = match oldest.file_op {
+            None if oldest.op == OpKind::Sync => "a flush of".to_owned(),
             Some(op) => format!("{} in", op.name()),
             None => format!(
                 "{} of {} bytes at offset {} of",
@@ -204,7 +205,7 @@ impl Run {
         hand: &Hand,
         progress_ns: u64,
         now: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RunError> {
         self.lost = true;
         let t_ns = now - self.origin_ns;
         for slot in in_flight(hand).take(MAX_ERRORS_PER_TARGET as usize) {
@@ -245,9 +246,9 @@ impl Run {
     }
 
     /// Takes the interval a lost worker had begun.
-    fn salvage(&mut self, stage: u32, hand: &Hand, bounds_ns: (u64, u64)) -> Result<(), Fault> {
+    fn salvage(&mut self, stage: u32, hand: &Hand, bounds_ns: (u64, u64)) -> Result<(), RunError> {
         let copy = hand.table_in_use(bounds_ns).map_err(|error| {
-            Fault::broken(
+            RunError::broken(
                 format!("a lost worker's counters were not kept: {error}"),
                 "",
             )
@@ -273,7 +274,7 @@ fn in_flight(hand: &Hand) -> impl Iterator<Item = Slot> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{plain, Limits, Stream};
+    use crate::plan::{plain, Backend, Limits, Stream};
 
     #[test]
     fn a_stream_ends_after_all_it_waits_for_also_in_long_chains() {

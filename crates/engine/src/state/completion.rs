@@ -4,11 +4,10 @@
 //! way; whatever is unusual about it or its stream takes the slow one.
 
 use super::{State, LOG_BLOCK};
-use crate::backend::nvme::status;
-use crate::backend::{errno_of, Done, Op};
+use crate::backend::{Done, Failure};
 use crate::control::Message;
 use crate::events::{describe_errno, Event, IoFailure, MAX_ERRORS_PER_TARGET};
-use crate::plan::Backend;
+use crate::ops::OpKind;
 use crate::record::Run;
 use crate::samples::IoRecord;
 use crate::slots::{batch_column, Slot, NOT_HANDED};
@@ -24,7 +23,7 @@ impl State {
         if slot.handed_ns == NOT_HANDED {
             return; // given up before
         }
-        if !stream.simple || done.result != slot.len as i32 {
+        if !stream.simple || done.outcome != Ok(slot.len) {
             self.complete_slow(done, now);
             return;
         }
@@ -70,13 +69,14 @@ impl State {
         let index = slot.stream;
         let id = self.streams[index as usize].id;
         let row = slot.row + u32::from(self.streams[index as usize].in_ramp);
-        let whole = matches!(slot.op, Op::Trim | Op::Sync);
-        let moved = match (done.result, slot.op) {
-            (0.., Op::Trim) => slot.len,
-            (0.., Op::Sync) => 0,
-            (result, _) => result.max(0) as u32,
+        let whole = matches!(slot.op, OpKind::Trim | OpKind::Sync);
+        let moved = match (done.outcome, slot.op) {
+            (Ok(_), OpKind::Trim) => slot.len,
+            (Ok(_), OpKind::Sync) | (Err(_), _) => 0,
+            (Ok(bytes), _) => bytes,
         };
-        let failed = done.result < 0 || (!whole && moved == 0 && slot.len > 0);
+        let failure = done.outcome.err();
+        let failed = failure.is_some() || (!whole && moved == 0 && slot.len > 0);
         let short = !failed && !whole && moved < slot.len;
         if failed {
             self.table.totals_mut(row).errors += 1;
@@ -89,7 +89,7 @@ impl State {
             self.counters[index as usize].completed[slot.op as usize] += 1;
         }
         if self.streams[index as usize].logged {
-            self.log_io(&slot, moved, errno_of(done.result), now);
+            self.log_io(&slot, moved, failure.map_or(0, |why| why.errno), now);
         }
         self.slots[done.slot as usize].handed_ns = NOT_HANDED;
         self.in_flight -= 1;
@@ -111,11 +111,11 @@ impl State {
             let sound = self.verify(index, done.slot, &slot, moved, failed, now);
             self.go_on_in_chain(index, done.slot, sound && !failed, now);
         }
-        if self.streams[index as usize].keeper.is_some() {
+        if self.streams[index as usize].readback.is_some() {
             self.verify_by_headers(index, done.slot, &slot, moved, failed, now);
         }
         if failed || short {
-            self.report(id, index, &slot, done.result, moved, now);
+            self.report(id, index, &slot, failure, moved, now);
         }
         self.after_completion(index, now);
     }
@@ -155,11 +155,11 @@ impl State {
         id: u32,
         index: u32,
         slot: &Slot,
-        result: i32,
+        failure: Option<Failure>,
         moved: u32,
         now: u64,
     ) {
-        let errno = errno_of(result);
+        let errno = failure.map_or(0, |why| why.errno);
         let plan = &self.plan.streams[id as usize];
         if errno != 0 && StreamState::ignores(plan, slot.op, errno) {
             return;
@@ -169,10 +169,9 @@ impl State {
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {
             let path = &self.plan.targets[slot.target as usize].path;
-            let what = if errno != 0 {
-                self.describe(result)
-            } else {
-                short_text(slot, moved)
+            let what = match failure {
+                Some(why) => self.describe(why),
+                None => short_text(slot, moved),
             };
             self.say(Message::Event(Event::IoError(IoFailure {
                 t_ns: self.run_time(now),
@@ -199,17 +198,14 @@ impl State {
     }
 
     /// An error number, with what this worker's way of doing I/O has to do with it.
-    fn describe(&self, result: i32) -> String {
-        if let Some(said) = status::words(result) {
-            return said;
+    fn describe(&self, failure: Failure) -> String {
+        if let Some(status) = failure.status {
+            return (status.words)(status.code);
         }
-        let errno = errno_of(result);
+        let errno = failure.errno;
         let backend = &self.plan.workers[self.worker as usize].backend;
-        match (errno, backend) {
-            (
-                libc::EOPNOTSUPP,
-                Backend::IoUring { iopoll: true, .. } | Backend::IoUringCmd { iopoll: true, .. },
-            ) => {
+        match errno {
+            libc::EOPNOTSUPP if backend.is_polled() => {
                 "the target cannot be polled for completions: use hipri=0, or give the device poll queues"
                     .into()
             }
@@ -275,7 +271,7 @@ pub(super) fn start_run(row: u32, slot: &Slot, bytes: u64, now: u64) -> Run {
 }
 
 fn short_text(slot: &Slot, moved: u32) -> String {
-    if moved == 0 && slot.op == Op::Read {
+    if moved == 0 && slot.op == OpKind::Read {
         "end of the file: it is shorter than the job expects".into()
     } else if moved == 0 {
         "nothing was written".into()

@@ -45,8 +45,8 @@ impl State {
             if stream.phase == Phase::Draining {
                 stream.phase = Phase::Flushing;
                 stream.grace_end_ns = u64::MAX;
-                let grace = flush_grace_ns(&self.plan, self.stop_seen);
-                self.set_grace(index, now + grace);
+                let grace = flush_grace_ns(&self.plan, stream.id, self.stop_seen);
+                self.set_grace(index, now.saturating_add(grace));
             }
             self.enqueue(index);
         } else {
@@ -123,6 +123,10 @@ impl State {
         let stream = &mut self.streams[index as usize];
         if stream.in_flight() > 0 {
             self.lost = true;
+            if stream.phase == Phase::Flushing {
+                // What it wrote counts over the time in which it should have become durable, too.
+                stream.last_done_ns = now;
+            }
             if self.stop_seen != Stop::Now {
                 stream.reason = Reason::Hung;
             }

@@ -6,10 +6,9 @@
 
 use super::completion::start_run;
 use super::State;
-use crate::backend::Op;
 use crate::control::Message;
 use crate::events::{describe_errno, Event, IoFailure, MAX_ERRORS_PER_TARGET};
-use crate::ops::{AnyOp, FileOp};
+use crate::ops::{AnyOp, FileOp, OpKind};
 use crate::slots::{batch_column, Slot, NOT_HANDED};
 use crate::stream::{Phase, Reason, StreamState};
 
@@ -129,7 +128,7 @@ impl State {
         if let Some(schedule) = &mut stream.schedule {
             let whole = crate::pace::Schedule::WHOLE;
             schedule.issued(whole, asked_bytes);
-            schedule.completed(whole, u64::from(moved_bytes));
+            schedule.completed(whole.kind(), u64::from(moved_bytes));
         }
         if let Some(flow) = &mut stream.flow {
             flow.took();
@@ -185,7 +184,7 @@ impl State {
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {
             let what = match (errno, step.op) {
-                (0, AnyOp::Io(Op::Read)) if moved == 0 => {
+                (0, AnyOp::Io(OpKind::Read)) if moved == 0 => {
                     "end of the file: it is shorter than it was".into()
                 }
                 (0, _) => format!("short: only {moved} bytes moved"),
@@ -219,10 +218,12 @@ impl State {
 }
 
 /// Which errors it is tolerated by: those of reads or those of writes.
-fn side_of(op: AnyOp) -> Op {
+fn side_of(op: AnyOp) -> OpKind {
     match op {
-        AnyOp::Io(Op::Read)
-        | AnyOp::File(FileOp::Open | FileOp::Close | FileOp::Getattr | FileOp::Access) => Op::Read,
-        AnyOp::Io(_) | AnyOp::File(_) => Op::Write,
+        AnyOp::Io(OpKind::Read)
+        | AnyOp::File(FileOp::Open | FileOp::Close | FileOp::Getattr | FileOp::Access) => {
+            OpKind::Read
+        }
+        AnyOp::Io(_) | AnyOp::File(_) => OpKind::Write,
     }
 }

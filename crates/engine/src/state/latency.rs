@@ -3,9 +3,9 @@
 //! Knows the depth a search asks for and how a stream gets there. Knows no histogram.
 
 use super::State;
-use crate::backend::Op;
 use crate::control::Message;
 use crate::events::Event;
+use crate::ops::OpKind;
 use crate::search::Step;
 use crate::slots::Slot;
 use crate::stream::{Phase, Reason};
@@ -13,7 +13,7 @@ use crate::stream::{Phase, Reason};
 impl State {
     /// Holds a completion against the longest latency there may be, and tells the search.
     pub(super) fn watch_latency(&mut self, index: u32, slot: &Slot, now: u64) {
-        if slot.op == Op::Sync {
+        if slot.op == OpKind::Sync {
             return;
         }
         let lat_ns = now.saturating_sub(slot.intended_ns);

@@ -4,11 +4,10 @@
 
 use std::cmp::Reverse;
 
-use super::{State, Timer, LEAVE_NS};
+use super::{State, Timer, BATCH, LEAVE_NS};
 use crate::control::Stop;
 use crate::search::Search;
 use crate::stream::{Phase, Reason};
-use crate::worker::BATCH;
 
 /// Longest that a completion may lie unseen for others to be taken with it.
 const PATIENCE_NS: u128 = 100_000;

@@ -7,6 +7,7 @@ use super::State;
 use crate::control::Message;
 use crate::events::{DamageFound, Event, WriteState, MAX_ERRORS_PER_TARGET};
 use crate::headers::check::Wrong;
+use crate::ops::OpKind;
 use crate::slots::Slot;
 use crate::stream::Reason;
 use crate::verify::damage::Damage;
@@ -34,15 +35,22 @@ impl State {
             unsafe { std::slice::from_raw_parts(slot.buffer as *const u8, moved as usize) };
         let damages = verifier.complete(&io, moved, failed, buffer);
         let sound = damages.is_empty();
-        let fatal = verifier.is_fatal() && !sound;
         for damage in damages {
             self.say_damage(index, damage, now);
         }
-        if fatal {
+        if !sound {
+            self.damaged(index, now);
+        }
+        sound
+    }
+
+    /// A stream met damage: it ends when that is what was asked for.
+    pub fn damaged(&mut self, index: u32, now: u64) {
+        let verifier = self.streams[index as usize].verifier.as_ref();
+        if verifier.is_some_and(|verifier| verifier.is_fatal()) {
             self.stop_issuing(index, Reason::Damage, now);
             self.streams[index as usize].reason = Reason::Damage;
         }
-        sound
     }
 
     /// Judges what an I/O of a stream that verifies by headers brought.
@@ -58,18 +66,18 @@ impl State {
         let stream = &mut self.streams[index as usize];
         let own_number = number - stream.first_slot;
         let file = stream.uses.iter().position(|own| own.target == slot.target);
-        let Some(keeper) = &mut stream.keeper else {
+        let Some(readback) = &mut stream.readback else {
             return;
         };
         // SAFETY: the I/O is back, so the slot's buffer of at least `moved` bytes is ours.
         let buffer =
             unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, moved as usize) };
-        let read = if slot.op == crate::backend::Op::Read {
+        let read = if slot.op == OpKind::Read {
             buffer
         } else {
             &mut []
         };
-        let wrongs = keeper.complete(own_number, moved, failed, read);
+        let wrongs = readback.complete(own_number, moved, failed, read);
         if wrongs.is_empty() {
             return;
         }
@@ -77,11 +85,11 @@ impl State {
         let dumps: Vec<String> = wrongs
             .iter()
             .map(|wrong| {
-                keeper.count_wrong(wrong.kind);
-                keeper.dump(wrong, (file, slot.offset), read)
+                readback.count_wrong(wrong.kind);
+                readback.dump(wrong, (file, slot.offset), read)
             })
             .collect();
-        let goes_on = keeper.plan().go_on && !keeper.plan().fatal;
+        let goes_on = readback.plan().go_on && !readback.plan().fatal;
         for (wrong, dumped) in wrongs.iter().zip(dumps) {
             self.say_wrong(index, slot.target, wrong, &dumped, now);
         }
@@ -119,20 +127,59 @@ impl State {
     #[cold]
     fn say_damage(&mut self, index: u32, damage: Damage, now: u64) {
         let id = self.streams[index as usize].id;
+        if let Some(damage) = self.untold(index, damage) {
+            self.say(Message::Event(Event::Damage(Box::new(describe(
+                &damage,
+                id,
+                self.run_time(now),
+            )))));
+        }
+    }
+
+    /// Tells damage in a file of a tree: `offset` is that in the file, `name` says what place
+    /// is which.
+    #[cold]
+    pub fn say_damage_in_tree(
+        &mut self,
+        index: u32,
+        damage: Damage,
+        (offset, name): (u64, &dyn Fn(u32, u64) -> String),
+        now: u64,
+    ) {
+        let id = self.streams[index as usize].id;
+        let Some(damage) = self.untold(index, damage) else {
+            return;
+        };
+        let place = name(damage.target, damage.offset);
+        let file = place
+            .rsplit_once(" offset ")
+            .map_or(&*place, |(file, _)| file);
+        self.say(Message::Event(Event::Damage(Box::new(DamageFound {
+            offset,
+            // Places of the table are nobody's offsets: the message has them.
+            found_target: None,
+            found_offset: None,
+            message: format!("in {file}: {}", damage.describe_with(name)),
+            ..describe(&damage, id, self.run_time(now))
+        }))));
+    }
+
+    /// Damage as it is told now; none when it is not told again.
+    fn untold(&mut self, index: u32, damage: Damage) -> Option<Damage> {
+        let id = self.streams[index as usize].id;
         let said = self.damage_said.entry(damage.target).or_default();
         let place = (id, damage.offset);
         if said.len() >= MAX_ERRORS_PER_TARGET as usize
             || (damage.repeated && said.contains(&place))
         {
-            return;
+            return None;
         }
         said.push(place);
         let verifier = self.streams[index as usize].verifier.as_ref();
-        let damage = match verifier {
+        Some(match verifier {
             Some(verifier) if damage.repeated => verifier.understood(damage),
             _ => damage,
-        };
-        self.say(Message::Event(describe(&damage, id, self.run_time(now))));
+        })
     }
 
     /// What a verified stream checked, at its end.
@@ -149,26 +196,26 @@ impl State {
                 reading_ns: None,
             }));
         }
-        if let Some(keeper) = &stream.keeper {
+        if let Some(readback) = &stream.readback {
             self.say(Message::Event(Event::VerifyEnd {
                 t_ns: self.run_time(now),
                 stream: stream.id,
-                checked: keeper.checked,
+                checked: readback.checked,
                 unverified: 0,
-                damaged: keeper.damaged,
-                rehearsed: keeper.rehearses().then_some(keeper.rehearsed),
-                reading_ns: Some(keeper.reading_ns(now)),
+                damaged: readback.damaged,
+                rehearsed: readback.rehearses().then_some(readback.rehearsed),
+                reading_ns: Some(readback.reading_ns(now)),
             }));
-            if keeper.plan().tell_state {
+            if readback.plan().tell_state {
                 self.say(Message::Event(Event::WriteState(Box::new(WriteState {
                     t_ns: self.run_time(now),
                     stream: stream.id,
-                    number: keeper.written(),
-                    open: keeper.open_writes(),
-                    completed: if keeper.plan().flushed_only {
+                    number: readback.written(),
+                    open: readback.open_writes(),
+                    completed: if readback.plan().flushed_only {
                         Vec::new()
                     } else {
-                        keeper.last_done()
+                        readback.last_done()
                     },
                 }))));
             }
@@ -177,8 +224,8 @@ impl State {
 }
 
 #[cold]
-fn describe(damage: &Damage, stream: u32, t_ns: u64) -> Event {
-    Event::Damage(Box::new(DamageFound {
+fn describe(damage: &Damage, stream: u32, t_ns: u64) -> DamageFound {
+    DamageFound {
         t_ns,
         stream,
         target: damage.target,
@@ -195,5 +242,5 @@ fn describe(damage: &Damage, stream: u32, t_ns: u64) -> Event {
         first_bit: damage.flips.and_then(|flips| flips.first),
         message: damage.describe(),
         lines: None,
-    }))
+    }
 }

@@ -18,16 +18,20 @@
 
 pub mod call;
 pub mod names;
+mod open_file;
 mod operation;
 mod produce;
+mod queue;
 pub mod registry;
 pub mod select;
 pub mod sizes;
 mod take;
 mod transfer;
+mod verified;
 pub mod walk;
 pub mod worker;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -35,15 +39,17 @@ pub(crate) use produce::endings;
 pub use transfer::SECTOR_BYTES;
 
 use crate::events::Event;
-use crate::fault::Fault;
 use crate::pattern::Rng;
-use crate::plan::{FileOperation, FileSelect, FileStop, Plan, TreeUse};
+use crate::plan::{FileOperation, FileSelect, FileStop, Plan, TreeUse, Verify};
+use crate::run_error::RunError;
 use crate::target::OpenTarget;
 use call::Anchor;
 use names::Shape;
+use queue::Queue;
 use registry::Registry;
 use select::Cursor;
 use sizes::Sizes;
+use verified::Starts;
 use walk::Halt;
 
 /// A tree as all workers see it.
@@ -61,8 +67,11 @@ pub struct Tree {
     pub registry: Registry,
     /// Files that are ever used: the first ones.
     pub used_files: u32,
-    /// Transfers begin and end on sectors.
-    pub direct: bool,
+    /// Transfers begin and end on multiples of this: sectors with direct I/O, verify blocks
+    /// where it is verified.
+    pub unit_bytes: u64,
+    /// Where its files stand in the table of its target; none: it is not verified.
+    pub starts: Option<Starts>,
 }
 
 /// State of a stream that looks for something to do.
@@ -82,6 +91,8 @@ pub struct Trees {
     helpers: Vec<Vec<u32>>,
     /// By stream: where it is; streams that go through a tree together have the same one.
     cursors: Vec<Option<Arc<Cursor>>>,
+    /// By stream: where its arrivals come from when others take from it, too.
+    queues: Vec<Option<Arc<Queue>>>,
 }
 
 impl Trees {
@@ -89,16 +100,16 @@ impl Trees {
     /// it was stopped.
     ///
     /// # Errors
-    /// [`Fault::Target`].
+    /// [`RunError::Target`].
     pub fn prepare(
         plan: &Plan,
         targets: &[OpenTarget],
         report: &mut dyn FnMut(Event) -> bool,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Option<Self>, RunError> {
         let mut trees = Vec::with_capacity(plan.trees.len());
         for (index, tree) in (0..).zip(&plan.trees) {
             let file = targets[tree.target as usize].file();
-            let file = file.ok_or_else(|| Fault::broken("a tree's target is not open", ""))?;
+            let file = file.ok_or_else(|| RunError::broken("a tree's target is not open", ""))?;
             match prepare_one(plan, index, file, report) {
                 Ok(tree) => trees.push(tree),
                 Err(Halt::Stopped) => return Ok(None),
@@ -107,6 +118,7 @@ impl Trees {
         }
         let mut this = Self {
             cursors: cursors(plan, &trees),
+            queues: queues(plan),
             trees,
             changes: AtomicU64::new(0),
             idle: plan.streams.iter().map(|_| AtomicU64::new(BUSY)).collect(),
@@ -157,6 +169,12 @@ impl Trees {
         choices(&self.trees[in_tree.tree as usize], in_tree)
     }
 
+    /// The queue of a stream; none: its arrivals are its own.
+    #[must_use]
+    pub(crate) fn queue(&self, stream: u32) -> Option<Arc<Queue>> {
+        self.queues[stream as usize].clone()
+    }
+
     /// The cursor of a stream.
     #[must_use]
     pub fn cursor(&self, stream: u32) -> Arc<Cursor> {
@@ -203,7 +221,11 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
         } else {
             0
         };
-        u64::from(shape.file_count()) * (registry::FILE_BYTES + positions)
+        let starts = match verified::verify_of(plan, index) {
+            Some(_) if Sizes::new(tree).same().is_none() => verified::START_BYTES,
+            _ => 0,
+        };
+        u64::from(shape.file_count()) * (registry::FILE_BYTES + positions + starts)
             + u64::from(shape.directory_count() + 1) * registry::DIRECTORY_BYTES
             + 4096
     };
@@ -255,6 +277,7 @@ fn prepare_one(
         keeps_positions(plan, index),
     );
     let mean = total_bytes / u64::from(used_files);
+    let verify = verified::verify_of(plan, index);
     let mut looking = |files: u64| {
         report(Event::Layout {
             target: tree.target,
@@ -267,29 +290,62 @@ fn prepare_one(
         target: tree.target,
         anchor: Anchor::new(file.as_raw_fd(), target),
         shape,
-        sizes,
         registry,
         used_files,
-        direct: target.direct,
+        unit_bytes: unit_bytes(target.direct, verify),
+        starts: verify.map(|_| Starts::new(&sizes, used_files)),
+        sizes,
     })
 }
 
-fn fault(anchor: &str, halt: Halt) -> Fault {
+/// What transfers begin and end on.
+fn unit_bytes(direct: bool, verify: Option<Verify>) -> u64 {
+    match verify {
+        Some(its) => u64::from(its.block_bytes),
+        None if direct => SECTOR_BYTES,
+        None => 1,
+    }
+}
+
+/// Bytes of all files of a tree that are ever used, at their full sizes.
+#[must_use]
+pub fn span_bytes(tree: &crate::plan::Tree) -> u64 {
+    let Ok(shape) = Shape::new(tree) else {
+        return 0;
+    };
+    let sizes = Sizes::new(tree);
+    sizes.total_bytes(sizes.first_files(tree.total_bytes, shape.file_count()))
+}
+
+fn fault(anchor: &str, halt: Halt) -> RunError {
     let under = |place: &str| match place {
         "" | "." => anchor.to_owned(),
         place => format!("{}/{}", anchor.trim_end_matches('/'), place),
     };
     match halt {
-        Halt::Unfit(place, message, hint) => Fault::Target {
+        Halt::Unfit(place, message, hint) => RunError::Target {
             path: under(&place),
             message,
             hint: hint.into(),
         },
         Halt::Error(place, error) => {
-            Fault::target(&under(&place), "cannot be looked at or removed", &error)
+            RunError::target(&under(&place), "cannot be looked at or removed", &error)
         }
-        Halt::Stopped => Fault::broken("a walk was stopped", ""),
+        Halt::Stopped => RunError::broken("a walk was stopped", ""),
     }
+}
+
+/// One queue for all streams that name it.
+fn queues(plan: &Plan) -> Vec<Option<Arc<Queue>>> {
+    let mut made: HashMap<u32, Option<Arc<Queue>>> = HashMap::new();
+    let streams = plan.streams.iter().map(|stream| {
+        let number = stream.tree.as_ref()?.queue?;
+        let queue = made.entry(number);
+        queue
+            .or_insert_with(|| Queue::new(plan, number).map(Arc::new))
+            .clone()
+    });
+    streams.collect()
 }
 
 /// One cursor for all streams of a stage that go through the same part of a tree in the

@@ -3,9 +3,10 @@
 //! Knows one operation on something that was taken. Knows nothing of how it was chosen.
 
 use super::call::{Access, Anchor, Outcome};
+use super::open_file::Open;
 use super::registry::Known;
 use super::take::{give, Taken, GONE};
-use super::transfer::{Filled, Open};
+use super::transfer::Filled;
 use super::worker::FileWorker;
 use super::Trees;
 use crate::ops::FileOp;
@@ -28,6 +29,9 @@ impl FileWorker {
             FileOperation::Delete {} => {
                 self.name_file(index, taken.number);
                 let outcome = self.call(index, FileOp::Delete, Some(times), Anchor::delete);
+                if outcome.is_ok() {
+                    self.forget(index, taken.number);
+                }
                 self.give_unless_gone(index, taken, outcome.is_ok(), outcome);
             }
             FileOperation::Open {} => self.open_and_close(index, taken, times, Access::Read),
@@ -53,6 +57,7 @@ impl FileWorker {
         let job = &mut self.jobs[index as usize];
         let shape = &self.trees.trees[job.in_tree.tree as usize].shape;
         shape.file_path(number, &mut job.path);
+        job.number = number;
     }
 
     fn name_directory(&mut self, index: u32, number: u32) {

@@ -55,6 +55,15 @@ impl Sizes {
         }
     }
 
+    /// The size all files have; none when they differ.
+    #[must_use]
+    pub fn same(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Same(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// How many of the first `count` files come to `total_bytes`; 0: all.
     #[must_use]
     pub fn first_files(&self, total_bytes: u64, count: u32) -> u32 {

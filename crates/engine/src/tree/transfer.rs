@@ -4,37 +4,19 @@
 //! how a file was chosen, nor what its name is.
 
 use super::call::Access;
+use super::open_file::Open;
 use super::registry::Known;
 use super::take::{Taken, GONE};
 use super::worker::FileWorker;
 use super::Tree;
 use crate::backend::{syscall, Io, Op, OpenFile};
-use crate::ops::{AnyOp, FileOp};
-use crate::pattern::Rng;
+use crate::ops::{AnyOp, FileOp, OpKind};
 use crate::plan::{FileOperation, FileStop, TargetKind};
 use crate::state::files::{Step, Times};
 use crate::stream::Reason;
 
 /// Direct transfers begin and end on these.
 pub const SECTOR_BYTES: u64 = 512;
-
-/// A file that is open for transfers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
-    pub fd: i32,
-    pub taken: Taken,
-    /// As it is now.
-    pub left: Known,
-    /// Full size.
-    pub full_bytes: u64,
-    /// Where a sequential transfer goes on.
-    pub position: u64,
-    done_bytes: u64,
-    done_transfers: u64,
-    /// Bytes and transfers after which it is left.
-    most_bytes: u64,
-    most_transfers: u64,
-}
 
 /// How filling a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,40 +32,13 @@ pub(super) enum Filled {
 impl Tree {
     /// So much of a size can be read.
     pub(super) fn usable(&self, size_bytes: u64) -> u64 {
-        if self.direct {
-            size_bytes / SECTOR_BYTES * SECTOR_BYTES
-        } else {
-            size_bytes
-        }
+        size_bytes / self.unit_bytes * self.unit_bytes
     }
 }
 
-impl Open {
-    fn is_done(&self) -> bool {
-        self.done_bytes >= self.most_bytes || self.done_transfers >= self.most_transfers
-    }
-
-    /// Place and length of a transfer of up to `bytes` within `limit`; none at the end.
-    fn next(&self, bytes: u32, limit: u64, random: bool, rng: &mut Rng) -> Option<(u64, u32)> {
-        let wanted = u64::from(bytes);
-        let offset = match random {
-            false => self.position,
-            true if wanted > limit => 0,
-            true => rng.below(limit / wanted) * wanted,
-        };
-        let bytes = wanted.min(limit.saturating_sub(offset));
-        (bytes > 0).then_some((offset, bytes as u32))
-    }
-
-    fn moved(&mut self, op: Op, offset: u64, bytes: u32, moved: u32) {
-        self.position = offset + u64::from(if moved > 0 { moved } else { bytes });
-        self.done_bytes += u64::from(bytes);
-        self.done_transfers += 1;
-        if op == Op::Write {
-            let end = offset + u64::from(moved);
-            self.left.size_bytes = self.left.size_bytes.max(end);
-        }
-    }
+/// How far whole units go: what came back short of one is written again.
+fn unit_of(moved: u32, unit_bytes: u64) -> u64 {
+    u64::from(moved) / unit_bytes * unit_bytes
 }
 
 impl FileWorker {
@@ -102,7 +57,7 @@ impl FileWorker {
                 if self.jobs[index as usize].open.is_none() {
                     // It failed, and with it the transfer.
                     self.jobs[index as usize].picked_ns = None;
-                    self.state.count_requested(index, 0, 0);
+                    self.count_requested(index, 0, 0);
                 }
             }
             return;
@@ -122,8 +77,8 @@ impl FileWorker {
             picked_ns: arrival_ns.and(picked_ns).unwrap_or(now),
         };
         let fd = job.open.map_or(-1, |open| open.fd);
-        let moved = self.io(index, op, (fd, offset, bytes), None, Some(times));
-        self.state.count_requested(index, bytes, moved.unwrap_or(0));
+        let moved = self.checked_io(index, op, (fd, offset, bytes), Some(times));
+        self.count_requested(index, bytes, moved.unwrap_or(0));
         self.note_transfer(index, op, (offset, bytes), moved);
     }
 
@@ -165,7 +120,7 @@ impl FileWorker {
         } else {
             (Op::Write, open.full_bytes)
         };
-        let bytes = job.sizes[op as usize].draw(&mut job.rng);
+        let bytes = job.sizes[op.index()].draw(&mut job.rng);
         let (offset, bytes) = open.next(bytes, limit, random, &mut job.rng)?;
         Some((op, offset, bytes))
     }
@@ -188,7 +143,10 @@ impl FileWorker {
         let whole = stop == (FileStop::Whole {});
         if delete_before && left.exists && (whole || left.size_bytes >= full_bytes) {
             match self.call(index, FileOp::Delete, None, super::call::Anchor::delete) {
-                Ok(()) | Err(libc::ENOENT) => left = GONE,
+                Ok(()) | Err(libc::ENOENT) => {
+                    self.forget(index, taken.number);
+                    left = GONE;
+                }
                 Err(_) => return self.finish(index, &taken, left),
             }
         }
@@ -262,15 +220,16 @@ impl FileWorker {
     pub(super) fn fill(&mut self, index: u32, fd: i32, number: u32, left: &mut Known) -> Filled {
         let full_bytes = self.tree(index).sizes.of(number);
         let job = &mut self.jobs[index as usize];
-        let first = u64::from(job.sizes[Op::Write as usize].draw(&mut job.rng));
+        let first = u64::from(job.sizes[OpKind::Write as usize].draw(&mut job.rng));
         let mut position = left.size_bytes / first * first;
+        let unit = self.tree(index).unit_bytes;
         while position < full_bytes {
             let job = &mut self.jobs[index as usize];
-            let wanted = job.sizes[Op::Write as usize].draw(&mut job.rng);
+            let wanted = job.sizes[OpKind::Write as usize].draw(&mut job.rng);
             let bytes = u64::from(wanted).min(full_bytes - position) as u32;
-            match self.io(index, Op::Write, (fd, position, bytes), None, None) {
-                Ok(0) => return Filled::Failed(libc::EIO),
-                Ok(moved) => position += u64::from(moved),
+            match self.checked_io(index, Op::Write, (fd, position, bytes), None) {
+                Ok(moved) if unit_of(moved, unit) == 0 => return Filled::Failed(libc::EIO),
+                Ok(moved) => position += unit_of(moved, unit),
                 Err(errno) => return Filled::Failed(errno),
             }
             left.size_bytes = left.size_bytes.max(position);
@@ -295,7 +254,7 @@ impl FileWorker {
         let mut position = 0;
         while position < end {
             let job = &mut self.jobs[index as usize];
-            let wanted = job.sizes[Op::Read as usize].draw(&mut job.rng);
+            let wanted = job.sizes[OpKind::Read as usize].draw(&mut job.rng);
             let bytes = u64::from(wanted).min(end - position) as u32;
             let read = match self.io(index, Op::Read, (from, position, bytes), None, None) {
                 Ok(0) => return Filled::Failed(libc::EIO),
@@ -318,7 +277,7 @@ impl FileWorker {
 
     /// One read or write. What is written is the stream's payload, or in another tree what
     /// was read before.
-    fn io(
+    pub(super) fn io(
         &mut self,
         index: u32,
         op: Op,
@@ -331,9 +290,21 @@ impl FileWorker {
         } else if other.is_none() {
             self.fill_buffer(index, bytes);
         }
+        self.moved(index, op, (fd, offset, bytes), other, times)
+    }
+
+    /// The system call of it, timed and counted.
+    pub(super) fn moved(
+        &mut self,
+        index: u32,
+        op: Op,
+        (fd, offset, bytes): (i32, u64, u32),
+        other: Option<u32>,
+        times: Option<Times>,
+    ) -> Result<u32, i32> {
         let target = self.tree(index).target;
         let step = Step {
-            op: AnyOp::Io(op),
+            op: AnyOp::Io(op.kind()),
             target: other.unwrap_or(target),
             offset,
             bytes,
@@ -354,12 +325,11 @@ impl FileWorker {
                 buffer: job.buffer,
                 priority: 0,
             };
-            let result = syscall::perform(&file, &io);
-            u32::try_from(result).map_err(|_| -result)
+            syscall::perform(&file, &io).map_err(|why| why.errno)
         })
     }
 
-    fn fill_buffer(&mut self, index: u32, bytes: u32) {
+    pub(super) fn fill_buffer(&mut self, index: u32, bytes: u32) {
         let stream = &mut self.state.streams[index as usize];
         let Some(filler) = &mut stream.filler else {
             return;
@@ -379,6 +349,7 @@ impl FileWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::Rng;
 
     fn open(position: u64) -> Open {
         let known = GONE;

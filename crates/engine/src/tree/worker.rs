@@ -7,16 +7,17 @@
 use std::sync::Arc;
 
 use super::call::{self, Outcome};
+use super::open_file::Open;
+use super::queue::Queue;
 use super::select::{Choice, Found, Search};
 use super::take::{take, Taken};
-use super::transfer::Open;
 use super::{Tree, Trees};
-use crate::backend::{sleep_until, Op};
+use crate::backend::sleep_until;
 use crate::clock::Clock;
 use crate::control::Message;
 use crate::events::Event;
-use crate::ops::{AnyOp, FileOp};
-use crate::pace::Next as Due;
+use crate::ops::{AnyOp, FileOp, OpKind};
+use crate::pace::{Next as Due, Schedule};
 use crate::pattern::{mix, Rng, Sizes};
 use crate::plan::{FileOperation, TreeUse};
 use crate::state::files::{Step, Times};
@@ -38,7 +39,7 @@ const SALT: u64 = 0x5a1e_c7ed_f11e_0001;
 #[derive(Debug)]
 pub struct FileWorker {
     pub(super) clock: Clock,
-    /// Its books.
+    /// Its state.
     pub state: State,
     pub(super) trees: Arc<Trees>,
     /// By stream.
@@ -48,7 +49,9 @@ pub struct FileWorker {
 /// What a stream does in its tree.
 #[derive(Debug)]
 pub(super) struct Job {
-    id: u32,
+    pub id: u32,
+    /// The file that was named last.
+    pub number: u32,
     pub in_tree: TreeUse,
     pub read_percent: u32,
     /// Of reads and of writes.
@@ -60,6 +63,10 @@ pub(super) struct Job {
     changes: u64,
     searched_ns: u64,
     waiting: Option<Waiting>,
+    /// Where its arrivals come from when other streams take from it, too.
+    queue: Option<Arc<Queue>>,
+    /// The arrival it took from there.
+    claimed_ns: Option<u64>,
     /// When an arrival was taken up that is not served yet.
     pub picked_ns: Option<u64>,
     pub buffer: *mut u8,
@@ -84,7 +91,7 @@ struct Waiting {
 }
 
 impl FileWorker {
-    /// A worker with these books. The calling thread gets a table of descriptors of its
+    /// A worker with these state. The calling thread gets a table of descriptors of its
     /// own: opens and closes of others do not hold it up.
     #[must_use]
     pub fn new(clock: Clock, state: State, trees: Arc<Trees>) -> Self {
@@ -99,6 +106,7 @@ impl FileWorker {
             let choices = trees.choices(&in_tree);
             Job {
                 id: stream.id,
+                number: 0,
                 read_percent: plan.pattern.read_percent,
                 sizes: [Sizes::new(&read.sizes), Sizes::new(&write.sizes)],
                 rng: Rng::new(mix(plan.seed ^ SALT)),
@@ -107,6 +115,8 @@ impl FileWorker {
                 changes: 0,
                 searched_ns: 0,
                 waiting: None,
+                queue: trees.queue(stream.id),
+                claimed_ns: None,
                 picked_ns: None,
                 buffer: state.slots[stream.first_slot as usize].buffer as *mut u8,
                 primed: false,
@@ -195,7 +205,18 @@ impl FileWorker {
             self.state.wake_at(index, next_look_ns);
             return;
         }
-        let arrival_ns = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
+        let job = &mut self.jobs[index as usize];
+        let due = match &job.queue {
+            Some(queue) => match *job.claimed_ns.get_or_insert_with(|| queue.claim(now)) {
+                intended_ns if intended_ns <= now => Some(Due::Paced {
+                    op: Schedule::WHOLE,
+                    intended_ns,
+                }),
+                later_ns => Some(Due::Wait(later_ns)),
+            },
+            None => stream.schedule.as_ref().map(|schedule| schedule.next(now)),
+        };
+        let arrival_ns = match due {
             Some(Due::Paced { intended_ns, .. }) => Some(intended_ns),
             Some(Due::Wait(time_ns)) => {
                 self.state.wake_at(index, time_ns);
@@ -211,7 +232,7 @@ impl FileWorker {
             operation => {
                 if let Some((taken, times)) = self.seek(index, arrival_ns, now) {
                     self.operate(index, operation, &taken, times);
-                    self.state.count_requested(index, 0, 0);
+                    self.count_requested(index, 0, 0);
                 }
             }
         }
@@ -220,6 +241,12 @@ impl FileWorker {
             let now = self.clock.now_ns();
             self.state.fail(index, now);
         }
+    }
+
+    /// One thing that was asked for is done or has failed, and with it its arrival.
+    pub(super) fn count_requested(&mut self, index: u32, asked_bytes: u32, moved_bytes: u32) {
+        self.jobs[index as usize].claimed_ns = None;
+        self.state.count_requested(index, asked_bytes, moved_bytes);
     }
 
     /// Looks for something to do the operation on, and takes it. None: there is nothing
@@ -377,7 +404,7 @@ impl FileWorker {
         let handed_ns = self.clock.now_ns();
         let outer = self.state.begin_step(index, &step, None, handed_ns);
         let flush = Step {
-            op: AnyOp::Io(Op::Sync),
+            op: AnyOp::Io(OpKind::Sync),
             ..step
         };
         let flushed = self.step(index, flush, None, |_, _| call::flush(fd).map(|()| 0));

@@ -7,7 +7,7 @@
 //! integer hash "lowbias32" by Chris Wellons, its rounds keyed by the seed's halves), so
 //! that all words are independent and the compiler can compute eight at a time.
 
-use super::stamp::SECTOR_BYTES;
+use super::SECTOR_BYTES;
 use crate::pattern::mix;
 
 /// Seed of a sector's payload. `key` is the stamp's place, `run` the run's identity.

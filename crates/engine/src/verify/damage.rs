@@ -114,6 +114,12 @@ impl Damage {
     /// The evidence in one sentence.
     #[must_use]
     pub fn describe(&self) -> String {
+        self.describe_with(&|target, offset| format!("target {target} offset {offset}"))
+    }
+
+    /// The same with places, target and offset, as `name` has them.
+    #[must_use]
+    pub fn describe_with(&self, name: &dyn Fn(u32, u64) -> String) -> String {
         let expected = match (self.expected.newest, self.expected.span) {
             _ if self.by_pattern => "the pattern".to_owned(),
             (0, _) => "no write of this run".to_owned(),
@@ -126,7 +132,7 @@ impl Damage {
                 let place = if (found.target, found.offset) == (self.target, self.offset) {
                     String::new()
                 } else {
-                    format!(" of target {} offset {}", found.target, found.offset)
+                    format!(" of {}", name(found.target, found.offset))
                 };
                 let run = if found.other_run {
                     " of another run"
@@ -149,7 +155,7 @@ impl Damage {
             )
         };
         let strayed = self.strayed_to.map_or(String::new(), |(target, offset)| {
-            format!("; it was found at target {target} offset {offset}")
+            format!("; it was found at {}", name(target, offset))
         });
         format!("expected {expected}, found {found}{part}{strayed}")
     }

@@ -62,6 +62,30 @@ impl Entry {
         Self(u32::from(generation) | (u32::from(span) << SPAN_SHIFT) | KNOWN)
     }
 
+    /// As it is kept from one run to the next: what was in flight leaves it unknown, and
+    /// nobody has read it or told its damage.
+    #[must_use]
+    pub fn at_rest(self) -> u32 {
+        let kept = if self.in_flight() == 0 {
+            GENERATION_MASK | SPAN_MAX << SPAN_SHIFT | KNOWN
+        } else {
+            GENERATION_MASK
+        };
+        self.0 & kept
+    }
+
+    /// The state that was kept.
+    #[must_use]
+    pub fn of_rest(kept: u32) -> Self {
+        Self(Self(kept).at_rest())
+    }
+
+    /// Unknown, whatever was written: the file that had it is gone.
+    #[must_use]
+    pub fn forgotten(self) -> Self {
+        Self(self.0 & GENERATION_MASK)
+    }
+
     /// Generation last given out; 0: none.
     #[inline]
     #[must_use]

@@ -8,11 +8,11 @@
 //! interval. Every write covers whole verify blocks. A *generation* counts the writes to
 //! one verify block; a *sequence* counts the writes to a target.
 
-pub mod books;
 pub mod check;
 pub mod content;
 pub mod damage;
 pub mod expect;
+pub mod handover;
 pub mod journal;
 pub mod pattern;
 pub mod recover;
@@ -20,9 +20,13 @@ pub mod register;
 pub mod rules;
 pub mod sector;
 pub mod stamp;
+pub mod tables;
 pub mod verifier;
 
 #[cfg(test)]
 mod journal_tests;
 #[cfg(test)]
 mod tests;
+
+/// Unit of tearing, and of the tags.
+pub const SECTOR_BYTES: usize = 512;

@@ -2,13 +2,13 @@
 //!
 //! Knows which fields depend on each other. Opens nothing.
 
-use super::books::first_of;
 use super::stamp::{MAX_OFFSET_BYTES, MAX_TARGET, SECTOR_BYTES};
-use crate::check::{need, Checked};
+use super::tables::first_of;
 use crate::plan::{
-    Backend, FileUse, Fill, OpPattern, Plan, Sizes, Stream, TargetKind, Verify, VerifyContent,
-    VerifyExpect,
+    FileOperation, FileSizes, FileUse, Fill, Keeps, OpPattern, Plan, Sizes, Stream, TargetKind,
+    TreeUse, Verify, VerifyContent, VerifyExpect,
 };
+use crate::plan_rule::{need, Checked};
 
 /// A shorter journal would be replaced all the time.
 const MIN_JOURNAL_BYTES: u64 = 1 << 20;
@@ -16,7 +16,7 @@ const MIN_JOURNAL_BYTES: u64 = 1 << 20;
 /// Checks the verification of one stream; `path` is its JSON path.
 ///
 /// # Errors
-/// [`crate::fault::Fault::Plan`] with the JSON path of the field.
+/// [`crate::run_error::RunError::Plan`] with the JSON path of the field.
 pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     agree(plan, stream, path)?;
     let Some(verify) = stream.verify else {
@@ -47,6 +47,9 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         || at("read_before_write"),
         || "and read_after_write need writes, and a table of what they wrote".into(),
     )?;
+    if let Some(in_tree) = &stream.tree {
+        return check_in_tree(plan, stream, in_tree, path);
+    }
     need(
         !beside || stream.serialize_overlap,
         || format!("{path}/serialize_overlap"),
@@ -77,10 +80,88 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     places(plan, stream, block, path)
 }
 
+/// Checks what a stream in a tree verifies: whoever changes the files there knows the same of
+/// them, and every file ends with a verify block.
+fn check_in_tree(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
+    let Some(verify) = stream.verify else {
+        return Ok(());
+    };
+    let block = u64::from(verify.block_bytes);
+    let tree = &plan.trees[in_tree.tree as usize];
+    need(
+        !verify.only_written && verify.content != VerifyContent::Pattern,
+        || format!("{path}/verify"),
+        || "can neither leave reads out nor hold a pattern in a tree".into(),
+    )?;
+    let whole = match &tree.sizes {
+        FileSizes::Table { table } => table.iter().all(|entry| entry.bytes % block == 0),
+        FileSizes::Around { .. } => false,
+    };
+    need(
+        whole && crate::tree::span_bytes(tree) <= MAX_OFFSET_BYTES,
+        || format!("/trees/{}/sizes", in_tree.tree),
+        || {
+            format!(
+                "must be multiples of the verify block of {block} bytes, and at most 512 TiB in all"
+            )
+        },
+    )?;
+    if in_tree.operation.transfers() {
+        for (name, percent, order) in [
+            ("read", stream.pattern.read_percent, &stream.pattern.read),
+            ("write", stream.pattern.write_percent, &stream.pattern.write),
+        ] {
+            if percent > 0 {
+                divides(block, order, &format!("{path}/pattern/{name}"))?;
+            }
+        }
+    }
+    for (index, other) in plan.streams.iter().enumerate() {
+        let Some(its) = &other.tree else { continue };
+        let goal = match its.operation {
+            FileOperation::Copy { to } | FileOperation::Move { to } => Some(to),
+            _ => None,
+        };
+        let here = its.tree == in_tree.tree;
+        need(
+            !(goal.is_some() && (here || goal == Some(in_tree.tree))),
+            || format!("/streams/{index}/tree/operation"),
+            || {
+                "copies or moves files of a tree that is verified: their stamps name another place"
+                    .into()
+            },
+        )?;
+        let changes = matches!(
+            its.operation,
+            FileOperation::Create { .. } | FileOperation::Delete {}
+        ) || (its.operation.transfers() && other.pattern.write_percent > 0);
+        let same = other.verify.is_some_and(|one| {
+            (one.block_bytes, one.run, one.content, one.expect)
+                == (
+                    verify.block_bytes,
+                    verify.run,
+                    verify.content,
+                    verify.expect,
+                )
+        });
+        need(
+            !here || same || (other.verify.is_none() && !changes),
+            || format!("/streams/{index}/verify"),
+            || {
+                format!(
+                    "differs from that of stream {}, which works in the same tree",
+                    stream.name
+                )
+            },
+        )?;
+    }
+    Ok(())
+}
+
 /// Checks the journals of a Plan.
 ///
 /// # Errors
-/// [`crate::fault::Fault::Plan`] with the JSON path of the field.
+/// [`crate::run_error::RunError::Plan`] with the JSON path of the field.
 pub fn check_journals(plan: &Plan) -> Checked {
     let tables: Vec<Verify> = plan
         .streams
@@ -137,16 +218,21 @@ fn divides(block: u64, order: &OpPattern, path: &str) -> Checked {
 fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
     let backend = &plan.workers[stream.worker as usize].backend;
     need(
-        !matches!(backend, Backend::Null {}),
+        backend.capabilities().keeps_data != Keeps::Nothing,
         || format!("{path}/verify"),
-        || "the null backend keeps no data".into(),
+        || {
+            format!(
+                "{} writes no content that could be verified",
+                backend.name()
+            )
+        },
     )?;
     for (index, file) in stream.files.iter().enumerate() {
         let at = |field: &str| format!("{path}/files/{index}/{field}");
         let target = &plan.targets[file.target as usize];
-        let keeps = match (target.kind, backend) {
-            (TargetKind::Char, _) => false,
-            (TargetKind::Virtual, Backend::Sim { device }) => device.faults.is_some(),
+        let keeps = match target.kind {
+            TargetKind::Char => false,
+            TargetKind::Virtual => backend.keeps_data(),
             _ => true,
         };
         need(

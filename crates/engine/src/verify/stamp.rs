@@ -32,8 +32,7 @@
 
 use super::content;
 
-/// Unit of tearing, and of the tags.
-pub const SECTOR_BYTES: usize = 512;
+pub use super::SECTOR_BYTES;
 /// Bytes of the tag of each sector.
 pub const TAG_BYTES: usize = 16;
 /// Bytes of tag and header at the start of a verify block.
@@ -153,7 +152,7 @@ impl Stamper {
         debug_assert_eq!(block.len(), self.block_bytes as usize);
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as asked just now.
+            // SAFETY: the CPU has AVX2, as asked just now.
             return unsafe { self.stamp_avx2(block, offset, generation, write) };
         }
         self.stamp_portable(block, offset, generation, write);

@@ -5,23 +5,23 @@
 
 use std::sync::Arc;
 
-use super::books::Books;
 use super::check::{check, join_torn, Verdict};
 use super::damage::{Damage, Kind};
 use super::expect::{Entry, Expectation, Outcome};
 use super::journal::{Place, Record};
 use super::pattern;
 use super::stamp::{Content, Stamper, Write, GENERATIONS};
-use crate::backend::Op;
+use super::tables::VerifyTables;
+use crate::ops::{Op, OpKind};
+use crate::plan::max_block_bytes;
 use crate::plan::{Fill, Stream, Verify, VerifyContent};
 use crate::slots::Slot;
-use crate::stream::max_block_bytes;
 
 /// What a stream verifies by, and what it counted.
 #[derive(Debug)]
 pub struct Verifier {
     plan: Verify,
-    books: Arc<Books>,
+    verify_tables: Arc<VerifyTables>,
     /// State of every block of every read in flight when it was issued.
     before: Vec<Entry>,
     blocks_per_slot: usize,
@@ -45,7 +45,7 @@ pub struct Transfer {
     /// Number of the slot among the stream's.
     pub slot: u32,
     /// Operation.
-    pub op: Op,
+    pub op: OpKind,
     /// Index into the Plan's targets.
     pub target: u32,
     /// Place in the target.
@@ -72,12 +72,12 @@ impl Transfer {
 impl Verifier {
     /// The verifier of a stream; none when it does not verify.
     #[must_use]
-    pub fn new(stream: &Stream, books: &Arc<Books>) -> Option<Self> {
+    pub fn new(stream: &Stream, verify_tables: &Arc<VerifyTables>) -> Option<Self> {
         let plan = stream.verify?;
         let blocks_per_slot = blocks_per_slot(stream);
         Some(Self {
             plan,
-            books: books.clone(),
+            verify_tables: verify_tables.clone(),
             before: vec![Entry::default(); blocks_per_slot * stream.iodepth as usize],
             blocks_per_slot,
             flushes: vec![0; stream.iodepth as usize],
@@ -113,8 +113,8 @@ impl Verifier {
 
     fn stamper(&self, target: u32) -> Stamper {
         Stamper {
-            run: self.books.run(self.plan.run),
-            target: self.books.first(target),
+            run: self.verify_tables.run(self.plan.run),
+            target: self.verify_tables.first(target),
             block_bytes: self.plan.block_bytes,
             content: match self.plan.content {
                 // Of a pattern nothing is stamped.
@@ -133,10 +133,39 @@ impl Verifier {
     /// True unless it is certain that nothing is known of any of these blocks.
     #[must_use]
     pub fn knows(&self, target: u32, offset: u64, len: u32) -> bool {
-        self.books.table(target).is_none_or(|table| {
+        self.verify_tables.table(target).is_none_or(|table| {
             let first = table.index(offset);
             (first..first + self.blocks(len)).any(|index| table.entry(index).generation() != 0)
         })
+    }
+
+    /// True when something certain must be in one of these blocks.
+    #[must_use]
+    pub fn demands(&self, target: u32, offset: u64, len: u32) -> bool {
+        self.verify_tables.table(target).is_some_and(|table| {
+            let first = table.index(offset);
+            (first..first + self.blocks(len)).any(|index| table.entry(index).is_known())
+        })
+    }
+
+    /// Of what was in these bytes nothing is known any more: the file is gone.
+    pub fn forget(&self, target: u32, offset: u64, bytes: u64) {
+        let Some(table) = self.verify_tables.table(target) else {
+            return;
+        };
+        let first = table.index(offset);
+        let blocks = (bytes / u64::from(self.plan.block_bytes)) as usize;
+        for index in first..first + blocks {
+            if table.entry(index).generation() == 0 {
+                continue;
+            }
+            let generation = table.begin(index);
+            let place = table.offset(index);
+            self.intend(target, place, generation);
+            table.end(index, Outcome::Discarded);
+            self.verify_tables
+                .note(target, |target| ended(target, place, Outcome::Discarded));
+        }
     }
 
     fn blocks(&self, len: u32) -> usize {
@@ -147,9 +176,9 @@ impl Verifier {
     pub fn issue(&mut self, io: &Transfer, buffer: &mut [u8]) {
         let blocks = self.blocks(io.len);
         match io.op {
-            Op::Write => self.stamp(io, &mut buffer[..io.len as usize]),
-            Op::Read => {
-                if let Some(table) = self.books.table(io.target) {
+            OpKind::Write => self.stamp(io, &mut buffer[..io.len as usize]),
+            OpKind::Read => {
+                if let Some(table) = self.verify_tables.table(io.target) {
                     let first = table.index(io.offset);
                     let at = io.slot as usize * self.blocks_per_slot;
                     for (i, before) in self.before[at..at + blocks].iter_mut().enumerate() {
@@ -157,8 +186,8 @@ impl Verifier {
                     }
                 }
             }
-            Op::Trim => {
-                if let Some(table) = self.books.table(io.target) {
+            OpKind::Trim => {
+                if let Some(table) = self.verify_tables.table(io.target) {
                     let first = table.index(io.offset);
                     for index in first..first + blocks {
                         let generation = table.begin(index);
@@ -166,15 +195,15 @@ impl Verifier {
                     }
                 }
             }
-            Op::Sync => {
-                self.flushes[io.slot as usize] = self.books.begin_flush(io.target);
+            OpKind::Sync => {
+                self.flushes[io.slot as usize] = self.verify_tables.begin_flush(io.target);
             }
         }
     }
 
     /// Notes in the journal, when there is one, that a write of a block is issued.
     fn intend(&self, target: u32, offset: u64, generation: u16) {
-        self.books.note(target, |target| {
+        self.verify_tables.note(target, |target| {
             Record::Intent(Place {
                 target,
                 generation,
@@ -185,8 +214,8 @@ impl Verifier {
 
     fn stamp(&self, io: &Transfer, buffer: &mut [u8]) {
         let stamper = self.stamper(io.target);
-        let table = self.books.table(io.target);
-        let sequence = self.books.next_sequence(io.target);
+        let table = self.verify_tables.table(io.target);
+        let sequence = self.verify_tables.next_sequence(io.target);
         let block_bytes = self.plan.block_bytes;
         let mut place_bytes = 0;
         for block in buffer.chunks_exact_mut(block_bytes as usize) {
@@ -219,33 +248,33 @@ impl Verifier {
     ) -> Vec<Damage> {
         let whole = if failed { 0 } else { self.blocks(moved) };
         match io.op {
-            Op::Write => self.end(io, whole, Outcome::Acknowledged),
-            Op::Trim => self.end(io, whole, Outcome::Discarded),
-            Op::Sync if !failed => {
+            OpKind::Write => self.end(io, whole, Outcome::Acknowledged),
+            OpKind::Trim => self.end(io, whole, Outcome::Discarded),
+            OpKind::Sync if !failed => {
                 let flush = self.flushes[io.slot as usize];
-                self.books.end_flush(io.target, flush);
+                self.verify_tables.end_flush(io.target, flush);
             }
-            Op::Sync => {}
-            Op::Read if whole > 0 => return self.judge(io, whole, buffer),
-            Op::Read => {}
+            OpKind::Sync => {}
+            OpKind::Read if whole > 0 => return self.judge(io, whole, buffer),
+            OpKind::Read => {}
         }
         Vec::new()
     }
 
     /// An I/O that never came back: what it may have done stays possible.
     pub fn abandon(&mut self, io: &Transfer) {
-        if io.op == Op::Write || io.op == Op::Trim {
+        if io.op == OpKind::Write || io.op == OpKind::Trim {
             self.end(io, 0, Outcome::Uncertain);
         }
     }
 
     fn end(&mut self, io: &Transfer, whole: usize, outcome: Outcome) {
-        let Some(table) = self.books.table(io.target) else {
+        let Some(table) = self.verify_tables.table(io.target) else {
             return;
         };
         let first = table.index(io.offset);
         for i in 0..self.blocks(io.len) {
-            let rest = if io.op == Op::Trim {
+            let rest = if io.op == OpKind::Trim {
                 Outcome::Discarded
             } else {
                 Outcome::Uncertain
@@ -253,22 +282,22 @@ impl Verifier {
             let outcome = if i < whole { outcome } else { rest };
             table.end(first + i, outcome);
             let offset = table.offset(first + i);
-            self.books
+            self.verify_tables
                 .note(io.target, |target| ended(target, offset, outcome));
         }
     }
 
-    /// Repeated damage with what was found since; see [`Books::understood`].
+    /// Repeated damage with what was found since; see [`VerifyTables::understood`].
     #[must_use]
     pub fn understood(&self, damage: Damage) -> Damage {
-        self.books.understood(damage)
+        self.verify_tables.understood(damage)
     }
 
     fn judge(&mut self, io: &Transfer, blocks: usize, buffer: &[u8]) -> Vec<Damage> {
         let stamper = self.stamper(io.target);
         let block_bytes = self.plan.block_bytes as usize;
         let data = &buffer[..blocks * block_bytes];
-        let table = self.books.table(io.target);
+        let table = self.verify_tables.table(io.target);
         let slot = io.slot as usize * self.blocks_per_slot;
         let mut damages = Vec::new();
         for (i, block) in data.chunks_exact(block_bytes).enumerate() {
@@ -326,7 +355,7 @@ impl Verifier {
         self.damaged += damages.len() as u64;
         damages
             .into_iter()
-            .map(|damage| self.books.add(damage))
+            .map(|damage| self.verify_tables.add(damage))
             .collect()
     }
 }

@@ -8,9 +8,9 @@ use std::sync::mpsc::channel;
 use std::sync::Arc;
 
 use super::Worker;
-use crate::backend::{Backend, Done, Io, Op};
+use crate::backend::{Backend, Done, Io};
 use crate::control::{Control, Message};
-use crate::ops::AnyOp;
+use crate::ops::{AnyOp, OpKind};
 use crate::plan::plain::{self, SECOND_NS};
 use crate::plan::{self, Batch, Limits, Pace, Plan, Stream, Think};
 use crate::record::{Kind, Table, Totals};
@@ -29,7 +29,7 @@ struct Costly {
     enter_ns: u64,
     push_ns: u64,
     free_ns: BinaryHeap<Reverse<u64>>,
-    coming: BinaryHeap<Reverse<(u64, u32, i32)>>,
+    coming: BinaryHeap<Reverse<(u64, u32, u32)>>,
     done: VecDeque<Done>,
 }
 
@@ -48,12 +48,15 @@ impl Costly {
 
     /// Moves what is over by now to where it can be reaped.
     fn settle(&mut self) {
-        while let Some(&Reverse((time, slot, result))) = self.coming.peek() {
+        while let Some(&Reverse((time, slot, bytes))) = self.coming.peek() {
             if time > self.now_ns {
                 break;
             }
             self.coming.pop();
-            self.done.push_back(Done { slot, result });
+            self.done.push_back(Done {
+                slot,
+                outcome: Ok(bytes),
+            });
         }
     }
 }
@@ -70,7 +73,7 @@ impl Backend for Costly {
         let free = self.free_ns.pop().map_or(0, |Reverse(time)| time);
         let end = free.max(self.now_ns) + self.service_ns;
         self.free_ns.push(Reverse(end));
-        self.coming.push(Reverse((end, io.slot, io.len as i32)));
+        self.coming.push(Reverse((end, io.slot, io.len)));
     }
 
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
@@ -125,10 +128,10 @@ impl Backend for Caller {
         self.now_ns += self.service_ns;
         self.count += 1;
         let short = self.count % self.short_every == 0;
-        let result = if short { 512 } else { io.len as i32 };
+        let bytes = if short { 512 } else { io.len };
         let before = self.done.replace(Done {
             slot: io.slot,
-            result,
+            outcome: Ok(bytes),
         });
         assert!(before.is_none(), "two I/Os at a time");
     }
@@ -194,7 +197,7 @@ fn run_counted<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters) {
         Message::Cut { table, .. } => Some(table),
         _ => None,
     });
-    let totals = *table.unwrap().totals(rows.row(0, AnyOp::Io(Op::Read)));
+    let totals = *table.unwrap().totals(rows.row(0, AnyOp::Io(OpKind::Read)));
     (totals, counted)
 }
 

@@ -23,27 +23,27 @@ from loadstone.errors import InputError, Where
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.audit.foreign.reader import Reader, Results
+    from loadstone.audit.foreign.reader import ForeignResults, ResultsReader
 
-READERS: Final[tuple[Reader, ...]] = (
-    reader.Reader("fio JSON", fio_json.recognises, fio_json.read),
-    reader.Reader("fio terse", fio_terse.recognises, fio_terse.read),
-    reader.Reader("fio text", fio_normal.recognises, fio_normal.read),
-    reader.Reader("vdbench's output directories", vdbench.recognises, vdbench.read),
-    reader.Reader("Iometer's CSV", iometer.recognises, iometer.read),
-    reader.Reader("DISKSPD's XML", diskspd.recognises, diskspd.read),
-    reader.Reader("published figures (TOML)", published.recognises, published_cases.read),
+READERS: Final[tuple[ResultsReader, ...]] = (
+    reader.ResultsReader("fio JSON", fio_json.recognises, fio_json.read),
+    reader.ResultsReader("fio terse", fio_terse.recognises, fio_terse.read),
+    reader.ResultsReader("fio text", fio_normal.recognises, fio_normal.read),
+    reader.ResultsReader("vdbench's output directories", vdbench.recognises, vdbench.read),
+    reader.ResultsReader("Iometer's CSV", iometer.recognises, iometer.read),
+    reader.ResultsReader("DISKSPD's XML", diskspd.recognises, diskspd.read),
+    reader.ResultsReader("published figures (TOML)", published.recognises, published_cases.read),
 )
 """The first that recognises a file reads it."""
 
 
-def recognise(path: Path) -> Reader | None:
+def recognise(path: Path) -> ResultsReader | None:
     """Return the reader of a file or directory, None when it is no result that is known."""
     head = reader.head(path)
     return next((one for one in READERS if one.recognises(path, head)), None)
 
 
-def read(path: Path) -> Results:
+def read(path: Path) -> ForeignResults:
     """Read a result. Raises InputError for what is none, or cannot be understood."""
     found = recognise(path)
     if found is None and path.suffix == ".toml":

@@ -26,7 +26,7 @@ def recognises(_: Path, head: bytes) -> bool:
     return RECOGNISED.search(head.replace(b"\x00", b"")) is not None
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a result. Raises InputError for XML that is broken or defines entities."""
     text = reader.text(path)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -45,7 +45,7 @@ def read(path: Path) -> reader.Results:
         for index, span in enumerate(measured)
     ]
     version = root.findtext("System/Tool/Version") or ""
-    return reader.Results(f"DISKSPD {version[:32]}".strip(), reader.with_siblings(cases))
+    return reader.ForeignResults(f"DISKSPD {version[:32]}".strip(), reader.with_siblings(cases))
 
 
 def _case(span: ET.Element, asked: ET.Element | None, name: str) -> shape.Case:
@@ -55,7 +55,7 @@ def _case(span: ET.Element, asked: ET.Element | None, name: str) -> shape.Case:
         if asked is not None
         else ()
     )
-    parts: dict[shape.Op, shape.Measured] = {}
+    parts: dict[shape.Op, shape.OpMeasurement] = {}
     for op, what in (("read", "Read"), ("write", "Write")):
         found = _direction(span, what, seconds)
         if found is not None:
@@ -69,7 +69,7 @@ def _case(span: ET.Element, asked: ET.Element | None, name: str) -> shape.Case:
         ops=parts,
         seconds=seconds,
         targets=tuple(
-            shape.Target(job.job, kind="block" if job.job.startswith(("#", "\\\\.\\")) else "file")
+            shape.TargetState(job.job, kind="block" if job.job.startswith(("#", "\\\\.\\")) else "file")
             for job in jobs
         ),
         host_cpu_percent=reader.number(span.findtext("CpuUtilization/Average/UsagePercent")),
@@ -84,12 +84,12 @@ def _sum(span: ET.Element, name: str) -> int | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _direction(span: ET.Element, what: str, seconds: float | None) -> shape.Measured | None:
+def _direction(span: ET.Element, what: str, seconds: float | None) -> shape.OpMeasurement | None:
     ios, moved = _sum(span, f"{what}Count"), _sum(span, f"{what}Bytes")
     if not ios:
         return None
     mean = reader.positive(span.findtext(f"Latency/Average{what}Milliseconds"))
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=ios,
         bytes=moved,
         iops=reader.figure(ios / seconds if seconds else None),
@@ -121,12 +121,12 @@ def _latency(
     )
 
 
-def _total(span: ET.Element, parts: dict[shape.Op, shape.Measured]) -> shape.Measured:
+def _total(span: ET.Element, parts: dict[shape.Op, shape.OpMeasurement]) -> shape.OpMeasurement:
     if not parts:
-        return shape.Measured()
+        return shape.OpMeasurement()
     added = reader.added([*parts.values()])
     mean = reader.positive(span.findtext("Latency/AverageTotalMilliseconds"))
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=added.operations,
         bytes=added.bytes,
         iops=added.iops,
@@ -140,7 +140,7 @@ def _true(element: ET.Element, name: str) -> bool | None:
     return None if value is None else value.strip().lower() in ("true", "1")
 
 
-def _asked(target: ET.Element, span: ET.Element | None) -> shape.Asked:
+def _asked(target: ET.Element, span: ET.Element | None) -> shape.JobRequest:
     """Return what was asked of one target; `-F` and `-O` count threads and requests for all of them."""
     path = target.findtext("Path") or "target"
     size = reader.whole(target.findtext("BlockSize"))
@@ -151,7 +151,7 @@ def _asked(target: ET.Element, span: ET.Element | None) -> shape.Asked:
     depth = reader.whole(target.findtext("RequestCount"))
     throughput = reader.positive(target.findtext("Throughput"))
     sizes = {size: 1.0} if size else {}
-    return shape.Asked(
+    return shape.JobRequest(
         job=path,
         clones=threads,
         iodepth=None if for_all else depth,
@@ -202,11 +202,11 @@ def _working_set(target: ET.Element) -> int | None:
     return limit or reader.whole(target.findtext("FileSize")) or None
 
 
-def _payload(target: ET.Element) -> shape.Payload | None:
+def _payload(target: ET.Element) -> shape.PayloadProperties | None:
     pattern = target.findtext("WriteBufferContent/Pattern")
     kinds: Sequence[str] = ("zero", "random")
     if pattern is None:
         return None
-    return shape.Payload(
+    return shape.PayloadProperties(
         kind="zero" if pattern == kinds[0] else "random" if pattern == kinds[1] else "pattern", repeats=True
     )

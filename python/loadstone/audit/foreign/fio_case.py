@@ -21,20 +21,21 @@ TOGETHER: Final = 0.95
 
 
 @dataclass(slots=True)
-class Job:
+class FioJob:
     """One entry of an output: a clone, a job, or with group_reporting all jobs of a group."""
 
     name: str
-    ops: dict[shape.Op, shape.Measured] = field(default_factory=dict)
-    mixed: shape.Measured | None = None
+    ops: dict[shape.Op, shape.OpMeasurement] = field(default_factory=dict)
+    mixed: shape.OpMeasurement | None = None
     """Reads and writes together, where fio was told not to tell them apart."""
     seconds: float = 0.0
     cpu_percent: float | None = None
-    """Of one processor, all threads together."""
+    """Of one CPU, all threads together."""
     error: int = 0
+    flush: shape.OpMeasurement | None = None
 
 
-def case(jobs: Sequence[Job], asked: tuple[shape.Asked, ...], notes: list[str]) -> shape.Case:
+def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: list[str]) -> shape.Case:
     """Return the case of jobs that ran at the same time; what has to be said goes to `notes`."""
     ops = added(jobs)
     mixed = [job.mixed for job in jobs if job.mixed is not None]
@@ -45,7 +46,7 @@ def case(jobs: Sequence[Job], asked: tuple[shape.Asked, ...], notes: list[str]) 
         notes.append(
             f"{names[0]}: jobs ran for different times, so the sum of their rates is more than ran at once"
         )
-    by_name: dict[str, list[Job]] = defaultdict(list)
+    by_name: dict[str, list[FioJob]] = defaultdict(list)
     for job in jobs:
         by_name[job.name].append(job)
     errors = [job.error for job in jobs if job.error]
@@ -54,20 +55,26 @@ def case(jobs: Sequence[Job], asked: tuple[shape.Asked, ...], notes: list[str]) 
         name=", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else ""),
         source="fio",
         jobs=asked,
-        total=reader.added(parts) if parts else shape.Measured(),
+        total=reader.added(parts) if parts else shape.OpMeasurement(),
         ops=ops,
         seconds=max(seconds, default=None),
         by_job={name: added(mine) for name, mine in by_name.items()},
         targets=fio_options.targets(asked),
+        flush=_flushes(jobs),
         problems=tuple(
-            shape.Problem("io_error", f"fio ended a job with error {errno}", errors.count(errno))
+            shape.ErrorCount("io_error", f"fio ended a job with error {errno}", errors.count(errno))
             for errno in dict.fromkeys(errors)
         ),
         generator_cpu_percent=sum(cpu) if len(cpu) == len(jobs) else None,
     )
 
 
-def added(jobs: Sequence[Job]) -> dict[shape.Op, shape.Measured]:
+def _flushes(jobs: Sequence[FioJob]) -> shape.OpMeasurement | None:
+    known = [job.flush for job in jobs if job.flush is not None]
+    return reader.added(known) if known else None
+
+
+def added(jobs: Sequence[FioJob]) -> dict[shape.Op, shape.OpMeasurement]:
     """Add up what jobs did, direction by direction."""
     found = {op: [job.ops[op] for job in jobs if op in job.ops] for op in OPS}
     return {op: reader.added(parts) for op, parts in found.items() if parts}

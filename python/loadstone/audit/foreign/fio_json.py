@@ -26,7 +26,7 @@ def recognises(_: Path, head: bytes) -> bool:
     return MARK in head and b"{" in head
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a file; of several documents in it (`--status-interval`) the last one."""
     root = _document(path)
     entries = root.get("jobs") or root.get("client_stats")
@@ -69,7 +69,7 @@ def _texts(value: Any) -> dict[str, str]:
 class _Entry:
     """One entry of `jobs`, and what only JSON says of it."""
 
-    job: fio_case.Job
+    job: fio_case.FioJob
     group: int
     options: dict[str, str] | None
     general: dict[str, str]
@@ -90,13 +90,14 @@ class _Entry:
         cpu = [reader.number(job.get(key)) for key in ("usr_cpu", "sys_cpu")]
         known = [one for one in cpu if one is not None]
         return cls(
-            job=fio_case.Job(
+            job=fio_case.FioJob(
                 name=str(job.get("jobname") or "job"),
                 ops={op: found for op, one in sections.items() if (found := _measured(one)) is not None},
                 mixed=_measured(mixed) if isinstance(mixed, dict) else None,
                 seconds=runtime / 1e3,
                 cpu_percent=sum(known) * (threads or 1) if known else None,
                 error=reader.whole(job.get("error")) or 0,
+                flush=_flush(job.get("sync"), runtime / 1e3),
             ),
             group=reader.whole(job.get("groupid")) or 0,
             options=_texts(told) if isinstance(told, dict) else None,
@@ -113,7 +114,7 @@ class _Entry:
         return reader.whole((self.general | self.options).get("numjobs", "1")) or 1
 
 
-def _measured(section: dict[str, Any]) -> shape.Measured | None:
+def _measured(section: dict[str, Any]) -> shape.OpMeasurement | None:
     """Read one direction; None when it did nothing."""
     ios = reader.whole(section.get("total_ios"))
     latency = _latency(section)
@@ -128,13 +129,23 @@ def _measured(section: dict[str, Any]) -> shape.Measured | None:
     kib_per_s = reader.number(section.get("bw"))
     if rate is None and kib_per_s is not None:
         rate = kib_per_s * 1024
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=ios,
         bytes=None if moved is None else int(moved),
         iops=reader.figure(iops),
         bandwidth=reader.figure(rate),
         latency=latency,
     )
+
+
+def _flush(section: Any, seconds: float) -> shape.OpMeasurement | None:
+    """Read the flushes of a job; None when it made none, or an old fio did not time them."""
+    if not isinstance(section, dict):
+        return None
+    count, latency = reader.whole(section.get("total_ios")), _latency(section)
+    if not count or latency is None or not seconds:
+        return None
+    return shape.OpMeasurement(operations=count, iops=shape.Figure(count / seconds), latency=latency)
 
 
 def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
@@ -152,6 +163,9 @@ def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
                 min_ns=_scaled(figures["min"], scale),
                 max_ns=_scaled(figures["max"], scale),
                 stddev_ns=_scaled(figures["stddev"], scale),
+                completion_ns=_scaled(
+                    reader.positive(after.get("mean")) if isinstance(after, dict) else None, scale
+                ),
                 percentiles_ns=_percentiles(told, scale) or _percentiles(after, scale),
             )
     return None
@@ -169,7 +183,7 @@ def _percentiles(told: Any, scale: float) -> dict[float, float]:
     return {key: value * scale for key, value in found.items() if key is not None and value is not None}
 
 
-def _results(root: dict[str, Any], entries: list[_Entry]) -> reader.Results:
+def _results(root: dict[str, Any], entries: list[_Entry]) -> reader.ForeignResults:
     groups: dict[int, list[_Entry]] = defaultdict(list)
     for entry in entries:
         groups[entry.group].append(entry)
@@ -181,7 +195,7 @@ def _results(root: dict[str, Any], entries: list[_Entry]) -> reader.Results:
         cases = [_with_traffic(cases[0], disks)]
     version = str(root.get("fio version", "fio"))[:32]
     told = tuple(dict.fromkeys(notes))
-    return reader.Results(f"fio JSON ({version})", reader.with_siblings(cases), notes=told)
+    return reader.ForeignResults(f"fio JSON ({version})", reader.with_siblings(cases), notes=told)
 
 
 def _together(groups: list[list[_Entry]]) -> list[list[_Entry]]:
@@ -207,12 +221,12 @@ def _case(entries: Sequence[_Entry], notes: list[str]) -> shape.Case:
     return fio_case.case([entry.job for entry in entries], asked, notes)
 
 
-def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.Asked, ...]:
+def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.JobRequest, ...]:
     """Return what a job asked for; what group_reporting left of several jobs is told by their defaults."""
     first = clones[0]
     if first.options is None:
         count = len(clones) if len(clones) > 1 else first.threads
-        return (shape.Asked(job=first.job.name, clones=count),)
+        return (shape.JobRequest(job=first.job.name, clones=count),)
     numjobs = first.numjobs or 1
     threads = len(clones) if len(clones) > 1 else first.threads or numjobs
     options = first.general | first.options
@@ -229,7 +243,7 @@ def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.Asked, ...]:
 _PACES: Final = frozenset({"rate", "rate_iops", "rate_process", "thinktime", "flow"})
 
 
-def _common(entry: _Entry, threads: int) -> tuple[shape.Asked, ...]:
+def _common(entry: _Entry, threads: int) -> tuple[shape.JobRequest, ...]:
     """Return what the options of all jobs say, and the directions that were measured.
 
     The options of one job are recorded: where it goes its own way, others may, too. Where it has
@@ -241,7 +255,7 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.Asked, ...]:
     each = reader.whole(general.get("numjobs", "1")) or 1
     even = each > 1 and threads % each == 0
     named = "filename" in own and not {"offset_increment"} & (own.keys() | general.keys())
-    one = shape.Asked(
+    one = shape.JobRequest(
         job=told.job,
         clones=each if even else threads,
         clones_share=True if even and named else None,
@@ -273,14 +287,14 @@ def _with_traffic(case: shape.Case, disks: list[Any]) -> shape.Case:
         moved[op] = shape.Moved(
             sum(one or 0.0 for one in ios), SECTOR_BYTES * sum(one or 0.0 for one in sectors)
         )
-    nothing = shape.Measured()
+    nothing = shape.OpMeasurement()
     ops: tuple[shape.Op, ...] = ("read", "write")
     asked = {
         op: shape.Moved(float(one.operations or 0), float(one.bytes or 0))
         for op in ops
         if (one := case.ops.get(op, nothing))
     }
-    traffic = shape.Traffic(
+    traffic = shape.CarrierTraffic(
         carriers=tuple(str(one["name"]) for one in top), seconds=case.seconds, asked=asked, moved=moved
     )
     return replace(case, traffic=traffic)

@@ -71,7 +71,7 @@ class _Job:
     cpu_percent: float | None = None
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a file. Raises InputError when there is no job in it."""
     asked: dict[tuple[str, str], re.Match[str]] = {}
     jobs: list[_Job] = []
@@ -94,7 +94,7 @@ def read(path: Path) -> reader.Results:
         groups[job.group].append(job)
     notes = ["numbers are rounded to three digits; direct, size and offsets are not in this output"]
     cases = [_case(group, asked, notes) for group in groups.values()]
-    return reader.Results(f"fio text ({version})", reader.with_siblings(cases), notes=tuple(notes))
+    return reader.ForeignResults(f"fio text ({version})", reader.with_siblings(cases), notes=tuple(notes))
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ def _bytes(text: str, unit: str) -> float:
     return float((reader.number(text) or 0.0) * base**power)
 
 
-def _measured(direction: _Direction, issued: int | None) -> shape.Measured:
+def _measured(direction: _Direction, issued: int | None) -> shape.OpMeasurement:
     told = direction.latencies.get("lat") or direction.latencies.get("clat")
     latency = None
     if told is not None:
@@ -159,9 +159,10 @@ def _measured(direction: _Direction, issued: int | None) -> shape.Measured:
             min_ns=told.min_ns,
             max_ns=told.max_ns,
             stddev_ns=told.stddev_ns,
+            completion_ns=clat.mean_ns if (clat := direction.latencies.get("clat")) is not None else None,
             percentiles_ns=direction.percentiles_ns,
         )
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=issued if issued is not None else round(direction.iops * direction.seconds),
         bytes=_moved(direction),
         iops=shape.Figure(direction.iops),
@@ -180,7 +181,7 @@ def _moved(direction: _Direction) -> int | None:
 
 def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: list[str]) -> shape.Case:
     told = [
-        fio_case.Job(
+        fio_case.FioJob(
             name=job.name,
             ops={op: _measured(direction, job.issued.get(op)) for op, direction in job.ops.items()},
             seconds=max((direction.seconds for direction in job.ops.values()), default=0.0),
@@ -205,7 +206,7 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
     return fio_case.case(told, every, notes)
 
 
-def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.Asked:
+def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.JobRequest:
     """Return what the lines of jobs have in common."""
     depths = {fio_options.depth(line["engine"], int(line["depth"][:9])) for line in lines.values()}
     percents = {_read_percent(line["rw"]) for line in lines.values()}
@@ -215,7 +216,7 @@ def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.
     sizes = {(line["read"], line["write"]) for line in lines.values()}
     read, write = (_sizes(text) for text in sizes.pop()) if len(sizes) == 1 else ({}, {})
     both = read if read == write else {}
-    return shape.Asked(
+    return shape.JobRequest(
         job=name,
         clones=clones,
         iodepth=depths.pop() if len(depths) == 1 else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from loadstone.audit.case import Asked, Payload, Range, Target
+from loadstone.audit.case import JobRequest, PayloadProperties, Range, TargetState
 from loadstone.errors import LoadstoneError, Where
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
@@ -64,7 +64,7 @@ def depth(engine: str, told: int | None) -> int | None:
     return told if engine in QUEUED else None
 
 
-def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
+def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobRequest:
     """Return what a job asked for, fio's defaults in place of what it did not say."""
     fields = _fields(options)
     kind = (options.get("rw") or options.get("readwrite") or "read").partition(":")[0].strip()
@@ -75,7 +75,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
     # Of random I/O that takes every block once, fio cuts what would reach into a block that is taken.
     whole = not kind.startswith("rand") or bool(fields.get("norandommap"))
     exact = [told if whole or len(told) == 1 else {} for told in sizes]
-    return Asked(
+    return JobRequest(
         job=name,
         clones=clones,
         iodepth=depth(engine, fields.get("iodepth", 1)),
@@ -98,13 +98,14 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> Asked:
         runtime_s=_seconds(fields.get("runtime_ns")),
         ramp_s=_seconds(fields.get("ramp_ns")) or 0.0,
         paced=bool(fields.get("thinktime_ns")),
+        thinks=bool(fields.get("thinktime_ns")),
     )
 
 
-def targets(jobs: Sequence[Asked]) -> tuple[Target, ...]:
+def targets(jobs: Sequence[JobRequest]) -> tuple[TargetState, ...]:
     """Return the targets of jobs: what lies in /dev is a device."""
     named = dict.fromkeys(target for job in jobs for target in job.targets)
-    return tuple(Target(path, kind=_kind(path)) for path in named)
+    return tuple(TargetState(path, kind=_kind(path)) for path in named)
 
 
 def _kind(path: str) -> Literal["file", "block", "char"]:
@@ -195,14 +196,14 @@ def _seconds(value_ns: Any) -> float | None:
     return value_ns / 1e9 if value_ns else None
 
 
-def _payload(fields: Mapping[str, Any]) -> Payload:
+def _payload(fields: Mapping[str, Any]) -> PayloadProperties:
     kind: Any = "random"
     if fields.get("zero_buffers"):
         kind = "zero"
     elif fields.get("buffer_pattern"):
         kind = "pattern"
     scrambled = fields.get("scramble_buffers", True)
-    return Payload(
+    return PayloadProperties(
         kind=kind,
         repeats=not (fields.get("refill_buffers") or (scrambled and kind == "random")),
         compress_percent=fields.get("compress_percent"),

@@ -33,9 +33,9 @@ def recognises(_: Path, head: bytes) -> bool:
     return LINE.search(head) is not None
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a file; other lines than terse ones are passed over."""
-    groups: dict[str, list[fio_case.Job]] = defaultdict(list)
+    groups: dict[str, list[fio_case.FioJob]] = defaultdict(list)
     version = ""
     for number, line in enumerate(reader.text(path).splitlines(), start=1):
         if not LINE.match(line.encode("utf-8", "replace")):
@@ -50,12 +50,14 @@ def read(path: Path) -> reader.Results:
         raise reader.wrong(path, "has no line of fio's terse output")
     notes = ["terse output does not say what was asked for: depth, block size and direct are not known"]
     cases = [fio_case.case(jobs, _asked(jobs), notes) for jobs in groups.values()]
-    return reader.Results(f"fio terse ({version[:32]})", reader.with_siblings(cases), notes=tuple(notes))
+    return reader.ForeignResults(
+        f"fio terse ({version[:32]})", reader.with_siblings(cases), notes=tuple(notes)
+    )
 
 
-def _job(fields: Sequence[str]) -> fio_case.Job:
+def _job(fields: Sequence[str]) -> fio_case.FioJob:
     """Read one line. Its CPU is the mean of the clones it stands for."""
-    size, job = DIRECTION_FIELDS[fields[0]], fio_case.Job(fields[2], error=reader.whole(fields[4]) or 0)
+    size, job = DIRECTION_FIELDS[fields[0]], fio_case.FioJob(fields[2], error=reader.whole(fields[4]) or 0)
     for index, op in enumerate(DIRECTIONS[fields[0]]):
         part = fields[HEAD_FIELDS + index * size : HEAD_FIELDS + (index + 1) * size]
         job.seconds = max(job.seconds, (reader.number(part[3]) or 0.0) / 1e3)
@@ -67,14 +69,14 @@ def _job(fields: Sequence[str]) -> fio_case.Job:
     return job
 
 
-def _measured(part: Sequence[str]) -> shape.Measured | None:
+def _measured(part: Sequence[str]) -> shape.OpMeasurement | None:
     """Read one direction; None when it did nothing."""
     kib, kib_per_s, iops, runtime_ms = (reader.number(value) for value in part[:4])
     if not kib and not iops:
         return None
     mean = reader.positive(part[12 + PERCENTILES + 2])
     told = [one.partition("%=") for one in part[12 : 12 + PERCENTILES]]
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=round(iops * runtime_ms / 1e3) if iops is not None and runtime_ms else None,
         bytes=None if kib is None else int(kib * 1024),
         iops=reader.figure(iops),
@@ -101,8 +103,8 @@ def _ns(usec: str) -> float | None:
     return None if value is None else value * 1e3
 
 
-def _asked(jobs: Sequence[fio_case.Job]) -> tuple[shape.Asked, ...]:
+def _asked(jobs: Sequence[fio_case.FioJob]) -> tuple[shape.JobRequest, ...]:
     """Return the jobs' names, and the directions that each of them did."""
     names = dict.fromkeys(job.name for job in jobs)
     done = {name: {op for job in jobs if job.name == name for op in job.ops} for name in names}
-    return tuple(shape.Asked(job=name, read_percent=fio_case.read_percent(done[name])) for name in names)
+    return tuple(shape.JobRequest(job=name, read_percent=fio_case.read_percent(done[name])) for name in names)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from loadstone.audit.foreign.iometer_tables import Line, Test, Worker
+    from loadstone.audit.foreign.iometer_tables import SpecificationLine, Test, WorkerRows
 
 RECOGNISED: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?'Target Type,")
 MS: Final = 1e6
@@ -31,7 +31,7 @@ def recognises(_: Path, head: bytes) -> bool:
     return RECOGNISED.search(head) is not None
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a result file. Raises InputError for one without a result of all managers."""
     file = iometer_tables.read(path)
     if not file.any_row:
@@ -47,7 +47,7 @@ def read(path: Path) -> reader.Results:
             f"tests of network connections are left out, because they measure no storage: {left}"
         )
     cases = reader.with_siblings([_case(test) for test in tests])
-    return reader.Results(f"Iometer {file.version[:32]}".strip(), cases, notes=tuple(file.notes))
+    return reader.ForeignResults(f"Iometer {file.version[:32]}".strip(), cases, notes=tuple(file.notes))
 
 
 def _case(test: Test) -> shape.Case:
@@ -73,7 +73,7 @@ def _case(test: Test) -> shape.Case:
         ops=ops,
         seconds=_seconds(row, ops),
         targets=tuple(
-            shape.Target(path)
+            shape.TargetState(path)
             for path in dict.fromkeys(
                 disk["Target Name"]
                 for worker in test.workers
@@ -83,11 +83,11 @@ def _case(test: Test) -> shape.Case:
         ),
         problems=() if errors == 0 else None,
         host_cpu_percent=reader.number(row.get("% CPU Utilization")),
-        extra={"printed": _printed(row)},
+        printed=_printed(row),
     )
 
 
-def _jobs(test: Test) -> tuple[shape.Asked, ...]:
+def _jobs(test: Test) -> tuple[shape.JobRequest, ...]:
     """Return a job for each worker where they have different specifications, else one for all."""
     told = {_specification(one.row, test) for one in test.workers}
     if len(told) > 1 and None not in told:
@@ -121,7 +121,7 @@ def _specification(row: dict[str, str], test: Test) -> str | None:
 _NAMES: Final[dict[shape.Op, str]] = {"read": "Read", "write": "Write"}
 
 
-def _ops(row: dict[str, str]) -> dict[shape.Op, shape.Measured]:
+def _ops(row: dict[str, str]) -> dict[shape.Op, shape.OpMeasurement]:
     return {op: found for op in _NAMES if (found := _measured(row, op)) is not None}
 
 
@@ -140,14 +140,14 @@ def _bandwidth(row: dict[str, str], what: str) -> float | None:
     return None if decimal is None else decimal * 1e6
 
 
-def _measured(row: dict[str, str], op: shape.Op) -> shape.Measured | None:
+def _measured(row: dict[str, str], op: shape.Op) -> shape.OpMeasurement | None:
     what = _NAMES[op]
     iops = _column(row, f"{what} IOps")
     if not iops:
         return None
     count = _column(row, f"{what} I/Os")
     moved = _column(row, "Bytes Read" if op == "read" else "Bytes Written")
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=None if count is None else int(count),
         bytes=None if moved is None else int(moved),
         errors=reader.whole(row.get(f"{what} Errors")),
@@ -172,11 +172,13 @@ def _latency(mean_ms: float | None, max_ms: float | None, count: float | None) -
     )
 
 
-def _total(row: dict[str, str], ops: dict[shape.Op, shape.Measured], errors: int | None) -> shape.Measured:
+def _total(
+    row: dict[str, str], ops: dict[shape.Op, shape.OpMeasurement], errors: int | None
+) -> shape.OpMeasurement:
     counts = [one.operations for one in ops.values()]
     moved = [one.bytes for one in ops.values()]
     whole = sum(one for one in counts if one is not None) if counts and None not in counts else None
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=whole,
         bytes=sum(one for one in moved if one is not None) if moved and None not in moved else None,
         errors=errors,
@@ -186,7 +188,7 @@ def _total(row: dict[str, str], ops: dict[shape.Op, shape.Measured], errors: int
     )
 
 
-def _seconds(row: dict[str, str], ops: dict[shape.Op, shape.Measured]) -> float | None:
+def _seconds(row: dict[str, str], ops: dict[shape.Op, shape.OpMeasurement]) -> float | None:
     """Return the measured time, which is nowhere but in the rates: I/Os counted by I/Os a second."""
     counts = [one.operations for one in ops.values()]
     iops = _column(row, "IOps")
@@ -195,7 +197,7 @@ def _seconds(row: dict[str, str], ops: dict[shape.Op, shape.Measured]) -> float 
     return sum(one for one in counts if one is not None) / iops or None
 
 
-def _outstanding(workers: Sequence[Worker]) -> int | None:
+def _outstanding(workers: Sequence[WorkerRows]) -> int | None:
     """Return the outstanding I/Os of workers: queue depth times targets, for each of them."""
     depths = [reader.positive(one.row.get("Queue Depth")) for one in workers]
     disks = [reader.positive(one.row.get("# Disks")) for one in workers]
@@ -209,16 +211,16 @@ def _all_outstanding(test: Test) -> int | None:
         return _outstanding(test.workers)
     # A row for several workers does not tell how many targets each of them had.
     alone = reader.whole(test.row.get("# Workers")) in (1, None)
-    return _outstanding([iometer_tables.Worker("", test.row)]) if alone else None
+    return _outstanding([iometer_tables.WorkerRows("", test.row)]) if alone else None
 
 
 def _asked(
     name: str, row: dict[str, str], test: Test, depth: int | None, specification: str | None = None
-) -> shape.Asked:
+) -> shape.JobRequest:
     lines = test.specifications.get(specification or _specification(row, test) or "", [])
     clones = 1 if depth else None
     if not sum(line.percent for line in lines):
-        return shape.Asked(job=name, clones=clones, iodepth=depth)
+        return shape.JobRequest(job=name, clones=clones, iodepth=depth)
     # A line is drawn for each burst, so that its share of the I/Os follows from all of them.
     drawn = len(lines) == 1 or {line.burst for line in lines} == {1}
     answered = any(line.reply_bytes for line in lines)
@@ -226,7 +228,7 @@ def _asked(
     exact = not answered and (drawn or len(reads) == 1)
     sizes = _shares(lines, lambda line: line.percent) if drawn else {}
     sectors = reader.whole(row.get("Maximum Size"))
-    return shape.Asked(
+    return shape.JobRequest(
         job=name,
         clones=clones,
         iodepth=depth,
@@ -244,7 +246,9 @@ def _asked(
     )
 
 
-def _shares(lines: Sequence[Line], weight: Callable[[Line], float]) -> dict[int, float]:
+def _shares(
+    lines: Sequence[SpecificationLine], weight: Callable[[SpecificationLine], float]
+) -> dict[int, float]:
     """Return the share of each size, as often as a line is drawn."""
     whole = sum(weight(line) for line in lines)
     found: dict[int, float] = {}
@@ -254,14 +258,11 @@ def _shares(lines: Sequence[Line], weight: Callable[[Line], float]) -> dict[int,
     return found
 
 
-def _mean(lines: Sequence[Line], of: Callable[[Line], float]) -> float:
+def _mean(lines: Sequence[SpecificationLine], of: Callable[[SpecificationLine], float]) -> float:
     return sum(line.percent * of(line) for line in lines) / sum(line.percent for line in lines)
 
 
-def _printed(row: dict[str, str]) -> dict[str, tuple[float | str, ...]]:
+def _printed(row: dict[str, str]) -> shape.Printed:
     iops = _column(row, "IOps")
     moved = _column(row, "MiBps (Binary)")
-    return {
-        "iops": (iops,) if iops else (),
-        "bandwidth": (f"{moved} MiB/s",) if moved else (),
-    }
+    return shape.Printed(iops=(iops,) if iops else (), bandwidth=(f"{moved} MiB/s",) if moved else ())

@@ -22,7 +22,7 @@ SPECIFICATION: Final = "Access Specification Name"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SpecificationLine:
     """A line of a specification."""
 
     size_bytes: int
@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Worker:
+class WorkerRows:
     """A row of a worker and those of its targets, whose specification and depth are the worker's."""
 
     manager: str
@@ -54,9 +54,9 @@ class Test:
 
     description: str
     row: dict[str, str]
-    specifications: dict[str, list[Line]]
+    specifications: dict[str, list[SpecificationLine]]
     managers: list[dict[str, str]] = field(default_factory=list)
-    workers: list[Worker] = field(default_factory=list)
+    workers: list[WorkerRows] = field(default_factory=list)
 
     @property
     def over_network(self) -> bool:
@@ -69,7 +69,7 @@ class Test:
 
 
 @dataclass(slots=True)
-class File:
+class ResultFile:
     """What a file holds, as far as it could be read."""
 
     tests: list[Test] = field(default_factory=list)
@@ -78,7 +78,7 @@ class File:
     notes: list[str] = field(default_factory=list)
 
 
-def read(path: Path) -> File:
+def read(path: Path) -> ResultFile:
     """Read a file. Raises InputError for a row that does not fit its header."""
     return _Reading(path).file()
 
@@ -88,13 +88,13 @@ class _Reading:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = File()
+        self._file = ResultFile()
         self._description = ""
         self._header: list[str] = []
-        self._specifications: dict[str, list[Line]] = {}
+        self._specifications: dict[str, list[SpecificationLine]] = {}
         self._name = ""
 
-    def file(self) -> File:
+    def file(self) -> ResultFile:
         rows = list(self._rows())
         key = ""
         for at, (number, row) in enumerate(rows):
@@ -140,7 +140,7 @@ class _Reading:
         elif key == "target type":
             self._result(row, number)
 
-    def _line(self, row: Sequence[str], number: int) -> Line:
+    def _line(self, row: Sequence[str], number: int) -> SpecificationLine:
         values = [reader.number(cell) for cell in row if cell.strip()]
         known = [value for value in values if value is not None]
         if len(known) < 4 or len(known) < len(values):
@@ -148,7 +148,7 @@ class _Reading:
             raise reader.wrong(self._path, message, number)
         absent = (0.0, 1.0, 0.0, 0.0)
         delay, burst, _, reply = (*known[4:8], *absent[len(known[4:8]) :])
-        return Line(
+        return SpecificationLine(
             size_bytes=int(known[0]),
             percent=known[1],
             read_percent=known[2],
@@ -175,6 +175,6 @@ class _Reading:
             tests[-1].managers.append(row)
         elif kind == "WORKER":
             manager = tests[-1].managers[-1].get("Target Name", "") if tests[-1].managers else ""
-            tests[-1].workers.append(Worker(manager, row))
+            tests[-1].workers.append(WorkerRows(manager, row))
         elif kind in ("DISK", "NETWORK") and tests[-1].workers:
             tests[-1].workers[-1].targets.append(row)

@@ -12,11 +12,12 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from loadstone.audit.ceilings import TRANSPORTS
 from loadstone.audit.foreign import reader
 from loadstone.formats.suggest import nearest
+from loadstone.frozen_model import FrozenModel
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
 
@@ -60,11 +61,7 @@ def many(value: Any) -> tuple[Any, ...]:
     return () if value is None else value if isinstance(value, tuple) else (value,)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SpecifiedRate(_Model):
+class SpecifiedRate(FrozenModel):
     """A line of a data sheet, for all drives of the system together."""
 
     op: Literal["read", "write"]
@@ -80,7 +77,7 @@ class SpecifiedRate(_Model):
         return self
 
 
-class System(_Model):
+class System(FrozenModel):
     """What the document says of the system under test."""
 
     name: str
@@ -100,7 +97,7 @@ class System(_Model):
     specified: tuple[SpecifiedRate, ...] = ()
 
 
-class Load(_Model):
+class PublishedLoad(FrozenModel):
     """What was asked for."""
 
     system: str | None = None
@@ -120,7 +117,7 @@ class Load(_Model):
     ramp: Time | None = None
 
 
-class Figures(_Model):
+class PublishedFigures(FrozenModel):
     """What was printed. A list holds the repeats of one measurement."""
 
     iops: Rate | tuple[Rate, ...] | None = None
@@ -136,20 +133,20 @@ class Figures(_Model):
     author_says: str | None = None
 
 
-class Baseline(Figures):
+class Baseline(PublishedFigures):
     """The same load on an earlier state of the same system."""
 
     name: str
 
 
-class Series(_Model):
+class Series(FrozenModel):
     """One number for each interval, in order."""
 
     interval: Time
     iops: tuple[Annotated[float, Field(ge=0, le=1e12)], ...] = Field(min_length=2)
 
 
-class Result(Load, Figures):
+class PublishedResult(PublishedLoad, PublishedFigures):
     """One load and its numbers."""
 
     name: str
@@ -157,13 +154,13 @@ class Result(Load, Figures):
     series: Series | None = None
 
 
-class Column(Load):
+class MatrixColumn(PublishedLoad):
     """What a column of a matrix asked for."""
 
     name: str
 
 
-class Row(Load):
+class MatrixRow(PublishedLoad):
     """A row of a matrix: one value (or list of repeats) for each column, `[]` where there is none."""
 
     name: str
@@ -173,12 +170,12 @@ class Row(Load):
     author_says: str | None = None
 
 
-class Matrix(Load):
+class Matrix(PublishedLoad):
     """Results as a table: what is said of the matrix holds for all, a row's word before a column's."""
 
     name: str
-    column: tuple[Column, ...] = Field(min_length=1)
-    row: tuple[Row, ...] = Field(min_length=1)
+    column: tuple[MatrixColumn, ...] = Field(min_length=1)
+    row: tuple[MatrixRow, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _full_rows(self) -> Matrix:
@@ -194,14 +191,14 @@ class Matrix(Load):
         return self
 
 
-class Published(_Model):
+class Published(FrozenModel):
     """The file."""
 
     format: Literal[1]
     title: str
     source: str
     system: tuple[System, ...] = ()
-    result: tuple[Result, ...] = ()
+    result: tuple[PublishedResult, ...] = ()
     matrix: tuple[Matrix, ...] = ()
 
     @model_validator(mode="after")
@@ -293,19 +290,19 @@ def _explained(path: Path, error: ValidationError) -> Exception:
     return reader.wrong(path, f"{key}: {message}" if key else message, hint=hint)
 
 
-_PARTS: Final[dict[str, type[_Model]]] = {
+_PARTS: Final[dict[str, type[FrozenModel]]] = {
     "system": System,
     "specified": SpecifiedRate,
-    "result": Result,
+    "result": PublishedResult,
     "baseline": Baseline,
     "series": Series,
     "matrix": Matrix,
-    "column": Column,
-    "row": Row,
+    "column": MatrixColumn,
+    "row": MatrixRow,
 }
 
 
-def _model_of(loc: tuple[int | str, ...]) -> type[_Model]:
+def _model_of(loc: tuple[int | str, ...]) -> type[FrozenModel]:
     """Return the table that a key stands in."""
     parts = [_PARTS[part] for part in loc[:-1] if isinstance(part, str) and part in _PARTS]
     return parts[-1] if parts else Published

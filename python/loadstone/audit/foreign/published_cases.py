@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadstone.audit.foreign.published import Matrix, Published, Result, Row, System
+    from loadstone.audit.foreign.published import Matrix, MatrixRow, Published, PublishedResult, System
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a file of published figures; baselines follow the result they belong to."""
     document = published.read(path)
     found: list[shape.Case] = []
@@ -37,15 +37,15 @@ def read(path: Path) -> reader.Results:
             found.append(_case(document, name, load, baseline, None, baseline=True))
     for matrix in document.matrix:
         found += _cells(document, matrix)
-    return reader.Results("published", reader.with_siblings(found), document.title, document.source)
+    return reader.ForeignResults("published", reader.with_siblings(found), document.title, document.source)
 
 
-def _load(*parts: published.Load) -> dict[str, Any]:
+def _load(*parts: published.PublishedLoad) -> dict[str, Any]:
     """Return what is said of a load, a later part's word before an earlier one's."""
     return {
         name: value
         for part in parts
-        for name in published.Load.model_fields
+        for name in published.PublishedLoad.model_fields
         if (value := getattr(part, name)) is not None
     }
 
@@ -56,15 +56,14 @@ def _cells(document: Published, matrix: Matrix) -> list[shape.Case]:
         for index, column in enumerate(matrix.column):
             given = {key: _cell(row, key, index) for key in ("iops", "bandwidth", "latency")}
             if any(value not in (None, ()) for value in given.values()):
-                figures = published.Figures(**given, author_says=row.author_says)
+                figures = published.PublishedFigures(**given, author_says=row.author_says)
                 name = f"{row.name}: {column.name}"
-                extra = {"matrix": matrix.name, "row": row.name, "column": column.name}
                 load = _load(matrix, column, row)
-                found.append(_case(document, name, load, figures, None, extra=extra))
+                found.append(_case(document, name, load, figures, None, row=row.name))
     return found
 
 
-def _cell(row: Row, key: str, index: int) -> Any:
+def _cell(row: MatrixRow, key: str, index: int) -> Any:
     values = getattr(row, key)
     return (values[index] or None) if values else None
 
@@ -73,11 +72,11 @@ def _case(
     document: Published,
     name: str,
     load: dict[str, Any],
-    figures: published.Figures,
-    result: Result | None,
+    figures: published.PublishedFigures,
+    result: PublishedResult | None,
     *,
     baseline: bool = False,
-    extra: dict[str, Any] | None = None,
+    row: str | None = None,
 ) -> shape.Case:
     system = next((one for one in document.system if one.name == load.get("system")), None)
     asked = _asked(name, load, system)
@@ -99,16 +98,15 @@ def _case(
         generator_cpu_percent=figures.generator_cpu_percent,
         queue_depth=figures.queue_depth,
         repeats=_repeats(figures),
-        extra=(extra or {})
-        | {
-            "baseline": baseline,
-            "system": load.get("system"),
-            "printed": _printed(figures),
-            "drives": _drives(document, system),
-            "drive_writes_per_write": system.drive_writes_per_write if system else None,
-            "array_cpu_percent": figures.array_cpu_percent,
-            "new_file": load.get("new_file"),
-        },
+        printed=shape.Printed(published.many(figures.iops), published.many(figures.bandwidth)),
+        setup=shape.PublishedSetup(
+            system=load.get("system"),
+            drives=_drives(document, system),
+            drive_writes_per_write=system.drive_writes_per_write if system else None,
+            row=row,
+            baseline=baseline,
+            new_file=bool(load.get("new_file")),
+        ),
     )
 
 
@@ -117,14 +115,14 @@ def _op(load: dict[str, Any]) -> shape.Op | None:
     return op if op in ("read", "write") else None
 
 
-def _asked(name: str, load: dict[str, Any], system: System | None) -> shape.Asked:
+def _asked(name: str, load: dict[str, Any], system: System | None) -> shape.JobRequest:
     """Return what was asked for: `jobs` of the same kind on a target each are one with that many clones."""
     percent = {"read": 100.0, "write": 0.0}.get(load.get("op", ""), load.get("read_percent"))
     access = {"random": 100.0, "sequential": 0.0}.get(load.get("access", ""), load.get("random_percent"))
     jobs, numjobs = load.get("jobs"), load.get("numjobs")
     size = quantity.size_bytes(load["size"]) if "size" in load else None
     block = {quantity.block_bytes(load["block"]): 1.0} if "block" in load else {}
-    return shape.Asked(
+    return shape.JobRequest(
         job=name,
         clones=(jobs or 1) * (numjobs or 1) if jobs or numjobs else None,
         iodepth=load.get("iodepth"),
@@ -155,7 +153,7 @@ def _ranges(
     return tuple((shape.Range(f"{stem} {job + 1}", clone * step, size),) for job, clone in clones)
 
 
-def _measured(load: dict[str, Any], figures: published.Figures) -> shape.Measured:
+def _measured(load: dict[str, Any], figures: published.PublishedFigures) -> shape.OpMeasurement:
     block = quantity.block_bytes(load["block"]) if "block" in load else None
     iops = _figure([float(value) for value in published.many(figures.iops)])
     moved = _figure([quantity.bandwidth_bytes_per_s(value) for value in published.many(figures.bandwidth)])
@@ -170,7 +168,7 @@ def _measured(load: dict[str, Any], figures: published.Figures) -> shape.Measure
             max_ns=quantity.time_ns(figures.latency_max) if figures.latency_max else None,
             stddev_ns=quantity.time_ns(figures.latency_stddev) if figures.latency_stddev else None,
         )
-    return shape.Measured(
+    return shape.OpMeasurement(
         bytes=quantity.size_bytes(figures.written) if figures.written else None,
         iops=iops,
         bandwidth=moved,
@@ -185,27 +183,19 @@ def _figure(values: Sequence[float]) -> shape.Figure | None:
     return shape.Figure(fmean(values), error)
 
 
-def _repeats(figures: published.Figures) -> tuple[shape.Figure, ...]:
+def _repeats(figures: published.PublishedFigures) -> tuple[shape.Figure, ...]:
     values = [float(value) for value in published.many(figures.iops)] or [
         quantity.bandwidth_bytes_per_s(value) for value in published.many(figures.bandwidth)
     ]
     return tuple(shape.Figure(value) for value in values) if len(values) > 1 else ()
 
 
-def _printed(figures: published.Figures) -> dict[str, Any]:
-    """Return what the source itself printed, before anything was worked out from it."""
-    return {
-        "iops": published.many(figures.iops),
-        "bandwidth": published.many(figures.bandwidth),
-    }
-
-
-def _targets(load: dict[str, Any], system: System | None) -> tuple[shape.Target, ...]:
+def _targets(load: dict[str, Any], system: System | None) -> tuple[shape.TargetState, ...]:
     if system is None:
         return ()
     new = load.get("new_file") is True
     return (
-        shape.Target(
+        shape.TargetState(
             path=system.name,
             size_bytes=quantity.size_bytes(system.capacity) if system.capacity else None,
             kind="file" if load.get("new_file") is not None else None,
@@ -255,7 +245,7 @@ def _specified(line: published.SpecifiedRate) -> Ceiling:
     )
 
 
-def _series(result: Result, op: shape.Op | None) -> pl.DataFrame | None:
+def _series(result: PublishedResult, op: shape.Op | None) -> pl.DataFrame | None:
     if result.series is None or op is None:
         return None
     step = quantity.time_ns(result.series.interval)

@@ -10,13 +10,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.audit.case import Figure, Measured
+from loadstone.audit.case import Figure, OpMeasurement
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from loadstone.analysis.summary import Summary
     from loadstone.audit.case import Case
 
 MAX_BYTES: Final = 256 << 20
@@ -32,7 +33,7 @@ HEAD_BYTES: Final = 65536
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ForeignResults:
     """What a file holds. `notes` say what a reader had to take on trust or could not see."""
 
     format: str
@@ -42,18 +43,20 @@ class Results:
     notes: tuple[str, ...] = ()
     verified: bool | None = None
     """Of a bundle: whether every file is the one that was sealed; None where nothing tells."""
+    summary: Summary | None = None
+    """Of a bundle: what its cases were made of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ResultsReader:
     """One format. `recognises` looks at the path and its first bytes (empty for a directory)."""
 
     name: str
     recognises: Callable[[Path, bytes], bool]
-    read_valid: Callable[[Path], Results]
+    read_valid: Callable[[Path], ForeignResults]
     """Raises InputError for what it knows to be wrong."""
 
-    def read(self, path: Path) -> Results:
+    def read(self, path: Path) -> ForeignResults:
         """Read a file or directory. Raises InputError, also where the reader met what it did not expect."""
         try:
             return self.read_valid(path)
@@ -131,7 +134,7 @@ def figure(value: float | None) -> Figure | None:
     return None if value is None else Figure(value)
 
 
-def added(parts: Iterable[Measured]) -> Measured:
+def added(parts: Iterable[OpMeasurement]) -> OpMeasurement:
     """Add operations that ran at the same time; latencies by their counts, None where one is missing."""
     parts = list(parts)
     if len(parts) == 1:
@@ -140,7 +143,7 @@ def added(parts: Iterable[Measured]) -> Measured:
     def total(values: list[Any]) -> Any:
         return sum(values) if values and None not in values else None
 
-    return Measured(
+    return OpMeasurement(
         operations=total([part.operations for part in parts]),
         bytes=total([part.bytes for part in parts]),
         errors=total([part.errors for part in parts]),
@@ -150,7 +153,7 @@ def added(parts: Iterable[Measured]) -> Measured:
     )
 
 
-def _mean(parts: Sequence[Measured]) -> Any:
+def _mean(parts: Sequence[OpMeasurement]) -> Any:
     """Return the mean latency of all I/Os; percentiles cannot be added and are left out."""
     moving = [part for part in parts if part.operations != 0 and (part.iops is None or part.iops.value)]
     weighed = []
@@ -169,6 +172,9 @@ def _mean(parts: Sequence[Measured]) -> Any:
     return replace(
         weighed[0][1],
         mean_ns=sum(weight * (one.mean_ns or 0.0) for weight, one in weighed) / whole,
+        completion_ns=None
+        if any(one.completion_ns is None for _, one in weighed)
+        else sum(weight * (one.completion_ns or 0.0) for weight, one in weighed) / whole,
         kind=weighed[0][1].kind if len({one.kind for _, one in weighed}) == 1 else "unknown",
         count=sum(one for one in counts if one is not None) if None not in counts else None,
         min_ns=None,

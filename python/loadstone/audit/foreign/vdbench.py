@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from loadstone.audit import case as shape
-from loadstone.audit.ask import FILES
+from loadstone.audit.case_queries import FILES
 from loadstone.audit.foreign import reader, vdbench_parameters, vdbench_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.audit.foreign.vdbench_parameters import Parameters
-    from loadstone.audit.foreign.vdbench_tables import Run
+    from loadstone.audit.foreign.vdbench_tables import AveragedRun
 
 FLATFILE: Final = "flatfile.html"
 TOTALS: Final = ("totals.html", "summary.html")
@@ -51,11 +51,11 @@ def _is_vdbench(path: Path) -> bool:
     )
 
 
-def read(path: Path) -> reader.Results:
+def read(path: Path) -> reader.ForeignResults:
     """Read a directory. Raises InputError when no run in it came to its end."""
     told = next((path / name for name in TOTALS if (path / name).is_file()), None)
     announced = vdbench_tables.starts(told) if told is not None else []
-    runs: list[Run] = []
+    runs: list[AveragedRun] = []
     notes: list[str] = []
     if (path / FLATFILE).is_file():
         runs, notes = vdbench_tables.flat(path / FLATFILE, announced)
@@ -71,10 +71,10 @@ def read(path: Path) -> reader.Results:
     cases = [_case(run, asked) for run in runs]
     if any(not _sizes(run.average, run, asked) and run.average.get("xfersize") for run in runs):
         notes.append("sizes of some runs are a mixture, of which only the mean is known")
-    return reader.Results("vdbench", reader.with_siblings(cases), notes=tuple(notes))
+    return reader.ForeignResults("vdbench", reader.with_siblings(cases), notes=tuple(notes))
 
 
-def _case(run: Run, asked: Parameters | None) -> shape.Case:
+def _case(run: AveragedRun, asked: Parameters | None) -> shape.Case:
     row = run.average
     total = _total(row, run.seconds)
     sizes = _sizes(row, run, asked)
@@ -88,19 +88,17 @@ def _case(run: Run, asked: Parameters | None) -> shape.Case:
         ops=_ops_in_files(row, run.seconds) if _in_files(row) else _ops(row, total, sizes),
         seconds=run.seconds,
         targets=tuple(
-            shape.Target(path, kind="block" if _is_device(path) else "file")
+            shape.TargetState(path, kind="block" if _is_device(path) else "file")
             for path in (asked.targets if asked else ())
         )
-        + tuple(shape.Target(path, kind="tree") for path in anchors),
+        + tuple(shape.TargetState(path, kind="tree") for path in anchors),
         series=_series(run),
         host_cpu_percent=reader.number(row.get("cpu_used")),
         queue_depth=reader.positive(row.get("queue_depth")),
-        extra={
-            "printed": {
-                "iops": (iops,) if iops else (),
-                "bandwidth": (f"{bandwidth} MiB/s",) if reader.number(bandwidth) else (),
-            }
-        },
+        printed=shape.Printed(
+            iops=(iops,) if iops else (),
+            bandwidth=(f"{bandwidth} MiB/s",) if reader.number(bandwidth) else (),
+        ),
     )
 
 
@@ -118,13 +116,13 @@ def _told(row: dict[str, str], name: str) -> str | None:
     return row.get(name.capitalize()) or row.get(name)
 
 
-def _total(row: dict[str, str], seconds: float | None) -> shape.Measured:
+def _total(row: dict[str, str], seconds: float | None) -> shape.OpMeasurement:
     mean = "Resp" if "Resp" in row else "resp"
     iops, mib = reader.number(_told(row, "rate")), reader.number(row.get("MB/sec"))
     operations = _times(iops, seconds)
     # The mean size has more digits than the bandwidth, where the printed rate is low.
     size = None if _in_files(row) else reader.positive(row.get("bytes/io"))
-    return shape.Measured(
+    return shape.OpMeasurement(
         operations=operations,
         bytes=round(size * operations) if size and operations else _times(mib, seconds, MIB),
         iops=reader.figure(iops),
@@ -148,7 +146,8 @@ def _latency(row: dict[str, str], column: str, count: int | None) -> shape.Laten
     elif not _in_files(row):
         longest = [column.replace("_resp", "_max")]
     known = [one for name in longest if (one := reader.positive(row.get(name))) is not None]
-    deviation = reader.positive(row.get(f"{column}_std") or row.get(column.replace("_resp", "_std")))
+    of_op = row.get(column.removesuffix("_resp") + "_std") if column.endswith("_resp") else None
+    deviation = reader.positive(row.get(f"{column}_std") or of_op)
     return shape.LatencyFigures(
         mean_ns=mean * 1e6,
         kind="lat",
@@ -159,8 +158,8 @@ def _latency(row: dict[str, str], column: str, count: int | None) -> shape.Laten
 
 
 def _ops(
-    row: dict[str, str], total: shape.Measured, sizes: dict[int, float]
-) -> dict[shape.Op, shape.Measured]:
+    row: dict[str, str], total: shape.OpMeasurement, sizes: dict[int, float]
+) -> dict[shape.Op, shape.OpMeasurement]:
     """Divide the total by the share of reads that was seen.
 
     The bytes of each are told apart only where all I/Os have one size.
@@ -170,12 +169,12 @@ def _ops(
         return {}
     if share in (0.0, 100.0):
         return {"read" if share else "write": total}
-    found: dict[shape.Op, shape.Measured] = {}
+    found: dict[shape.Op, shape.OpMeasurement] = {}
     for op, part in zip(OPS, (share / 100, 1 - share / 100), strict=True):
         count = round(total.operations * part) if total.operations is not None else None
         iops = total.iops.value * part if total.iops else None
         size = next(iter(sizes), None)
-        found[op] = shape.Measured(
+        found[op] = shape.OpMeasurement(
             operations=count,
             bytes=None if size is None or count is None else size * count,
             iops=reader.figure(iops),
@@ -185,15 +184,15 @@ def _ops(
     return found
 
 
-def _ops_in_files(row: dict[str, str], seconds: float | None) -> dict[shape.Op, shape.Measured]:
+def _ops_in_files(row: dict[str, str], seconds: float | None) -> dict[shape.Op, shape.OpMeasurement]:
     """Read what a run in a file system says of reads and writes each."""
-    found: dict[shape.Op, shape.Measured] = {}
+    found: dict[shape.Op, shape.OpMeasurement] = {}
     for op, name in zip(OPS, ("Read", "Write"), strict=True):
         iops, mib = reader.number(row.get(f"{name}_rate")), reader.number(row.get(f"MB_{op}"))
         if not iops:
             continue
         count = _times(iops, seconds)
-        found[op] = shape.Measured(
+        found[op] = shape.OpMeasurement(
             operations=count,
             bytes=_times(mib, seconds, MIB),
             iops=reader.figure(iops),
@@ -203,12 +202,12 @@ def _ops_in_files(row: dict[str, str], seconds: float | None) -> dict[shape.Op, 
     return found
 
 
-def _asked(run: Run, asked: Parameters | None) -> shape.Asked:
+def _asked(run: AveragedRun, asked: Parameters | None) -> shape.JobRequest:
     """Return what was asked for. Threads are for each storage definition, so that one tells the depth."""
     row = run.average
     rate = _rate(row)
     if _in_files(row):
-        return shape.Asked(
+        return shape.JobRequest(
             job=run.name,
             backend=FILES,
             direct=asked.direct if asked else None,
@@ -218,7 +217,7 @@ def _asked(run: Run, asked: Parameters | None) -> shape.Asked:
     one = asked is not None and len(asked.targets) == 1 and not asked.counted
     reads = None if asked is not None and asked.verifies else reader.number(row.get("rdpct"))
     sizes = _sizes(row, run, asked)
-    return shape.Asked(
+    return shape.JobRequest(
         job=run.name,
         clones=1 if one else None,
         iodepth=reader.whole(row.get("threads")) or None if one else None,
@@ -244,7 +243,7 @@ def _rate(row: dict[str, str]) -> float | None:
     return None if asked >= LEAST_UNLIMITED and reached < FAR_BELOW * asked else asked
 
 
-def _sizes(row: dict[str, str], run: Run, asked: Parameters | None) -> dict[int, float]:
+def _sizes(row: dict[str, str], run: AveragedRun, asked: Parameters | None) -> dict[int, float]:
     """Return the size of the I/Os; nothing where the column may hide a table or a range.
 
     Of a table or a range vdbench writes the first number there.
@@ -258,7 +257,7 @@ def _sizes(row: dict[str, str], run: Run, asked: Parameters | None) -> dict[int,
     return {size: 1.0} if alike or told else {}
 
 
-def _series(run: Run) -> pl.DataFrame | None:
+def _series(run: AveragedRun) -> pl.DataFrame | None:
     """Return the measured intervals of a run that only reads or only writes."""
     share = reader.number(run.average.get("read%"))
     step = run.step_s

@@ -37,7 +37,7 @@ class Started:
 
 
 @dataclass(slots=True)
-class Run:
+class AveragedRun:
     """One run: columns of its average, and the intervals that it is the average of."""
 
     average: dict[str, str]
@@ -95,7 +95,7 @@ def _started(match: re.Match[str]) -> Started:
     )
 
 
-def flat(path: Path, announced: Sequence[Started]) -> tuple[list[Run], list[str]]:
+def flat(path: Path, announced: Sequence[Started]) -> tuple[list[AveragedRun], list[str]]:
     """Read flatfile.html: a header whose names are single words, then rows. Second: what to say."""
     table = _Flat(path, list(announced))
     rows = [(number, line) for number, line in enumerate(lines(path), start=1) if line.strip()]
@@ -112,7 +112,7 @@ class _Flat:
         self._path, self._announced = path, announced
         self._names: list[str] = []
         self._intervals: list[dict[str, str]] = []
-        self.runs: list[Run] = []
+        self.runs: list[AveragedRun] = []
         self.notes: list[str] = []
 
     def take(self, number: int, line: str, *, last: bool) -> None:
@@ -147,7 +147,7 @@ class _Flat:
             self._intervals = []
             return
         kept = [one for one in self._intervals if _between(one["Interval"], first, last)]
-        self.runs.append(Run(row, self._start(run), first, last, kept))
+        self.runs.append(AveragedRun(row, self._start(run), first, last, kept))
         self._intervals = []
 
     def _start(self, run: str) -> Started:
@@ -193,26 +193,63 @@ _COLUMNS: Final = {
 """Names of the two header lines of a summary to those of the flatfile."""
 
 
-def printed(path: Path) -> Iterator[Run]:
+_FILE_COLUMNS: Final = {
+    "reqstdops rate": "Rate",
+    "reqstdops resp": "Resp",
+    "cpu% total": "cpu_used",
+    "cpu% sys": "cpu_kernel",
+    "read pct": "read%",
+    "read rate": "Read_rate",
+    "read resp": "Read_resp",
+    "write rate": "Write_rate",
+    "write resp": "Write_resp",
+    "mb/sec read": "MB_read",
+    "mb/sec write": "MB_write",
+    "mb/sec total": "MB/sec",
+}
+"""The same of runs in file systems, whose upper line names groups of columns (`...read...`)."""
+_GROUP: Final = re.compile(r"\.+([\w/%]+)\.+|\S+")
+
+
+def printed(path: Path) -> Iterator[AveragedRun]:
     """Read averages as summary.html and totals.html print them."""
-    upper: list[str] = []
+    upper = ""
     columns: list[str] = []
     started = Started("")
     for line in lines(path):
         words = line.split()
         if (match := START.search(line)) is not None:
             started = _started(match)
-        elif "interval" in words:
-            upper = words[words.index("interval") + 1 :]
-        elif upper and words and len(words) == len(upper):
-            columns = [_COLUMNS.get(f"{one} {two}", "") for one, two in zip(upper, words, strict=True)]
-            upper = []
+        elif any(word.strip(".").lower() == "interval" for word in words):
+            upper = line
+        elif upper and words:
+            columns = _grouped(upper, line) if ".interval." in upper.lower() else _single(upper, words)
+            upper = ""
         elif len(words) > 2 and (found := AVERAGE.fullmatch(words[1])) and len(words) - 2 == len(columns):
             row = {name: value for name, value in zip(columns, words[2:], strict=True) if name}
             last = None if found["last"] == "n" else int(found["last"])
             if last is not None and last < int(found["first"]):
                 continue  # It ended in its first interval.
-            yield Run(row | {"tod": words[0]}, started, int(found["first"]), last)
+            yield AveragedRun(row | {"tod": words[0]}, started, int(found["first"]), last)
+
+
+def _single(upper: str, lower: Sequence[str]) -> list[str]:
+    """Return the columns of a run on devices: a word above and one below make a name."""
+    above = upper.split()
+    above = above[above.index("interval") + 1 :]
+    if len(above) != len(lower):
+        return []
+    return [_COLUMNS.get(f"{one} {two}", "") for one, two in zip(above, lower, strict=True)]
+
+
+def _grouped(upper: str, lower: str) -> list[str]:
+    """Return the columns of a run in file systems: each word below stands under the name of its group."""
+    groups = [(match.start(), (match[1] or match[0]).lower()) for match in _GROUP.finditer(upper)]
+    names = []
+    for match in re.finditer(r"\S+", lower):
+        group = next((name for start, name in reversed(groups) if start < match.end()), "")
+        names.append(_FILE_COLUMNS.get(f"{group} {match[0]}", ""))
+    return names
 
 
 def _clock_s(text: str) -> float | None:

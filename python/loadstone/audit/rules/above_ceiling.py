@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit import ask
+from loadstone.audit import case_queries
 from loadstone.audit.ceilings import uses
-from loadstone.audit.mechanics import Spindles, random_percent, rotational, spindles
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rotating_media import Spindles, random_percent, rotational, spindles
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
+    from loadstone.messages import Value
 
 FAR_ABOVE: Final = 1.5
 ABOVE: Final = 1.15
@@ -35,7 +37,7 @@ def _judge(case: Case) -> Answer:
         return findings
     if isinstance(physical, NotMine):
         known = uses(case, {"specified", "physical"})
-        return Clear() if known else CannotTell("a data sheet, or the kind of medium")
+        return Clear() if known else cannot_tell("audit.above_ceiling.sheet")
     return physical
 
 
@@ -61,15 +63,20 @@ def _specified(case: Case) -> tuple[Finding, ...]:
         "of_specified_percent": 100 * use.share,
         "source": use.ceiling.source,
     }
-    said = f"{reached} is {use.share * 100:.0f} % of the {written} of {use.ceiling.source}"
+    told: dict[str, Value] = {
+        "reached": reached,
+        "sheet_percent": 100 * use.share,
+        "specified": written,
+        "source": use.ceiling.source,
+    }
     if use.share <= ABOVE:
         return (
             Finding(
                 effect="note",
                 confidence=0.9,
-                text=f"{said}: the drive does what it is said to do.",
+                text=say("audit.above_ceiling.as_specified.text", **told),
                 evidence=evidence,
-                advice="nothing: more than this cannot be expected",
+                advice=say("audit.above_ceiling.as_specified.advice"),
                 layer=use.layer,
             ),
         )
@@ -78,9 +85,9 @@ def _specified(case: Case) -> tuple[Finding, ...]:
         Finding(
             effect="not_valid" if far else "suspect",
             confidence=0.85 if far else 0.6,
-            text=f"{said}: something else answered, or the drive was not in the state its data sheet means.",
+            text=say("audit.above_ceiling.beyond.text", **told),
             evidence=evidence,
-            advice="fill and precondition the drive, measure past its cache, and check the units",
+            advice=say("audit.above_ceiling.beyond.advice"),
             layer=use.layer,
         ),
     )
@@ -95,7 +102,7 @@ def _physical(case: Case) -> Answer:
         return NotMine()
     one = spindles(case)
     if one is None or case.total.iops is None:
-        return CannotTell("the rate and the size of the I/Os")
+        return cannot_tell("audit.above_ceiling.rate")
     count = case.declared.spindles if case.declared else None
     if count is None:
         return _uncounted(case, one)
@@ -105,12 +112,11 @@ def _physical(case: Case) -> Answer:
 def _uncounted(case: Case, one: Spindles) -> Answer:
     moved = case.total.bandwidth
     rate = units.bandwidth_decimal(moved.value) if moved else f"{units.count(one.needed)} IOPS"
-    text = f"how many spindles there are ({rate} of random I/O takes at least {one.needed})"
     known = case.declared is not None and any(c.kind == "link" for c in case.declared.ceilings)
-    if not known:
-        text += " and what the link carries"
     # What a device of this host says of itself may be said of a whole array behind it.
-    return CannotTell(text, essential=one.needed > 1 and case.source != "bundle")
+    essential = one.needed > 1 and case.source != "bundle"
+    key = "audit.above_ceiling.spindles" if known else "audit.above_ceiling.spindles_link"
+    return cannot_tell(key, essential=essential, rate=rate, needed=one.needed)
 
 
 def _counted(case: Case, one: Spindles, count: int) -> Answer:
@@ -126,23 +132,30 @@ def _counted(case: Case, one: Spindles, count: int) -> Answer:
         "possible_iops_per_spindle": one.plausible_iops,
         "possible_in_a_narrow_band_iops": one.narrow_iops,
     }
-    said = (
-        f"{units.count(iops)} random IOPS from {count} rotating drive{'s' if count > 1 else ''} are "
-        f"{units.count(each)} each, and a drive positions {units.count(one.plausible_iops)} times a second"
-    )
-    narrow = units.count(one.narrow_iops)
+    told = {
+        "each_iops": each,
+        "spindles": count,
+        **({"narrow_iops": one.narrow_iops} if impossible else {"possible_iops": one.plausible_iops}),
+    }
+    direct = case_queries.buffered(case) is False
     return (
         Finding(
             effect="not_valid" if impossible else "suspect",
             confidence=0.93 if impossible else 0.6,
             text=(
-                f"{said}, in a narrow band {narrow} times at the most: a cache answered."
-                if impossible
-                else f"{said} over its whole surface: a narrow band, or a cache that sorts, helped."
+                say(
+                    "audit.above_ceiling.impossible.text"
+                    if impossible
+                    else "audit.above_ceiling.narrow.text",
+                    **told,
+                )
             ),
             evidence=evidence,
-            advice="use data several times larger than every cache, run longer"
-            + ("" if ask.buffered(case) is False else ", and bypass the page cache (direct=1)"),
+            advice=say(
+                "audit.above_ceiling.impossible.advice"
+                if direct
+                else "audit.above_ceiling.impossible.advice_buffered"
+            ),
             layer="memory" if impossible else None,
         ),
     )

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask, reached
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, reached_storage
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -32,19 +32,19 @@ COUNTED: Final = "block."
 
 def _judge(case: Case) -> Answer:
     named = [job for job in case.jobs if job.operation is not None]
-    in_memory = ask.in_memory(case)
+    in_memory = case_queries.in_memory(case)
     if named and in_memory is not None:
-        return (reached.memory(in_memory),)
+        return (reached_storage.memory(in_memory),)
     if not {job.operation for job in named} & (LOOKS | CHANGES):
         return NotMine()
-    what = f"how many names and attributes came from the storage under {ask.where(case)}"
+    uncounted = cannot_tell("audit.attributes_cached.counts", where=case_queries.where(case))
     carriers = [name for target in case.targets for name in target.carriers]
     traffic, whole, seconds = case.traffic, case.total.operations, case.seconds
     if traffic is None or not whole or not seconds:
-        return CannotTell(what)
+        return uncounted
     kinds = [kind for kind in (LOOKS, CHANGES) if all(job.operation in kind for job in case.jobs)]
     if not kinds or any(not name.startswith(COUNTED) for name in carriers):
-        return CannotTell(what)
+        return uncounted
     done = whole * traffic.seconds / seconds
     if kinds[0] is CHANGES:
         writes = traffic.moved["write"].ios
@@ -57,12 +57,14 @@ def _collected(case: Case, done: float, writes: float) -> Finding:
     return Finding(
         effect="suspect",
         confidence=0.75,
-        text=f"{ask.under(case)} did {units.count(writes)} writes in the time of "
-        f"{units.count(round(done))} changes: they counted as done in memory, "
-        "and are written together later.",
+        text=say(
+            "audit.attributes_cached.collected.text",
+            device=case_queries.under(case),
+            device_ios=round(writes),
+            changes_count=round(done),
+        ),
         evidence={"operations": round(done), "device_writes": round(writes)},
-        advice="run much longer than the file system collects changes (ext4: 5 s, XFS: 30 s), "
-        "or mount it with -o sync",
+        advice=say("audit.attributes_cached.collected.advice"),
         layer="journal of the file system",
     )
 
@@ -71,11 +73,14 @@ def _remembered(case: Case, done: float, reads: float) -> Finding:
     return Finding(
         effect="not_valid",
         confidence=0.9,
-        text=f"{ask.under(case)} did {units.count(reads)} reads in the time of "
-        f"{units.count(round(done))} operations: names and attributes were in memory.",
+        text=say(
+            "audit.attributes_cached.remembered.text",
+            device=case_queries.under(case),
+            device_ios=round(reads),
+            operations_count=round(done),
+        ),
         evidence={"operations": round(done), "device_reads": round(reads)},
-        advice="drop the caches before (echo 2 > /proc/sys/vm/drop_caches), and use many more files "
-        "than their attributes fit in memory",
+        advice=say("audit.attributes_cached.remembered.advice"),
         layer="dentry and inode caches",
     )
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import watched
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import monitor_readings
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 from loadstone.verdict import Chart
 
 if TYPE_CHECKING:
@@ -25,24 +25,24 @@ SLEPT_NS: Final = 1_000_000.0
 def _judge(case: Case) -> Answer:
     if case.source != "bundle":
         return NotMine()
-    offsets = watched.levels(case.host, "clock.offset_ns")
+    offsets = monitor_readings.levels(case.host, "clock.offset_ns")
     if not offsets:
-        return CannotTell("how the clocks of the host ran")
+        return cannot_tell("audit.clock_jump.clocks")
     found = [_slept(case), _jumped(case, offsets)]
     told = tuple(one for one in found if one is not None)
     return told or Clear()
 
 
 def _slept(case: Case) -> Finding | None:
-    slept = watched.levels(case.host, "clock.suspended_ns")
+    slept = monitor_readings.levels(case.host, "clock.suspended_ns")
     if not slept or max(slept) - min(slept) < SLEPT_NS:
         return None
     return Finding(
         effect="not_valid",
         confidence=0.95,
-        text=f"The host slept for {units.seconds((max(slept) - min(slept)) / 1e9)} during the run.",
+        text=say("audit.clock_jump.slept.text", suspended_s=(max(slept) - min(slept)) / 1e9),
         evidence={"suspended_s": round((max(slept) - min(slept)) / 1e9, 3)},
-        advice="keep the host awake and measure again",
+        advice=say("audit.clock_jump.slept.advice"),
         layer="clock",
     )
 
@@ -55,10 +55,13 @@ def _jumped(case: Case, offsets: list[float]) -> Finding | None:
     return Finding(
         effect="suspect",
         confidence=0.9,
-        text=f"The wall clock jumped by {units.duration(abs(worst[0]))} "
-        f"{'forward' if worst[0] > 0 else 'back'} during the run: times in other hosts' logs do not fit.",
+        text=say(
+            "audit.clock_jump.jumped.text",
+            direction="forward" if worst[0] > 0 else "back",
+            jump_ns=abs(worst[0]),
+        ),
         evidence={"jump_ms": round(worst[0] / 1e6, 3)},
-        advice="let time synchronisation settle before measuring",
+        advice=say("audit.clock_jump.jumped.advice"),
         layer="clock",
         chart=_chart(case, offsets),
     )

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
+from loadstone.plan.backends import BACKENDS
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -22,28 +23,34 @@ AT_ROOM: Final = 0.85
 HOST_NS: Final = 100_000.0
 """An I/O spends at most about this in the host when nothing holds it back there."""
 
-ONE_AT_A_TIME: Final = ("psync", "mmap")
+ONE_AT_A_TIME: Final = tuple(name for name, row in BACKENDS.items() if not row.native_depth)
 
 
 def _judge(case: Case) -> Answer:
-    asked = ask.outstanding(case)
-    if ask.virtual(case) or any(job.backend == ask.FILES for job in case.jobs):
+    asked = case_queries.outstanding(case)
+    if case_queries.virtual(case) or any(job.backend == case_queries.FILES for job in case.jobs):
         return NotMine()
     if asked is None or case.total.iops is None:
-        return NotMine() if case.jobs and ask.paced(case) else CannotTell("the number of outstanding I/Os")
+        return (
+            NotMine()
+            if case.jobs and case_queries.paced(case)
+            else cannot_tell("audit.depth_not_reached.outstanding")
+        )
     latency = case.total.latency
     mean_ns = latency.mean_ns if latency is not None else None
     kept = case.queue_depth
     if kept is None and mean_ns is not None and latency is not None and latency.kind == "lat":
-        kept = case.total.iops.value * mean_ns / 1e9
+        kept = case.total.iops.value * mean_ns / 1e9 + case_queries.flushing(case)
     if kept is not None and kept < SHORT * asked and case.source == "bundle":
         return (_not_kept(case, asked, kept),)
     inflight = _inflight(case)
     if inflight is None or mean_ns is None:
-        return CannotTell("how many I/Os the device had in flight")
-    if ask.buffered(case) or inflight >= HELD * asked:
+        return cannot_tell("audit.depth_not_reached.inflight")
+    # What waits for a flush is not at the device as an I/O: only its own part is.
+    at_device = max(asked - case_queries.flushing(case), 1e-9)
+    if case_queries.buffered(case) or inflight >= HELD * at_device:
         return Clear()
-    waited_ns = mean_ns * (1 - inflight / asked)
+    waited_ns = mean_ns * (1 - inflight / at_device)
     room = _room(case)
     at_room = room is not None and asked > room and inflight >= AT_ROOM * room
     return (_held(case, asked, inflight, waited_ns, room),) if at_room or waited_ns > HOST_NS else Clear()
@@ -53,7 +60,7 @@ def _not_kept(case: Case, asked: float, kept: float) -> Finding:
     return Finding(
         effect="suspect",
         confidence=0.85,
-        text=f"{kept:.1f} I/Os were outstanding on average where {asked:g} were asked for.",
+        text=say("audit.depth_not_reached.not_kept.text", kept_count=kept, asked=f"{asked:g}"),
         evidence={"outstanding_asked": asked, "outstanding": round(kept, 2)},
         advice=_keep(case),
         layer="the load generator",
@@ -63,19 +70,21 @@ def _not_kept(case: Case, asked: float, kept: float) -> Finding:
 def _keep(case: Case) -> str:
     """Say what keeps a depth that the engine did not, as far as it was not done."""
     backends = {str(job.backend) for job in case.jobs}
-    writes = ask.does(case, "write")
+    writes = case_queries.does(case, "write")
     if len(backends) != 1:
-        return "ask for the depth in clones (numjobs), or use one I/O engine that keeps it for all jobs"
+        return say("audit.depth_not_reached.several_engines.advice")
     (backend,) = backends
     if backend in ONE_AT_A_TIME:
-        return f"{backend} does one I/O at a time: ask for the depth in clones (numjobs), or use io_uring"
+        return say("audit.depth_not_reached.one_at_a_time.advice", engine=backend)
     if backend == "libaio":
-        where = "writes that allocate, full request queues" if writes else "full request queues"
-        lay_out = "lay the file out before, or use io_uring" if writes else "use io_uring"
-        return f"libaio waits in submission where a file system has to ({where}): {lay_out}"
-    if backend == "io_uring" and ask.buffered(case):
-        return "io_uring was held up in submission: use direct=1 on space that is written, or more clones"
-    return f"{backend} was held up in submission: ask for the depth in more clones (numjobs)"
+        return say(
+            "audit.depth_not_reached.libaio_writes.advice"
+            if writes
+            else "audit.depth_not_reached.libaio.advice"
+        )
+    if backend == "io_uring" and case_queries.buffered(case):
+        return say("audit.depth_not_reached.uring_buffered.advice")
+    return say("audit.depth_not_reached.blocked.advice", engine=backend)
 
 
 def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int | None) -> Finding:
@@ -83,43 +92,45 @@ def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int
         "outstanding_asked": asked,
         "device_inflight": round(inflight, 2),
         "above_device_ns": round(waited_ns),
-        "device": ask.under(case),
+        "device": case_queries.under(case),
     }
     at_room = room is not None and inflight >= AT_ROOM * room
     if room is not None:
         evidence["device_queue"] = room
-    why = f", whose queue takes {room}" if at_room else ""
     return Finding(
         effect="limited",
         confidence=0.95 if at_room else 0.7,
-        text=f"Of {asked:g} outstanding I/Os {inflight:.1f} were in flight at {ask.under(case)}{why}; "
-        f"each waited {units.duration(waited_ns)} above it.",
+        text=say(
+            "audit.depth_not_reached.held_at_queue.text" if at_room else "audit.depth_not_reached.held.text",
+            inflight_count=inflight,
+            asked=f"{asked:g}",
+            device=case_queries.under(case),
+            waited_ns=waited_ns,
+            **({"room": room} if at_room else {}),
+        ),
         evidence=evidence,
         advice=_raise(case, asked, room),
-        layer=f"{'above' if room is not None and room >= asked else 'queue of'} {ask.under(case)}",
+        layer=f"{'queue of' if at_room else 'above'} {case_queries.under(case)}",
     )
 
 
 def _raise(case: Case, asked: float, room: int | None) -> str:
     """Say where the queue is that is too short: each kind of carrier keeps it elsewhere."""
     if room is not None and room >= asked:
-        return (
-            f"the queue of {ask.under(case)} takes {room} and is not too short: look for what holds I/Os "
-            "above it (locks of the file system, an I/O scheduler, encryption, too few clones)"
-        )
+        return say("audit.depth_not_reached.above_device.advice", device=case_queries.under(case), room=room)
     carriers = case.traffic.carriers if case.traffic is not None else ()
     layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
     kinds = {layer.kind for layer in layers}
     if "network_file_system" in kinds:
-        return "raise what the mount has in flight, if it is less: nconnect=, tcp_max_slot_table_entries"
+        return say("audit.depth_not_reached.mount.advice", asked=f"{asked:g}")
     if "multipath" in kinds:
-        return f"raise queue_depth of the paths if together they take less than {asked:g}"
+        return say("audit.depth_not_reached.multipath.advice", asked=f"{asked:g}")
     devices: dict[str, Any] = (case.environment or {}).get("devices", {})
     knobs = {_knob(devices.get(name, {})) for name in carriers}
     knob = knobs.pop() if len(knobs) == 1 else None
     if knob is None:
-        return f"raise the device's queue (nr_requests, queue_depth) if it takes less than {asked:g}"
-    return f"raise {knob} in /sys/block/{carriers[0]}, or ask for the depth it has"
+        return say("audit.depth_not_reached.device_queue.advice", asked=f"{asked:g}")
+    return say("audit.depth_not_reached.device_knob.advice", knob=knob, device=carriers[0], room=room)
 
 
 def _inflight(case: Case) -> float | None:
@@ -164,12 +175,4 @@ RULE: Final = Rule(
     asks="Were as many I/Os outstanding at the storage as asked for?",
     basis="time in queue as the block layer counts it, by Little's law",
     judge=_judge,
-    explained_by=(
-        "page_cache_read",
-        "writeback_absorbed",
-        "unwritten_region",
-        "io_errors",
-        "throttled",
-        "generator_cpu",
-    ),
 )

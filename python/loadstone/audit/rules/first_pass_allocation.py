@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Case, Target
+    from loadstone.audit.case import Case, TargetState
 
 SOME: Final = 0.05
 MUCH: Final = 0.20
@@ -22,37 +22,41 @@ MUCH: Final = 0.20
 
 def _judge(case: Case) -> Answer:
     files = [target for target in case.targets if target.kind in (None, "file")]
-    if not ask.does(case, "write") or not files or ask.in_memory(case):
+    if not case_queries.does(case, "write") or not files or case_queries.in_memory(case):
         return NotMine()
     written = case.ops["write"].bytes if "write" in case.ops else None
     known = [(target, new) for target in files if (new := newly_bytes(target)) is not None]
     if not written or len(known) < len(files):
-        return CannotTell(f"how much of {ask.where(case)} was allocated before and after the run")
+        return cannot_tell("audit.first_pass_allocation.allocation", where=case_queries.where(case))
     new = sum(amount for _, amount in known)
     share = min(1.0, new / written)
     if share <= SOME:
         return Clear()
     named = [target.file_system for target, _ in known if target.file_system is not None]
-    systems = ask.names(named) if len(named) == len(known) else "the file system"
+    systems = case_queries.names(named) if len(named) == len(known) else "the file system"
     evidence: dict[str, float | int | str] = {"allocated_bytes": new, "written_bytes": written}
     if named:
-        evidence["file_system"] = ask.names(named)
+        evidence["file_system"] = case_queries.names(named)
     ramped = any(job.ramp_s for job in case.jobs)
     return (
         Finding(
             effect="limited",
             # In a run with a ramp the first pass may have been over before anything counted.
             confidence=0.6 if ramped else (0.92 if share > MUCH else 0.75),
-            text=f"{units.size(new)} of the {units.size(written)} written went where nothing had been: "
-            f"{systems} allocated as the job went.",
+            text=say(
+                "audit.first_pass_allocation.allocated.text",
+                new_bytes=new,
+                written_bytes=written,
+                systems=systems,
+            ),
             evidence=evidence,
-            advice="write the file once before measuring (a preparation pass), and measure overwrites",
+            advice=say("audit.first_pass_allocation.allocated.advice"),
             layer=f"{systems} (allocation)",
         ),
     )
 
 
-def newly_bytes(target: Target) -> int | None:
+def newly_bytes(target: TargetState) -> int | None:
     """Return the bytes that came to be allocated, or written for the first time, in the run."""
     grown = _difference(target.allocated_bytes_after, target.allocated_bytes_before)
     filled = _difference(target.unwritten_bytes_before, target.unwritten_bytes_after)

@@ -13,14 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask, reached, watched
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, monitor_readings, reached_storage
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Case, Traffic
-    from loadstone.audit.rule import Effect
-    from loadstone.verdict import Chart
+    from loadstone.audit.case import CarrierTraffic, Case
+    from loadstone.verdict import Chart, Effect
 
 EXCESS: Final = 0.05
 MUCH: Final = 0.20
@@ -34,42 +33,43 @@ PARITY: Final = ("raid4", "raid5", "raid6")
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    """Of whom the excess is, in words, and how sure that is."""
+    """Of whom the excess is, which message says so, and how sure that is."""
 
     effect: Effect
     confidence: float
-    text: str
-    advice: str = "find the other load (iotop, a rebuild, a backup) and measure without it"
+    key: str
+    advice: str = "audit.foreign_load.other.advice"
+    cached_bytes: float | None = None
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case) or ask.in_memory(case):
+    if case_queries.virtual(case) or case_queries.in_memory(case):
         return NotMine()
     beside = _beside(case)
     if beside is not None:
         return (beside,)
     traffic = case.traffic
     if traffic is None:
-        return CannotTell(f"what else {ask.where(case)} and what carries it had to do")
+        return cannot_tell("audit.foreign_load.device", where=case_queries.where(case))
     hidden = _hidden(case, traffic)
-    return CannotTell(hidden) if hidden is not None else _excess(case, traffic)
+    return hidden or _excess(case, traffic)
 
 
-def _hidden(case: Case, traffic: Traffic) -> str | None:
+def _hidden(case: Case, traffic: CarrierTraffic) -> CannotTell | None:
     """Return what keeps the job's I/Os from being told from others at the device."""
-    if ask.buffered(case):
-        return "which I/Os of the device are the job's: the page cache makes its own"
+    if case_queries.buffered(case):
+        return cannot_tell("audit.foreign_load.buffered")
     parity = _parity(case)
     if parity is not None and traffic.asked["write"].ios:
-        return f"which I/Os of the devices are for the parity of {parity}: it reads to write"
+        return cannot_tell("audit.foreign_load.parity", layer=parity)
     return None
 
 
-def _excess(case: Case, traffic: Traffic) -> Answer:
+def _excess(case: Case, traffic: CarrierTraffic) -> Answer:
     own = _own_work(case, traffic)
     asked, moved = _bytes(traffic, own=own), _bytes(traffic, own=own, moved=True)
     excess_bytes, excess_ios = moved[0] - asked[0], moved[1] - asked[1]
-    more_bytes = excess_bytes > (EXCESS + reached.EDGES_S / traffic.seconds) * asked[0]
+    more_bytes = excess_bytes > (EXCESS + reached_storage.EDGES_S / traffic.seconds) * asked[0]
     visible = excess_bytes / traffic.seconds > LEAST_BYTES_PER_S or (
         excess_ios > IOS_EXCESS * asked[1] and excess_ios / traffic.seconds > LEAST_IOS_PER_S
     )
@@ -87,10 +87,10 @@ def _beside(case: Case) -> Finding | None:
     for part in parts:
         disk = next((known.get(name) for name in part.below if known.get(name)), None)
         own, whole = (
-            watched.total(case.host, f"{prefix}.read_bytes", f"{prefix}.write_bytes")
+            monitor_readings.total(case.host, f"{prefix}.read_bytes", f"{prefix}.write_bytes")
             for prefix in (part.counters, disk)
         )
-        seconds = watched.seconds(case.host)
+        seconds = monitor_readings.seconds(case.host)
         if own is None or whole is None or not seconds or (whole - own) / seconds < LEAST_BYTES_PER_S:
             continue
         if whole - own > EXCESS * own:
@@ -102,15 +102,20 @@ def _other_partitions(disk: str, part: str, own: float, other: float, seconds: f
     return Finding(
         effect="limited",
         confidence=0.9 if other > MUCH * own else 0.75,
-        text=f"{disk} moved {units.bandwidth(other / seconds)} for others than {part}, which moved "
-        f"{units.bandwidth(own / seconds)}: both share the disk.",
+        text=say(
+            "audit.foreign_load.partitions.text",
+            disk=disk,
+            other_bytes_per_s=other / seconds,
+            part=part,
+            own_bytes_per_s=own / seconds,
+        ),
         evidence={"partition_bytes": round(own), "other_bytes": round(other), "device": disk},
-        advice="measure while the other partitions of the disk are idle",
+        advice=say("audit.foreign_load.partitions.advice"),
         layer=f"another load on {disk}",
     )
 
 
-def _own_work(case: Case, traffic: Traffic) -> bool:
+def _own_work(case: Case, traffic: CarrierTraffic) -> bool:
     """Whether the file system writes of its own so much that only reads can be compared."""
     copies = (traffic.copies or 1.0) > 1.0 or len(traffic.carriers) > len(case.targets)
     # A durable write to a file is a write to its journal, too.
@@ -138,35 +143,41 @@ def _over_files(case: Case) -> bool:
     return any(layer.kind == "loop" for path in paths for layer in path.layers)
 
 
-def _bytes(traffic: Traffic, *, own: bool, moved: bool = False) -> tuple[float, float]:
+def _bytes(traffic: CarrierTraffic, *, own: bool, moved: bool = False) -> tuple[float, float]:
     table = traffic.moved if moved else traffic.asked
     kept = [table["read"]] if own else [table["read"], table["write"]]
     return sum(one.bytes for one in kept), sum(one.ios for one in kept)
 
 
-def _finding(case: Case, traffic: Traffic, asked: float, excess: float) -> Finding:
+def _finding(case: Case, traffic: CarrierTraffic, asked: float, excess: float) -> Finding:
     share = excess / asked if asked else float("inf")
     reads = traffic.moved["read"].bytes - traffic.asked["read"].bytes
-    more = f", {100 * share:.0f} % more" if share < 10 else ""
-    whose = _Whose("limited", 0.95 if share > MUCH else 0.8, "somebody else used it at the same time.")
+    more = f" ({100 * share:.0f} % more)" if share < 10 else ""
+    whose = _Whose("limited", 0.95 if share > MUCH else 0.8, "audit.foreign_load.other.text")
     evidence: dict[str, float | int | str] = {
         "asked_bytes": round(asked),
         "device_bytes": round(asked + excess),
         "foreign_bytes_per_s": round(excess / traffic.seconds),
-        "device": ask.under(case),
+        "device": case_queries.under(case),
     }
     if _on_files(case) and reads < excess / 2:
-        cached = None if _over_files(case) else watched.total(case.host, "vm.cleaned_bytes")
+        cached = None if _over_files(case) else monitor_readings.total(case.host, "vm.cleaned_bytes")
         whose = _of_whom(share, excess, cached)
         evidence |= {} if cached is None else {"page_cache_bytes": round(cached)}
     return Finding(
         effect=whose.effect,
         confidence=whose.confidence,
-        text=f"{ask.under(case)} moved {units.bandwidth((asked + excess) / traffic.seconds)} "
-        f"while the job asked for {units.bandwidth(asked / traffic.seconds)}{more}: {whose.text}",
+        text=say(
+            whose.key,
+            device=case_queries.under(case),
+            device_bytes_per_s=(asked + excess) / traffic.seconds,
+            job_bytes_per_s=asked / traffic.seconds,
+            more=more,
+            **({} if whose.cached_bytes is None else {"cached_bytes": whose.cached_bytes}),
+        ),
         evidence=evidence,
-        advice=whose.advice,
-        layer=f"another load on {ask.under(case)}",
+        advice=say(whose.advice),
+        layer=f"another load on {case_queries.under(case)}",
         chart=_chart(case),
     )
 
@@ -174,20 +185,14 @@ def _finding(case: Case, traffic: Traffic, asked: float, excess: float) -> Findi
 def _of_whom(share: float, excess: float, cached: float | None) -> _Whose:
     """Tell whose writes are likely that came to a device under a file; the job's own are direct."""
     if cached is None:
-        return _Whose("suspect", 0.6, "the file system's own work, or somebody else's.")
+        return _Whose("suspect", 0.6, "audit.foreign_load.unknown.text")
     if cached > excess / 2:
-        return _Whose(
-            "limited",
-            0.75,
-            f"the page cache wrote {units.size(cached)} meanwhile, which the job does not use: "
-            "somebody else used the device at the same time.",
-        )
+        return _Whose("limited", 0.75, "audit.foreign_load.cached.text", cached_bytes=cached)
     return _Whose(
         "suspect" if share > MUCH else "note",
         0.6,
-        "hardly any of it came out of the page cache, so it is the file system's own (its journal, inode "
-        "tables that are zeroed after mkfs) or direct I/O of somebody else.",
-        "let the file system finish (ext4lazyinit is gone from ps), or measure the device itself",
+        "audit.foreign_load.journal.text",
+        "audit.foreign_load.journal.advice",
     )
 
 
@@ -195,7 +200,7 @@ def _chart(case: Case) -> Chart | None:
     if case.traffic is None:
         return None
     moved = case.traffic.moved
-    return reached.chart(case, "read" if moved["read"].bytes >= moved["write"].bytes else "write")
+    return reached_storage.chart(case, "read" if moved["read"].bytes >= moved["write"].bytes else "write")
 
 
 RULE: Final = Rule(

@@ -1,7 +1,7 @@
 """Rule `generator_cpu`: the host that makes the load had no CPU left for it.
 
 Signs, surest first: the engine's control group was stopped for its quota; its threads stood ready
-and had no CPU; a thread of it was busy all the time; a guest's own host took its processors away;
+and had no CPU; a thread of it was busy all the time; a guest's own host took its CPUs away;
 the host as a whole was busy. Threads that
 spin for completions are busy whatever happens, and say nothing.
 """
@@ -12,9 +12,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone import units
-from loadstone.audit import ask, watched
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, monitor_readings
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -35,21 +35,17 @@ WHOLE: Final = re.compile(r"cpu\.all\.\w+_ns")
 THREAD: Final = re.compile(r"engine\.(\d+-.+)\.on_cpu_ns")
 SCHEDULED: Final = ("engine.on_cpu_ns", "engine.run_queue_ns")
 LAYER: Final = "the load generator's CPU"
-ADVICE: Final = (
-    "give the load generator more processors (or stop what else runs there), ask for larger I/Os, "
-    "or generate the load from several hosts"
-)
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case):
+    if case_queries.virtual(case):
         return NotMine()
     for look in (_stopped, _waited, _busy_thread, _near_ceiling, _taken, _busy_host):
         found = look(case)
         if found is not None:
             return (found,)
     if case.generator_cpu_percent is None and case.host_cpu_percent is None:
-        return CannotTell("how busy the processors of the load generator were")
+        return cannot_tell("audit.generator_cpu.watched")
     return Clear()
 
 
@@ -61,20 +57,19 @@ def _finding(
         confidence=confidence,
         text=text,
         evidence=evidence,
-        advice=ADVICE,
+        advice=say("audit.generator_cpu.waited.advice"),
         layer=LAYER,
     )
 
 
 def _stopped(case: Case) -> Finding | None:
-    stopped_ns = watched.total(case.host, "cgroup.cpu.throttled_ns")
-    time_s = watched.seconds(case.host)
+    stopped_ns = monitor_readings.total(case.host, "cgroup.cpu.throttled_ns")
+    time_s = monitor_readings.seconds(case.host)
     if not stopped_ns or not time_s or stopped_ns / 1e9 / time_s < STOPPED:
         return None
     share = stopped_ns / 1e9 / time_s
     return _finding(
-        f"The control group of the load generator was stopped for its CPU quota for "
-        f"{units.seconds(stopped_ns / 1e9)} of {units.seconds(time_s)}.",
+        say("audit.generator_cpu.throttled.text", throttled_share=share, limit_share=STOPPED),
         0.96,
         {"throttled_s": round(stopped_ns / 1e9, 3), "throttled_share": round(share, 3)},
     )
@@ -84,16 +79,15 @@ def _waited(case: Case) -> Finding | None:
     if case.host is None or not set(SCHEDULED) <= set(case.host.columns):
         return None
     known = case.host.drop_nulls(list(SCHEDULED))
-    ran_ns, waited_ns = (watched.total(known, name) for name in SCHEDULED)
-    time_ns = watched.seconds(known) * 1e9
+    ran_ns, waited_ns = (monitor_readings.total(known, name) for name in SCHEDULED)
+    time_ns = monitor_readings.seconds(known) * 1e9
     if waited_ns is None or not ran_ns or not time_ns:
         return None
     share = waited_ns / (waited_ns + ran_ns)
     if share < WAITED or waited_ns / time_ns < WAITED_OF_TIME:
         return None
     found = _finding(
-        f"The load generator's threads wanted a processor and had none {100 * share:.0f} % of that time "
-        f"({units.seconds(waited_ns / 1e9)} waited, {units.seconds(ran_ns / 1e9)} run).",
+        say("audit.generator_cpu.waited.text", waiting_share=share, limit_share=WAITED),
         0.9 if waited_ns / time_ns >= MUCH_OF_TIME else 0.75,
         {
             "run_queue_s": round(waited_ns / 1e9, 3),
@@ -101,7 +95,7 @@ def _waited(case: Case) -> Finding | None:
             "waited_share": round(share, 3),
         },
     )
-    return replace(found, effect=_of_paced(case, waited_ns)) if ask.paced(case) else found
+    return replace(found, effect=_of_paced(case, waited_ns)) if case_queries.paced(case) else found
 
 
 def _of_paced(case: Case, waited_ns: float) -> Literal["suspect", "note"]:
@@ -115,18 +109,22 @@ def _of_paced(case: Case, waited_ns: float) -> Literal["suspect", "note"]:
 def _busy_thread(case: Case) -> Finding | None:
     if any(job.polls for job in case.jobs) or case.host is None:
         return None
-    time_ns = watched.seconds(case.host) * 1e9
+    time_ns = monitor_readings.seconds(case.host) * 1e9
     busiest, most = "", 0.0
     for column in case.host.columns:
         match = THREAD.fullmatch(column)
-        share = (watched.total(case.host, column) or 0.0) / time_ns if match and time_ns else 0.0
+        share = (monitor_readings.total(case.host, column) or 0.0) / time_ns if match and time_ns else 0.0
         if match and share > most:
             busiest, most = match.group(1), share
     if most < THREAD_BUSY:
         return None
     return _finding(
-        f"Thread {busiest} of the load generator ran {100 * min(most, 1):.0f} % of the time: "
-        "one processor's worth of I/Os is what was measured.",
+        say(
+            "audit.generator_cpu.thread.text",
+            thread=busiest,
+            busy_share=min(most, 1),
+            limit_share=THREAD_BUSY,
+        ),
         0.9,
         {"thread": busiest, "busy_share": round(most, 3)},
     )
@@ -137,7 +135,7 @@ def _near_ceiling(case: Case) -> Finding | None:
     if share is None or share < NEAR_CEILING:
         return None
     return _finding(
-        f"The rate is {100 * share:.0f} % of what the load generator does here without any storage.",
+        say("audit.generator_cpu.ceiling.text", ceiling_share=share, limit_share=NEAR_CEILING),
         0.85,
         {"of_ceiling_share": round(share, 3)},
     )
@@ -146,13 +144,13 @@ def _near_ceiling(case: Case) -> Finding | None:
 def _taken(case: Case) -> Finding | None:
     """Look at the part of all processors' time that the host of a guest used for others."""
     columns = case.host.columns if case.host is not None else []
-    whole = watched.total(case.host, *(name for name in columns if WHOLE.fullmatch(name)))
-    taken = watched.total(case.host, "cpu.all.steal_ns")
+    whole = monitor_readings.total(case.host, *(name for name in columns if WHOLE.fullmatch(name)))
+    taken = monitor_readings.total(case.host, "cpu.all.steal_ns")
     if not whole or taken is None or taken < STOLEN * whole:
         return None
     share = taken / whole
     return _finding(
-        f"{100 * share:.1f} % of the processors' time was taken by the host of this guest.",
+        say("audit.generator_cpu.stolen.text", steal_share=share, limit_share=STOLEN),
         0.8,
         {"steal_share": round(share, 4)},
         sure=False,
@@ -165,17 +163,19 @@ def _busy_host(case: Case) -> Finding | None:
         return None
     full = busy >= HOST_FULL_PERCENT
     # The scheduler says that the engine's threads did not wait; of the kernel's own it says nothing.
-    served = watched.total(case.host, "engine.run_queue_ns") is not None
+    served = monitor_readings.total(case.host, "engine.run_queue_ns") is not None
     found = _finding(
-        f"The processors of the load generator's host were busy {busy:.0f} % of the time, "
-        "and what carries I/O there needs them, too"
-        + ("; its own threads seldom waited." if served else "."),
+        say(
+            "audit.generator_cpu.host_served.text" if served else "audit.generator_cpu.host.text",
+            busy_percent=busy,
+            limit_percent=HOST_BUSY_PERCENT,
+        ),
         (0.6 if served else 0.8) if full else 0.55,
         {"host_cpu_percent": round(busy, 1)},
         sure=full and not served,
     )
     # A paced load did what it was to do, whoever else was busy.
-    told = ask.paced(case) or (served and not full)
+    told = case_queries.paced(case) or (served and not full)
     return replace(found, effect="note") if told else found
 
 

@@ -1,4 +1,4 @@
-"""Rule `governor`: the clock of the load generator's processors was held down or moved.
+"""Rule `governor`: the clock of the load generator's CPUs was held down or moved.
 
 At low depth a latency is mostly CPU time of the host, and that is as long as its clock is slow.
 Guests do not see the clock of their host.
@@ -9,29 +9,34 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from loadstone.audit import ask, watched
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, monitor_readings
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
 SLOW: Final = 0.85
 NOW: Final = re.compile(r"frequency\.(\w+)\.now_hz")
-ADVICE: Final = "set the governor to performance on the load generator while measuring"
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case):
+    if case_queries.virtual(case):
         return NotMine()
     governors = (case.environment or {}).get("host", {}).get("cpu", {}).get("governors")
     share = _mean_share(case)
     if not governors and share is None:
-        return CannotTell("the governor and clock of the load generator's processors")
+        return cannot_tell("audit.governor.clock")
     if set(governors or ()) <= {"performance"} and (share is None or share >= SLOW):
         return Clear()
     names = ", ".join(governors or ["not told"])
     slow = share is not None and share < SLOW
-    told = f", and its processors ran at {100 * share:.0f} % of their limit" if share is not None else ""
+    if share is None:
+        text = say("audit.governor.named.text", governor=names)
+    elif slow:
+        text = say("audit.governor.slow.text", governor=names, clock_share=share, limit_share=SLOW)
+    else:
+        text = say("audit.governor.clocked.text", governor=names, clock_share=share)
     evidence: dict[str, float | int | str] = {"governor": names}
     if share is not None:
         evidence["clock_of_limit_share"] = round(share, 3)
@@ -39,21 +44,21 @@ def _judge(case: Case) -> Answer:
         Finding(
             effect="suspect" if slow else "note",
             confidence=0.7 if slow else 0.5,
-            text=f"The load generator's governor is {names}{told}: latencies at low depth are longer for it.",
+            text=text,
             evidence=evidence,
-            advice=ADVICE,
+            advice=say("audit.governor.slow.advice"),
             layer="the load generator's CPU",
         ),
     )
 
 
 def _mean_share(case: Case) -> float | None:
-    """Return the mean clock of the processors for each hertz of their limit."""
+    """Return the mean clock of the CPUs for each hertz of their limit."""
     shares = []
     for column in case.host.columns if case.host is not None else ():
         match = NOW.fullmatch(column)
-        now = watched.levels(case.host, column) if match else []
-        limit = watched.levels(case.host, f"frequency.{match.group(1)}.limit_hz") if match else []
+        now = monitor_readings.levels(case.host, column) if match else []
+        limit = monitor_readings.levels(case.host, f"frequency.{match.group(1)}.limit_hz") if match else []
         if now and limit and min(limit) > 0:
             shares.append(sum(now) / len(now) / (sum(limit) / len(limit)))
     return sum(shares) / len(shares) if shares else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
+from loadstone.audit.rule import Answer, Clear, Finding, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -22,7 +23,7 @@ def _judge(case: Case) -> Answer:
     failed = case.total.errors
     told = [one for one in case.problems or () if one.kind in KINDS]
     if failed is None and case.problems is None:
-        return CannotTell("whether I/Os failed")
+        return cannot_tell("audit.io_errors.errors")
     if not failed and not told:
         return Clear()
     damaged = [one for one in told if one.kind == "damage"]
@@ -32,29 +33,26 @@ def _judge(case: Case) -> Answer:
     if worst is not None:
         evidence |= {"first_problem": worst.message, "told": sum(one.count for one in told)}
     lost = failed or sum(one.count for one in told if one.kind not in BROKEN_OFF)
-    advice = "find out why the target failed (kernel log, cabling, free space) and measure again"
-    if not done and not lost:
-        advice = "mend what the first problem says, and run it again"
+    text = _said(damaged=bool(damaged), lost=lost, done=done)
     return (
         Finding(
             effect="not_valid",
             confidence=0.98,
-            text=_said(damaged=bool(damaged), lost=lost, done=done),
+            text=text,
             evidence=evidence,
-            advice=advice,
+            advice=say(
+                "audit.io_errors.nothing.advice" if not done and not lost else "audit.io_errors.failed.advice"
+            ),
         ),
     )
 
 
 def _said(*, damaged: bool, lost: int, done: int) -> str:
     if damaged:
-        return "Data came back wrong, so the rate is not that of the storage at work."
+        return say("audit.io_errors.damaged.text")
     if lost:
-        ios = "1 I/O" if lost == 1 else f"{lost} I/Os"
-        return f"{ios} did not succeed, so the rate is not that of the storage at work."
-    if done:
-        return "The load generator did not run as it should, so the rate may not be that of the storage."
-    return "The run failed before its first I/O, so nothing was measured."
+        return say("audit.io_errors.failed.text", failed_ios=lost)
+    return say("audit.io_errors.broken_off.text" if done else "audit.io_errors.nothing.text")
 
 
 RULE: Final = Rule(

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit.ceilings import TRANSPORTS, Use, uses
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.ceilings import TRANSPORTS, CeilingUse, uses
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 from loadstone.path.ceilings import ethernet, fibre_channel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.audit.case import Case
+    from loadstone.messages import Value
     from loadstone.path.layers import Ceiling
 
 NEAR: Final = 0.93
@@ -37,7 +38,7 @@ GUESSED: Final[dict[str, tuple[Ceiling, ...]]] = {
 
 def _judge(case: Case) -> Answer:
     if case.total.bandwidth is None:
-        return CannotTell("the bandwidth")
+        return cannot_tell("audit.link_ceiling.bandwidth")
     known = [use for use in uses(case, {"link"}) if use.ceiling.quantity == "bytes_per_s"]
     if known:
         return _known(case, known[0])
@@ -48,10 +49,10 @@ def _judge(case: Case) -> Answer:
     paths = [target.path_layers for target in case.targets]
     if paths and all(path is not None for path in paths):
         return NotMine()
-    return CannotTell("which links the data went through")
+    return cannot_tell("audit.link_ceiling.links")
 
 
-def _known(case: Case, use: Use) -> Answer:
+def _known(case: Case, use: CeilingUse) -> Answer:
     witness = _witness(case, use)
     if use.share > OVER:
         return (_over(use, case),)
@@ -60,39 +61,46 @@ def _known(case: Case, use: Use) -> Answer:
     return Clear()
 
 
-def _over(use: Use, case: Case) -> Finding:
+def _over(use: CeilingUse, case: Case) -> Finding:
     # On this host other rules count what passed a cache, and a link's rate may be a hypervisor's word.
     here = case.source == "bundle"
     return Finding(
         effect="suspect" if here else "not_valid",
         confidence=0.5 if here else 0.9,
         text=(
-            f"{units.bandwidth_decimal(use.reached_per_s)} is more than the "
-            f"{units.bandwidth_decimal(use.per_s)} that {use.layer} can carry: "
-            "the data did not go through it, or not as many bytes did."
+            say(
+                "audit.link_ceiling.over.text",
+                reached_si_bytes_per_s=use.reached_per_s,
+                limit_si_bytes_per_s=use.per_s,
+                link=use.layer,
+            )
         ),
         evidence=_evidence(use),
-        advice="look for a cache before the link and for compression; check the link's rate and the units",
+        advice=say("audit.link_ceiling.over.advice"),
         layer=use.layer,
     )
 
 
-def _at(case: Case, use: Use, witness: Case | None) -> Finding:
-    each = (
-        f" ({use.ceiling.multiple} x {units.bandwidth_decimal(use.per_s / use.ceiling.multiple)})"
-        if use.ceiling.multiple > 1
-        else ""
-    )
+def _at(case: Case, use: CeilingUse, witness: Case | None) -> Finding:
+    many = use.ceiling.multiple
+    told: dict[str, Value] = {
+        "reached_si_bytes_per_s": use.reached_per_s,
+        "used_percent": 100 * use.share,
+        "limit_si_bytes_per_s": use.per_s,
+        "link": use.layer,
+    }
     text = (
-        f"{units.bandwidth_decimal(use.reached_per_s)} is {use.share * 100:.0f} % of the "
-        f"{units.bandwidth_decimal(use.per_s)} that {use.layer} carries{each}."
+        say("audit.link_ceiling.at_many.text", links=many, each_si_bytes_per_s=use.per_s / many, **told)
+        if many > 1
+        else say("audit.link_ceiling.at.text", **told)
     )
     evidence = _evidence(use)
     if witness is not None and witness.total.bandwidth is not None:
-        its = units.bandwidth_decimal(witness.total.bandwidth.value)
-        text += (
-            f" {witness.name} moves {its}, the same bandwidth with {_difference(case, witness)}: "
-            "both are the link and not what lies behind it."
+        text += " " + say(
+            "audit.link_ceiling.witness.text",
+            other=witness.name,
+            other_si_bytes_per_s=witness.total.bandwidth.value,
+            difference=_difference(case, witness),
         )
         evidence |= {"same_bandwidth_in": witness.name, "its_bytes_per_s": witness.total.bandwidth.value}
     return Finding(
@@ -100,12 +108,12 @@ def _at(case: Case, use: Use, witness: Case | None) -> Finding:
         confidence=0.92 if witness is not None else 0.9,
         text=text,
         evidence=evidence,
-        advice="add or widen links, or measure what lies behind them with smaller blocks or from more hosts",
+        advice=say("audit.link_ceiling.at.advice"),
         layer=use.layer,
     )
 
 
-def _evidence(use: Use) -> dict[str, float | int | str]:
+def _evidence(use: CeilingUse) -> dict[str, float | int | str]:
     return {
         "reached_bytes_per_s": use.reached_per_s,
         "link_bytes_per_s": use.per_s,
@@ -119,13 +127,16 @@ def _guessed(case: Case, family: str, transport: str) -> Answer:
     reached = case.total.bandwidth.value if case.total.bandwidth else 0.0
     ceiling = next((one for one in GUESSED[family] if NEAR <= reached / one.per_s <= 1.0), None)
     if ceiling is None:
-        return CannotTell(f"the rate of the {transport} link")
+        return cannot_tell("audit.link_ceiling.link_rate", transport=transport)
     values = [one.value for one in case.repeats]
     again = len(values) > 2 and (max(values) - min(values)) / max(values) <= STEADY
-    text = (
-        f"{units.bandwidth_decimal(reached)} is {100 * reached / ceiling.per_s:.0f} % of the "
-        f"{ceiling.source.removesuffix(' with TCP time stamps')} ({units.bandwidth_decimal(ceiling.per_s)}), "
-        f"the rate of the {transport} link being unknown."
+    text = say(
+        "audit.link_ceiling.guessed.text",
+        reached_si_bytes_per_s=reached,
+        used_percent=100 * reached / ceiling.per_s,
+        source=ceiling.source.removesuffix(" with TCP time stamps"),
+        limit_si_bytes_per_s=ceiling.per_s,
+        transport=transport,
     )
     evidence: dict[str, float | int | str] = {
         "reached_bytes_per_s": reached,
@@ -135,12 +146,15 @@ def _guessed(case: Case, family: str, transport: str) -> Answer:
     }
     if again:
         spread = 100 * (max(values) - min(values)) / max(values)
-        agree = f"agree within {spread:.1f} %" if spread else "are equal as printed"
-        text += f" {len(values)} runs {agree}, as only a link does."
+        text += " " + (
+            say("audit.link_ceiling.repeated.text", runs=len(values), spread_percent=spread)
+            if spread
+            else say("audit.link_ceiling.identical.text", runs=len(values))
+        )
         evidence |= {"runs": len(values), "spread_percent": spread}
     others = _elsewhere(case)
     if others:
-        text += f" {len(others)} other results come to the same bandwidth, such as '{others[0]}'."
+        text += " " + say("audit.link_ceiling.elsewhere.text", results=len(others), other=others[0])
         evidence["same_bandwidth_in"] = ", ".join(others)
     return (
         Finding(
@@ -148,7 +162,7 @@ def _guessed(case: Case, family: str, transport: str) -> Answer:
             confidence=0.9 if again or others else 0.75,
             text=text,
             evidence=evidence,
-            advice=f"find out the rate of the {transport} link; measure over a faster one",
+            advice=say("audit.link_ceiling.guessed.advice", transport=transport),
             layer=f"the {transport} link",
         ),
     )
@@ -163,8 +177,8 @@ def _same_system(case: Case) -> Sequence[Case]:
     return [
         other
         for other in case.siblings
-        if other.extra.get("system") == case.extra.get("system")
-        and not other.extra.get("baseline")
+        if other.setup.system == case.setup.system
+        and not other.setup.baseline
         and set(other.ops) == set(case.ops)
     ]
 
@@ -179,9 +193,9 @@ def _same_bandwidth(case: Case, other: Case) -> bool:
     )
 
 
-def _witness(case: Case, use: Use) -> Case | None:
+def _witness(case: Case, use: CeilingUse) -> Case | None:
     """Return another result with the same bandwidth whose I/Os were of another kind."""
-    if case.extra.get("baseline") or use.share < CLOSE:
+    if case.setup.baseline or use.share < CLOSE:
         return None
     every = [other for other in _same_system(case) if _same_bandwidth(case, other)]
     return next((other for other in every if _difference(case, other)), None)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Case
+    from loadstone.audit.case import Case, OpMeasurement
 
 TOLERANCE: Final = 0.10
 WRONG: Final = 0.5
@@ -29,14 +30,20 @@ PRINTED: Final = 0.051
 
 
 def _judge(case: Case) -> Answer:
+    impossible = [one for op, done in case.ops.items() if (one := _part_of_less(op, done)) is not None]
+    return tuple(impossible) or _by_littles_law(case)
+
+
+def _by_littles_law(case: Case) -> Answer:
     latency = case.total.latency
     if case.total.iops is None or not case.total.iops.value or latency is None or latency.mean_ns is None:
-        return CannotTell("IOPS and mean latency of the same load")
-    asked = case.queue_depth or ask.outstanding(case)
+        return cannot_tell("audit.littles_law.numbers")
+    asked = case.queue_depth or case_queries.outstanding(case)
     if asked is None:
         mine = case.source != "bundle" and not any(job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
-        return CannotTell("the number of outstanding I/Os") if mine or not case.jobs else NotMine()
-    seen = case.total.iops.value * latency.mean_ns / 1e9
+        return cannot_tell("audit.littles_law.outstanding") if mine or not case.jobs else NotMine()
+    flushing = case_queries.flushing(case)
+    seen = case.total.iops.value * latency.mean_ns / 1e9 + flushing
     evidence: dict[str, float | int | str] = {
         "iops": case.total.iops.value,
         "mean_latency_ns": latency.mean_ns,
@@ -44,6 +51,8 @@ def _judge(case: Case) -> Answer:
         "outstanding_by_littles_law": round(seen, 2),
         "latency_expected_ns": 1e9 * asked / case.total.iops.value,
     }
+    if flushing:
+        evidence["flushes_outstanding"] = round(flushing, 2)
     off = abs(seen - asked) / asked
     if off <= TOLERANCE or (case.queue_depth is not None and abs(seen - asked) <= PRINTED):
         return (_agree(seen, asked, evidence),) if case.source == "published" else Clear()
@@ -54,8 +63,7 @@ def _judge(case: Case) -> Answer:
     # At a rate fewer are outstanding than may be; and what fio's outputs call slat may be waiting for a turn.
     unsaid = case.source in ONE_PLACE and any(job.paced is None for job in case.jobs)
     if unsaid and (short or case.source == "fio"):
-        return CannotTell("whether the load came at a rate")
-    expected_ms = evidence["latency_expected_ns"]
+        return cannot_tell("audit.littles_law.paced")
     wrong = seen < HARDLY_KEPT * asked if short and case.source in ONE_PLACE else off > WRONG
     # A document's latency may come from elsewhere (the array's own counters) and its rate stand all the same.
     elsewhere = case.source == "published" and seen < asked
@@ -64,27 +72,57 @@ def _judge(case: Case) -> Answer:
             effect="not_valid" if wrong and not elsewhere else "suspect",
             confidence=0.95 if wrong else 0.6,
             text=(
-                f"{asked:g} outstanding I/Os at this rate take {float(expected_ms) / 1e6:.3g} ms each, "
-                f"not {latency.mean_ns / 1e6:.3g} ms: the latency was not measured where the load was made."
+                say(
+                    "audit.littles_law.disagree.text",
+                    outstanding=f"{asked:g}",
+                    total_iops=case.total.iops.value,
+                    expected_ns=float(evidence["latency_expected_ns"]),
+                    latency_ns=latency.mean_ns,
+                )
             ),
             evidence=evidence,
-            advice="take rate, latency and depth from the same host and the same time",
+            advice=say("audit.littles_law.disagree.advice"),
         ),
+    )
+
+
+def _part_of_less(op: str, done: OpMeasurement) -> Finding | None:
+    """Find a completion latency that is longer than the latency it is a part of."""
+    latency = done.latency
+    if latency is None or latency.kind != "lat" or not latency.mean_ns or not latency.completion_ns:
+        return None
+    if latency.completion_ns <= latency.mean_ns * (1 + TOLERANCE):
+        return None
+    return Finding(
+        effect="not_valid",
+        confidence=0.97,
+        text=say(
+            "audit.littles_law.part.text",
+            op=op,
+            completion_ns=latency.completion_ns,
+            latency_ns=latency.mean_ns,
+        ),
+        evidence={"completion_latency_ns": latency.completion_ns, "mean_latency_ns": latency.mean_ns},
+        advice=say("audit.littles_law.part.advice"),
     )
 
 
 def _agree(seen: float, asked: float, evidence: dict[str, float | int | str]) -> Finding:
     """Tell the arithmetic of printed figures that belong together."""
-    iops, mean_ns = float(evidence["iops"]), float(evidence["mean_latency_ns"])
     return Finding(
         effect="note",
         confidence=0.9,
         text=(
-            f"{units.count(iops)} IOPS times {units.duration(mean_ns)} are {units.count(round(seen, 1))} "
-            f"I/Os outstanding, of {units.count(asked)}: rate, latency and depth agree."
+            say(
+                "audit.littles_law.agree.text",
+                total_iops=float(evidence["iops"]),
+                latency_ns=float(evidence["mean_latency_ns"]),
+                seen_ios=round(seen, 1),
+                outstanding=units.count(asked),
+            )
         ),
         evidence=evidence,
-        advice="nothing: the three numbers belong together",
+        advice=say("audit.littles_law.agree.advice"),
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import watched
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import monitor_readings
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -24,15 +24,15 @@ REMOTE: Final = ("network_file_system", "network_block", "link")
 def _judge(case: Case) -> Answer:
     remote = _remote(case)
     if remote is None:
-        return CannotTell("whether a network lies between the load generator and the storage")
+        return cannot_tell("audit.network_loss.path")
     if not remote:
         return NotMine()
-    sent = watched.total(case.host, "tcp.sent_segments")
-    again = watched.total(case.host, "tcp.retransmitted_segments")
-    calls = sum(watched.total(case.host, f"{prefix}.retransmits") or 0.0 for prefix in remote)
-    bad = watched.total(case.host, *_errors(case))
+    sent = monitor_readings.total(case.host, "tcp.sent_segments")
+    again = monitor_readings.total(case.host, "tcp.retransmitted_segments")
+    calls = sum(monitor_readings.total(case.host, f"{prefix}.retransmits") or 0.0 for prefix in remote)
+    bad = monitor_readings.total(case.host, *_errors(case))
     if sent is None or again is None:
-        return CannotTell("how many segments were sent again")
+        return cannot_tell("audit.network_loss.segments")
     lossy = again >= LEAST and again > LOST * sent
     if not lossy and calls < LEAST and (bad or 0) < LEAST:
         return Clear()
@@ -44,10 +44,13 @@ def _finding(sent: float, again: float, calls: float, bad: float) -> Finding:
     return Finding(
         effect="limited",
         confidence=0.85 if share > 10 * LOST or calls >= LEAST else 0.7,
-        text=f"{units.count(again)} of {units.count(sent)} segments were sent again"
-        + (f", {units.count(calls)} calls repeated" if calls else "")
-        + (f", {units.count(bad)} packets damaged or dropped" if bad else "")
-        + ": the network lost data on the way.",
+        text=say(
+            "audit.network_loss.lost.text",
+            again_count=again,
+            sent_count=sent,
+            calls_count=calls,
+            bad_count=bad,
+        ),
         evidence={
             "retransmitted_segments": again,
             "sent_segments": sent,
@@ -55,7 +58,7 @@ def _finding(sent: float, again: float, calls: float, bad: float) -> Finding:
             "repeated_calls": calls,
             "bad_packets": bad,
         },
-        advice="look at cabling, MTU on the whole way, pause frames and buffers of the switches",
+        advice=say("audit.network_loss.lost.advice"),
         layer="network",
     )
 

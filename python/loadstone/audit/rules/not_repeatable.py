@@ -10,8 +10,8 @@ from __future__ import annotations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
+from loadstone.audit.rule import Answer, Clear, Finding, Rule, cannot_tell
+from loadstone.messages import say
 from loadstone.verdict import Chart
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PAIR: Final = 0.10
 def _judge(case: Case) -> Answer:
     values = [one.value for one in case.repeats]
     if len(values) < 2 or fmean(values) <= 0:
-        return CannotTell("a second run of the same thing")
+        return cannot_tell("audit.not_repeatable.second")
     mean = fmean(values)
     spread = (max(values) - min(values)) / mean
     variation = stdev(values) / mean if len(values) > 2 else None
@@ -48,7 +48,7 @@ def _judge(case: Case) -> Answer:
             confidence=0.85 if len(values) > 2 else 0.7,
             text=_said(values, spread),
             evidence=evidence,
-            advice="find what changes between runs: a first pass, other loads, the state of the drive",
+            advice=say("audit.not_repeatable.spread.advice"),
             chart=_chart(values, mean) if len(values) > 2 else None,
         ),
     )
@@ -57,13 +57,20 @@ def _judge(case: Case) -> Answer:
 def _said(values: Sequence[float], spread: float) -> str:
     rest = values[1:]
     if len(rest) > 1 and (max(rest) - min(rest)) / fmean(rest) <= VARIATION:
-        return (
-            f"The first run ({units.count(values[0])}) is not like the {len(rest)} after it, which agree "
-            f"({units.count(min(rest))} to {units.count(max(rest))}): something was there only then."
+        return say(
+            "audit.not_repeatable.first_run.text",
+            first_count=values[0],
+            others=len(rest),
+            lowest_count=min(rest),
+            highest_count=max(rest),
         )
-    return (
-        f"{len(values)} runs lie between {units.count(min(values))} and {units.count(max(values))}, "
-        f"{100 * spread:.0f} % of their mean apart."
+    return say(
+        "audit.not_repeatable.spread.text",
+        runs=len(values),
+        lowest_count=min(values),
+        highest_count=max(values),
+        spread_share=spread,
+        limit_share=VARIATION if len(values) > 2 else PAIR,
     )
 
 

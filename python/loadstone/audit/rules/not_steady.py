@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone import units
-from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, MIN_TREND, ROUNDS, Steady, steady
-from loadstone.audit import ask, course
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, MIN_TREND, ROUNDS, SteadyCheck, steady
+from loadstone.audit import case_queries, timeline
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -38,59 +38,67 @@ HARDLY_KNOWN: Final = 0.20
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case) or ask.paced(case):
+    if case_queries.virtual(case) or case_queries.paced(case):
         return NotMine()
-    rounds = course.course(case, ROUNDS, least_s=LEAST_ROUND_S)
+    rounds = timeline.load_timeline(case, ROUNDS, least_s=LEAST_ROUND_S)
     if rounds is None or len(rounds.values) < ROUNDS or rounds.values.mean() <= 0:
-        return CannotTell(f"the course of the load over {ROUNDS} rounds of at least {LEAST_ROUND_S:g} s")
+        return cannot_tell("audit.not_steady.windows", rounds=ROUNDS, window_s=LEAST_ROUND_S)
     found = steady(list(rounds.values))
     if found.steady:
         return Clear()
-    fine = course.course(case, min(WINDOWS, course.windows_of(case)))
+    fine = timeline.load_timeline(case, min(WINDOWS, timeline.windows_of(case)))
     trend = steady(list(fine.values)).trend_p if fine is not None and len(fine.values) >= MIN_TREND else None
-    changed = _ramp(rounds) or (fine and _levels(fine)) or _drift(found, trend)
+    changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(found, trend)
     return (_changed(case, rounds, found, trend, changed) if changed else _noise(case, rounds, found, trend),)
 
 
-def _changed(case: Case, rounds: course.Course, found: Steady, trend: float | None, how: str) -> Finding:
+def _changed(
+    case: Case, rounds: timeline.LoadTimeline, found: SteadyCheck, trend: float | None, how: str
+) -> Finding:
     much = found.range_share > 2 * MAX_RANGE or found.slope_share > 2 * MAX_SLOPE
     return Finding(
         effect="suspect",
         confidence=0.9 if much else 0.75,
-        text=f"{_apart(rounds, found)}: {how}.",
+        text=f"{_apart(rounds, found)} {how}",
         evidence=_evidence(rounds, found, trend),
-        advice="run longer, with a ramp (ramp_time) as long as the load takes to settle",
-        chart=course.chart(case, "IOPS over time", level=float(rounds.values.mean()), level_name="mean"),
+        advice=say("audit.not_steady.changed.advice"),
+        chart=timeline.chart(case, "IOPS over time", level=float(rounds.values.mean()), level_name="mean"),
     )
 
 
-def _noise(case: Case, rounds: course.Course, found: Steady, trend: float | None) -> Finding:
+def _noise(case: Case, rounds: timeline.LoadTimeline, found: SteadyCheck, trend: float | None) -> Finding:
     """Tell of rounds that lie apart and show no change: what that costs is in the error of the mean."""
     iops = case.total.iops
     error = iops.error / iops.value if iops is not None and iops.error is not None and iops.value else None
-    known = "is not known" if error is None else f"is {units.digits(100 * error)} % of it"
+    known = (
+        say("audit.not_steady.noise_unknown.text")
+        if error is None
+        else say("audit.not_steady.noise.text", error_percent=100 * error)
+    )
     return Finding(
         effect="note" if error is not None and error <= WELL_KNOWN else "suspect",
         confidence=0.9 if error is not None and error > HARDLY_KNOWN else 0.6,
-        text=f"{_apart(rounds, found)}: chance makes that of noise like this load's. "
-        f"The standard error of its mean {known}.",
+        text=f"{_apart(rounds, found)} {known}",
         evidence=_evidence(rounds, found, trend) | ({"error_of_mean_percent": _one(error)} if error else {}),
-        advice="run longer: the error of the mean falls with the root of the time",
-        chart=course.chart(case, "IOPS over time", level=float(rounds.values.mean()), level_name="mean"),
+        advice=say("audit.not_steady.noise.advice"),
+        chart=timeline.chart(case, "IOPS over time", level=float(rounds.values.mean()), level_name="mean"),
     )
 
 
-def _apart(rounds: course.Course, found: Steady) -> str:
-    why = []
+def _apart(rounds: timeline.LoadTimeline, found: SteadyCheck) -> str:
+    told: dict[str, float] = {"window_s": rounds.seconds}
+    ranged = {"range_share": found.range_share, "range_limit_share": MAX_RANGE}
+    sloped = {"slope_share": found.slope_share, "slope_limit_share": MAX_SLOPE}
+    if found.range_share > MAX_RANGE and found.slope_share > MAX_SLOPE:
+        return say("audit.not_steady.both.text", **told, **ranged, **sloped)
     if found.range_share > MAX_RANGE:
-        why.append(f"lie {100 * found.range_share:.0f} % of their mean apart")
-    if found.slope_share > MAX_SLOPE:
-        why.append(f"drift by {100 * found.slope_share:.0f} %")
-    allowed = f"{100 * MAX_RANGE:.0f} % and {100 * MAX_SLOPE:.0f} % are allowed"
-    return f"Five rounds of {units.seconds(rounds.seconds)} {' and '.join(why)} ({allowed})"
+        return say("audit.not_steady.range.text", **told, **ranged)
+    return say("audit.not_steady.slope.text", **told, **sloped)
 
 
-def _evidence(rounds: course.Course, found: Steady, trend: float | None) -> dict[str, float | int | str]:
+def _evidence(
+    rounds: timeline.LoadTimeline, found: SteadyCheck, trend: float | None
+) -> dict[str, float | int | str]:
     told: dict[str, float | int | str] = {
         "range_of_mean_percent": _one(found.range_share),
         "slope_of_mean_percent": _one(found.slope_share),
@@ -106,31 +114,43 @@ def _one(share: float) -> float:
     return round(100 * share, 1)
 
 
-def _drift(found: Steady, trend: float | None) -> str | None:
+def _drift(found: SteadyCheck, trend: float | None) -> str | None:
     """Return in words whether the windows are in an order that chance does not make of noise."""
     drifts = found.slope_share > MAX_SLOPE and (trend is None or trend < TREND_P)
-    return "all along the load went one way" if drifts else None
+    return say("audit.not_steady.trend.text") if drifts else None
 
 
-def _levels(fine: course.Course) -> str | None:
+def _stalled(case: Case) -> str | None:
+    """Return in words that the load stood still at times: that is no noise."""
+    if case.stops:
+        stopped_ns = sum(end - begin for begin, end in case.stops)
+        return say("audit.not_steady.stopped.text", stopped_ns=stopped_ns)
+    found = timeline.stalls(case)
+    if found is None:
+        return None
+    return say("audit.not_steady.stalled.text", stalled_ns=sum(one.length_ns for one in found.every))
+
+
+def _levels(fine: timeline.LoadTimeline) -> str | None:
     """Return in words whether it went from one level to another."""
-    step = course.step(fine)
+    step = timeline.step(fine)
     if step is None or step.explained < LEVELS or abs(step.ratio - 1) <= MAX_RANGE:
         return None
-    before, after = units.count(step.before), units.count(step.after)
-    return f"after {units.seconds(step.at_s)} it went from {before} to {after} IOPS"
+    return say(
+        "audit.not_steady.level.text", at_s=step.at_s, before_count=step.before, after_count=step.after
+    )
 
 
-def _ramp(rounds: course.Course) -> str | None:
+def _ramp(rounds: timeline.LoadTimeline) -> str | None:
     """Return in words whether only the first or the last round is out of line."""
     for at, inner, said in (
-        (0, rounds.values[1:], "the load was still rising or falling at the start"),
-        (-1, rounds.values[:-1], "the load changed at the end"),
+        (0, rounds.values[1:], "audit.not_steady.start.text"),
+        (-1, rounds.values[:-1], "audit.not_steady.end.text"),
     ):
         middle, width = float(np.median(inner)), float(np.ptp(inner))
         off = abs(float(rounds.values[at]) - middle)
         if width <= 2 * AGREE * middle and off > max(OUTSIDE * middle, OUT_OF_RANGE * width):
-            return said
+            return say(said)
     return None
 
 
@@ -139,15 +159,4 @@ RULE: Final = Rule(
     asks="Had the load settled while it was measured?",
     basis="SNIA PTS 2.0: range at most 20 %, slope at most 10 % over five rounds; Mann-Kendall, two levels",
     judge=_judge,
-    explained_by=(
-        "throttled",
-        "foreign_load",
-        "generator_cpu",
-        "page_cache_read",
-        "writeback_absorbed",
-        "first_pass_allocation",
-        "unwritten_region",
-        "io_errors",
-        "too_few_samples",
-    ),
 )

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
 from loadstone.audit.from_bundle import union_bytes
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Asked, Case
+    from loadstone.audit.case import Case, JobRequest
 
 SEQUENTIAL_PERCENT: Final = 50.0
 """More random addresses than this, and the clones do not follow each other."""
@@ -25,13 +25,13 @@ TIMES: Final = 1.1
 def _judge(case: Case) -> Answer:
     several = [job for job in case.jobs if (job.clones or 1) > 1]
     if len(case.jobs) < 2 and not several:
-        return NotMine() if case.jobs else CannotTell("where the clones of the jobs work")
+        return NotMine() if case.jobs else cannot_tell("audit.overlapping_clones.ranges")
     ordered = [job for job in case.jobs if (job.random_percent or 0.0) <= SEQUENTIAL_PERCENT]
     if not ordered:
         return Clear()
     unknown = [job for job in ordered if not job.ranges and (job.clones or 1) > 1]
     if any(job.clones_share is None for job in unknown):
-        return CannotTell("where the clones of the jobs work")
+        return cannot_tell("audit.overlapping_clones.ranges")
     findings = [_unsized(job) for job in unknown if job.clones_share] + [
         finding
         for reads in (True, False)
@@ -41,11 +41,11 @@ def _judge(case: Case) -> Answer:
     return tuple({finding.text: finding for finding in findings}.values()) or Clear()
 
 
-def _reads(job: Asked) -> bool:
+def _reads(job: JobRequest) -> bool:
     return (job.read_percent if job.read_percent is not None else 100.0) >= 50
 
 
-def _shared(jobs: list[Asked], *, reads: bool) -> Finding | None:
+def _shared(jobs: list[JobRequest], *, reads: bool) -> Finding | None:
     every = [one for job in jobs for clone in job.ranges for one in clone]
     clones = sum(len(job.ranges) for job in jobs)
     asked = sum(one.length_bytes for one in every)
@@ -56,20 +56,21 @@ def _shared(jobs: list[Asked], *, reads: bool) -> Finding | None:
     buffered = any(job.direct is False for job in jobs)
     targets = len({one.target for one in every})
     even = targets > 1 and clones % targets == 0
-    who = f"{clones // targets} clones on each of {targets} targets" if even else f"{clones} clones"
-    doing = "read" if reads else "write"
+    who = (
+        say("audit.overlapping_clones.on_targets.value", clones=clones // targets, targets=targets)
+        if even
+        else say("audit.overlapping_clones.clones.value", clones=clones)
+    )
+    kind = "write" if not reads else "read_cached" if buffered else "read"
     return Finding(
         effect="not_valid" if buffered and reads else "suspect",
         confidence=0.9 if all(job.random_percent is not None for job in jobs) else 0.7,
         text=(
-            f"{who} {doing} the same {units.size(union)} in order, "
-            f"so each block is asked for {times:.0f} times: "
-            + (
-                "the page cache answers all but the first."
-                if buffered and reads
-                else "any cache on the way answers all but the first."
-                if reads
-                else "a cache on the way may join them."
+            say(
+                f"audit.overlapping_clones.{kind}.text",
+                who=who,
+                shared_bytes=union,
+                times=f"{times:.0f}",
             )
         ),
         evidence={
@@ -79,25 +80,22 @@ def _shared(jobs: list[Asked], *, reads: bool) -> Finding | None:
             "distinct_bytes": union,
             "asked_for_each_block_factor": times,
         },
-        advice="give every clone a part of its own (offset_increment, or one file for each)",
+        advice=say("audit.overlapping_clones.read.advice"),
         job=jobs[0].job if len(jobs) == 1 else None,
     )
 
 
-def _unsized(job: Asked) -> Finding:
+def _unsized(job: JobRequest) -> Finding:
     """Tell clones that share a part of which nobody knows how large it is."""
     clones = job.clones or 1
     reads, buffered = _reads(job), job.direct is False
-    who = "the page cache" if buffered and reads else "a cache on the way"
+    kind = "unsized_write" if not reads else "unsized_read_cached" if buffered else "unsized_read"
     return Finding(
         effect="not_valid" if buffered and reads else "suspect",
         confidence=0.9,
-        text=(
-            f"{clones} clones {'read' if reads else 'write'} the same blocks in order, so each is asked "
-            f"for {clones} times: {who} " + ("answers all but the first." if reads else "may join them.")
-        ),
+        text=(say(f"audit.overlapping_clones.{kind}.text", clones=clones, times=clones)),
         evidence={"clones": clones, "asked_for_each_block_factor": clones},
-        advice="give every clone a part of its own (offset_increment, or one file for each)",
+        advice=say("audit.overlapping_clones.read.advice"),
         job=job.job,
     )
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit.mechanics import random_percent, rotational, spindles
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rotating_media import random_percent, rotational, spindles
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -29,7 +29,7 @@ def _judge(case: Case) -> Answer:
     if other is None:
         return NotMine()
     if rotational(case) is None:
-        return CannotTell("whether the medium rotates")
+        return cannot_tell("audit.random_equals_sequential.medium")
     scattered, ordered = (case, other) if share >= RANDOM else (other, case)
     return _compare(case, scattered, ordered)
 
@@ -37,7 +37,7 @@ def _judge(case: Case) -> Answer:
 def _compare(case: Case, scattered: Case, ordered: Case) -> Answer:
     rates = (scattered.total.iops, ordered.total.iops)
     if rates[0] is None or rates[1] is None or not rates[1].value:
-        return CannotTell("the rates of both")
+        return cannot_tell("audit.random_equals_sequential.rates")
     ratio = rates[0].value / rates[1].value
     if ratio < HALF or _possible(scattered):
         return Clear()
@@ -50,8 +50,12 @@ def _compare(case: Case, scattered: Case, ordered: Case) -> Answer:
             effect="not_valid" if counted and (whole or scattered is case) else "suspect",
             confidence=(0.9 if whole else 0.75) if counted else 0.6,
             text=(
-                f"{units.count(rates[0].value)} random IOPS and {units.count(rates[1].value)} in order are "
-                f"{ratio:.2f} to 1 on rotating drives: no head moved, memory answered."
+                say(
+                    "audit.random_equals_sequential.alike.text",
+                    random_iops=rates[0].value,
+                    sequential_iops=rates[1].value,
+                    ratio=f"{ratio:.2f}",
+                )
             ),
             evidence={
                 "random_iops": rates[0].value,
@@ -59,7 +63,7 @@ def _compare(case: Case, scattered: Case, ordered: Case) -> Answer:
                 "random_to_sequential_share": ratio,
                 "compared_with": other.name,
             },
-            advice="use data several times larger than every cache on the way, or bypass the caches",
+            advice=say("audit.random_equals_sequential.alike.advice"),
             layer="memory",
         ),
     )
@@ -73,9 +77,9 @@ def _counterpart(case: Case, *, random: bool) -> Case | None:
             continue
         same = (
             set(other.ops) == set(case.ops)
-            and other.extra.get("system") == case.extra.get("system")
-            and other.extra.get("row") == case.extra.get("row")
-            and bool(other.extra.get("baseline")) == bool(case.extra.get("baseline"))
+            and other.setup.system == case.setup.system
+            and other.setup.row == case.setup.row
+            and other.setup.baseline == case.setup.baseline
             and _sizes(other) == _sizes(case)
             and {target.path for target in other.targets} == {target.path for target in case.targets}
         )

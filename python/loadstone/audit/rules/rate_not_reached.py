@@ -11,11 +11,12 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.audit import course
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import timeline
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Asked, Case
+    from loadstone.audit.case import Case, JobRequest
 
 REACHED: Final = 0.95
 CHANCE: Final = 3.0
@@ -28,14 +29,14 @@ def _judge(case: Case) -> Answer:
         return NotMine()
     done = [(job, _achieved(case, job)) for job in rated]
     if all(rate is None for _, rate in done):
-        return CannotTell("the rate that each job reached")
+        return cannot_tell("audit.rate_not_reached.reached")
     found = tuple(
         _short(case, job, rate) for job, rate in done if rate is not None and _missed(case, job, rate)
     )
     return found or Clear()
 
 
-def _achieved(case: Case, job: Asked) -> float | None:
+def _achieved(case: Case, job: JobRequest) -> float | None:
     by_op = case.by_job.get(job.job)
     if by_op is None:
         if len(case.jobs) > 1:
@@ -46,40 +47,42 @@ def _achieved(case: Case, job: Asked) -> float | None:
     return sum(known) if known else None
 
 
-def _asked(job: Asked) -> float:
+def _asked(job: JobRequest) -> float:
     return job.rate_iops or job.rate_bytes_per_s or 0.0
 
 
-def _missed(case: Case, job: Asked, achieved: float) -> bool:
+def _missed(case: Case, job: JobRequest, achieved: float) -> bool:
     asked = _asked(job)
     due = asked * (case.seconds or 0.0)
     chance = CHANCE / math.sqrt(due) if job.rate_iops and due else 0.0
     return achieved < (REACHED - chance) * asked
 
 
-def _short(case: Case, job: Asked, achieved: float) -> Finding:
+def _short(case: Case, job: JobRequest, achieved: float) -> Finding:
     asked, by_ops = _asked(job), bool(job.rate_iops)
-    told = (
-        f"{units.count(achieved)} of {units.count(asked)} I/Os per second"
+    write = (
+        (lambda value: say("audit.rate_not_reached.ops.value", rate_count=value))
         if by_ops
-        else f"{units.bandwidth(achieved)} of {units.bandwidth(asked)}"
+        else units.bandwidth
     )
+    got, due = write(achieved), write(asked)
     unit = "iops" if by_ops else "bytes_per_s"
     open_loop = case.source == "bundle"
-    so = (
-        "its latencies are those of an overloaded queue, which grows with the length of the run."
-        if open_loop
-        else "it is the most this depth gives, and no measurement at that rate."
-    )
     return Finding(
         effect="not_valid" if open_loop else "suspect",
         confidence=0.95 if open_loop else 0.6,
-        text=f"{job.job} did {told} that were asked for: {so}",
+        text=say(
+            "audit.rate_not_reached.open_loop.text"
+            if open_loop
+            else "audit.rate_not_reached.closed_loop.text",
+            job=job.job,
+            achieved=got,
+            asked=due,
+        ),
         evidence={f"asked_{unit}": asked, f"achieved_{unit}": achieved},
-        advice=f"ask for less than {told.partition(' of ')[0]}, or take this as the storage's maximum "
-        "and measure latency below it",
+        advice=say("audit.rate_not_reached.short.advice", achieved=got),
         job=job.job,
-        chart=course.chart(
+        chart=timeline.chart(
             case,
             "the rate and what was asked for",
             "iops" if by_ops else "bytes_per_s",
@@ -96,5 +99,4 @@ RULE: Final = Rule(
     asks="Did every job keep the rate it was given?",
     basis="below 95 % of the rate asked for a point is one of saturation",
     judge=_judge,
-    explained_by=("throttled", "generator_cpu", "foreign_load", "io_errors"),
 )

@@ -8,32 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask, reached
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, reached_storage
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Asked, Case
+    from loadstone.audit.case import Case, JobRequest
 
 SMALLER: Final = 0.9
 """Fewer bytes than this at the device for each byte of the job: a reducing layer reduced them."""
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case):
+    if case_queries.virtual(case):
         return NotMine()
-    layer = ask.reducing(case)
-    if not ask.does(case, "write"):
+    layer = case_queries.reducing(case)
+    if not case_queries.does(case, "write"):
         return _read_only(case, layer)
     told = [(job, what) for job in case.jobs if (what := reducible(job)) is not None]
-    if any(job.payload is None and ask.job_does(job, "write") for job in case.jobs):
-        return CannotTell("what data was written", essential=layer is not None)
+    if any(job.payload is None and case_queries.job_does(job, "write") for job in case.jobs):
+        return cannot_tell("audit.reducible_payload.written", essential=layer is not None)
     if not told:
         return Clear()
     return tuple(_written(case, job, what, layer) for job, what in told)
 
 
-def reducible(job: Asked) -> str | None:
+def reducible(job: JobRequest) -> str | None:
     """Return in words what makes a job's data reducible."""
     payload = job.payload
     if payload is None or payload.kind == "unknown":
@@ -47,7 +47,7 @@ def reducible(job: Asked) -> str | None:
     return "the same buffer again and again" if payload.repeats else None
 
 
-def _written(case: Case, job: Asked, what: str, layer: str | None) -> Finding:
+def _written(case: Case, job: JobRequest, what: str, layer: str | None) -> Finding:
     payload = job.payload
     meant = payload is not None and payload.kind not in ("zero", "pattern") and not payload.repeats
     only_repeats = payload is not None and payload.kind == "random" and bool(payload.repeats)
@@ -55,56 +55,60 @@ def _written(case: Case, job: Asked, what: str, layer: str | None) -> Finding:
         return Finding(
             effect="note" if meant else "suspect",
             confidence=0.5,
-            text=f"{job.job} wrote {what}, and whether the storage makes use of that is not known.",
+            text=say("audit.reducible_payload.unknown_use.text", job=job.job, payload=what),
             evidence={"payload": what},
             advice=_advice(job),
             job=job.job,
         )
     saw = case.traffic.share("write") if case.traffic is not None else None
-    reduced = f", which kept {100 * saw:.0f} % of it" if saw is not None and saw < SMALLER else ""
+    if saw is not None and saw < SMALLER and not reached_storage.reduction_explains(case, saw):
+        saw = None  # The page cache has it still: what compression made of it nobody saw.
+    told = {"job": job.job, "payload": what, "layer": layer}
+    if saw is not None and saw < SMALLER:
+        text = say("audit.reducible_payload.kept.text", kept_share=saw, **told)
+    else:
+        text = say("audit.reducible_payload.reduced.text", **told)
     return Finding(
         effect="note" if meant else ("suspect" if only_repeats else "not_valid"),
         # A buffer that only repeats is smaller where whole blocks are compared, not where each is packed.
         confidence=0.6 if only_repeats else 0.95,
-        text=f"{job.job} wrote {what} to {layer}{reduced}: the rate is that of data that is not there.",
-        evidence={**reached.evidence(case, "write"), "payload": what, "layer": layer},
+        text=text,
+        evidence={**reached_storage.evidence(case, "write"), "payload": what, "layer": layer},
         advice=_advice(job),
         layer=layer,
         job=job.job,
     )
 
 
-def _advice(job: Asked) -> str:
+def _advice(job: JobRequest) -> str:
     """Name the options that made the data so, or would make it otherwise."""
     payload = job.payload
     if payload is not None and payload.kind not in ("zero", "pattern") and payload.compress_percent:
-        how = "leave buffer_compress_percentage out"
-    elif payload is not None and payload.kind not in ("zero", "pattern") and payload.dedupe_percent:
-        how = "leave dedupe_percentage out"
-    elif payload is not None and payload.kind in ("zero", "pattern"):
-        how = "leave zero_buffers and buffer_pattern out, and take refill_buffers=1"
-    else:
-        how = "refill_buffers=1"
-    return f"write data that neither compresses nor repeats ({how}), or as your own data do"
+        return say("audit.reducible_payload.compress.advice")
+    if payload is not None and payload.kind not in ("zero", "pattern") and payload.dedupe_percent:
+        return say("audit.reducible_payload.dedupe.advice")
+    if payload is not None and payload.kind in ("zero", "pattern"):
+        return say("audit.reducible_payload.pattern.advice")
+    return say("audit.reducible_payload.repeat.advice")
 
 
 def _read_only(case: Case, layer: str | None) -> Answer:
-    if layer is None or not ask.does(case, "read"):
+    if layer is None or not case_queries.does(case, "read"):
         return NotMine()
     traffic = case.traffic
     share = traffic.share("read") if traffic is not None else None
     if traffic is None or share is None or layer.startswith("zram"):
-        return CannotTell(f"how far {layer} had made the data smaller that was read")
-    if share >= SMALLER or ask.buffered(case) or reached.unwritten(case):
+        return cannot_tell("audit.reducible_payload.stored", layer=layer)
+    if share >= SMALLER or case_queries.buffered(case) or reached_storage.unwritten(case):
         return Clear()
     moved, asked = traffic.moved["read"].bytes, traffic.asked["read"].bytes
     return (
         Finding(
             effect="not_valid",
             confidence=0.9,
-            text=f"{layer} read {units.size(moved)} for {units.size(asked)}: it keeps the data smaller.",
-            evidence=reached.evidence(case, "read"),
-            advice="fill the target with data that neither compresses nor repeats before reading it",
+            text=say("audit.reducible_payload.read.text", layer=layer, moved_bytes=moved, asked_bytes=asked),
+            evidence=reached_storage.evidence(case, "read"),
+            advice=say("audit.reducible_payload.read.advice"),
             layer=layer,
         ),
     )

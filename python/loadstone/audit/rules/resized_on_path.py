@@ -8,25 +8,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.analysis.point import LARGE_BLOCK_BYTES
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, Op
 
 MERGED: Final = 1.2
 SPLIT: Final = 0.8
+IN_PIECES: Final = 0.26
+"""An I/O that became four or more is another load: each piece costs the device one of its own."""
+CUT_BYTES: Final = 256 * 1024
+"""Larger ones are cut by many devices, which do not take more at a time."""
 FEW: Final = 100
 """Fewer I/Os than this are told apart by chance."""
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case) or ask.in_memory(case) or not case.ops:
+    if case_queries.virtual(case) or case_queries.in_memory(case) or not case.ops:
         return NotMine()
     if case.traffic is None:
-        return CannotTell(f"the size of the I/Os that reached the storage under {ask.where(case)}")
+        return cannot_tell("audit.resized_on_path.device", where=case_queries.where(case))
     ops: tuple[Op, ...] = ("read", "write")
     found = tuple(finding for op in ops if (finding := _of(case, op)) is not None)
     return found or Clear()
@@ -44,21 +48,27 @@ def _of(case: Case, op: Op) -> Finding | None:
     merged = ratio > MERGED
     # Through the page cache nothing else is to be expected; and of large blocks the bandwidth is the
     # number, which merging leaves as it is.
-    expected = ask.buffered(case) or asked >= LARGE_BLOCK_BYTES
+    expected = case_queries.buffered(case) or asked >= LARGE_BLOCK_BYTES
+    cut = ratio <= IN_PIECES and asked <= CUT_BYTES and not case_queries.buffered(case)
     return Finding(
-        effect="suspect" if merged and not expected else "note",
+        effect="suspect" if cut or (merged and not expected) else "note",
         confidence=0.9,
-        text=f"{ask.under(case)} saw {op}s of {units.size(moved)} where the job made ones of "
-        f"{units.size(asked)}: they were {'merged' if merged else 'split'} on the way, and it did "
-        f"{units.count(traffic.moved[op].ios / traffic.seconds)} IOPS, not "
-        f"{units.count(traffic.asked[op].ios / traffic.seconds)}.",
+        text=say(
+            "audit.resized_on_path.merged.text" if merged else "audit.resized_on_path.split.text",
+            device=case_queries.under(case),
+            op=op,
+            device_bytes=moved,
+            job_bytes=asked,
+            device_iops=traffic.moved[op].ios / traffic.seconds,
+            job_iops=traffic.asked[op].ios / traffic.seconds,
+        ),
         evidence={
             f"asked_{op}_bytes_per_io": round(asked),
             f"device_{op}_bytes_per_io": round(moved),
             "merges": round(traffic.merges or 0.0),
-            "device": ask.under(case),
+            "device": case_queries.under(case),
         },
-        advice="report bandwidth, not IOPS; or go to random places, past the page cache, to keep the size",
+        advice=say("audit.resized_on_path.merged.advice"),
         layer="block layer",
     )
 
@@ -68,11 +78,4 @@ RULE: Final = Rule(
     asks="Did the device see the I/Os as they were made?",
     basis="bytes for each I/O at the job and at the device, in the same seconds",
     judge=_judge,
-    explained_by=(
-        "page_cache_read",
-        "writeback_absorbed",
-        "unwritten_region",
-        "foreign_load",
-        "reducible_payload",
-    ),
 )

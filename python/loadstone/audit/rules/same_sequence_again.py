@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
 
 def _judge(case: Case) -> Answer:
-    if not ask.does(case, "read") or ask.virtual(case) or ask.random(case) is False:
+    if (
+        not case_queries.does(case, "read")
+        or case_queries.virtual(case)
+        or case_queries.random(case) is False
+    ):
         return NotMine()
     again = case.same_sequence_before
     if again is None:
-        return CannotTell("whether the same addresses were read in the same order before")
+        return cannot_tell("audit.same_sequence_again.earlier")
     if not again:
         return Clear()
     cache = case.declared.cache_bytes if case.declared is not None else None
@@ -33,13 +37,13 @@ def _judge(case: Case) -> Answer:
     return (
         Finding(
             # A cache that is not known of may be none: then the order of addresses is all the same.
-            effect="suspect" if cache or ask.buffered(case) else "note",
-            confidence=0.85 if cache or ask.buffered(case) else 0.6,
-            text="The same addresses were gone over in the same order before, on the same target: "
-            + (f"a cache of {units.size(cache)}" if cache else "whatever cache there is")
-            + " was warm for just these reads.",
+            effect="suspect" if cache or case_queries.buffered(case) else "note",
+            confidence=0.85 if cache or case_queries.buffered(case) else 0.6,
+            text=say("audit.same_sequence_again.cache.text", cache_bytes=cache)
+            if cache
+            else say("audit.same_sequence_again.unknown_cache.text"),
             evidence=evidence,
-            advice="give each run a seed of its own (randrepeat=0, or randseed=), or drop the caches between",
+            advice=say("audit.same_sequence_again.cache.advice"),
             layer="caches",
         ),
     )

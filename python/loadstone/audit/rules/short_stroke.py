@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit.mechanics import rotational
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rotating_media import rotational
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -24,7 +24,7 @@ def _judge(case: Case) -> Answer:
     sizes = [target.size_bytes for target in case.targets]
     used = [job.size_bytes for job in case.jobs]
     if not sizes or None in sizes or not used or None in used:
-        return CannotTell("the size of the target and of what was used of it")
+        return cannot_tell("audit.short_stroke.sizes")
     whole = sum(size for size in sizes if size is not None)
     # Jobs may work on the same part: the largest is what is certain, the sum what is possible.
     touched = sum(size for size in used if size is not None)
@@ -37,15 +37,15 @@ def _judge(case: Case) -> Answer:
             effect="suspect",
             confidence=0.7 if rotates else 0.5,
             text=(
-                f"{units.size(touched)} of {units.size(whole)} were used, {units.digits(100 * share)} %: "
-                + (
-                    "the heads stayed in a narrow band."
-                    if rotates
-                    else "the rest may be empty, and so small a part may fit into a cache."
+                say(
+                    "audit.short_stroke.disk.text" if rotates else "audit.short_stroke.flash.text",
+                    used_bytes=touched,
+                    target_bytes=whole,
+                    used_percent=100 * share,
                 )
             ),
             evidence={"used_bytes": touched, "target_bytes": whole, "used_percent": 100 * share},
-            advice="work on the whole target, filled before",
+            advice=say("audit.short_stroke.disk.advice"),
         ),
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,8 @@ def _judge(case: Case) -> Answer:
 
 def _drive_rate(case: Case) -> float | None:
     """Return writes to drives a second, None when it cannot be worked out."""
-    penalty = case.extra.get("drive_writes_per_write")
-    known = case.extra.get("drives") is not None and set(case.ops) == {"write"}
+    penalty = case.setup.drive_writes_per_write
+    known = case.setup.drives is not None and set(case.ops) == {"write"}
     if not known or not penalty or case.total.iops is None:
         return None
     return case.total.iops.value * float(penalty)
@@ -41,10 +42,10 @@ def _drive_rate(case: Case) -> float | None:
 def _same_load(case: Case, other: Case) -> bool:
     """Whether two cases put the same load on the same drives over the same links."""
     mine, its = case.jobs[:1], other.jobs[:1]
-    if not mine or not its or other.extra.get("baseline") or case.extra.get("baseline"):
+    if not mine or not its or other.setup.baseline or case.setup.baseline:
         return False
     return (
-        other.extra.get("drives") == case.extra.get("drives")
+        other.setup.drives == case.setup.drives
         and set(other.ops) == set(case.ops)
         and mine[0].block_bytes == its[0].block_bytes
         and mine[0].random_percent == its[0].random_percent
@@ -55,9 +56,9 @@ def _same_load(case: Case, other: Case) -> bool:
 
 def _same_work(case: Case, other: Case) -> bool:
     """Whether each write is as many writes to drives in both, and something else sets them apart."""
-    laid_out = other.extra.get("system") != case.extra.get("system")
-    new = bool(other.extra.get("new_file")) != bool(case.extra.get("new_file"))
-    one_for_one = other.extra.get("drive_writes_per_write") == case.extra.get("drive_writes_per_write")
+    laid_out = other.setup.system != case.setup.system
+    new = other.setup.new_file != case.setup.new_file
+    one_for_one = other.setup.drive_writes_per_write == case.setup.drive_writes_per_write
     return one_for_one and ((laid_out and _sizes(case) == _sizes(other)) or new)
 
 
@@ -74,17 +75,21 @@ def _compare(case: Case, other: Case, same: Sequence[Case]) -> Finding | None:
     ratio = max(rates) / min(rates) if min(rates) else 0.0
     if ratio < APART:
         return None
-    penalty = float(case.extra["drive_writes_per_write"])
-    each = "one drive write" if penalty == 1 else f"{penalty:g} drive writes"
+    penalty = case.setup.drive_writes_per_write or 1.0
     known = _known_difference(case, other)
-    why = known or "nothing that is written down explains it, so one of the two was not in the same state"
-    text = (
-        f"{_written(case)} here and {_written(other)} in {other.name} are a factor of {ratio:.1f} on the "
-        f"same drives, {each} for each write of the host either way: {why}."
+    why = known or say("audit.state_differs.unexplained.reason")
+    text = say(
+        "audit.state_differs.unexplained.text",
+        this=_written(case),
+        other=_written(other),
+        name=other.name,
+        factor=f"{ratio:.1f}",
+        writes=f"{penalty:g}",
     )
+    text += f" {why}"
     # Mirrors and parity double the writes of small random blocks; in order they fill whole stripes.
     layouts = [one for one in (case, *same) if _random(case)]
-    told = {str(one.extra.get("system")): units.count(_drive_rate(one)) for one in layouts}
+    told = {str(one.setup.system): units.count(_drive_rate(one)) for one in layouts}
     evidence: dict[str, float | int | str] = {
         "this": _written(case),
         "other": _written(other),
@@ -94,29 +99,26 @@ def _compare(case: Case, other: Case, same: Sequence[Case]) -> Finding | None:
     }
     if known is None and len(told) > 2:
         every = ", ".join(f"{name} {rate}" for name, rate in told.items())
-        text += f" Writes to drives a second: {every}."
+        text += " " + say("audit.state_differs.layouts.text", layouts=every)
         evidence["drive_writes_per_s_by_layout"] = every
     return Finding(
         effect="suspect" if known is None else "note",
         confidence=0.85 if known is None else 0.8,
         text=text,
         evidence=evidence,
-        advice="bring the drives into the same state (purge, fill twice, wait for steady state) before each",
+        advice=say("audit.state_differs.unexplained.advice"),
     )
 
 
 def _known_difference(case: Case, other: Case) -> str | None:
     """Return what is written down that makes the two unlike each other."""
-    news = [bool(one.extra.get("new_file")) for one in (case, other)]
+    news = [one.setup.new_file for one in (case, other)]
     if news[0] == news[1]:
         return None
-    first, later = ("this", "the other") if news[0] else ("the other", "this")
     cpu = (case if news[0] else other).generator_cpu_percent
-    busy = f" at {cpu:.0f} % of a processor" if cpu is not None else ""
-    return (
-        f"{first} is a first pass over a new file{busy} and {later} is not, so the two are not like for like "
-        "and neither shows the other to be wrong"
-    )
+    busy = f" at {cpu:.0f} % of a CPU" if cpu is not None else ""
+    key = "audit.state_differs.new_file.reason" if news[0] else "audit.state_differs.other_new_file.reason"
+    return say(key, busy=busy)
 
 
 def _random(case: Case) -> bool:
@@ -125,8 +127,8 @@ def _random(case: Case) -> bool:
 
 def _written(case: Case) -> str:
     """Return the rate in the unit it was printed in."""
-    printed = case.extra.get("printed", {})
-    if printed.get("bandwidth") and not printed.get("iops") and case.total.bandwidth is not None:
+    printed = case.printed
+    if printed.bandwidth and not printed.iops and case.total.bandwidth is not None:
         return units.bandwidth_decimal(case.total.bandwidth.value)
     return f"{units.count(case.total.iops.value if case.total.iops else None)} IOPS"
 

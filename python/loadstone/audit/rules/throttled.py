@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from loadstone import units
-from loadstone.audit import ask, course, evenness, watched
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, monitor_readings, rate_variation, timeline
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadstone.audit.case import Case, Measured, Op
+    from loadstone.audit.case import Case, Op, OpMeasurement
 
 OPS: Final[tuple[Literal["read", "write"], ...]] = ("read", "write")
-QUANTITIES: Final[tuple[course.Quantity, ...]] = ("iops", "bytes_per_s")
+QUANTITIES: Final[tuple[timeline.Quantity, ...]] = ("iops", "bytes_per_s")
 AT_LIMIT: Final = 0.93
 BEYOND: Final = 1.15
 """A rate above a limit by more than this is not held by it."""
@@ -38,7 +39,7 @@ BETTER: Final = 0.10
 """By this much two levels must explain more than a straight line does."""
 LEVEL: Final = 0.03
 ALONE: Final = 0.05
-"""Of one outstanding I/O: a smaller dispersion (`evenness`) is a timetable's. `lab/plateaus.py`
+"""Of one outstanding I/O: a smaller dispersion (`rate_variation`) is a timetable's. `lab/plateaus.py`
 stages limiters, which stay below, and disks, which do not come near."""
 QUEUED: Final = 0.03
 """Of several: a disk that takes the nearest first keeps an even rate by uneven latencies, and comes
@@ -50,24 +51,25 @@ LESS_SURE: Final = 0.65
 """A limit that is no round number: links with their headers have such ones."""
 IN_ORDER: Final = 0.6
 """A medium that streams through a cache has a timetable, too: one slow I/O, and then so many fast ones."""
-ADVICE: Final = "take the limit away, or report the number as that of the limit"
 
 
 def _judge(case: Case) -> Answer:
-    if ask.virtual(case):
+    if case_queries.virtual(case):
         return NotMine()
     known = tuple(_at_known_limits(case)) or tuple(_at_members_limits(case))
     if known:
         return known
-    if ask.paced(case):
+    if case_queries.paced(case):
         return NotMine()
-    fine = course.course(case, WINDOWS, least_s=LEAST_WINDOW_S)
+    fine = timeline.load_timeline(case, WINDOWS, least_s=LEAST_WINDOW_S)
     if fine is None or len(fine.values) < WINDOWS // 2:
-        return CannotTell(f"the course of the load over at least {WINDOWS // 2 * LEAST_WINDOW_S:.0f} s")
-    fell, even = _fell(case, fine), evenness.evenness(case)
+        return cannot_tell("audit.throttled.time", least_s=WINDOWS // 2 * LEAST_WINDOW_S)
+    fell, even = _fell(case, fine), rate_variation.evenness(case)
     if fell is None and even is None:
-        return CannotTell(
-            f"latencies over time, in {evenness.STRETCHES} stretches of {evenness.LEAST_IOS} I/Os or more"
+        return cannot_tell(
+            "audit.throttled.latencies",
+            stretches=rate_variation.STRETCHES,
+            least_ios=rate_variation.LEAST_IOS,
         )
     found = fell or (even and _plateau(case, even))
     return (found,) if found else Clear()
@@ -87,11 +89,17 @@ def _at_known_limits(case: Case) -> Iterator[Finding]:
         yield Finding(
             effect="limited",
             confidence=0.97,
-            text=f"{name} allows {allowed} for {op}s, and {100 * rate / limit:.0f} % of that were done.",
+            text=say(
+                "audit.throttled.limit.text",
+                op=op.capitalize(),
+                used_percent=100 * rate / limit,
+                allowed=allowed,
+                name=name,
+            ),
             evidence={f"limit_{quantity}": limit, f"{op}_{quantity}": rate, "limit": name},
-            advice=ADVICE,
+            advice=say("audit.throttled.limit.advice"),
             layer=name,
-            chart=course.chart(
+            chart=timeline.chart(
                 case, f"{op}s and their limit", quantity, op=op, level=limit, level_name="limit"
             ),
         )
@@ -129,14 +137,20 @@ def _at_members_limits(case: Case) -> Iterator[Finding]:
             yield Finding(
                 effect="limited",
                 confidence=0.95,
-                text=f"{len(full)} of {len(members)} members of the array may do {allowed} of {op}s each, "
-                f"and did {shares} of it.",
+                text=say(
+                    "audit.throttled.members.text",
+                    limited=len(full),
+                    members=len(members),
+                    allowed=allowed,
+                    op=op,
+                    shares=shares,
+                ),
                 evidence={
                     f"limit_{quantity}": limit,
                     f"member_{op}_{quantity}": rate,
                     "limit": ", ".join(full),
                 },
-                advice=ADVICE,
+                advice=say("audit.throttled.limit.advice"),
                 layer=" + ".join(full),
             )
 
@@ -144,13 +158,13 @@ def _at_members_limits(case: Case) -> Iterator[Finding]:
 def _counted(case: Case, prefix: str | None, names: tuple[str, ...]) -> float | None:
     """Return the rate of counters over the time that was watched."""
     grown, length_s = (
-        watched.total(case.host, *(f"{prefix}.{name}" for name in names)),
-        watched.seconds(case.host),
+        monitor_readings.total(case.host, *(f"{prefix}.{name}" for name in names)),
+        monitor_readings.seconds(case.host),
     )
     return grown / length_s if grown is not None and length_s else None
 
 
-def _limits(case: Case) -> Iterator[tuple[str, Op, course.Quantity, float]]:
+def _limits(case: Case) -> Iterator[tuple[str, Op, timeline.Quantity, float]]:
     """Yield the limits that hold, from the paths and from what the monitors saw of the group."""
     layers = [layer for one in case.targets if one.path_layers for layer in one.path_layers.layers]
     for layer in (one for one in layers if one.kind == "cgroup"):
@@ -159,18 +173,18 @@ def _limits(case: Case) -> Iterator[tuple[str, Op, course.Quantity, float]]:
                 yield layer.name, op, ceiling.quantity, ceiling.per_s
     devices = {name.partition(".")[2] for target in case.targets for name in target.carriers}
     for device, op, quantity in itertools.product(sorted(devices), OPS, QUANTITIES):
-        seen = watched.levels(case.host, f"cgroup.{device}.{op}_limit_{quantity}")
+        seen = monitor_readings.levels(case.host, f"cgroup.{device}.{op}_limit_{quantity}")
         if seen:
             yield f"cgroup limit on {device}", op, quantity, min(seen)
 
 
-def _rate(done: Measured, quantity: str) -> float | None:
+def _rate(done: OpMeasurement, quantity: str) -> float | None:
     figure = done.iops if quantity == "iops" else done.bandwidth
     return figure.value if figure is not None else None
 
 
-def _fell(case: Case, fine: course.Course) -> Finding | None:
-    step = course.step(fine)
+def _fell(case: Case, fine: timeline.LoadTimeline) -> Finding | None:
+    step = timeline.step(fine)
     if step is None or step.ratio > FALL:
         return None
     if step.explained < EXPLAINS or step.explained < step.line_explained + BETTER:
@@ -179,26 +193,26 @@ def _fell(case: Case, fine: course.Course) -> Finding | None:
     if min(step.at_s, length_s - step.at_s) < LEAST_LEVEL_S:
         return None
     busy = (case.host_cpu_percent or 0.0) >= BUSY_PERCENT and not _level(fine, step)
-    before, after = units.count(step.before), units.count(step.after)
     return Finding(
-        # On a host with no processor left an uneven level may be somebody else's start.
+        # On a host with no CPU left an uneven level may be somebody else's start.
         effect="suspect" if busy else "limited",
         confidence=0.5 if busy else 0.85,
-        text=f"After {units.seconds(step.at_s)} the rate fell from {before} to {after} IOPS and stayed: "
-        "an allowance for bursts, or a cache, was used up.",
+        text=say(
+            "audit.throttled.burst.text", at_s=step.at_s, before_count=step.before, after_iops=step.after
+        ),
         evidence={
             "step_at_s": round(step.at_s, 2),
             "before_iops": step.before,
             "after_iops": step.after,
             "variance_explained_share": round(step.explained, 3),
         },
-        advice="measure after the step (a ramp that is long enough), or report both levels",
+        advice=say("audit.throttled.burst.advice"),
         layer="burst allowance",
-        chart=course.chart(case, "IOPS over time", level=step.after, level_name="after the step"),
+        chart=timeline.chart(case, "IOPS over time", level=step.after, level_name="after the step"),
     )
 
 
-def _level(fine: course.Course, step: course.Step) -> bool:
+def _level(fine: timeline.LoadTimeline, step: timeline.LevelStep) -> bool:
     """Whether the second level is so even that nothing but a limiter keeps it."""
     each = max(1, round(1.0 / fine.seconds))
     # The first second after it still has a part of the fall.
@@ -207,9 +221,9 @@ def _level(fine: course.Course, step: course.Step) -> bool:
     return len(means) >= 2 and float(means.std(ddof=1)) <= LEVEL * float(means.mean())
 
 
-def _plateau(case: Case, found: evenness.Evenness) -> Finding | None:
+def _plateau(case: Case, found: rate_variation.RateVariation) -> Finding | None:
     """Look for a timetable: something makes up for what was late, so that the rate stands still."""
-    alone, random = ask.outstanding(case) == 1, bool(ask.random(case))
+    alone, random = case_queries.outstanding(case) == 1, bool(case_queries.random(case))
     total = case.total.iops
     if total is None or found.dispersion > (ALONE if alone else QUEUED):
         return None
@@ -217,29 +231,34 @@ def _plateau(case: Case, found: evenness.Evenness) -> Finding | None:
     if at is None and not (alone and random):
         return None
     told = at or _Rate("iops", total.value, f"{units.count(total.value)} IOPS")
+    plateau = say(
+        "audit.throttled.plateau.text",
+        rate=told.text,
+        each_ios=round(found.ios),
+        deviation_percent=100 * found.deviation,
+        independent_percent=100 * found.independent,
+    )
     return Finding(
         effect="limited" if random else "suspect",
         confidence=(SURE if at else LESS_SURE) if random else IN_ORDER,
-        text=f"The rate stands still at {told.text}: stretches of {units.count(round(found.ios))} I/Os "
-        f"differ by {units.digits(100 * found.deviation)} % in their mean latency, and would by "
-        f"{units.digits(100 * found.independent)} % if each I/O took its own time. {_who(random, at)}",
+        text=f"{plateau} {_who(random, at)}",
         evidence={
             told.name: told.value,
             "stretches_deviation_share": float(f"{found.deviation:.3g}"),
             "if_independent_share": float(f"{found.independent:.3g}"),
         },
-        advice=ADVICE,
+        advice=say("audit.throttled.limit.advice"),
         layer="a limiter",
-        chart=course.chart(case, "IOPS over time", level=total.value, level_name="mean"),
+        chart=timeline.chart(case, "IOPS over time", level=total.value, level_name="mean"),
     )
 
 
 def _who(random: bool, at: _Rate | None) -> str:
     if not random:
-        return "It is a limiter, or a cache that reads ahead, and the rate is a round number."
+        return say("audit.throttled.cause_sequential.text")
     if at is None:
-        return "Something with a timetable makes up for what was late: most likely a limiter."
-    return "A limiter makes up for what was late, and the rate is a round number."
+        return say("audit.throttled.cause_timed.text")
+    return say("audit.throttled.cause_round.text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +300,4 @@ RULE: Final = Rule(
     basis="limits of control groups; the best single step (Hawkins 1977); "
     "a rate more even than its latencies make it",
     judge=_judge,
-    explained_by=("page_cache_read", "writeback_absorbed", "foreign_load", "io_errors"),
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -29,15 +29,15 @@ LONG_S: Final = 10.0
 def _judge(case: Case) -> Answer:
     ios = case.total.operations
     if ios is None and case.seconds is None:
-        return CannotTell("how many I/Os the number rests on, and how long it took")
+        return cannot_tell("audit.too_few_samples.amount")
     found = [_few(case), _brief(case.seconds), _wide(case)]
     worst = sorted((one for one in found if one is not None), key=lambda one: SEVERITY.index(one.effect))
     return (*worst[:1], *_percentiles(case)) or Clear()
 
 
 def _longer(seconds: float | None) -> str:
-    least = "at least ten seconds, and " if seconds is None or seconds < LONG_S else ""
-    return f"run longer: {least}until the error of the mean is as small as you need it"
+    short = seconds is None or seconds < LONG_S
+    return say("audit.too_few_samples.ten_seconds.advice" if short else "audit.too_few_samples.longer.advice")
 
 
 def _few(case: Case) -> Finding | None:
@@ -45,13 +45,16 @@ def _few(case: Case) -> Finding | None:
     if ios is None or ios >= FOR_P99:
         return None
     hardly = ios < HARDLY_ANY
-    what = "even a mean" if hardly else "a 99th percentile"
     # A percentile that was not printed misleads nobody, and one that was has a finding of its own;
     # how many I/Os came at a rate that was asked for is no chance.
     return Finding(
-        effect=("suspect" if ask.paced(case) else "not_valid") if hardly else "note",
+        effect=("suspect" if case_queries.paced(case) else "not_valid") if hardly else "note",
         confidence=0.95 if hardly else 0.85,
-        text=f"Only {ios} I/Os were measured, too few for {what}.",
+        text=say(
+            "audit.too_few_samples.mean.text" if hardly else "audit.too_few_samples.p99.text",
+            done_ios=ios,
+            limit=HARDLY_ANY if hardly else FOR_P99,
+        ),
         evidence={"completed_ios": ios},
         advice=_longer(case.seconds),
     )
@@ -64,7 +67,9 @@ def _brief(seconds: float | None) -> Finding | None:
     return Finding(
         effect="not_valid" if brief else "suspect",
         confidence=0.95 if brief else 0.8,
-        text=f"Only {units.seconds(seconds)} were measured: caches, queues and clocks had no time to settle.",
+        text=say(
+            "audit.too_few_samples.brief.text", measured_s=seconds, limit_s=TOO_SHORT_S if brief else SHORT_S
+        ),
         evidence={"measured_s": round(seconds, 3)},
         advice=_longer(seconds),
     )
@@ -78,7 +83,7 @@ def _wide(case: Case) -> Finding | None:
     return Finding(
         effect="note",
         confidence=0.8,
-        text=f"One standard error of the rate is {100 * share:.0f} % of it: too short a run for its noise.",
+        text=say("audit.too_few_samples.wide.text", error_share=share, limit_share=WIDE),
         evidence={"iops": iops.value, "iops_error": iops.error},
         advice=_longer(case.seconds),
     )
@@ -99,10 +104,14 @@ def _percentiles(case: Case) -> list[Finding]:
         Finding(
             effect="note",
             confidence=0.9,
-            text=f"p{lowest:g} was printed from {units.count(latency.count)} I/Os, "
-            f"fewer than {BEYOND} of which lie beyond it.",
+            text=say(
+                "audit.too_few_samples.percentile.text",
+                percentile=f"{lowest:g}",
+                done_ios=latency.count,
+                limit=BEYOND,
+            ),
             evidence={"percentile": lowest, "completed_ios": latency.count},
-            advice="leave that percentile out, or measure more I/Os",
+            advice=say("audit.too_few_samples.percentile.advice"),
         )
     ]
 
@@ -112,5 +121,4 @@ RULE: Final = Rule(
     asks="Is there enough of the run to rest a number on?",
     basis="ten samples beyond a percentile; an error of the mean of at most a tenth",
     judge=_judge,
-    explained_by=("io_errors",),
 )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 from loadstone.path import quantity
 
 if TYPE_CHECKING:
@@ -38,17 +38,17 @@ def _judge(case: Case) -> Answer:
     slip = _sheet(case)
     agrees = _agreement(case)
     if agrees is None:
-        return slip or CannotTell("IOPS, bandwidth and one block size, all printed by the source")
+        return slip or cannot_tell("audit.unit_mixup.printed")
     if isinstance(agrees, Finding):
         return (agrees, *slip)
     return slip or Clear()
 
 
 def _agreement(case: Case) -> Finding | bool | None:
-    printed = case.extra.get("printed", {})
+    printed = case.printed
     sizes = {size for job in case.jobs for size in job.block_bytes}
     total = case.total
-    if not printed.get("iops") or not printed.get("bandwidth") or len(sizes) != 1:
+    if not printed.iops or not printed.bandwidth or len(sizes) != 1:
         return None
     if total.iops is None or total.bandwidth is None or not total.iops.value or not total.bandwidth.value:
         return None
@@ -64,9 +64,15 @@ def _agreement(case: Case) -> Finding | bool | None:
         effect="not_valid" if apart > 2 else "suspect",
         confidence=0.85 if apart > 2 else 0.7,
         text=(
-            f"{units.count(total.iops.value)} IOPS of {units.size(block)} are "
-            f"{units.bandwidth_decimal(total.iops.value * block)}, and "
-            f"{units.bandwidth_decimal(total.bandwidth.value)} was printed: a factor of {apart:.3g}, {name}."
+            say(
+                "audit.unit_mixup.slip.text",
+                total_iops=total.iops.value,
+                block_bytes=block,
+                computed_si_bytes_per_s=total.iops.value * block,
+                printed_si_bytes_per_s=total.bandwidth.value,
+                factor=f"{apart:.3g}",
+                units=name,
+            )
         ),
         evidence={
             "iops": total.iops.value,
@@ -75,13 +81,13 @@ def _agreement(case: Case) -> Finding | bool | None:
             "worked_out_bytes_per_s": total.iops.value * block,
             "apart_factor": apart,
         },
-        advice="find out which unit the source means, and use MB/s = 10^6 or MiB/s = 2^20 bytes throughout",
+        advice=say("audit.unit_mixup.slip.advice"),
     )
 
 
 def _sheet(case: Case) -> tuple[Finding, ...]:
     """Tell a bandwidth printed in MiB/s that stands beside a data sheet in MB/s."""
-    printed = [text for text in case.extra.get("printed", {}).get("bandwidth", ()) if isinstance(text, str)]
+    printed = [text for text in case.printed.bandwidth if isinstance(text, str)]
     specified = [
         ceiling
         for ceiling in (case.declared.ceilings if case.declared else ())
@@ -96,9 +102,15 @@ def _sheet(case: Case) -> tuple[Finding, ...]:
             effect="note",
             confidence=0.9,
             text=(
-                f"{printed[0]} is {units.bandwidth_decimal(value)}, {100 * value / per_s:.0f} % of the data "
-                f"sheet's {units.bandwidth_decimal(per_s)}; read as if it were "
-                f"{printed[0].replace('iB', 'B')}, it is {100 * slipped / per_s:.0f} %."
+                say(
+                    "audit.unit_mixup.sheet.text",
+                    printed=printed[0],
+                    printed_si_bytes_per_s=value,
+                    true_percent=100 * value / per_s,
+                    sheet_si_bytes_per_s=per_s,
+                    slipped=printed[0].replace("iB", "B"),
+                    slipped_percent=100 * slipped / per_s,
+                )
             ),
             evidence={
                 "printed": printed[0],
@@ -107,7 +119,7 @@ def _sheet(case: Case) -> tuple[Finding, ...]:
                 "of_the_data_sheet_percent": 100 * value / per_s,
                 "with_the_units_mixed_up_percent": 100 * slipped / per_s,
             },
-            advice="hold MB/s against MB/s: data sheets of drives count in powers of 1000",
+            advice=say("audit.unit_mixup.sheet.advice"),
         ),
     )
 

@@ -9,40 +9,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
 TURNS_PER_S: Final = 250.0
 """Of the fastest disks (15,000 a minute): one durable write each turn and place."""
-ADVICE: Final = "say that the rate is without durability, or measure with a flush after each write (fsync=1)"
 
 
 def _judge(case: Case) -> Answer:
-    if not ask.does(case, "write") or ask.virtual(case) or ask.in_memory(case):
+    if not case_queries.does(case, "write") or case_queries.virtual(case) or case_queries.in_memory(case):
         return NotMine()
     if all(job.synchronous for job in case.jobs):
         return _durable(case)
-    if ask.buffered(case):
+    if case_queries.buffered(case):
         # What lies in the host's own memory is `writeback_absorbed`'s business.
         return NotMine()
     caches = _caches(case)
     if caches is None:
-        return CannotTell("whether the device keeps writes in a cache that forgets")
+        return cannot_tell("audit.volatile_ack.mode")
     if "write back" not in caches.values():
         return Clear()
-    names = ask.names(name for name, kind in caches.items() if kind == "write back")
+    names = case_queries.names(name for name, kind in caches.items() if kind == "write back")
     return (
         Finding(
             effect="note",
             confidence=0.7,
-            text=f"Writes may stay in the cache of {names}, and none waited for a flush of it: "
-            "the rate is not one of durable writes.",
+            text=say("audit.volatile_ack.cached.text", device=names),
             evidence={"write_cache": "write back", "device": names},
-            advice=ADVICE,
+            advice=say("audit.volatile_ack.cached.advice"),
             layer="device cache",
         ),
     )
@@ -51,7 +49,7 @@ def _judge(case: Case) -> Answer:
 def _durable(case: Case) -> Answer:
     traffic, caches = case.traffic, _caches(case)
     if traffic is None or caches is None:
-        return CannotTell("whether flushes reached the device")
+        return cannot_tell("audit.volatile_ack.flushes")
     writes = case.ops["write"].iops if "write" in case.ops else None
     cached = "write back" in caches.values()
     if cached and not traffic.flushes and traffic.asked["write"].ios >= 1:
@@ -71,10 +69,13 @@ def _never_flushed(case: Case, writes: float) -> Finding:
     return Finding(
         effect="not_valid",
         confidence=0.85,
-        text=f"Each of {units.count(writes)} writes was to be durable, and {ask.under(case)}, which has a "
-        "write cache, saw no flush.",
-        evidence={"writes": round(writes), "flushes": 0, "device": ask.under(case)},
-        advice="look for a layer that swallows flushes (nobarrier, a virtual disk with an unsafe cache mode)",
+        text=say(
+            "audit.volatile_ack.never_flushed.text",
+            device=case_queries.under(case),
+            durable_ios=round(writes),
+        ),
+        evidence={"writes": round(writes), "flushes": 0, "device": case_queries.under(case)},
+        advice=say("audit.volatile_ack.never_flushed.advice"),
         layer="device cache",
     )
 
@@ -83,10 +84,9 @@ def _too_fast(rate: float, most: float, spindles: int) -> Finding:
     return Finding(
         effect="suspect",
         confidence=0.8,
-        text=f"{units.count(rate)} durable writes per second on rotating disks, where {units.count(most)} "
-        "are possible: a cache answered for them.",
+        text=say("audit.volatile_ack.too_fast.text", durable_iops=rate, possible_iops=most),
         evidence={"write_iops": rate, "possible_iops": most, "spindles": spindles},
-        advice="find out whether that cache survives a loss of power, and say so beside the number",
+        advice=say("audit.volatile_ack.too_fast.advice"),
         layer="device cache",
     )
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, Rule
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Asked, Case, Measured, Op
+    from loadstone.audit.case import Case, JobRequest, Op, OpMeasurement
 
 POINTS: Final = 2.0
 """Of the read share, in percent of the I/Os."""
@@ -26,18 +26,18 @@ CHANCE: Final = 4.0
 def _judge(case: Case) -> Answer:
     known = [(job, done) for job in case.jobs if (done := _done(case, job))]
     if not known:
-        return CannotTell("what each job was asked to do and what it did")
+        return cannot_tell("audit.workload_drift.request")
     found = tuple(
         finding for job, done in known for look in (_mix, _size) if (finding := look(job, done)) is not None
     )
     return found or Clear()
 
 
-def _done(case: Case, job: Asked) -> dict[Op, Measured]:
+def _done(case: Case, job: JobRequest) -> dict[Op, OpMeasurement]:
     return case.by_job.get(job.job) or (case.ops if len(case.jobs) == 1 else {})
 
 
-def _mix(job: Asked, done: dict[Op, Measured]) -> Finding | None:
+def _mix(job: JobRequest, done: dict[Op, OpMeasurement]) -> Finding | None:
     reads, writes = _ios(done, "read"), _ios(done, "write")
     if job.read_percent is None or reads is None or writes is None or not reads + writes:
         return None
@@ -51,18 +51,22 @@ def _mix(job: Asked, done: dict[Op, Measured]) -> Finding | None:
     return Finding(
         effect="note" if twice else "not_valid",
         confidence=0.93,
-        text=f"{job.job} read in {100 * got:.1f} % of its I/Os where {job.read_percent:g} % were asked for: "
-        + ("its rates make another mix than that." if twice else "it is another load."),
+        text=say(
+            "audit.workload_drift.mix_rates.text" if twice else "audit.workload_drift.mix.text",
+            job=job.job,
+            read_percent=100 * got,
+            asked_percent=job.read_percent,
+        ),
         evidence={"asked_read_percent": job.read_percent, "read_percent": round(100 * got, 2)},
-        advice="find out what kept one of the operations back (errors, a rate, the end of a file)",
+        advice=say("audit.workload_drift.mix.advice"),
         job=job.job,
     )
 
 
-def _size(job: Asked, done: dict[Op, Measured]) -> Finding | None:
+def _size(job: JobRequest, done: dict[Op, OpMeasurement]) -> Finding | None:
     for op, sizes in (("read", job.read_block_bytes), ("write", job.write_block_bytes)):
         one = done.get("read" if op == "read" else "write")
-        asked = ask.mean_bytes(sizes)
+        asked = case_queries.mean_bytes(sizes)
         if asked is None or one is None or not one.operations or one.bytes is None:
             continue
         got = one.bytes / one.operations
@@ -72,16 +76,17 @@ def _size(job: Asked, done: dict[Op, Measured]) -> Finding | None:
             return Finding(
                 effect="not_valid",
                 confidence=0.9,
-                text=f"{job.job}'s {op}s were {units.size(got)} on average where {units.size(asked)} "
-                "were asked for: it is another load.",
+                text=say(
+                    "audit.workload_drift.size.text", job=job.job, op=op, mean_bytes=got, asked_bytes=asked
+                ),
                 evidence={f"asked_{op}_bytes_per_io": asked, f"{op}_bytes_per_io": round(got, 1)},
-                advice="look for short I/Os and for sizes that do not fit the target",
+                advice=say("audit.workload_drift.size.advice"),
                 job=job.job,
             )
     return None
 
 
-def _ios(done: dict[Op, Measured], op: Op) -> int | None:
+def _ios(done: dict[Op, OpMeasurement], op: Op) -> int | None:
     one = done.get(op)
     return 0 if one is None else one.operations
 
@@ -91,5 +96,4 @@ RULE: Final = Rule(
     asks="Was what was asked for what was done?",
     basis="SPC-1 allows 2 points of the mix; sizes within 2 %, beyond chance",
     judge=_judge,
-    explained_by=("io_errors", "rate_not_reached"),
 )

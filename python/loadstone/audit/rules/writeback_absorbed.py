@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
-from loadstone.audit import ask, declared, reached
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule
+from loadstone.audit import case_queries, declared_system, reached_storage
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -22,18 +22,18 @@ SMALL: Final = 0.2
 
 
 def _judge(case: Case) -> Answer:
-    if not ask.does(case, "write") or ask.virtual(case):
+    if not case_queries.does(case, "write") or case_queries.virtual(case):
         return NotMine()
-    in_memory = ask.in_memory(case)
+    in_memory = case_queries.in_memory(case)
     if in_memory is not None:
-        return (reached.memory(in_memory),)
-    buffered = ask.buffered(case)
+        return (reached_storage.memory(in_memory),)
+    buffered = case_queries.buffered(case)
     share = case.traffic.share("write") if case.traffic is not None else None
     if share is not None and case.traffic is not None:
         share /= case.traffic.copies or 1.0
     if share is None and buffered is not False and not all(job.synchronous for job in case.jobs):
         return _uncounted(case, buffered=buffered)
-    if buffered and share is not None and share < reached.enough(case) and not _reduced(case):
+    if buffered and share is not None and share < reached_storage.enough(case) and not _reduced(case):
         return (_absorbed(case, share),)
     return _in_device_cache(case)
 
@@ -41,26 +41,28 @@ def _judge(case: Case) -> Answer:
 def _uncounted(case: Case, *, buffered: bool | None) -> Answer:
     """Answer by what is stated of the system, where nothing counted what reached the storage."""
     memory = case.declared.memory_bytes if case.declared is not None else None
-    kept = declared.kept_share(case, memory) if memory is not None else None
-    written = declared.written_bytes(case)
-    if declared.as_specified(case, "write") or declared.only_heads(case):
+    kept = declared_system.kept_share(case, memory) if memory is not None else None
+    written = declared_system.written_bytes(case)
+    if declared_system.as_specified(case, "write") or declared_system.only_heads(case):
         return Clear()
     if kept is not None and kept < SMALL and written and memory is not None:
         return (_explains(written, memory, "memory"),)
-    inside = declared.fits_memory(case)
+    inside = declared_system.fits_memory(case)
     if buffered and inside is not None:
         return (_fits(case, *inside),)
-    what = f"how many of the bytes written reached the storage under {ask.where(case)}"
     flushed = any(job.end_fsync for job in case.jobs)
-    return CannotTell(what, essential=buffered is not False and not flushed)
+    return cannot_tell(
+        "audit.writeback_absorbed.device",
+        essential=buffered is not False and not flushed,
+        where=case_queries.where(case),
+    )
 
 
 def _fits(case: Case, data_bytes: int, memory_bytes: int) -> Finding:
     return Finding(
         effect="suspect",
         confidence=0.7,
-        text=f"{units.size(data_bytes)} were written through the page cache of a host with "
-        f"{units.size(memory_bytes)} of memory, where they can be written again and again.",
+        text=say("audit.writeback_absorbed.fits.text", data_bytes=data_bytes, memory_bytes=memory_bytes),
         evidence={"data_bytes": data_bytes, "memory_bytes": memory_bytes},
         advice=_advice(case),
         layer="page cache",
@@ -69,14 +71,11 @@ def _fits(case: Case, data_bytes: int, memory_bytes: int) -> Finding:
 
 def _advice(case: Case) -> str:
     """Say how to count what reaches the storage, as far as it was not done."""
-    if ask.buffered(case) is False:
-        return (
-            "the writes went past the page cache: look for memory below (a loop device without direct I/O, a "
-            "cache device), or run much longer than it takes to fill"
-        )
+    if case_queries.buffered(case) is False:
+        return say("audit.writeback_absorbed.below.advice")
     if all(job.end_fsync for job in case.jobs) and case.jobs:
-        return "write past the page cache (direct=1), or run so long that the flush at the end weighs little"
-    return "write past the page cache (direct=1), or count the flush: end_fsync=1 and a long run"
+        return say("audit.writeback_absorbed.flushed.advice")
+    return say("audit.writeback_absorbed.direct.advice")
 
 
 def _explains(written: float, cache_bytes: int, what: str) -> Finding:
@@ -84,32 +83,42 @@ def _explains(written: float, cache_bytes: int, what: str) -> Finding:
     return Finding(
         effect="note",
         confidence=0.9,
-        text=f"{units.size(written)} were written and {units.size(cache_bytes)} of {what} can still hold "
-        f"{share:.0f} % of that at the end: it explains so much of the rate at most, and the rest "
-        "went to the storage.",
+        text=say(
+            "audit.writeback_absorbed.explains.text",
+            cache_bytes=cache_bytes,
+            cache=what,
+            kept_percent=share,
+            written_bytes=written,
+        ),
         evidence={"written_bytes": written, "cache_bytes": cache_bytes, "explained_percent": share},
-        advice="nothing: the cache is too small to be the reason",
+        advice=say("audit.writeback_absorbed.explains.advice"),
         layer="storage cache" if what == "cache" else "page cache",
     )
 
 
 def _reduced(case: Case) -> bool:
     """Whether a file system that compresses is why the device saw less."""
-    return bool(ask.reducing(case)) and all(job.synchronous or job.end_fsync for job in case.jobs)
+    share = case.traffic.share("write") if case.traffic is not None else None
+    flushed = all(job.synchronous or job.end_fsync for job in case.jobs)
+    return flushed and share is not None and reached_storage.reduction_explains(case, share)
 
 
 def _absorbed(case: Case, share: float) -> Finding:
-    evidence = reached.evidence(case, "write")
+    evidence = reached_storage.evidence(case, "write")
     return Finding(
         effect="not_valid",
         confidence=0.97,
-        text=f"{100 * (1 - min(share, 1)):.0f} % of the bytes written were still in memory when they "
-        f"counted as done: {units.size(float(evidence['device_bytes']))} reached {ask.under(case)} "
-        f"of {units.size(float(evidence['asked_bytes']))} written.",
+        text=say(
+            "audit.writeback_absorbed.absorbed.text",
+            cached_share=1 - min(share, 1.0),
+            device_bytes=float(evidence["device_bytes"]),
+            written_bytes=float(evidence["asked_bytes"]),
+            device=case_queries.under(case),
+        ),
         evidence=evidence,
         advice=_advice(case),
         layer="page cache",
-        chart=reached.chart(case, "write"),
+        chart=reached_storage.chart(case, "write"),
     )
 
 
@@ -119,16 +128,15 @@ def _in_device_cache(case: Case) -> Answer:
     if not cache or not written:
         return Clear()
     if written >= CACHES * cache:
-        kept = declared.kept_share(case, cache)
+        kept = declared_system.kept_share(case, cache)
         return (_explains(written, cache, "cache"),) if kept is not None and kept < SMALL else Clear()
     return (
         Finding(
             effect="suspect",
             confidence=0.7,
-            text=f"{units.size(written)} were written to storage with a cache of {units.size(cache)}: "
-            "the rate may be that of the cache.",
+            text=say("audit.writeback_absorbed.burst.text", written_bytes=written, cache_bytes=cache),
             evidence={"written_bytes": written, "cache_bytes": cache},
-            advice=f"write at least {units.size(CACHES * cache)} before measuring",
+            advice=say("audit.writeback_absorbed.burst.advice", least_bytes=CACHES * cache),
             layer="storage cache",
         ),
     )

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.formats.fio import declined, honoured, priorities
+from loadstone.formats.fio import priorities, supported_options, unsupported_options
 
 if TYPE_CHECKING:
     from loadstone.formats.fio.option import Option
 
 GROUPS: Final[dict[str, tuple[Option, ...]]] = {
-    "Which I/O": honoured.WHICH,
-    "Where and how much": honoured.WHERE,
-    "How": honoured.HOW,
-    "When": honoured.WHEN,
-    "Bytes written": honoured.PAYLOAD,
-    "Verification": honoured.VERIFICATION,
+    "Which I/O": supported_options.WHICH,
+    "Where and how much": supported_options.WHERE,
+    "How": supported_options.HOW,
+    "When": supported_options.WHEN,
+    "Bytes written": supported_options.PAYLOAD,
+    "Verification": supported_options.VERIFICATION,
     "Priorities": priorities.PRIORITIES,
-    "Process and errors": honoured.PROCESS,
-    "Results": honoured.RESULTS,
-    "Harmless": declined.HARMLESS,
-    "Refused": declined.REFUSED,
+    "Process and errors": supported_options.PROCESS,
+    "Results": supported_options.RESULTS,
+    "Harmless": unsupported_options.HARMLESS,
+    "Refused": unsupported_options.REFUSED,
 }
 
 OPTIONS: Final[tuple[Option, ...]] = tuple(option for group in GROUPS.values() for option in group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadstone.formats.iometer.lower import Asked, Run, runs
+from loadstone.formats.iometer.lower import CommandLineChanges, TestRun, runs
 from loadstone.formats.iometer.read import Configuration, read_icf
 
-__all__ = ["Asked", "Configuration", "Run", "read_icf", "runs"]
+__all__ = ["CommandLineChanges", "Configuration", "TestRun", "read_icf", "runs"]

@@ -15,7 +15,7 @@ from loadstone.formats.iometer.lines import number, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadstone.formats.iometer.lines import Lines, Pair
+    from loadstone.formats.iometer.lines import IcfLines, Pair
 
 ASSIGNED: Final = ("NONE", "ALL", "DISK", "NET")
 """To whom a new worker's list has it; in the order of the numbers old files have."""
@@ -74,7 +74,7 @@ class AccessSpec:
     where: Where
 
 
-def read_access(lines: Lines, tell: Callable[[Where, str], None], *, named: bool) -> list[AccessSpec]:
+def read_access(lines: IcfLines, tell: Callable[[Where, str], None], *, named: bool) -> list[AccessSpec]:
     """Read the section up to its end. `tell` hears of what Iometer does without a word."""
     if not named:
         return _unnamed(lines)
@@ -91,7 +91,7 @@ def read_access(lines: Lines, tell: Callable[[Where, str], None], *, named: bool
         specs[spec.name.lower()] = spec
 
 
-def _named(lines: Lines, pair: Pair, tell: Callable[[Where, str], None]) -> AccessSpec:
+def _named(lines: IcfLines, pair: Pair, tell: Callable[[Where, str], None]) -> AccessSpec:
     name, comma, assigned = pair.value.rpartition(",")
     if not comma:
         name, assigned = pair.value, "NONE"
@@ -167,7 +167,7 @@ def _row(words: list[str], where: Where, columns: tuple[str, ...]) -> AccessRow:
     )
 
 
-def _unnamed(lines: Lines) -> list[AccessSpec]:
+def _unnamed(lines: IcfLines) -> list[AccessSpec]:
     """Read the old form: lines of six numbers; each 100 % of them are a specification."""
     specs: list[AccessSpec] = []
     rows: list[AccessRow] = []
@@ -190,7 +190,7 @@ def _unnamed(lines: Lines) -> list[AccessSpec]:
     return specs
 
 
-def _past_headings(lines: Lines) -> None:
+def _past_headings(lines: IcfLines) -> None:
     while (line := lines.peek()) is not None and line.is_key and plain(line.text).startswith("size"):
         lines.take()
 

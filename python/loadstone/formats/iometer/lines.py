@@ -24,7 +24,7 @@ _SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IcfLine:
     """One line without the blanks around it."""
 
     text: str
@@ -80,7 +80,7 @@ def plain(text: str) -> str:
     return re.sub(r"\s*,\s*", ",", " ".join(text.removeprefix("'").split()).lower())
 
 
-class Lines:
+class IcfLines:
     """A file, read from its first line to its last."""
 
     def __init__(self, text: str, name: str, keys: Collection[str]) -> None:
@@ -89,20 +89,20 @@ class Lines:
         self._keys = keys
         self._at = 0
         self._lines = [
-            Line(raw.strip(), at, raw.startswith("'")) for at, raw in enumerate(text.split("\n"), start=1)
+            IcfLine(raw.strip(), at, raw.startswith("'")) for at, raw in enumerate(text.split("\n"), start=1)
         ]
 
-    def where(self, line: Line | None, option: str | None = None) -> Where:
+    def where(self, line: IcfLine | None, option: str | None = None) -> Where:
         """Return the place of a line; the last one's for the end of the file."""
         return Where(self.name, line.number if line else len(self._lines), option)
 
-    def peek(self) -> Line | None:
+    def peek(self) -> IcfLine | None:
         """Return the next line that is not blank; None at the end."""
         while self._at < len(self._lines) and not self._lines[self._at].text:
             self._at += 1
         return self._lines[self._at] if self._at < len(self._lines) else None
 
-    def take(self) -> Line | None:
+    def take(self) -> IcfLine | None:
         """Return the next line that is not blank, and go on; None at the end."""
         line = self.peek()
         self._at += line is not None

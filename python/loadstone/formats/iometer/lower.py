@@ -1,7 +1,7 @@
 """From a configuration to the runs of a test, each a Workload.
 
 Knows what Iometer does with a specification, a worker and a target, and the words in which
-Loadstone says it. Knows no device: what a drive is here is in `places`.
+Loadstone says it. Knows no device: what a drive is here is in `drive_names`.
 Semantics: Iometer User's Guide, and Iometer 1.1.
 """
 
@@ -13,21 +13,21 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.iometer import cycle
+from loadstone.formats.iometer import run_cycle
 from loadstone.formats.iometer.access import SECTOR_BYTES
-from loadstone.formats.iometer.managers import Manager, Target, Worker
-from loadstone.formats.iometer.places import check_mapping, place, short
+from loadstone.formats.iometer.drive_names import check_mapping, place, short
+from loadstone.formats.iometer.managers import IometerTarget, IometerWorker, Manager
 from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import Amount, Job, Note, NoteKind, Row, TargetName, Workload
+from loadstone.workload.model import Amount, Job, Note, NoteKind, TargetName, Workload, WorkloadRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from loadstone.errors import Where
     from loadstone.formats.iometer.access import AccessSpec
-    from loadstone.formats.iometer.cycle import Step
     from loadstone.formats.iometer.read import Configuration
+    from loadstone.formats.iometer.run_cycle import CycleStep
 
 MILLISECOND_NS: Final = 1_000_000
 MAX_WORKERS: Final = 1024
@@ -35,7 +35,7 @@ _REPEATED_BYTE: Final = 0x69
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CommandLineChanges:
     """What the command line changes. `runtime_ns`, `ramp_ns` None: as the file says."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TestRun:
     """One run of a test. `factors`: what differs between runs."""
 
     name: str
@@ -53,15 +53,15 @@ class Run:
     factors: dict[str, str | int]
 
 
-def runs(configuration: Configuration, asked: Asked | None = None) -> list[Run]:
+def runs(configuration: Configuration, asked: CommandLineChanges | None = None) -> list[TestRun]:
     """Return the runs of a test in Iometer's order. Raises InputError and RefusedError."""
-    return _Lowering(configuration, asked or Asked()).runs()
+    return _ConfigurationLowering(configuration, asked or CommandLineChanges()).runs()
 
 
-class _Lowering:
+class _ConfigurationLowering:
     """One configuration on its way."""
 
-    def __init__(self, configuration: Configuration, asked: Asked) -> None:
+    def __init__(self, configuration: Configuration, asked: CommandLineChanges) -> None:
         self._file = configuration
         self._setup = configuration.setup
         self._asked = asked
@@ -72,16 +72,16 @@ class _Lowering:
             self._note(note.where, note.text, note.kind)
         self._managers = self._with_targets(configuration.managers or self._default_manager())
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[TestRun]:
         check_mapping(self._asked.mapping, self._managers)
         self._check_workers()
         self._tell_managers()
-        made: list[Run] = []
+        made: list[TestRun] = []
         longest = max((len(w.specs) for m in self._managers for w in m.workers), default=0)
         for index in range(longest):
-            whole = cycle.able(self._managers, index)
+            whole = run_cycle.able(self._managers, index)
             where = self._setup.at("test type", self._file.where)
-            made += [self._run(index, step) for step in cycle.steps(self._setup, whole, where)]
+            made += [self._run(index, step) for step in run_cycle.steps(self._setup, whole, where)]
         if not made:
             raise InputError(
                 "no worker has both an access specification and a target",
@@ -108,7 +108,9 @@ class _Lowering:
         if count > MAX_WORKERS:
             where = self._setup.at("default disk workers to spawn", where)
             raise InputError(f"{count} workers are too many, expected at most {MAX_WORKERS}", where=where)
-        workers = [Worker(f"Worker {number}", where, specs=list(specs)) for number in range(1, count + 1)]
+        workers = [
+            IometerWorker(f"Worker {number}", where, specs=list(specs)) for number in range(1, count + 1)
+        ]
         self._note(where, f"there is no manager list: {count} default workers are used", "info")
         return [Manager(1, "localhost", "", where, workers)]
 
@@ -123,7 +125,9 @@ class _Lowering:
             replace(
                 manager,
                 workers=[
-                    replace(worker, targets=[Target(path, worker.where) for path in self._asked.targets])
+                    replace(
+                        worker, targets=[IometerTarget(path, worker.where) for path in self._asked.targets]
+                    )
                     for worker in manager.workers
                 ],
             )
@@ -135,7 +139,7 @@ class _Lowering:
         for manager in self._managers:
             for worker in manager.workers:
                 for name, where in worker.specs:
-                    if name.lower() != cycle.IDLE and name.lower() not in self._specs:
+                    if name.lower() != run_cycle.IDLE and name.lower() not in self._specs:
                         known = [spec.name for spec in self._file.specs]
                         raise InputError(
                             f"there is no access specification {name!r}",
@@ -152,7 +156,7 @@ class _Lowering:
             who = f"manager {names[0]} runs" if len(names) == 1 else "managers " + ", ".join(names) + " run"
             self._note(self._file.managers[0].where, f"{who} on this host: its workers are here", "changed")
 
-    def _run(self, index: int, step: Step) -> Run:
+    def _run(self, index: int, step: CycleStep) -> TestRun:
         jobs: list[Job] = []
         used: dict[str, AccessSpec] = {}
         for (at, number), count in step.active.items():
@@ -172,7 +176,7 @@ class _Lowering:
             global_options=self._about(used),
             sources={self._file.name: self._file.source},
         )
-        return Run(f"{name} {shown}".strip(), workload, factors)
+        return TestRun(f"{name} {shown}".strip(), workload, factors)
 
     def _about(self, used: Mapping[str, AccessSpec]) -> dict[str, str]:
         """Return what a table of results says of the test besides its numbers."""
@@ -187,7 +191,7 @@ class _Lowering:
         return about
 
     def _jobs(
-        self, manager: Manager, worker: Worker, spec: AccessSpec, count: int, depth: int | None
+        self, manager: Manager, worker: IometerWorker, spec: AccessSpec, count: int, depth: int | None
     ) -> list[Job]:
         """One job for each target; one for all of them where a delay is shared between them."""
         targets = worker.targets[:count]
@@ -202,7 +206,12 @@ class _Lowering:
         return [self._job(manager, worker, spec, [target], depth) for target in targets]
 
     def _job(
-        self, manager: Manager, worker: Worker, spec: AccessSpec, targets: list[Target], depth: int | None
+        self,
+        manager: Manager,
+        worker: IometerWorker,
+        spec: AccessSpec,
+        targets: list[IometerTarget],
+        depth: int | None,
     ) -> Job:
         settings = targets[0].settings or worker.settings
         places = [place(target, self._here) for target in targets]
@@ -238,7 +247,7 @@ class _Lowering:
             **fields,
         )
 
-    def _rows(self, spec: AccessSpec) -> tuple[Row, ...]:
+    def _rows(self, spec: AccessSpec) -> tuple[WorkloadRow, ...]:
         for row in spec.rows:
             if row.reply_bytes:
                 raise RefusedError(
@@ -254,7 +263,7 @@ class _Lowering:
                     "trap",
                 )
         return tuple(
-            Row(
+            WorkloadRow(
                 percent=row.percent,
                 bytes=row.size_bytes,
                 read_percent=row.read_percent,
@@ -284,7 +293,7 @@ class _Lowering:
             "thinktime_blocks_type": "issue",
         }
 
-    def _payload(self, spec: AccessSpec, worker: Worker, pattern: int | None) -> dict[str, Any]:
+    def _payload(self, spec: AccessSpec, worker: IometerWorker, pattern: int | None) -> dict[str, Any]:
         if all(row.read_percent == 100 for row in spec.rows):
             return {}
         if pattern == 0:
@@ -320,7 +329,7 @@ def _range(start_sector: int, max_sectors: int) -> dict[str, Any]:
     return found
 
 
-def _job_name(manager: Manager, worker: Worker, places: list[TargetName], *, alone: bool) -> str:
+def _job_name(manager: Manager, worker: IometerWorker, places: list[TargetName], *, alone: bool) -> str:
     who = worker.name if alone else f"{manager.name} {worker.name}"
     drives = [short(one.written) for one in places]
     return f"{who} {drives[0] if len(drives) == 1 else f'{len(drives)} targets'}"
@@ -337,7 +346,7 @@ def _distinct(jobs: list[Job]) -> list[Job]:
     return made
 
 
-def _named_apart(made: list[Run]) -> list[Run]:
+def _named_apart(made: list[TestRun]) -> list[TestRun]:
     """Put numbers to runs of the same name: a worker may do a specification twice."""
     seen: dict[str, int] = {}
     apart = []

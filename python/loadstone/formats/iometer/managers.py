@@ -14,7 +14,7 @@ from loadstone.formats.iometer.lines import number, plain
 from loadstone.formats.suggest import nearest
 
 if TYPE_CHECKING:
-    from loadstone.formats.iometer.lines import Lines, Pair
+    from loadstone.formats.iometer.lines import IcfLines, Pair
 
 END_KEY: Final = "end manager list"
 MANAGER_KEY: Final = "manager id,manager name"
@@ -62,7 +62,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class IometerTarget:
     """A drive by the name Iometer has for it, and how it is used where it has its own settings."""
 
     name: str
@@ -71,7 +71,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Worker:
+class IometerWorker:
     """A thread of a manager."""
 
     name: str
@@ -79,7 +79,7 @@ class Worker:
     settings: Settings = field(default_factory=Settings)
     specs: list[tuple[str, Where]] = field(default_factory=list)
     """Names of its access specifications, in the order they are run."""
-    targets: list[Target] = field(default_factory=list)
+    targets: list[IometerTarget] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -90,10 +90,10 @@ class Manager:
     name: str
     address: str
     where: Where
-    workers: list[Worker] = field(default_factory=list)
+    workers: list[IometerWorker] = field(default_factory=list)
 
 
-def read_managers(lines: Lines) -> list[Manager]:
+def read_managers(lines: IcfLines) -> list[Manager]:
     """Read the section up to its end."""
     managers: list[Manager] = []
     while True:
@@ -112,7 +112,7 @@ def read_managers(lines: Lines) -> list[Manager]:
         _read_manager(lines, manager)
 
 
-def _read_manager(lines: Lines, manager: Manager) -> None:
+def _read_manager(lines: IcfLines, manager: Manager) -> None:
     inside = f"manager {manager.name!r}"
     while True:
         pair = lines.pair(inside)
@@ -126,8 +126,8 @@ def _read_manager(lines: Lines, manager: Manager) -> None:
             raise lines.unknown(pair, inside, ("manager network address", "worker", "end manager"))
 
 
-def _read_worker(lines: Lines, named: Pair) -> Worker:
-    worker = Worker(named.value or "Worker", named.where)
+def _read_worker(lines: IcfLines, named: Pair) -> IometerWorker:
+    worker = IometerWorker(named.value or "Worker", named.where)
     inside = f"worker {worker.name!r}"
     while True:
         line = lines.peek()
@@ -163,14 +163,14 @@ def _only_disks(pair: Pair, inside: str) -> None:
         raise pair.wrong("DISK", hint=nearest(kind, ("DISK", "NETWORK")))
 
 
-def _end(lines: Lines, wanted: str, inside: str) -> None:
+def _end(lines: IcfLines, wanted: str, inside: str) -> None:
     line = lines.take()
     if line is None or not line.is_key or plain(line.text) != wanted:
         found = "the end of the file" if line is None else repr(line.text[:60])
         raise InputError(f"found {found} in {inside}, expected '{wanted}", where=lines.where(line))
 
 
-def _read_targets(lines: Lines, worker: Worker, inside: str) -> None:
+def _read_targets(lines: IcfLines, worker: IometerWorker, inside: str) -> None:
     while True:
         pair = lines.pair(inside)
         if pair.key == "end target assignments":
@@ -182,7 +182,7 @@ def _read_targets(lines: Lines, worker: Worker, inside: str) -> None:
         worker.targets.append(_read_target(lines, pair, worker.settings))
 
 
-def _read_target(lines: Lines, named: Pair, settings: Settings) -> Target:
+def _read_target(lines: IcfLines, named: Pair, settings: Settings) -> IometerTarget:
     inside = f"target {named.value!r}"
     own: Settings | None = None
     while True:
@@ -193,13 +193,13 @@ def _read_target(lines: Lines, named: Pair, settings: Settings) -> Target:
             continue
         pair = lines.pair(inside)
         if pair.key == "end target":
-            return Target(named.value, named.where, own)
+            return IometerTarget(named.value, named.where, own)
         if pair.key != "target type":
             raise lines.unknown(pair, inside, ("target type", "end target", _SETTINGS, _DISK))
         _only_disks(pair, inside)
 
 
-def _read_settings(lines: Lines, inside: str, section: str, settings: Settings) -> Settings:
+def _read_settings(lines: IcfLines, inside: str, section: str, settings: Settings) -> Settings:
     while True:
         pair = lines.pair(inside)
         if pair.key == f"end {section}":

@@ -1,7 +1,7 @@
 """An `.icf` file as a whole.
 
 Knows the order of its sections, its version line and what changed with which version. What a
-test means is in `cycle` and `lower`.
+test means is in `run_cycle` and `lower`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer import access, managers, setup
-from loadstone.formats.iometer.lines import MAX_FILE_BYTES, Lines
+from loadstone.formats.iometer.lines import MAX_FILE_BYTES, IcfLines
 from loadstone.formats.suggest import nearest
 from loadstone.workload.model import Note
 
@@ -55,7 +55,7 @@ def read_icf(source: bytes, name: str) -> Configuration:
     """Read a file's bytes. Raises InputError, and RefusedError for what is understood and not done."""
     if len(source) > MAX_FILE_BYTES:
         raise InputError(f"is larger than {MAX_FILE_BYTES >> 20} MiB", where=Where(name))
-    lines = Lines(_decoded(source, name), name, (*setup.KEYS, *access.KEYS, *managers.KEYS))
+    lines = IcfLines(_decoded(source, name), name, (*setup.KEYS, *access.KEYS, *managers.KEYS))
     version, named = _version(lines)
     made = Configuration(name, version, setup.Setup(), source=source)
     seen: set[str] = set()
@@ -79,7 +79,7 @@ def read_icf(source: bytes, name: str) -> Configuration:
     return made
 
 
-def _section(section: str, lines: Lines, made: Configuration, *, named: bool) -> None:
+def _section(section: str, lines: IcfLines, made: Configuration, *, named: bool) -> None:
     if section == "TEST SETUP":
         made.setup = setup.read_setup(lines)
     elif section == "ACCESS SPECIFICATIONS":
@@ -90,7 +90,7 @@ def _section(section: str, lines: Lines, made: Configuration, *, named: bool) ->
         _skip_display(lines)
 
 
-def _skip_display(lines: Lines) -> None:
+def _skip_display(lines: IcfLines) -> None:
     """Go past the settings of Iometer's window: they change no run."""
     while True:
         pair = lines.pair("RESULTS DISPLAY")
@@ -98,7 +98,7 @@ def _skip_display(lines: Lines) -> None:
             return
 
 
-def _version(lines: Lines) -> tuple[str, bool]:
+def _version(lines: IcfLines) -> tuple[str, bool]:
     """Return the version, and whether access specifications have names in it."""
     line = lines.take()
     match = _VERSION.match(line.text) if line else None
@@ -116,12 +116,12 @@ def _version(lines: Lines) -> tuple[str, bool]:
     return line.text[len("Version") :].strip(), parts != _OLDEST or _has_names(lines)
 
 
-def _has_names(lines: Lines) -> bool:
+def _has_names(lines: IcfLines) -> bool:
     """Files with the mark of the oldest version were also written by newer programs."""
     return lines.has_key(access.NAME_KEY)
 
 
-def _check_end(lines: Lines) -> None:
+def _check_end(lines: IcfLines) -> None:
     lines.take()
     rest = lines.peek()
     if rest is not None:

@@ -12,7 +12,7 @@ from loadstone.errors import InputError, Where
 from loadstone.formats.iometer.lines import number
 
 if TYPE_CHECKING:
-    from loadstone.formats.iometer.lines import Lines, Pair
+    from loadstone.formats.iometer.lines import IcfLines, Pair
 
 TEST_TYPES: Final = (
     "NORMAL",
@@ -83,7 +83,7 @@ class Setup:
         return self.where.get(key, fallback)
 
 
-def read_setup(lines: Lines) -> Setup:
+def read_setup(lines: IcfLines) -> Setup:
     """Read the section up to its end; files before 1999 end it with the next section."""
     setup = Setup()
     while True:

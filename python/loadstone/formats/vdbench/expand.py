@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.formats.vdbench import hosts
+from loadstone.formats.vdbench import hosts, joined
 from loadstone.formats.vdbench.common import Seek, Sizes
-from loadstone.formats.vdbench.filework import FileWork, file_works, format_workload, meant
+from loadstone.formats.vdbench.file_work import FileWork, file_works, format_workload, meant
 from loadstone.formats.vdbench.loops import Turn, turns
 from loadstone.formats.vdbench.rundef import RATE, IoRate, RunDefinition
 from loadstone.formats.vdbench.workload import WorkloadDefinition
@@ -78,7 +78,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ParameterFileRun:
     """One run. `point`: percent of the curve's maximum, None for every other run."""
 
     name: str
@@ -112,10 +112,10 @@ class Run:
         )
 
 
-def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[Run]:
+def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[ParameterFileRun]:
     """Return every run of a parameter file in the order vdbench does them, curves unfolded."""
     overrides = overrides or Overrides()
-    runs: list[Run] = []
+    runs: list[ParameterFileRun] = []
     for definition in _each_set(file):
         runs += _with_commands(_turns(file, definition, overrides))
     titles: set[str] = set()
@@ -130,9 +130,9 @@ def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[Run]
     return _with_general_commands(file, [*_formatting(file, runs), *runs])
 
 
-def _turns(file: ParameterFile, definition: RunDefinition, overrides: Overrides) -> list[Run]:
+def _turns(file: ParameterFile, definition: RunDefinition, overrides: Overrides) -> list[ParameterFileRun]:
     times = _times(definition, overrides)
-    runs: list[Run] = []
+    runs: list[ParameterFileRun] = []
     for turn in turns(definition):
         run = _run(file, definition, turn, times)
         if run.file_works and definition.format != ("no",):
@@ -149,7 +149,7 @@ def _turns(file: ParameterFile, definition: RunDefinition, overrides: Overrides)
     return runs
 
 
-def _with_commands(runs: list[Run]) -> list[Run]:
+def _with_commands(runs: list[ParameterFileRun]) -> list[ParameterFileRun]:
     """Leave the first run of a definition its `startcmd=`, and the last one its `endcmd=`."""
     last = len(runs) - 1
     return [
@@ -165,7 +165,7 @@ def _with_commands(runs: list[Run]) -> list[Run]:
     ]
 
 
-def _with_general_commands(file: ParameterFile, runs: list[Run]) -> list[Run]:
+def _with_general_commands(file: ParameterFile, runs: list[ParameterFileRun]) -> list[ParameterFileRun]:
     """Put the commands of the general section before the first run and after the last."""
     for word, index in (("startcmd", 0), ("endcmd", -1)):
         command = getattr(file.general, word)
@@ -184,7 +184,7 @@ def _with_general_commands(file: ParameterFile, runs: list[Run]) -> list[Run]:
     return runs
 
 
-def _formatting(file: ParameterFile, runs: Sequence[Run]) -> list[Run]:
+def _formatting(file: ParameterFile, runs: Sequence[ParameterFileRun]) -> list[ParameterFileRun]:
     """Return the run that `formatsds=yes` puts first: every SD in use is written once, in order."""
     if not file.general.formatsds or file.on_files:
         return []
@@ -201,10 +201,10 @@ def _formatting(file: ParameterFile, runs: Sequence[Run]) -> list[Run]:
     definition = RunDefinition(FORMAT, where, {}, iorate=(IoRate("max"),))
     storages = {work.storage.name: work.storage for run in runs for work in run.works}
     works = tuple(Work(workload, storage, None) for storage in storages.values())
-    return [Run(FORMAT, definition, Turn({}), IoRate("max"), Times(_FORMAT_S, 1, 0, 0), works)]
+    return [ParameterFileRun(FORMAT, definition, Turn({}), IoRate("max"), Times(_FORMAT_S, 1, 0, 0), works)]
 
 
-def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Times) -> Run:
+def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Times) -> ParameterFileRun:
     asked = definition.fwdrate if file.on_files else definition.iorate
     looped = turn.values.get(RATE)
     if not asked:
@@ -218,10 +218,12 @@ def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Time
     if rate.kind == "number" and rate.value == 0 and not definition.arrivals.variable:
         raise InputError("the rate is 0", where=definition.at["fwdrate" if file.on_files else RATE])
     if file.on_files:
-        return Run(
+        return ParameterFileRun(
             definition.name, definition, turn, rate, times, file_works=file_works(file, definition, turn)
         )
-    return Run(definition.name, definition, turn, rate, times, works=_works(file, definition))
+    return ParameterFileRun(
+        definition.name, definition, turn, rate, times, works=_works(file, definition, turn)
+    )
 
 
 def _times(definition: RunDefinition, overrides: Overrides) -> Times:
@@ -301,7 +303,7 @@ def java_random(seed: int) -> Callable[[int], int]:
     return below
 
 
-def _works(file: ParameterFile, definition: RunDefinition) -> tuple[Work, ...]:
+def _works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tuple[Work, ...]:
     if definition.sds is not None and not definition.wds:
         workloads = [replace(file.default_workload, name=f"rd={definition.name}")]
     elif not definition.wds:
@@ -318,10 +320,26 @@ def _works(file: ParameterFile, definition: RunDefinition) -> tuple[Work, ...]:
     works: list[Work] = []
     for workload, share in zip(workloads, shares, strict=True):
         storages = hosts.meeting(file, workload, _storages(file, definition, workload))
+        if file.general.concatenatesds:
+            storages = [joined.join(workload, storages, turn, _number(file, definition, workload))]
+        elif workload.threads:
+            raise InputError(
+                f"threads= of wd={workload.name} is for joined SDs (concatenatesds=yes)",
+                where=workload.at["threads"],
+                hint="give the SDs threads=",
+            )
         works += [
             Work(workload, storage, None if share is None else share / len(storages)) for storage in storages
         ]
     return tuple(works)
+
+
+def _number(file: ParameterFile, definition: RunDefinition, workload: WorkloadDefinition) -> int:
+    """Return vdbench's number of joined SDs: those of workloads first, then those of run definitions."""
+    if definition.sds is None:
+        return 1 + next(at for at, one in enumerate(file.workloads) if one.name == workload.name)
+    own = [run.where for run in file.runs if run.sds is not None]
+    return len(file.workloads) + 1 + own.index(definition.where)
 
 
 def _storages(file: ParameterFile, definition: RunDefinition, workload: WorkloadDefinition) -> list[Storage]:
@@ -380,7 +398,7 @@ def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:
         )
 
 
-def _file_format(file: ParameterFile, run: Run) -> Run:
+def _file_format(file: ParameterFile, run: ParameterFileRun) -> ParameterFileRun:
     """Return the run that makes the trees of another one first."""
     definition, flags = run.definition, run.definition.format
     where = definition.at.get("format", definition.where)

@@ -10,9 +10,9 @@ import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, treeshape
+from loadstone.formats.vdbench import content, tree_shape, verify_block
 from loadstone.formats.vdbench.common import Sizes
-from loadstone.formats.vdbench.filework import TRANSFERS
+from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import shown
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.expand import Run
+    from loadstone.formats.vdbench.expand import ParameterFileRun
+    from loadstone.formats.vdbench.file_work import FileWork
     from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
-    from loadstone.formats.vdbench.filework import FileWork
     from loadstone.formats.vdbench.loops import Turn
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.workload.model import NoteKind
@@ -51,7 +51,7 @@ class Say(Protocol):
         """Say something."""
 
 
-def file_jobs(file: ParameterFile, run: Run, rate_ops: float | None, note: Say) -> list[Job]:
+def file_jobs(file: ParameterFile, run: ParameterFileRun, rate_ops: float | None, note: Say) -> list[Job]:
     """Return the jobs of a run on file systems. `rate_ops`: the rate where it follows from earlier runs.
 
     Raises InputError for what means nothing and RefusedError for what is not done, each with file,
@@ -71,15 +71,18 @@ def file_jobs(file: ParameterFile, run: Run, rate_ops: float | None, note: Say) 
     ]
 
 
-def _check(file: ParameterFile, run: Run) -> None:
+def _check(file: ParameterFile, run: ParameterFileRun) -> None:
     """Refuse what has no effect on file systems, or is not done there."""
     definition, general = run.definition, file.general
     for loop, value in definition.loops.items():
         if loop not in _LOOPS:
             raise InputError(f"{loop}= has no effect on file systems", where=value.where)
-    for word, asked in (("validate", bool(general.validate)), ("journal", general.journal)):
-        if asked:
-            raise RefusedError(f"{word}= is not supported for file systems", where=general.at[word])
+    if general.journal:
+        raise RefusedError(
+            "journal= is not supported for file systems",
+            where=general.at["journal"],
+            hint="use validate=yes: what is known of the files goes from one run to the next",
+        )
     arrivals = definition.arrivals
     if arrivals.variable:
         raise RefusedError(
@@ -93,7 +96,7 @@ def _check(file: ParameterFile, run: Run) -> None:
         )
 
 
-def _rates(run: Run, rate_ops: float | None) -> list[float | None]:
+def _rates(run: ParameterFileRun, rate_ops: float | None) -> list[float | None]:
     """Return the operations per second of each workload on each file system; None: as many as it can."""
     definition = run.definition
     where = definition.at.get("fwdrate", definition.where)
@@ -110,7 +113,7 @@ def _rates(run: Run, rate_ops: float | None) -> list[float | None]:
     return [total * part / 100 for part in parts]
 
 
-def _parts(run: Run) -> list[float]:
+def _parts(run: ParameterFileRun) -> list[float]:
     """Return each workload's percent of the operations, as skew= says it."""
     definition = run.definition
     skews = [work.skew for work in run.file_works]
@@ -126,7 +129,7 @@ def _parts(run: Run) -> list[float]:
     return [rest if skew is None else skew for skew in skews]
 
 
-def _weights(run: Run, rates: Sequence[float | None]) -> list[int | None]:
+def _weights(run: ParameterFileRun, rates: Sequence[float | None]) -> list[int | None]:
     """Return each thread's weight where skew= shares out what is done as fast as it can be."""
     works = run.file_works
     if any(rate is not None for rate in rates) or not any(work.skew for work in works):
@@ -135,7 +138,7 @@ def _weights(run: Run, rates: Sequence[float | None]) -> list[int | None]:
     return [*in_whole_numbers([part / work.threads for part, work in each])]
 
 
-def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note: Say) -> Job:
+def _job(file: ParameterFile, run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) -> Job:
     workload, system = work.workload, work.system
     reads = _reads(run, work)
     if reads is not None and "sequential" in workload.fileio:
@@ -154,6 +157,7 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
     made = {
         **_common(run, system, workload),
         **_written(file, run, work, reads, note),
+        **verified(file, note),
         "name": f"{workload.name}.{system.name}"
         + (f".{work.operation}" if run.definition.operations else ""),
         "numjobs": work.threads,
@@ -177,7 +181,7 @@ def _job(file: ParameterFile, run: Run, work: FileWork, rate: float | None, note
     return Job(**made)
 
 
-def _bounded(run: Run, jobs: list[Job], note: Say) -> list[Job]:
+def _bounded(run: ParameterFileRun, jobs: list[Job], note: Say) -> list[Job]:
     """Let each job end after its part of `maxdata=`, in the shares of `skew=`."""
     for limit in run.definition.maxdata:
         where = run.definition.at[f"maxdata:{limit.of}"]
@@ -216,7 +220,7 @@ def _bounded(run: Run, jobs: list[Job], note: Say) -> list[Job]:
     return jobs
 
 
-def _times(run: Run, work: FileWork) -> dict[str, int]:
+def _times(run: ParameterFileRun, work: FileWork) -> dict[str, int]:
     """Return ramp and runtime.
 
     What can be done to each file only once is not thrown away with the first interval, unless there
@@ -228,7 +232,7 @@ def _times(run: Run, work: FileWork) -> dict[str, int]:
     return {"ramp_ns": times.ramp * SECOND_NS, "runtime_ns": times.measured * SECOND_NS}
 
 
-def _reads(run: Run, work: FileWork) -> float | None:
+def _reads(run: ParameterFileRun, work: FileWork) -> float | None:
     """Return the percent of reads of a mix; None: reads or writes alone."""
     looped = run.turn.number("rdpct")
     return work.workload.rdpct if looped is None else looped
@@ -251,7 +255,7 @@ def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
     return {**made, "rw": way}
 
 
-def sized_transfers(run: Run, workload: FileWorkload) -> dict[str, Any]:
+def sized_transfers(run: ParameterFileRun, workload: FileWorkload) -> dict[str, Any]:
     """Return the sizes of transfers."""
     looped = run.turn.number("xfersize")
     if looped is not None:
@@ -259,7 +263,7 @@ def sized_transfers(run: Run, workload: FileWorkload) -> dict[str, Any]:
     return sized(workload.xfersize)
 
 
-def _common(run: Run, system: FileSystem, workload: FileWorkload) -> dict[str, Any]:
+def _common(run: ParameterFileRun, system: FileSystem, workload: FileWorkload) -> dict[str, Any]:
     """Return what every job in a tree has."""
     definition = run.definition
     flags, where = system.openflags, system.at.get("openflags", system.where)
@@ -294,7 +298,9 @@ def _common(run: Run, system: FileSystem, workload: FileWorkload) -> dict[str, A
     return made
 
 
-def _written(file: ParameterFile, run: Run, work: FileWork, reads: float | None, note: Say) -> dict[str, Any]:
+def _written(
+    file: ParameterFile, run: ParameterFileRun, work: FileWork, reads: float | None, note: Say
+) -> dict[str, Any]:
     """Return what is written, where something is."""
     if reads == 100 or (reads is None and work.operation != "write"):
         return {}
@@ -303,8 +309,28 @@ def _written(file: ParameterFile, run: Run, work: FileWork, reads: float | None,
     return _content(file, run, work.system, sizes, note)
 
 
+def verified(file: ParameterFile, say: Say) -> dict[str, Any]:
+    """Return how what files hold is verified."""
+    general = file.general
+    if not general.validate:
+        return {}
+    where = general.at["validate"]
+    before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
+    say(
+        where,
+        "every 512 bytes of a file are stamped, what is read is checked, and what one run wrote is known in "
+        "the next; nothing is read back at the end, as in vdbench",
+    )
+    return {
+        "verify": "crc32c",
+        "verify_interval_bytes": verify_block.of(file),
+        "verify_before_write": before,
+        "verify_after_write": after,
+    }
+
+
 def _content(
-    file: ParameterFile, run: Run, system: FileSystem, transfers: Sizes, note: Say
+    file: ParameterFile, run: ParameterFileRun, system: FileSystem, transfers: Sizes, note: Say
 ) -> dict[str, Any]:
     general = file.general
     reduction = content.Reduction(
@@ -314,7 +340,7 @@ def _content(
     )
     made = content.fields(general, reduction, transfers, note)
     if "dedupe_percent" in made:
-        tree = treeshape.shape(system, run.turn)
+        tree = tree_shape.shape(system, run.turn)
         if tree.around:
             raise RefusedError(
                 f"dedupratio= beside files around a mean (fsd={system.name}) is not supported: "
@@ -327,7 +353,7 @@ def _content(
     return made
 
 
-def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
+def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) -> TreeWork:
     workload, system = work.workload, work.system
     mixed = _reads(run, work) is not None
     operation = "transfer" if mixed or work.operation in TRANSFERS else work.operation
@@ -350,7 +376,7 @@ def _work(run: Run, work: FileWork, rate: float | None, note: Say) -> TreeWork:
     if system.shared:
         shared_at = system.at.get("shared", system.where)
         note(shared_at, "shared=yes changes nothing: one host does everything", "harmless")
-    made = treeshape.shape(system, run.turn)
+    made = tree_shape.shape(system, run.turn)
     on_directories = operation in ("mkdir", "rmdir")
     return TreeWork(
         shape=made,
@@ -409,7 +435,7 @@ def _select(workload: FileWorkload) -> FileSelection:
     return FileSelection(random_start=ways[0] in ("seqnz", "sequentialnz"), once=once)
 
 
-def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
+def _format(file: ParameterFile, run: ParameterFileRun, note: Say) -> list[Job]:
     """Return the jobs that make the trees of a run: directories, and when these are there, files."""
     flags = run.formats or ()
     restart = "restart" in flags
@@ -430,6 +456,7 @@ def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
         common = {
             **_common(run, system, workload),
             **_content(file, run, system, workload.xfersize, note),
+            **verified(file, note),
             **sized(workload.xfersize),
             "numjobs": workload.threads,
             "rw": "write",
@@ -438,7 +465,7 @@ def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
         }
         if "limited" in flags:
             common |= {"runtime_ns": run.times.elapsed * SECOND_NS}
-        made = treeshape.shape(system, run.turn)
+        made = tree_shape.shape(system, run.turn)
         for operation, found in zip(stages, jobs, strict=True):
             own = {**common["own_options"], "operation": operation, "threads": str(workload.threads)}
             found.append(
@@ -459,7 +486,7 @@ def _format(file: ParameterFile, run: Run, note: Say) -> list[Job]:
     return [job for stage in jobs for job in stage]
 
 
-def _say_threads(run: Run, note: Say) -> None:
+def _say_threads(run: ParameterFileRun, note: Say) -> None:
     """Say where threads do not divide over file systems and operations."""
     used: dict[str, int] = {}
     asked: dict[str, tuple[int, Where]] = {}

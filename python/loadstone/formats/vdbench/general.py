@@ -37,7 +37,7 @@ MAX_BUCKETS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class RunListLoop:
     """The whole run list again: `times`, or until `seconds` have gone by."""
 
     times: int = 1
@@ -57,12 +57,14 @@ class General:
     formatsds: bool = False
     formatxfersize: int = 128 << 10
     histogram: tuple[str, ...] = ()
-    loop: Loop = Loop()
+    loop: RunListLoop = RunListLoop()
     startcmd: str | None = None
     endcmd: str | None = None
     validate: tuple[str, ...] = ()
     """Empty: data is not verified."""
     journal: bool = False
+    concatenatesds: bool = False
+    """The SDs of a workload are one."""
 
     @property
     def verified_at(self) -> Where | None:
@@ -72,7 +74,7 @@ class General:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class LoadHost:
     """A host that generates load. `system` None: the label is its name."""
 
     name: str
@@ -101,13 +103,13 @@ def _percent_as_ratio(parameter: Parameter) -> float:
     return 100 / value
 
 
-def _loop(parameter: Parameter) -> Loop:
+def _loop(parameter: Parameter) -> RunListLoop:
     word = name(parameter).lower()
     unit = {"s": 1, "m": MINUTE_S, "h": HOUR_S}.get(word[-1])
     digits = word if unit is None else word[:-1]
     if not digits.isascii() or not digits.isdigit() or not 0 < int(digits[:12]) <= MAX_LOOPS * HOUR_S:
         raise parameter.error(f"found {word[:40]!r}, expected a count such as 3 or a time such as 90m")
-    return Loop(times=int(digits)) if unit is None else Loop(0, int(digits) * unit)
+    return RunListLoop(times=int(digits)) if unit is None else RunListLoop(0, int(digits) * unit)
 
 
 def command(parameter: Parameter) -> str:
@@ -164,12 +166,6 @@ def bucket_us(word: str) -> int:
     return int(word[:-1]) * {"u": 1, "m": 1000, "s": 1_000_000}[word[-1]]
 
 
-def _off(parameter: Parameter) -> bool:
-    if yes(parameter):
-        raise parameter.error("joining SDs to one is not supported", "list the SDs in the workload instead")
-    return False
-
-
 def _data_errors(parameter: Parameter) -> int:
     if any(not word.isdigit() for word in texts(parameter)):
         raise parameter.error(
@@ -218,7 +214,7 @@ GENERAL: Final = Table(
         Keyword("psrset", refused="is for Solaris: pin the process with taskset"),
         Keyword("auxreport", refused="is not supported: it loads Java classes"),
         Keyword("monitor", refused="is not supported: end a run with Ctrl-C"),
-        Keyword("concatenatesds", _off, harmless="changes nothing: SDs are never joined to one"),
+        Keyword("concatenatesds", yes),
         Keyword("messagescan", harmless="changes nothing: system messages are not scanned"),
         Keyword("abort_failed_skew", refused="is not supported: the report shows the skew that was reached"),
         Keyword("misc", refused="is not supported: its content is vdbench's own"),

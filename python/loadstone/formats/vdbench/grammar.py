@@ -16,7 +16,7 @@ from loadstone.formats import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadstone.formats.vdbench.lines import Line
+    from loadstone.formats.vdbench.lines import ParameterLine
 
 MAX_VALUES: Final = 10_240
 DASH: Final = "-"
@@ -46,7 +46,7 @@ class Parameter:
         return InputError(message, where=self.where, hint=hint)
 
 
-def parameters(lines: Sequence[Line]) -> Iterator[Parameter]:
+def parameters(lines: Sequence[ParameterLine]) -> Iterator[Parameter]:
     """Take lines apart; a line that ends with a comma goes on in the next one."""
     for text, starts in _joined(lines):
         for begin, word in _words(text, starts):
@@ -58,7 +58,7 @@ _Starts = list[tuple[int, Where]]
 """Position in a joined line, and the line that begins there."""
 
 
-def _joined(lines: Sequence[Line]) -> Iterator[tuple[str, _Starts]]:
+def _joined(lines: Sequence[ParameterLine]) -> Iterator[tuple[str, _Starts]]:
     text, starts = "", _Starts()
     for line in lines:
         starts.append((len(text), line.where))
@@ -70,7 +70,7 @@ def _joined(lines: Sequence[Line]) -> Iterator[tuple[str, _Starts]]:
         yield text, starts
 
 
-def _protected(line: Line) -> str:
+def _protected(line: ParameterLine) -> str:
     """Take quotes off and hide what they protect; cut the comment after the first blank."""
     if re.search("[\ue000-\ue005]", line.text):
         raise InputError("found a character that is not text", where=line.where)

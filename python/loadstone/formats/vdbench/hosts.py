@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.expand import Run
-    from loadstone.formats.vdbench.general import Host
+    from loadstone.formats.vdbench.expand import ParameterFileRun
+    from loadstone.formats.vdbench.general import LoadHost
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.storage import Storage
     from loadstone.formats.vdbench.workload import WorkloadDefinition
@@ -60,7 +60,7 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
     return replace(file, hosts=hosts, notes=(*file.notes, Note(where=None, text=text, kind="changed"))), rest
 
 
-def check(file: ParameterFile, run: Run, note: Callable[[Where, str], None]) -> None:
+def check(file: ParameterFile, run: ParameterFileRun, note: Callable[[Where, str], None]) -> None:
     """Refuse a run on hosts that are not this machine, and say what becomes of those that are."""
     hosts = file.hosts
     away = [host for host in hosts if not host.is_local]
@@ -134,7 +134,7 @@ def _is_place(file: ParameterFile, word: str) -> bool:
     return any(word in place for place in places + [(one.name, one.anchor) for one in file.file_systems])
 
 
-def _names(host: Host) -> tuple[str, ...]:
+def _names(host: LoadHost) -> tuple[str, ...]:
     return (host.name,) if host.system is None else (host.name, host.system)
 
 

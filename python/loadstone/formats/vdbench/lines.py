@@ -26,7 +26,7 @@ _HOST: Final = re.compile(r"[$!]host|#host(?!s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ParameterLine:
     """One line that is no comment, without the blanks around it."""
 
     text: str
@@ -44,13 +44,13 @@ class LineReader:
     used: set[str] = field(default_factory=set)
     """Variables that were put in somewhere."""
 
-    def file(self, path: Path) -> list[Line]:
+    def file(self, path: Path) -> list[ParameterLine]:
         """Read a file and what it includes."""
         return self.text(self._load(path, None), str(path), path.parent)
 
-    def text(self, text: str, name: str, directory: Path | None) -> list[Line]:
+    def text(self, text: str, name: str, directory: Path | None) -> list[ParameterLine]:
         """Read the text of a file; `directory` None: it is an included one, which includes none."""
-        found: list[Line] = []
+        found: list[ParameterLine] = []
         for number, raw in enumerate(text.split("\n"), start=1):
             where = Where(name, number)
             line = self._substituted(raw, where).strip()
@@ -61,7 +61,7 @@ class LineReader:
             if line.startswith("include="):
                 found += self._included(line.removeprefix("include="), where, directory)
             else:
-                found.append(Line(line, where))
+                found.append(ParameterLine(line, where))
             if len(found) > MAX_LINES:
                 raise InputError(f"there are more than {MAX_LINES} lines", where=where)
         return found
@@ -91,7 +91,7 @@ class LineReader:
         self.sources[str(path)] = raw
         return decode(raw)
 
-    def _included(self, target: str, where: Where, directory: Path | None) -> list[Line]:
+    def _included(self, target: str, where: Where, directory: Path | None) -> list[ParameterLine]:
         where = Where(where.file, where.line, "include")
         target = target.split(" ", 1)[0]
         if directory is None:
@@ -131,14 +131,14 @@ def decode(raw: bytes) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-def repeated(lines: Sequence[Line], hosts: Sequence[str]) -> list[Line]:
+def repeated(lines: Sequence[ParameterLine], hosts: Sequence[str]) -> list[ParameterLine]:
     """Repeat entities with `$host`, `!host` or `#host` for each host; put the count in for `#hosts`.
 
     Entities without stay as they are; a run definition is never repeated.
     """
-    found: list[Line] = []
-    group: list[Line] = []
-    for line in [Line(line.text.replace("#hosts", str(len(hosts))), line.where) for line in lines]:
+    found: list[ParameterLine] = []
+    group: list[ParameterLine] = []
+    for line in [ParameterLine(line.text.replace("#hosts", str(len(hosts))), line.where) for line in lines]:
         if line.text.startswith(_ENTITY):
             found += _for_hosts(group, hosts)
             group = []
@@ -146,12 +146,12 @@ def repeated(lines: Sequence[Line], hosts: Sequence[str]) -> list[Line]:
     return found + _for_hosts(group, hosts)
 
 
-def _for_hosts(group: Sequence[Line], hosts: Sequence[str]) -> list[Line]:
+def _for_hosts(group: Sequence[ParameterLine], hosts: Sequence[str]) -> list[ParameterLine]:
     named = any(_HOST.search(line.text) for line in group)
     if not named or group[0].text.startswith("rd") or not group[0].text.startswith(_ENTITY):
         return list(group)
     return [
-        Line(_with_host(line.text, host, number), line.where)
+        ParameterLine(_with_host(line.text, host, number), line.where)
         for number, host in enumerate(hosts)
         for line in group
     ]

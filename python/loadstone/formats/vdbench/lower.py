@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, hosts
+from loadstone.formats.vdbench import content, hosts, joined, verify_block
+from loadstone.formats.vdbench.address_range import Access, Hits, place
 from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
-from loadstone.formats.vdbench.place import Access, Hits, place
 from loadstone.workload.model import (
     Amount,
     Job,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.expand import Run, Work
-    from loadstone.formats.vdbench.pace import Pace
+    from loadstone.formats.vdbench.expand import ParameterFileRun, Work
+    from loadstone.formats.vdbench.pace import WorkloadPace
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.rundef import MaxData
 
@@ -52,7 +52,7 @@ class _Lowering:
     """One run on its way."""
 
     file: ParameterFile
-    run: Run
+    run: ParameterFileRun
     notes: list[Note]
 
     def note(self, where: Where, text: str, kind: NoteKind = "changed") -> None:
@@ -62,7 +62,7 @@ class _Lowering:
             self.notes.append(made)
 
 
-def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload:
+def lower(file: ParameterFile, run: ParameterFileRun, given: Given | None = None) -> Workload:
     """Return the Workload of a run.
 
     Raises RefusedError, with file, line and keyword, for what is understood and not done.
@@ -83,11 +83,12 @@ def lower(file: ParameterFile, run: Run, given: Given | None = None) -> Workload
         jobs=tuple(jobs),
         notes=tuple(making.notes),
         global_options={**facts(run, given.rate_iops), **_data(file, run)},
+        hand_over=file.general.verified_at is not None,
         sources=file.sources,
     )
 
 
-def facts(run: Run, rate_iops: float | None = None) -> dict[str, str]:
+def facts(run: ParameterFileRun, rate_iops: float | None = None) -> dict[str, str]:
     """Return what vdbench says about a run: its name, rate, times and loops."""
     variable = run.definition.arrivals.variable
     rate = "variable" if variable else str(run.rate)
@@ -105,13 +106,13 @@ def facts(run: Run, rate_iops: float | None = None) -> dict[str, str]:
     }
 
 
-def workload_facts(work: Work, run: Run) -> dict[str, str]:
+def workload_facts(work: Work, run: ParameterFileRun) -> dict[str, str]:
     """Return what vdbench says about a workload on an SD."""
     asked = _asked(work, run)
     return _own(work, asked, _all_threads(work, run))
 
 
-def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
+def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
     if storage.is_of_windows:
@@ -141,8 +142,16 @@ def _jobs(making: _Lowering, work: Work, pace: Pace) -> list[Job]:
         **_payload(making, work, sizes, reads),
         **pace.fields(reads),
     }
+    fields |= _served_together(making, work, threads)
     fields |= _verified(making, work, reads)
     fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verify" in fields)
+    if storage.joined:
+        if making.file.general.verified_at is not None:
+            raise RefusedError(
+                "validate= and joined SDs exclude each other, as in vdbench",
+                where=making.file.general.verified_at,
+            )
+        fields |= joined.fields(storage, spot, seek, workload.at.get("seekpct", workload.where))
     if seek.ends:
         fields |= {"time_based": False, "ramp_ns": run.times.warmup * SECOND_NS}
         fields["runtime_ns"] = run.times.elapsed * SECOND_NS
@@ -176,7 +185,7 @@ def _places(work: Work) -> dict[str, Where]:
     return found | {"rows": found["bs"], "bssplit": found["bs"], "random_distribution": found["offset"]}
 
 
-def _timed_at(run: Run) -> dict[str, Where]:
+def _timed_at(run: ParameterFileRun) -> dict[str, Where]:
     where = run.definition.where
     at = run.definition.at
     return {
@@ -186,7 +195,7 @@ def _timed_at(run: Run) -> dict[str, Where]:
     }
 
 
-def _data(file: ParameterFile, run: Run) -> dict[str, str]:
+def _data(file: ParameterFile, run: ParameterFileRun) -> dict[str, str]:
     """Return what reports need of the general section."""
     ratio = run.turn.number("compratio") or file.general.compratio
     found = {
@@ -201,7 +210,7 @@ _Asked = tuple[Sizes, Seek, float, Hits]
 """What a workload asks for once the loops have had their say."""
 
 
-def _asked(work: Work, run: Run) -> _Asked:
+def _asked(work: Work, run: ParameterFileRun) -> _Asked:
     workload, turn = work.workload, run.turn
     reads = turn.number("rdpct")
     return (
@@ -212,7 +221,7 @@ def _asked(work: Work, run: Run) -> _Asked:
     )
 
 
-def _all_threads(work: Work, run: Run) -> int:
+def _all_threads(work: Work, run: ParameterFileRun) -> int:
     return int(run.turn.number("threads") or work.storage.threads)
 
 
@@ -226,7 +235,7 @@ def _seek(asked: Seek, looped: float | None) -> Seek:
     return Seek(0.0, ends=True) if looped == -1 else replace(asked, percent=looped, ends=False)
 
 
-def _hits(work: Work, run: Run) -> Hits:
+def _hits(work: Work, run: ParameterFileRun) -> Hits:
     reads, writes = (
         default if (looped := run.turn.number(word)) is None else looped
         for word, default in (("rhpct", work.workload.rhpct), ("whpct", work.workload.whpct))
@@ -241,11 +250,12 @@ def _threads(making: _Lowering, work: Work, threads: int) -> int:
     if len(beside) == 1:
         return threads
     if threads < len(beside):
-        raise RefusedError(
-            f"the {threads} threads of sd={work.storage.name} are fewer than its {len(beside)} workloads",
-            where=work.storage.at.get("threads", work.storage.where),
-            hint=f"use threads={len(beside)} or more",
+        making.note(
+            work.storage.where,
+            f"{_shown_threads(threads)} of sd={work.storage.name} serve its {len(beside)} workloads in turn"
+            + ("" if threads == 1 else ", each its own ones; in vdbench each serves all of them"),
         )
+        return 1
     making.note(
         work.storage.where,
         f"the {threads} threads of sd={work.storage.name} are divided over its {len(beside)} workloads; "
@@ -253,6 +263,19 @@ def _threads(making: _Lowering, work: Work, threads: int) -> int:
     )
     position = next(index for index, one in enumerate(beside) if one is work)
     return threads // len(beside) + (position < threads % len(beside))
+
+
+def _shown_threads(threads: int) -> str:
+    return "the one thread" if threads == 1 else f"the {threads} threads"
+
+
+def _served_together(making: _Lowering, work: Work, threads: int) -> dict[str, Any]:
+    """Let workloads take turns on the threads of an SD that has fewer than them."""
+    beside = [one for one in making.run.works if one.storage.name == work.storage.name]
+    if threads >= len(beside):
+        return {}
+    position = next(index for index, one in enumerate(beside) if one is work)
+    return {"ioengine": "psync", "thread_of": f"{work.storage.name}.{position % threads}"}
 
 
 def _open(making: _Lowering, work: Work) -> dict[str, Any]:
@@ -316,8 +339,8 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
         )
     making.note(
         where,
-        "every 512 bytes are stamped and what is read is checked; what was written is read back once more "
-        "at the end",
+        "every 512 bytes are stamped and what is read is checked, also by later runs of this list; what was "
+        "written is read back once more at the end",
     )
     if "time" in general.validate:
         making.note(where, "validate=time: stamps say which write it was, not when", "harmless")
@@ -328,6 +351,7 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
         )
     return {
         "verify": "crc32c",
+        "verify_interval_bytes": verify_block.of(making.file),
         "do_verify": reads < 100,
         "verify_before_write": before and reads < 100,
         "verify_after_write": after and reads < 100,
@@ -440,6 +464,7 @@ def _own(work: Work, asked: _Asked, threads: int) -> dict[str, str]:
     return {
         "wd": work.workload.name,
         "sd": work.storage.name,
+        **({"joined": " ".join(one.name for one in work.storage.joined)} if work.storage.joined else {}),
         "lun": work.storage.lun,
         "xfersize": str(sizes.pairs[0][0]),
         "xfersizes": shown_sizes(sizes),

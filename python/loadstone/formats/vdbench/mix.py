@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import RefusedError
 from loadstone.formats.vdbench.common import SECTOR_BYTES
 from loadstone.formats.vdbench.values import shown
-from loadstone.workload.model import BlockSizes, FixedSize, Row, SizeShare, SizeTable
+from loadstone.workload.model import BlockSizes, FixedSize, SizeShare, SizeTable, WorkloadRow
 
 if TYPE_CHECKING:
+    from loadstone.formats.vdbench.address_range import AddressRange
     from loadstone.formats.vdbench.common import Seek, Sizes
     from loadstone.formats.vdbench.expand import Work
-    from loadstone.formats.vdbench.place import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Mix:
     reads: float
 
 
-def addresses(work: Work, mix: Mix, spot: Place, *, verified: bool) -> dict[str, Any]:
+def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> dict[str, Any]:
     """Return which I/O goes where.
 
     Mixes whose parts depend on each other become rows: reads and writes of a sequential walk share
@@ -87,7 +87,7 @@ def _each(sizes: Sizes) -> list[tuple[int, float]]:
     return [(size, 100 / len(found)) for size in found]
 
 
-def _rows(mix: Mix, align_bytes: int) -> tuple[Row, ...]:
+def _rows(mix: Mix, align_bytes: int) -> tuple[WorkloadRow, ...]:
     """Return rows; a share with a fraction is two rows, one with all and one with none of it."""
     made = []
     for size, percent in _each(mix.sizes):
@@ -96,7 +96,7 @@ def _rows(mix: Mix, align_bytes: int) -> tuple[Row, ...]:
                 part = percent * read_part * random_part
                 if part:
                     made.append(
-                        Row(
+                        WorkloadRow(
                             percent=part,
                             bytes=size,
                             read_percent=reads,

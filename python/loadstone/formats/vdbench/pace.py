@@ -15,7 +15,7 @@ from loadstone.formats.vdbench.rundef import RATE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.formats.vdbench.expand import Run
+    from loadstone.formats.vdbench.expand import ParameterFileRun
     from loadstone.formats.vdbench.rundef import RunDefinition
 
 SECOND_NS: Final = 1_000_000_000
@@ -32,7 +32,7 @@ PROCESSES: Final[dict[str, Process]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WorkloadPace:
     """One workload on one SD: I/Os per second (None: as many as it can), or a weight among others."""
 
     iops: float | None = None
@@ -56,7 +56,9 @@ class Pace:
         return made
 
 
-def paces(run: Run, rate_iops: float | None, observed: Sequence[float] | None) -> list[Pace]:
+def paces(
+    run: ParameterFileRun, rate_iops: float | None, observed: Sequence[float] | None
+) -> list[WorkloadPace]:
     """Return the pace of each workload of a run, in its order.
 
     `rate_iops`: the rate where it follows from earlier runs. `observed`: what the workloads did of
@@ -81,23 +83,23 @@ def paces(run: Run, rate_iops: float | None, observed: Sequence[float] | None) -
                 where=definition.at.get(RATE, definition.where),
                 hint="raise iorate=, or lower the iorate= of the other workloads",
             )
-        made.append(Pace(iops, process=process, profile=() if own else profile))
+        made.append(WorkloadPace(iops, process=process, profile=() if own else profile))
     return made
 
 
-def _own(run: Run, index: int) -> float:
+def _own(run: ParameterFileRun, index: int) -> float:
     """Return the rate a workload asks for on one of its SDs, 0 when it asks for none."""
     rate = run.works[index].workload.iorate
     return 0.0 if rate is None else rate / _many(run, index)
 
 
-def _many(run: Run, index: int) -> int:
+def _many(run: ParameterFileRun, index: int) -> int:
     """Return on how many SDs the workload runs."""
     workload = run.works[index].workload
     return sum(1 for work in run.works if work.workload is workload)
 
 
-def _shares(run: Run, free: Sequence[int], observed: Sequence[float] | None) -> dict[int, float]:
+def _shares(run: ParameterFileRun, free: Sequence[int], observed: Sequence[float] | None) -> dict[int, float]:
     """Return what each workload without a rate of its own gets of the rest; together 1."""
     if observed is not None and any(observed[index] for index in free):
         weights = {index: observed[index] for index in free}
@@ -109,32 +111,32 @@ def _shares(run: Run, free: Sequence[int], observed: Sequence[float] | None) -> 
     return {index: weight / whole for index, weight in weights.items()}
 
 
-def _workloads(run: Run, indexes: Sequence[int]) -> int:
+def _workloads(run: ParameterFileRun, indexes: Sequence[int]) -> int:
     return len({run.works[index].workload.name for index in indexes})
 
 
-def _unpaced(run: Run) -> list[Pace]:
+def _unpaced(run: ParameterFileRun) -> list[WorkloadPace]:
     """Return paces of a run as fast as it goes: shares are held where any was asked for."""
     asked = any(work.workload.skew for work in run.works)
     weights = in_whole_numbers([work.share or 1.0 for work in run.works])
     made = []
     for index, work in enumerate(run.works):
         if work.workload.iorate:
-            made.append(Pace(_own(run, index), process=_process(run.definition)))
+            made.append(WorkloadPace(_own(run, index), process=_process(run.definition)))
         elif asked and len(run.works) > 1:
-            made.append(Pace(weight=weights[index]))
+            made.append(WorkloadPace(weight=weights[index]))
         else:
             made.append(_beside(run, index))
     return made
 
 
-def _beside(run: Run, index: int) -> Pace:
+def _beside(run: ParameterFileRun, index: int) -> WorkloadPace:
     """Return the pace of a workload among others on the same SD: its threads serve them in turn."""
     storage = run.works[index].storage.name
     if sum(work.storage.name == storage for work in run.works) == 1:
-        return Pace()
+        return WorkloadPace()
     order = list(dict.fromkeys(work.storage.name for work in run.works))
-    return Pace(weight=1, flow=FLOW + 1 + order.index(storage))
+    return WorkloadPace(weight=1, flow=FLOW + 1 + order.index(storage))
 
 
 def in_whole_numbers(shares: Sequence[float]) -> list[int]:
@@ -149,7 +151,7 @@ def _process(definition: RunDefinition) -> Process:
     return "spike" if definition.arrivals.spike else PROCESSES[definition.arrivals.kind]
 
 
-def _total(run: Run, rate_iops: float | None) -> tuple[float, tuple[tuple[int, float], ...]]:
+def _total(run: ParameterFileRun, rate_iops: float | None) -> tuple[float, tuple[tuple[int, float], ...]]:
     """Return the rate of a run and its profile over time."""
     definition = run.definition
     if definition.arrivals.variable:
@@ -165,7 +167,7 @@ def _total(run: Run, rate_iops: float | None) -> tuple[float, tuple[tuple[int, f
     return rate_iops, ()
 
 
-def _variable(run: Run) -> tuple[float, tuple[tuple[int, float], ...]]:
+def _variable(run: ParameterFileRun) -> tuple[float, tuple[tuple[int, float], ...]]:
     """Return the highest of the rates, and the steps between them until the run ends."""
     definition = run.definition
     where = definition.at.get(RATE, definition.where)

@@ -16,10 +16,10 @@ from loadstone.formats import quote
 from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench import filesystem, general, rundef, storage, workload
 from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
-from loadstone.formats.vdbench.general import General, Host
+from loadstone.formats.vdbench.general import General, LoadHost
 from loadstone.formats.vdbench.grammar import parameters
 from loadstone.formats.vdbench.keyword import Draft, Table
-from loadstone.formats.vdbench.lines import Line, LineReader, decode, repeated
+from loadstone.formats.vdbench.lines import LineReader, ParameterLine, decode, repeated
 from loadstone.formats.vdbench.rundef import Loop, MaxData, RunDefinition
 from loadstone.formats.vdbench.storage import Storage
 from loadstone.formats.vdbench.values import name
@@ -36,7 +36,7 @@ _RD_DEFAULT_REFUSES: Final = ("format",)
 
 
 @dataclass(frozen=True, slots=True)
-class TextSource:
+class ParameterText:
     """The bytes of a parameter file, e.g. from standard input; includes are relative to `directory`."""
 
     text: bytes
@@ -44,7 +44,7 @@ class TextSource:
     directory: Path = field(default_factory=Path)
 
 
-Source = Path | TextSource
+Source = Path | ParameterText
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ParameterFile:
 
     name: str
     general: General
-    hosts: tuple[Host, ...]
+    hosts: tuple[LoadHost, ...]
     storages: tuple[Storage, ...]
     workloads: tuple[WorkloadDefinition, ...]
     default_workload: WorkloadDefinition
@@ -122,7 +122,7 @@ def read(
     what is understood and not done, each with file, line, keyword and a hint.
     """
     reader = LineReader(variables or {})
-    lines: list[Line] = []
+    lines: list[ParameterLine] = []
     for source in sources:
         if isinstance(source, Path):
             lines += reader.file(source)
@@ -142,7 +142,7 @@ def _name(sources: Sequence[Source]) -> str:
     return first.stem if isinstance(first, Path) else first.name
 
 
-def _host_labels(lines: Sequence[Line]) -> list[str]:
+def _host_labels(lines: Sequence[ParameterLine]) -> list[str]:
     """Read hosts alone: they must be known before the lines that name them can be read."""
     if not any("host" in line.text for line in lines):
         return [LOCALHOST]
@@ -267,16 +267,16 @@ class _Sections:
         shown = quote.UNSHOWN if parameter.where.option is None else repr(word)
         return parameter.error(f"{shown} is no keyword of a {here.table.what}", close)
 
-    def all_hosts(self) -> list[Host]:
+    def all_hosts(self) -> list[LoadHost]:
         """Return the hosts, `clients=` unfolded; this machine when none is given."""
-        found: list[Host] = []
+        found: list[LoadHost] = []
         for label, where, draft in self.drafts["hd"]:
-            host = Host(label, where, draft.at, **_fields(draft))
+            host = LoadHost(label, where, draft.at, **_fields(draft))
             many = host.clients > 1
             names = [f"{label}_cl{number}" if many else label for number in range(host.clients)]
             found += [replace(host, name=one, clients=1) for one in names]
         where = Where("the default")
-        return found or [Host(LOCALHOST, where, {})]
+        return found or [LoadHost(LOCALHOST, where, {})]
 
     def finish(self, file_name: str, sources: dict[str, bytes]) -> ParameterFile:
         """Make entities of the drafts. Raises InputError for what is missing or given twice."""

@@ -48,6 +48,8 @@ class Storage:
     openflags: tuple[str, ...] = ()
     range: Span | None = None
     dedupratio: float | None = None
+    joined: tuple[Storage, ...] = ()
+    """The SDs that are one here."""
 
     @property
     def is_raw(self) -> bool:

@@ -43,6 +43,8 @@ class WorkloadDefinition:
     priority: int | None = None
     streams: int = 0
     openflags: tuple[str, ...] | None = None
+    threads: int = 0
+    """Of joined SDs; elsewhere threads are those of each SD."""
 
 
 def _reads(parameter: Parameter) -> int:
@@ -94,7 +96,7 @@ WD: Final = Table(
         Keyword("hd", names, "hosts", exact=True),
         Keyword("openflags", common.flags),
         Keyword("user", name, exact=True, refused="is not supported: it loads a Java class"),
-        Keyword("threads", refused="needs concatenatesds=yes, which is not supported: give the SDs threads="),
+        Keyword("threads", common.threads),
         Keyword("streams", _streams),
     ],
 )

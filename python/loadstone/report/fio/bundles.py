@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadstone.report.fio import collect, document, iolog, logs, monitored, normal, terse
+from loadstone.report.fio import collect, disk_use, document, iolog, logs, normal, terse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def source(
     if bundle.doubt is not None:
         notes = [bundle.doubt, *notes]
     if disks is None:
-        disks = monitored.disks(bundle.host())
+        disks = disk_use.disks(bundle.host())
     return collect.Source(bundle.plan, asked, bundle.samples(), bundle.events, notes=notes, disks=disks)
 
 

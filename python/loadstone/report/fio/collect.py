@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.plan import called
-from loadstone.report.fio import goals
-from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members, of_fio
+from loadstone.analysis.histogram import NO_SAMPLES, Histogram, grouped
+from loadstone.analysis.latency import Latency, summed, sums
+from loadstone.plan import special_engines
+from loadstone.plan.derived import reads_back
+from loadstone.report.fio import steady_and_target
+from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members, numbers, of_fio
 from loadstone.report.fio.stats import (
     DIRECTION_NAMES,
     SYNC,
@@ -26,13 +29,12 @@ from loadstone.report.fio.stats import (
     DiskUse,
     JobLine,
     Latencies,
-    Latency,
+    RateWindows,
     Report,
-    Windows,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from loadstone.plan.model import Plan
     from loadstone.workload.model import Workload
@@ -72,7 +74,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Span:
+class MeasuredSpan:
     """When a stream was measured, in nanoseconds since the run's origin."""
 
     start_ns: int
@@ -97,19 +99,17 @@ def report(source: Source) -> Report:
     # A damaged bundle may have a tree's rows under the Plan of another.
     rows = rows.filter(pl.col("op") < len(DIRECTION_NAMES))
     _fill_totals(lines, rows)
-    for kind in KINDS:
-        _fill_histograms(lines, rows, kind)
     _fill_windows(lines, rows, source.plan.interval_ns)
     for line, together in zip(lines, grouped, strict=True):
         _fill_times(line, together, spans, source)
         _fill_depths(line, together, source)
         _fill_errors(line, together, source)
-        line.steady = goals.steady(together, source.plan, source.events)
-        line.latency_goal = goals.latency(together, source.events)
+        line.steady = steady_and_target.steady(together, source.plan, source.events)
+        line.latency_goal = steady_and_target.latency(together, source.events)
         if not any(member.has_slat for member in together):
             for direction in line.directions:
                 direction.slat = Latency()
-        if all(member.job.ioengine in called.BY_NAME for member in together):
+        if all(member.job.ioengine in special_engines.BY_NAME for member in together):
             for direction in line.directions:  # fio times the operation and nothing around it.
                 direction.lat = Latency()
     _share_cpu(lines, source)
@@ -126,19 +126,19 @@ def report(source: Source) -> Report:
     )
 
 
-def measured_spans(source: Source) -> dict[int, Span]:
+def measured_spans(source: Source) -> dict[int, MeasuredSpan]:
     """Start (after the ramp) and end of each stream; of one still running, up to now."""
     ends = source.stream_ends()
     now_ns = _end_ns(source)
-    spans: dict[int, Span] = {}
+    spans: dict[int, MeasuredSpan] = {}
     for index, stream in enumerate(source.plan.streams):
         end = ends.get(index)
         if end is None:
             start_ns = _first_sample_ns(source, index)
-            spans[index] = Span(start_ns + stream.limits.ramp_ns, max(now_ns, start_ns))
+            spans[index] = MeasuredSpan(start_ns + stream.limits.ramp_ns, max(now_ns, start_ns))
         else:
             start_ns = max(int(end["started_ns"]), int(end.get("ramp_end_ns") or 0))
-            spans[index] = Span(start_ns, max(start_ns, int(end["ended_ns"])))
+            spans[index] = MeasuredSpan(start_ns, max(start_ns, int(end["ended_ns"])))
     return spans
 
 
@@ -169,67 +169,34 @@ def _measured(source: Source, line_of_unit: Mapping[int, int]) -> pl.DataFrame:
 
 
 def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
-    done = pl.col("ops") > 0
-    aggregates = [pl.col("ops").sum(), pl.col("bytes").sum(), pl.col("errors").sum(), pl.col("shorts").sum()]
-    for kind in KINDS:
-        aggregates += [
-            pl.col(f"{kind}_sum_ns").sum(),
-            pl.col(f"{kind}_sumsq_ns2").sum(),
-            pl.col(f"{kind}_min_ns").filter(done).min(),
-            pl.col(f"{kind}_max_ns").max(),
-        ]
+    keys = ("line", "op", "priority")
+    histograms = {
+        kind: {key: Histogram.of(buckets, counts) for key, buckets, counts in grouped(rows, kind, keys)}
+        for kind in KINDS
+    }
     # fio has no word for an I/O that waits for its turn in the generator, and its readers
     # expect slat and clat to add up to lat: waiting is submission to it.
     waited = pl.col("wait_sum_ns").sum()
-    kinds = rows.group_by("line", "op", "priority", maintain_order=True)
-    for row in kinds.agg([*aggregates, waited]).iter_rows(named=True):
+    kinds = rows.group_by(keys, maintain_order=True)
+    for row in kinds.agg(*sums(KINDS, "ops"), waited).iter_rows(named=True):
         row["slat_sum_ns"] += row["wait_sum_ns"]
-        line = lines[row["line"]]
-        latencies = {
-            kind: Latency(
-                int(row["ops"]),
-                int(row[f"{kind}_min_ns"] or 0),
-                int(row[f"{kind}_max_ns"] or 0),
-                float(row[f"{kind}_sum_ns"]),
-                float(row[f"{kind}_sumsq_ns2"]),
-            )
-            for kind in KINDS
-        }
+        line, key = lines[row["line"]], (row["line"], row["op"], row["priority"])
+        slat, clat, lat = (summed(row, kind, histograms[kind].get(key, NO_SAMPLES)) for kind in KINDS)
         if row["op"] == SYNC:
             line.sync_ios += int(row["ops"])
-            line.sync.add(latencies["clat"])
+            line.sync += clat
             continue
         part = Direction(
             bytes=int(row["bytes"]),
             ios=int(row["ops"]) + int(row["errors"]),
             shorts=int(row["shorts"]),
             errors=int(row["errors"]),
-            slat=latencies["slat"],
-            clat=latencies["clat"],
-            lat=latencies["lat"],
-            priorities={row["priority"]: Latencies(latencies["clat"], latencies["lat"])},
+            slat=slat,
+            clat=clat,
+            lat=lat,
+            priorities={row["priority"]: Latencies(clat, lat)},
         )
         line.directions[row["op"]].add(part)
-
-
-def _fill_histograms(lines: Sequence[JobLine], rows: pl.DataFrame, kind: str) -> None:
-    bins = (
-        rows.select("line", "op", "priority", f"{kind}_bucket", f"{kind}_count")
-        .filter(pl.col(f"{kind}_bucket").list.len() > 0)
-        .explode(f"{kind}_bucket", f"{kind}_count")
-        .group_by("line", "op", "priority", f"{kind}_bucket")
-        .agg(pl.col(f"{kind}_count").cast(pl.Int64).sum())
-        .sort("line", "op", "priority", f"{kind}_bucket")
-    )
-    for index, op, priority, bucket, count in bins.iter_rows():
-        line = lines[index]
-        if op != SYNC:
-            direction = line.directions[op]
-            getattr(direction, kind).count(bucket, count)
-            if kind != "slat":
-                getattr(direction.priorities[priority], kind).count(bucket, count)
-        elif kind == "clat":
-            line.sync.count(bucket, count)
 
 
 def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int) -> None:
@@ -258,19 +225,23 @@ def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int
         if not direction.ios:
             continue
         seconds = [ns / 1e9 for ns in part["length_ns"]]
-        direction.bandwidth = Windows.of([b / s / 1024 for b, s in zip(part["bytes"], seconds, strict=True)])
-        direction.iops_windows = Windows.of([n / s for n, s in zip(part["ops"], seconds, strict=True)])
+        direction.bandwidth = RateWindows.of(
+            [b / s / 1024 for b, s in zip(part["bytes"], seconds, strict=True)]
+        )
+        direction.iops_windows = RateWindows.of([n / s for n, s in zip(part["ops"], seconds, strict=True)])
 
 
-def _fill_times(line: JobLine, together: Iterable[Member], spans: Mapping[int, Span], source: Source) -> None:
+def _fill_times(
+    line: JobLine, together: Iterable[Member], spans: Mapping[int, MeasuredSpan], source: Source
+) -> None:
     mine = [spans[stream] for member in together for stream in member.streams]
     line.runtime_ms = sum(span.ms for span in mine)
     # What was written is read back in a time of its own.
     streams = source.plan.streams
     numbers = [stream for member in together for stream in member.streams]
-    asked_ms = max((spans[n].ms for n in numbers if not streams[n].reads_back), default=0)
-    back_ms = max((spans[n].ms for n in numbers if streams[n].reads_back), default=0)
-    reads = any(streams[n].pattern.read_percent for n in numbers if not streams[n].reads_back)
+    asked_ms = max((spans[n].ms for n in numbers if not reads_back(streams[n])), default=0)
+    back_ms = max((spans[n].ms for n in numbers if reads_back(streams[n])), default=0)
+    reads = any(streams[n].pattern.read_percent for n in numbers if not reads_back(streams[n]))
     by_headers = [event for event in source.verify_ends() if event.get("stream") in numbers]
     within_ms = max((round(event.get("reading_ns", 0) / 1e6) for event in by_headers), default=0)
     asked_ms, back_ms = max(asked_ms - within_ms, 0), back_ms + within_ms
@@ -305,6 +276,42 @@ def _fill_depths(line: JobLine, together: Iterable[Member], source: Source) -> N
 def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> None:
     streams = {stream for member in together for stream in member.streams}
     line.total_errors = sum(direction.errors for direction in line.directions)
+    found = _end(streams, source, goes_on=line.continue_on_error)
+    number_of = numbers(source.plan)
+    clones = {number_of[stream] for stream in streams}
+    line.failed_clones = sum(
+        _end(
+            {stream for stream in streams if number_of[stream] == clone},
+            source,
+            goes_on=line.continue_on_error,
+        ).ended_by_error
+        for clone in clones
+    )
+    line.first_error = found.first_error
+    if not found.failed:
+        return
+    line.error = found.first_error or (_ETIMEDOUT if found.reasons & {"rate_minimum", "latency"} else _EIO)
+    function = "check_min_rate" if "rate_minimum" in found.reasons else "io_u error"
+    if "latency" in found.reasons:
+        function = "max latency exceeded"
+    if line.error == _EILSEQ:
+        function = "verify"
+    line.error_text = f"file:engine, func={function}, error={os.strerror(line.error)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How streams ended. `first_error` 0: nothing went wrong on the way."""
+
+    reasons: frozenset[str]
+    first_error: int
+    failed: bool
+    ended_by_error: bool
+    """What counts for the exit code: an error that was continued after does not."""
+
+
+def _end(streams: Set[int], source: Source, *, goes_on: bool) -> _End:
+    """Return how streams ended; `goes_on`: an error ends none of them, and counts at the end."""
     first = next(
         (
             e
@@ -314,30 +321,21 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
         None,
     )
     ends = source.stream_ends()
-    reasons = {str(ends[stream].get("reason")) for stream in streams if stream in ends}
+    reasons = frozenset(str(ends[stream].get("reason")) for stream in streams if stream in ends)
     if first is None and any(
         e.get("type") == "verify_end" and e.get("stream") in streams and e.get("damaged")
         for e in source.events
     ):
         # So much was damaged that only others told where.
         first = {"type": "damage"}
-    failed = bool(reasons & {"error", "hung", "rate_minimum", "damage", "latency"})
+    error = 0
+    damaged = first is not None and first.get("type") == "damage"
     if first is not None:
-        damaged = first.get("type") == "damage"
-        failed = failed or damaged
-        line.first_error = _EILSEQ if damaged else int(first.get("errno") or 0) or _EIO
-    if not failed and not (line.continue_on_error and line.first_error):
-        return
-    if line.first_error:
-        line.error = line.first_error
-    else:
-        line.error = _ETIMEDOUT if reasons & {"rate_minimum", "latency"} else _EIO
-    function = "check_min_rate" if "rate_minimum" in reasons else "io_u error"
-    if "latency" in reasons:
-        function = "max latency exceeded"
-    if line.error == _EILSEQ:
-        function = "verify"
-    line.error_text = f"file:engine, func={function}, error={os.strerror(line.error)}"
+        error = _EILSEQ if damaged else int(first.get("errno") or 0) or _EIO
+    ended = bool(reasons & {"error", "hung", "rate_minimum", "damage", "latency"}) or (
+        damaged and not goes_on
+    )
+    return _End(reasons, error, ended or damaged or (goes_on and error > 0), ended)
 
 
 _EIO: Final = 5

@@ -22,19 +22,20 @@ from loadstone.report.fio.stats import (
     DiskUse,
     Idleness,
     JobLine,
-    Latency,
     LatencyGoal,
+    RateWindows,
     Report,
     SteadyState,
-    Windows,
-    bucket_value_ns,
     depth_shares,
     latency_shares,
 )
+from loadstone.report.fio.stats import percentiles as fio_percentiles
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from loadstone.analysis.latency import Latency
 
 FIO_VERSION: Final = "fio-3.42"
 """The fio whose outputs are written; tools look for `fio-X.Y`."""
@@ -207,7 +208,7 @@ def _priorities(line: JobLine, figures: Direction, *, plus: bool) -> dict[str, A
     return {"prios": entries} if entries else {}
 
 
-def share_of_group(windows: Windows, group_bytes_per_s: int) -> float:
+def share_of_group(windows: RateWindows, group_bytes_per_s: int) -> float:
     """Mean bandwidth in percent of the group's, at most 100; 100 for a group under 1 KiB/s."""
     if not windows.samples:
         return 0.0
@@ -216,7 +217,7 @@ def share_of_group(windows: Windows, group_bytes_per_s: int) -> float:
     return min(100.0, windows.mean * 100.0 / (group_bytes_per_s / 1024.0))
 
 
-def _bandwidth(windows: Windows, group_bytes_per_s: int) -> dict[str, Any]:
+def _bandwidth(windows: RateWindows, group_bytes_per_s: int) -> dict[str, Any]:
     return {
         "bw_min": windows.min,
         "bw_max": windows.max,
@@ -233,12 +234,12 @@ def _latency(line: JobLine, latency: Latency, percentiles: bool, *, plus: bool) 
         "max": latency.max_ns,
         "mean": latency.mean_ns,
         "stddev": latency.stddev_ns,
-        "N": latency.samples,
+        "N": latency.count,
     }
-    if percentiles and latency.samples:
-        figures["percentile"] = {f"{p:f}": value for p, value in latency.percentiles(line.percentiles)}
+    if percentiles and latency.count:
+        figures["percentile"] = {f"{p:f}": value for p, value in fio_percentiles(latency, line.percentiles)}
         if plus:
-            figures["bins"] = {str(bucket_value_ns(b)): latency.counts[b] for b in sorted(latency.counts)}
+            figures["bins"] = {str(value_ns): count for value_ns, count in latency.histogram.bins()}
     return figures
 
 

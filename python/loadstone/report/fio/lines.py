@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import BundleError
 from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.plan import called
+from loadstone.plan import special_engines
+from loadstone.plan.derived import reads_back
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
 from loadstone.report.fio.units import scaled
@@ -21,12 +22,11 @@ from loadstone.workload.model import FixedSize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadstone.plan.model import Plan
-    from loadstone.plan.patterns import OpPattern
+    from loadstone.plan.model import OpPattern, Plan
     from loadstone.workload.model import BlockSizes, Job, Workload
 
 SYNCHRONOUS_ENGINES: Final = (
-    frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"}) | called.ENGINES
+    frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"}) | special_engines.ENGINES
 )
 """Engines that complete an I/O in the call that submits it: fio keeps no `slat` for them."""
 DEFAULT_ENGINE: Final = "psync"
@@ -112,15 +112,15 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
     return JobLine(
         name=job.name,
         group=plan.units[first.unit].group,
-        members=sum(not plan.streams[n].reads_back for member in together for n in member.streams),
+        members=sum(not reads_back(plan.streams[n]) for member in together for n in member.streams),
         number=first.number,
         description=job.description or "",
         options=_options(job),
         continue_on_error=(job.continue_on_error or "none") != "none",
         percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
-        slat_percentiles=bool(stats.slat_percentiles),
+        slat_percentiles=bool(stats.slat_percentiles) and stats.show_slat is not False,
         clat_percentiles=_clat_percentiles(job),
-        lat_percentiles=bool(stats.lat_percentiles),
+        lat_percentiles=bool(stats.lat_percentiles) and stats.show_lat is not False,
         unified=stats.unified_rw or "none",
         significant_figures=stats.significant_figures or 4,
         bits=stats.unit_base == 1,
@@ -144,8 +144,9 @@ def of_fio(options: dict[str, str]) -> dict[str, str]:
 
 
 def _clat_percentiles(job: Job) -> bool:
+    """Whether there are percentiles; where a latency is not measured fio has none of it."""
     asked = job.stats.clat_percentiles
-    return True if asked is None else asked
+    return job.stats.show_clat is not False and (True if asked is None else asked)
 
 
 def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:

@@ -21,10 +21,10 @@ from typing import IO, TYPE_CHECKING, Final
 import polars as pl
 
 from loadstone import output
-from loadstone.bundle import layout, older
+from loadstone.bundle import layout
 from loadstone.plan import io_priority
-from loadstone.report.fio import packed
-from loadstone.report.fio.collect import Source, Span, measured_spans
+from loadstone.report.fio import zlib_log
+from loadstone.report.fio.collect import MeasuredSpan, Source, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
 from loadstone.report.fio.lines import numbers
 from loadstone.report.fio.stats import SYNC
@@ -95,7 +95,7 @@ def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[L
 
 
 def _name(logs: LogRequests, prefix: str, kind: str, number: int) -> str:
-    suffix = packed.SUFFIX if logs.store_compressed else SUFFIX
+    suffix = zlib_log.SUFFIX if logs.store_compressed else SUFFIX
     per_job = "" if logs.per_job is False else f".{number}"
     return f"{prefix}_{kind}{per_job}.{suffix}"
 
@@ -104,7 +104,7 @@ def write(
     source: Source,
     ios: pl.LazyFrame | None,
     directory: Path,
-    grown: Mapping[Path, output.Growing] | None = None,
+    grown: Mapping[Path, output.GrowingFile] | None = None,
 ) -> list[Path]:
     """Write every log file asked for; return the paths, each once.
 
@@ -128,7 +128,7 @@ def ios_of(bundle: Bundle) -> pl.LazyFrame | None:
     """Return the I/Os of a bundle without loading them where that is possible."""
     sealed = bundle.path / layout.STREAMS["ios.arrows"]
     if bundle.verified and sealed.exists():
-        return older.filled(pl.scan_parquet(sealed))
+        return pl.scan_parquet(sealed)
     ios = bundle.ios()
     return None if ios is None else ios.lazy()
 
@@ -151,12 +151,12 @@ def asked_or_default(source: Source) -> Source:
 class _Outputs:
     """The open files, compressed where asked for."""
 
-    def __init__(self, files: list[LogFile], grown: Mapping[Path, output.Growing]) -> None:
+    def __init__(self, files: list[LogFile], grown: Mapping[Path, output.GrowingFile]) -> None:
         self._grown = grown
         self.paths = list(dict.fromkeys(file.path for file in files))
         self._open: dict[Path, IO[bytes]] = {}
         self._stack = contextlib.ExitStack()
-        self._packers = {f.path: zlib.compressobj() for f in files if f.path.name.endswith(packed.SUFFIX)}
+        self._packers = {f.path: zlib.compressobj() for f in files if f.path.name.endswith(zlib_log.SUFFIX)}
 
     def __enter__(self) -> _Outputs:
         with contextlib.ExitStack() as stack:
@@ -189,7 +189,7 @@ class _Outputs:
         self._open[path].write(content if packer is None else packer.compress(content))
 
 
-def _epoch_ms(source: Source, log: LogFile, span: Span) -> int:
+def _epoch_ms(source: Source, log: LogFile, span: MeasuredSpan) -> int:
     """Give what is added to every time: 0, or when the job began on the clock asked for."""
     if not (log.asked.unix_epoch or log.asked.alternate_epoch):
         return 0
@@ -201,7 +201,11 @@ def _epoch_ms(source: Source, log: LogFile, span: Span) -> int:
 
 
 def _each_io(
-    ios: pl.LazyFrame, files: list[LogFile], spans: Mapping[int, Span], source: Source, outputs: _Outputs
+    ios: pl.LazyFrame,
+    files: list[LogFile],
+    spans: Mapping[int, MeasuredSpan],
+    source: Source,
+    outputs: _Outputs,
 ) -> None:
     epochs = {id(file): _epoch_ms(source, file, spans[file.stream]) for file in files}
     rows = int(ios.select(pl.len()).collect().item())
@@ -274,7 +278,7 @@ def in_windows(rows: pl.DataFrame, start_ns: int, window_ms: int) -> pl.DataFram
     return placed
 
 
-def _of_windows(source: Source, log: LogFile, span: Span) -> list[str]:
+def _of_windows(source: Source, log: LogFile, span: MeasuredSpan) -> list[str]:
     rows = in_windows(of_member(source.samples, source.plan, log), span.start_ns, log.window_ms)
     last = rows["window"].max() if rows.height else 0
     epoch_ms = _epoch_ms(source, log, span)
@@ -325,7 +329,7 @@ def _averages(log: LogFile, rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _window_end_ms(log: LogFile, window: int, last: object, span: Span) -> int:
+def _window_end_ms(log: LogFile, window: int, last: object, span: MeasuredSpan) -> int:
     end_ms = (window + 1) * log.window_ms
     # The last one may be cut short, or hold a little more; a few milliseconds are none of both.
     return span.ms if window == last and abs(span.ms - end_ms) > log.window_ms // 50 else end_ms

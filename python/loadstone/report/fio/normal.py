@@ -21,17 +21,19 @@ from loadstone.report.fio.stats import (
     DiskUse,
     Idleness,
     JobLine,
-    Latency,
     LatencyGoal,
     Report,
     SteadyState,
     depth_shares,
     latency_shares,
+    percentiles,
 )
 from loadstone.report.fio.units import both, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from loadstone.analysis.latency import Latency
 
 _LINE_WIDTH: Final = 73
 _LEVELS: Final = ("1", "2", "4", "8", "16", "32", ">=64")
@@ -50,7 +52,7 @@ def text(report: Report) -> str:
 
 
 def idleness(found: Idleness) -> str:
-    """Lay out how idle the processors were."""
+    """Lay out how idle the CPUs were."""
     rows = ["CPU idleness:", f"  system: {found.system:3.2f}%"]
     if found.each is not None:
         rows.append("  percpu: " + ", ".join(f"{share:3.2f}%" for share in found.each))
@@ -78,7 +80,7 @@ def _job(line: JobLine, report: Report) -> str:
     rows += _ranges("nsec", NS_LIMITS, ns)
     rows += _ranges("usec", US_LIMITS, us)
     rows += _ranges("msec", MS_LIMITS, ms)
-    if line.sync.samples:
+    if line.sync.count:
         rows.append("  fsync/fdatasync/sync_file_range:")
         rows.append(_latency("sync", line.sync))
         rows += _percentiles("sync", line.sync, line)
@@ -159,7 +161,7 @@ def _direction(name: str, number: int, figures: Direction, line: JobLine, report
     after = "; 0 zone resets" if name == "write" else ""
     rows = [f"  {name}: IOPS={iops}, BW={here} ({there})({moved}/{figures.runtime_ms}msec){after}"]
     for label, latency in (("slat", figures.slat), ("clat", figures.clat), (" lat", figures.lat)):
-        if latency.samples:
+        if latency.count:
             rows.append(_latency(label, latency))
     by_priority = [
         ("{} prio {}/{}/{}".format(line.shown_latency, *io_priority.parts(priority)), latency)
@@ -175,7 +177,7 @@ def _direction(name: str, number: int, figures: Direction, line: JobLine, report
             rows += _percentiles(label, latency, line)
     if line.clat_percentiles or line.lat_percentiles:
         for label, latency in by_priority:
-            share = 100.0 * latency.samples / getattr(figures, line.shown_latency).samples
+            share = 100.0 * latency.count / getattr(figures, line.shown_latency).count
             rows += _percentiles(f"{label} ({share:.2f}% of IOs)", latency, line)
     group = report.group_lines(line.group)[READ if line.unified == "mixed" else number]
     return rows + _windows(figures, line, group.bytes_per_s if group else 0)
@@ -226,7 +228,7 @@ def _latency(label: str, latency: Latency) -> str:
 
 
 def _percentiles(label: str, latency: Latency, line: JobLine) -> list[str]:
-    found = latency.percentiles(line.percentiles)
+    found = percentiles(latency, line.percentiles)
     if not found:
         return []
     low, high = found[0][1], found[-1][1]

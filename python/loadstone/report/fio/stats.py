@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.latency import Latency
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 READ, WRITE, TRIM, SYNC = range(4)
 DIRECTION_NAMES: Final = ("read", "write", "trim", "sync")
 
-_SUB_BITS: Final = 6
 LAST_FIO_BUCKET: Final = 29 * 64 - 1
 """fio's own histogram ends here (17.1 s); its histogram logs have this many columns."""
 
@@ -36,77 +37,20 @@ US_LIMITS: Final = NS_LIMITS
 MS_LIMITS: Final = (*NS_LIMITS, 2000)
 
 
-def bucket_value_ns(bucket: int) -> int:
-    """Middle of a bucket, in nanoseconds: what is reported for everything in it."""
-    if bucket < 2 << _SUB_BITS:
-        return bucket
-    shift = (bucket >> _SUB_BITS) - 1
-    return (((bucket & 63) + 64) << shift) + (1 << shift) // 2
+def percentiles(latency: Latency, wanted: Sequence[float]) -> list[tuple[float, int]]:
+    """`(percentile, value in ns)` for each wanted one, ascending; nothing without samples.
+
+    As in fio it is the sample of rank ceil(p/100 * n), however few lie beyond it.
+    """
+    total = latency.histogram.count
+    # Exactly, as fio does (nearly) in extended precision: a rank rounded down to a whole
+    # number would be one sample early.
+    ranks = [(p, math.ceil(Fraction(p) * total / 100)) for p in sorted(wanted)] if total else []
+    return [(p, latency.histogram.of_rank(rank)) for p, rank in ranks if rank <= total]
 
 
 @dataclass(slots=True)
-class Latency:
-    """Exact count, extremes and moments of a latency, with its histogram."""
-
-    samples: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-    sum_ns: float = 0.0
-    sumsq_ns2: float = 0.0
-    counts: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def mean_ns(self) -> float:
-        """Mean from the exact sum, not from buckets; 0 without samples, as fio prints."""
-        return self.sum_ns / self.samples if self.samples else 0.0
-
-    @property
-    def stddev_ns(self) -> float:
-        """Sample standard deviation (n - 1)."""
-        if self.samples < 2:
-            return 0.0
-        squares = self.sumsq_ns2 - self.sum_ns * self.sum_ns / self.samples
-        return math.sqrt(max(0.0, squares) / (self.samples - 1))
-
-    def add(self, other: Latency) -> None:
-        """Merge another latency into this one."""
-        if not other.samples:
-            return
-        self.min_ns = min(self.min_ns, other.min_ns) if self.samples else other.min_ns
-        self.max_ns = max(self.max_ns, other.max_ns)
-        self.samples += other.samples
-        self.sum_ns += other.sum_ns
-        self.sumsq_ns2 += other.sumsq_ns2
-        for bucket, count in other.counts.items():
-            self.count(bucket, count)
-
-    def count(self, bucket: int, count: int) -> None:
-        """Add to the count of a bucket."""
-        self.counts[bucket] = self.counts.get(bucket, 0) + count
-
-    def percentiles(self, wanted: Sequence[float]) -> list[tuple[float, int]]:
-        """`(percentile, value in ns)` for each wanted one, ascending; nothing without samples.
-
-        The value is that of the bucket holding the sample of rank ceil(p/100 * n), as
-        fio's; it is known to 0.79 %.
-        """
-        total = sum(self.counts.values())
-        if not total:
-            return []
-        # Exactly, as fio does (nearly) in extended precision: a rank rounded down to a whole
-        # number would be one sample early.
-        ranks = [(p, math.ceil(Fraction(p) * total / 100)) for p in sorted(wanted)]
-        found: list[tuple[float, int]] = []
-        seen = 0
-        for bucket in sorted(self.counts):
-            seen += self.counts[bucket]
-            while len(found) < len(ranks) and seen >= ranks[len(found)][1]:
-                found.append((ranks[len(found)][0], bucket_value_ns(bucket)))
-        return found
-
-
-@dataclass(slots=True)
-class Windows:
+class RateWindows:
     """Statistics of a rate over equal windows (fio's `bw_*` and `iops_*` fields)."""
 
     samples: int = 0
@@ -116,7 +60,7 @@ class Windows:
     stddev: float = 0.0
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Windows:
+    def of(cls, values: Sequence[float]) -> RateWindows:
         """Statistics of `values`, all zero when there are none."""
         if not values:
             return cls()
@@ -135,8 +79,8 @@ class Latencies:
 
     def add(self, other: Latencies) -> None:
         """Merge other I/Os of the same priority."""
-        self.clat.add(other.clat)
-        self.lat.add(other.lat)
+        self.clat += other.clat
+        self.lat += other.lat
 
 
 @dataclass(slots=True)
@@ -151,8 +95,8 @@ class Direction:
     slat: Latency = field(default_factory=Latency)
     clat: Latency = field(default_factory=Latency)
     lat: Latency = field(default_factory=Latency)
-    bandwidth: Windows = field(default_factory=Windows)
-    iops_windows: Windows = field(default_factory=Windows)
+    bandwidth: RateWindows = field(default_factory=RateWindows)
+    iops_windows: RateWindows = field(default_factory=RateWindows)
     priorities: dict[int, Latencies] = field(default_factory=dict)
     """The same latencies by the I/Os' priority."""
 
@@ -173,9 +117,9 @@ class Direction:
         self.shorts += other.shorts
         self.errors += other.errors
         self.runtime_ms = max(self.runtime_ms, other.runtime_ms)
-        self.slat.add(other.slat)
-        self.clat.add(other.clat)
-        self.lat.add(other.lat)
+        self.slat += other.slat
+        self.clat += other.clat
+        self.lat += other.lat
         for priority, latencies in other.priorities.items():
             self.priorities.setdefault(priority, Latencies()).add(latencies)
 
@@ -221,6 +165,7 @@ class JobLine:
     pid: int = 0
     error: int = 0
     error_text: str = ""
+    failed_clones: int = 0
     total_errors: int = 0
     first_error: int = 0
     continue_on_error: bool = False
@@ -286,7 +231,7 @@ class JobLine:
         """Priorities of a direction with the latency fio shows of them; empty with only one."""
         kind = self.shown_latency
         found = [(priority, getattr(each, kind)) for priority, each in sorted(figures.priorities.items())]
-        with_samples = [(priority, latency) for priority, latency in found if latency.samples]
+        with_samples = [(priority, latency) for priority, latency in found if latency.count]
         return with_samples if len(with_samples) > 1 else []
 
     def shown(self) -> list[tuple[str, int, Direction]]:
@@ -297,8 +242,8 @@ class JobLine:
         return [*apart, ("mixed", READ, self.mixed())] if self.unified == "both" else apart
 
 
-def _summed(windows: Iterable[Windows]) -> Windows:
-    total = Windows()
+def _summed(windows: Iterable[RateWindows]) -> RateWindows:
+    total = RateWindows()
     variance = 0.0
     for w in windows:
         total.samples += w.samples
@@ -349,11 +294,11 @@ class DiskUse:
 
 @dataclass(frozen=True, slots=True)
 class Idleness:
-    """How idle the processors were, percent, and the time of a unit of work."""
+    """How idle the CPUs were, percent, and the time of a unit of work."""
 
     system: float
     each: tuple[float, ...] | None
-    """By processor; none: not asked for."""
+    """By CPU; none: not asked for."""
     unit_mean_us: float
     unit_stdev_us: float
 
@@ -439,9 +384,9 @@ def latency_shares(line: JobLine) -> tuple[list[float], list[float], list[float]
     """
     counts = ([0] * 10, [0] * 10, [0] * 12)
     for direction in line.directions:
-        source = direction.clat if direction.clat.samples else direction.lat
-        for bucket, count in source.counts.items():
-            table, index = _range_of(bucket_value_ns(bucket))
+        source = direction.clat if direction.clat.count else direction.lat
+        for value_ns, count in source.histogram.bins():
+            table, index = _range_of(value_ns)
             counts[table][index] += count
     ns, us, ms = ([_share(c, line.ios, 0.01) for c in table] for table in counts)
     return ns, us, ms

@@ -14,14 +14,16 @@ from loadstone.report.fio.stats import (
     Direction,
     DiskUse,
     JobLine,
-    Latency,
     Report,
     depth_shares,
     latency_shares,
+    percentiles,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from loadstone.analysis.latency import Latency
 
 VERSIONS: Final = (2, 3, 4, 5)
 _PERCENTILE_FIELDS: Final = 20
@@ -109,9 +111,9 @@ def _latency(latency: Latency) -> list[str]:
 def _percentiles(line: JobLine, figures: Direction) -> list[str]:
     wanted: Sequence[float] = sorted(line.percentiles)[:_PERCENTILE_FIELDS]
     if line.lat_percentiles:
-        found = dict(figures.lat.percentiles(wanted))
+        found = dict(percentiles(figures.lat, wanted))
     elif line.clat_percentiles:
-        found = dict(figures.clat.percentiles(wanted))
+        found = dict(percentiles(figures.clat, wanted))
     else:
         wanted, found = (), {}
     fields = [f"{p:f}%={found.get(p, 0) // 1000}" for p in wanted]

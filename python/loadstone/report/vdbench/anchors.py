@@ -13,7 +13,7 @@ from loadstone.workload.trees import TreeShape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from loadstone.report.vdbench.tally import Counted
+    from loadstone.report.vdbench.interval_totals import Counted
 
 UNKNOWN: Final = "n/a"
 _GROUPS: Final = (

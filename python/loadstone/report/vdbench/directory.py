@@ -41,7 +41,7 @@ class Directory:
         self._out = out
         self._written: dict[str, int] = {}
         """Lines of each page that are in its file."""
-        self._files: dict[str, output.Growing] = {}
+        self._files: dict[str, output.GrowingFile] = {}
 
     def check(self) -> None:
         """Make the directory. Raises InputError when that cannot be done."""
@@ -66,7 +66,7 @@ class Directory:
         self._written[page.name] = len(page.body)
         if new or done is None:
             if page.name not in self._files:
-                self._files[page.name] = output.Growing(self._out / page.file)
+                self._files[page.name] = output.GrowingFile(self._out / page.file)
             self._files[page.name].append("".join(f"{line}\n" for line in new).encode())
 
     def _exactly(self, page: Page) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadstone.report.vdbench.tally import Cpu, Tally
+    from loadstone.report.vdbench.interval_totals import CpuUse, IntervalTotals
 
 Layout = Literal["50407", "50406"]
 EVERY: Final = 30
@@ -21,48 +21,48 @@ UNKNOWN: Final = "n/a"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LineColumn:
     """One column: the two words above it, its width, and how its value is written."""
 
     above: str
     below: str
     width: int
     digits: int
-    value: Callable[[Tally], float]
+    value: Callable[[IntervalTotals], float]
 
-    def text(self, tally: Tally) -> str:
+    def text(self, tally: IntervalTotals) -> str:
         """Return the value, with a blank before it."""
         return f" {self.value(tally):{self.width}.{self.digits}f}"
 
 
-def _longest(tally: Tally) -> float:
-    return tally.both.max_ns / 1e6
+def _longest(tally: IntervalTotals) -> float:
+    return tally.both.longest_ms
 
 
 _COMMON: Final = (
-    Column("MB/sec", "1024**2", 8, 2, lambda tally: tally.mib_per_s),
-    Column("bytes", "i/o", 7, 0, lambda tally: float(tally.bytes_per_io)),
-    Column("read", "pct", 6, 2, lambda tally: tally.read_percent),
-    Column("resp", "time", 8, 3, lambda tally: tally.both.response_ms),
-    Column("read", "resp", 8, 3, lambda tally: tally.reads.response_ms),
-    Column("write", "resp", 8, 3, lambda tally: tally.writes.response_ms),
+    LineColumn("MB/sec", "1024**2", 8, 2, lambda tally: tally.mib_per_s),
+    LineColumn("bytes", "i/o", 7, 0, lambda tally: float(tally.bytes_per_io)),
+    LineColumn("read", "pct", 6, 2, lambda tally: tally.read_percent),
+    LineColumn("resp", "time", 8, 3, lambda tally: tally.both.response_ms),
+    LineColumn("read", "resp", 8, 3, lambda tally: tally.reads.response_ms),
+    LineColumn("write", "resp", 8, 3, lambda tally: tally.writes.response_ms),
 )
-_DEVIATION: Final = Column("resp", "stddev", 8, 3, lambda tally: tally.deviation_ms)
-_COLUMNS: Final[dict[Layout, tuple[Column, ...]]] = {
+_DEVIATION: Final = LineColumn("resp", "stddev", 8, 3, lambda tally: tally.deviation_ms)
+_COLUMNS: Final[dict[Layout, tuple[LineColumn, ...]]] = {
     "50407": (
-        Column("i/o", "rate", 10, 1, lambda tally: tally.rate),
+        LineColumn("i/o", "rate", 10, 1, lambda tally: tally.rate),
         *_COMMON,
-        Column("read", "max", 8, 2, lambda tally: tally.reads.max_ns / 1e6),
-        Column("write", "max", 8, 2, lambda tally: tally.writes.max_ns / 1e6),
+        LineColumn("read", "max", 8, 2, lambda tally: tally.reads.longest_ms),
+        LineColumn("write", "max", 8, 2, lambda tally: tally.writes.longest_ms),
         _DEVIATION,
-        Column("queue", "depth", 6, 1, lambda tally: tally.queue_depth),
+        LineColumn("queue", "depth", 6, 1, lambda tally: tally.queue_depth),
     ),
     "50406": (
-        Column("i/o", "rate", 10, 2, lambda tally: tally.rate),
+        LineColumn("i/o", "rate", 10, 2, lambda tally: tally.rate),
         *_COMMON,
-        Column("resp", "max", 8, 3, _longest),
+        LineColumn("resp", "max", 8, 3, _longest),
         _DEVIATION,
-        Column("queue", "depth", 5, 1, lambda tally: tally.queue_depth),
+        LineColumn("queue", "depth", 5, 1, lambda tally: tally.queue_depth),
     ),
 }
 _NAME_WIDTH: Final[dict[Layout, int]] = {"50407": 12, "50406": 10}
@@ -78,7 +78,9 @@ def header(layout: Layout, date: str, *, cpu: bool) -> list[str]:
     return ["", above, below]
 
 
-def line(layout: Layout, time: str, name: str, tally: Tally, cpu: Cpu | Literal[False] | None) -> str:
+def line(
+    layout: Layout, time: str, name: str, tally: IntervalTotals, cpu: CpuUse | Literal[False] | None
+) -> str:
     """Return one line; `cpu` False: the page has no such columns, None: nothing is known."""
     text = f"{time}{name:>{_NAME_WIDTH[layout]}}" + "".join(column.text(tally) for column in _COLUMNS[layout])
     if cpu is False:

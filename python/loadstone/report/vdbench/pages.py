@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
-from loadstone.report.vdbench import anchors, buckets, fileflat, filelines, flat, lines
+from loadstone.report.vdbench import anchors, buckets, flatfile, flatfile_fs, lines, lines_fs
 from loadstone.report.vdbench.directory import Directory, Page
-from loadstone.report.vdbench.heads import Everything, known
+from loadstone.report.vdbench.interval_totals import (
+    READ,
+    WRITE,
+    Counted,
+    CpuUse,
+    IntervalTotals,
+    PartTotals,
+    added,
+)
+from loadstone.report.vdbench.page_headers import Everything, known
 from loadstone.report.vdbench.skew import skew
-from loadstone.report.vdbench.tally import READ, WRITE, Counted, Cpu, Part, Tally, added
-from loadstone.report.vdbench.words import run_line
+from loadstone.report.vdbench.wording import run_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
 
     from loadstone.report.vdbench.lines import Layout
 
-_Cpu = Cpu | Literal[False] | None
+_Cpu = CpuUse | Literal[False] | None
 _OF_ALL: Final = ("summary", "localhost", "localhost-0")
 """Pages that tell everything together."""
 _FIXED: Final = ("logfile", "totals", "status", "parmfile", "errorlog", "flatfile", "histogram", "skew")
@@ -89,7 +97,7 @@ class Pages:
         self._name = name
         self._runs = everything
         self._on_files = everything.on_files
-        self._ops = filelines.shown(everything.asked)
+        self._ops = lines_fs.shown(everything.asked)
         self._begun = 0
         self._pages: dict[str, Page] = {}
         parts = [*everything.storages, *everything.workloads]
@@ -99,7 +107,9 @@ class Pages:
             *(f"{part}.histogram" for part in parts),
         ):
             self._open(page)
-        self._pages["flatfile"].body += fileflat.header(layout) if self._on_files else flat.header(layout)
+        self._pages["flatfile"].body += (
+            flatfile_fs.header(layout) if self._on_files else flatfile.header(layout)
+        )
         if self._on_files:
             self._pages["anchors"].body += anchors.first(everything.trees)
 
@@ -166,51 +176,51 @@ class Pages:
         self._pages["summary"].body.append(f"{_clock(run, last)} Vdbench execution completed successfully")
 
     def _has_cpu(self, name: str) -> bool:
-        """Whether a page has columns of the processors: in 5.04.06 those of the hosts alone."""
+        """Whether a page has columns of the CPUs: in 5.04.06 those of the hosts alone."""
         return self._layout == "50407" or name in _OF_ALL
 
-    def _parts(self, run: Counted) -> list[tuple[str, Part]]:
+    def _parts(self, run: Counted) -> list[tuple[str, PartTotals]]:
         parts = [(name, run.whole) for name in _OF_ALL]
         return parts + [(part.name, part) for part in (*run.storages, *run.workloads)]
 
-    def _idle(self, run: Counted) -> list[tuple[str, Part]]:
+    def _idle(self, run: Counted) -> list[tuple[str, PartTotals]]:
         """Return what has a page and nothing to do in a run: its lines are zeros, as in vdbench."""
         busy = {name for name, _ in self._parts(run)}
         names = [one for one in (*self._runs.storages, *self._runs.workloads) if one not in busy]
-        zeros = [Tally(one.seconds, asked=run.asked) for one in run.whole.intervals] if names else []
-        return [(name, Part(name, frozenset(), zeros)) for name in names]
+        zeros = [IntervalTotals(one.seconds, asked=run.asked) for one in run.whole.intervals] if names else []
+        return [(name, PartTotals(name, frozenset(), zeros)) for name in names]
 
     def _has_idle_average(self, name: str) -> bool:
         """Whether vdbench tells an average of nothing: of all but SDs."""
         return self._on_files or name not in self._runs.storages
 
-    def _interval(self, run: Counted, number: int, part: Part, *, with_cpu: bool) -> list[str]:
+    def _interval(self, run: Counted, number: int, part: PartTotals, *, with_cpu: bool) -> list[str]:
         made = self._head(run, cpu=with_cpu) if number % lines.EVERY == 1 else []
         cpu: _Cpu = run.cpu(number, number) if with_cpu else False
         return [*made, self._line(run, number, str(number), part.intervals[number - 1], cpu)]
 
     def _head(self, run: Counted, *, cpu: bool) -> list[str]:
         if self._on_files:
-            return filelines.header(self._layout, _date(run), self._ops, cpu=cpu)
+            return lines_fs.header(self._layout, _date(run), self._ops, cpu=cpu)
         return lines.header(self._layout, _date(run), cpu=cpu)
 
-    def _line(self, run: Counted, interval: int, name: str, tally: Tally, cpu: _Cpu) -> str:
+    def _line(self, run: Counted, interval: int, name: str, tally: IntervalTotals, cpu: _Cpu) -> str:
         time_text = _clock(run, interval)
         if self._on_files:
-            return filelines.line(self._layout, time_text, name, tally, self._ops, cpu=cpu)
+            return lines_fs.line(self._layout, time_text, name, tally, self._ops, cpu=cpu)
         return lines.line(self._layout, time_text, name, tally, cpu)
 
-    def _averages(self, run: Counted, part: Part, *, with_cpu: bool) -> list[str]:
+    def _averages(self, run: Counted, part: PartTotals, *, with_cpu: bool) -> list[str]:
         last = len(part.intervals)
         cpu: _Cpu = run.cpu(run.first_counted, last) if with_cpu else False
         made = [self._line(run, last, run.average_name, run.average(part), cpu)]
         if self._on_files:
             counted = part.intervals[run.first_counted - 1 :]
             begin = (_clock(run, last), run.average_name)
-            made += filelines.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
+            made += lines_fs.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
         return made
 
-    def _histograms(self, name: str, run: Counted, part: Part) -> None:
+    def _histograms(self, name: str, run: Counted, part: PartTotals) -> None:
         asked = run.facts.get("histogram", "")
         reads, writes = run.histogram(part, READ), run.histogram(part, WRITE)
         if run.on_files:
@@ -232,9 +242,9 @@ class Pages:
         parts = run.whole.intervals[first - 1 : end]
         stamps, cpu = (_clock(run, end), _stamp(run, end)), run.cpu(first, end)
         self._pages["flatfile"].body.append(
-            fileflat.row(self._layout, stamps, run, name, parts, cpu=cpu)
+            flatfile_fs.row(self._layout, stamps, run, name, parts, cpu=cpu)
             if self._on_files
-            else flat.row(self._layout, stamps, run, name, added(parts), cpu=cpu)
+            else flatfile.row(self._layout, stamps, run, name, added(parts), cpu=cpu)
         )
 
     def _status(self, run: Counted, at: int, states: Sequence[str], *, run_too: bool = True) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.report.vdbench import filelines
-from loadstone.report.vdbench.words import FORMAT
+from loadstone.report.vdbench import lines_fs
+from loadstone.report.vdbench.wording import FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.report.vdbench.tally import Counted, Part, Tally
+    from loadstone.report.vdbench.interval_totals import Counted, IntervalTotals, PartTotals
 
 _ABOVE: Final = ("i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue")
 _BELOW: Final = ("rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth")
@@ -67,35 +67,35 @@ def _raw_head(kind: str, width: int) -> tuple[str, str]:
     return f"{'':<{width}} {above}", f"{kind:<{width}} {below}"
 
 
-def _raw_line(name: str, width: int, tally: Tally) -> str:
+def _raw_line(name: str, width: int, tally: IntervalTotals) -> str:
     both = tally.both
     return (
         f"{name:<{width}} {tally.rate:10.2f} {tally.mib_per_s:8.2f} {tally.bytes_per_io:7d}"
         f" {tally.read_percent:6.2f} {both.response_ms:8.3f} {tally.reads.response_ms:8.3f}"
-        f" {tally.writes.response_ms:8.3f} {both.max_ns / 1e6:8.3f} {tally.deviation_ms:8.3f}"
+        f" {tally.writes.response_ms:8.3f} {both.longest_ms:8.3f} {tally.deviation_ms:8.3f}"
         f" {tally.queue_depth:5.1f} "
     )
 
 
 def _files(run: Counted, ops: Sequence[str]) -> list[str]:
     made: list[str] = []
-    tables: list[tuple[str, Sequence[Part]]] = [("Host:", ()), ("FSD:", run.storages)]
+    tables: list[tuple[str, Sequence[PartTotals]]] = [("Host:", ()), ("FSD:", run.storages)]
     if not run.facts["rd"].startswith(FORMAT):
         tables.append(("FWD:", run.workloads))
     whole = run.average(run.whole)
     for kind, parts in tables:
-        above, below = filelines.short_header(ops)
+        above, below = lines_fs.short_header(ops)
         made += ["", f"{'':<{_FILE_LABEL}} {above}", f"{kind:<{_FILE_LABEL}} {below}"]
         rows = [(part.name, run.average(part)) for part in parts] or [("localhost", whole)]
         if len(parts) > 1:
             rows.append(("Total", whole))
-        made += [f"{name:<{_FILE_LABEL}} {filelines.short_line(tally, ops)}" for name, tally in rows]
+        made += [f"{name:<{_FILE_LABEL}} {lines_fs.short_line(tally, ops)}" for name, tally in rows]
     if len(run.workloads) > 1 and _asked(run) and not run.facts["rd"].startswith(FORMAT):
         made += _file_shares(run, whole)
     return made
 
 
-def _file_shares(run: Counted, whole: Tally) -> list[str]:
+def _file_shares(run: Counted, whole: IntervalTotals) -> list[str]:
     made = ["", "FWD skew requested vs. actual (Use 'abort_failed_skew=n.n' to abort when delta > n.n)"]
     made.append(f"{'FWD':<12} {'ops/sec':>7} {'requested':>10} {'actual':>7} {'delta':>7}")
     total = whole.requested.count

@@ -14,14 +14,29 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, Where
-from loadstone.workload.catalogue.procedure import Rounds, Run, Step, check_given, rounds, steps
-from loadstone.workload.catalogue.values import Parameter, filled
+from loadstone.workload.catalogue.procedure import (
+    ProcedureRounds,
+    ProcedureRun,
+    ProcedureStep,
+    check_given,
+    rounds,
+    steps,
+)
+from loadstone.workload.catalogue.values import WorkloadParameter, filled
 from loadstone.workload.model import FixedSize, Job, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GROUPS", "Entry", "Parameter", "Rounds", "Run", "load", "names"]
+__all__ = [
+    "GROUPS",
+    "CatalogueEntry",
+    "ProcedureRounds",
+    "ProcedureRun",
+    "WorkloadParameter",
+    "load",
+    "names",
+]
 
 GROUPS: Final = (
     "Corners",
@@ -39,7 +54,7 @@ GROUPS: Final = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """A named workload, or procedure, before its parameters are set."""
 
     name: str
@@ -66,10 +81,10 @@ class Entry:
         return str(self._content["source"])
 
     @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[WorkloadParameter, ...]:
         """What may be set."""
         return tuple(
-            Parameter(key, row["type"], str(row["default"]), row["meaning"])
+            WorkloadParameter(key, row["type"], str(row["default"]), row["meaning"])
             for key, row in self._content.get("parameters", {}).items()
         )
 
@@ -84,26 +99,26 @@ class Entry:
         return list(self._content.get("loops", {}))
 
     @property
-    def rounds(self) -> Rounds | None:
+    def rounds(self) -> ProcedureRounds | None:
         """How often its runs are repeated; None: once."""
         return rounds(self._content)
 
     def workload(self, given: Mapping[str, str] | None = None) -> Workload:
         """Return the Workload with parameters set. Raises InputError for an unknown one."""
-        return self._workload(given or {}, Step(self.name))
+        return self._workload(given or {}, ProcedureStep(self.name))
 
-    def runs(self, given: Mapping[str, str] | None = None) -> list[Run]:
+    def runs(self, given: Mapping[str, str] | None = None) -> list[ProcedureRun]:
         """Return the runs of a procedure with parameters set, in order."""
         given = given or {}
         check_given(self.name, self._content, given)
         loops = self._content.get("loops", {})
         common = {name: value for name, value in given.items() if name not in loops}
         return [
-            Run(step.name, self._workload({**common, **step.values}, step), step.values, step.role)
+            ProcedureRun(step.name, self._workload({**common, **step.values}, step), step.values, step.role)
             for step in steps(self._content, given)
         ]
 
-    def _workload(self, given: Mapping[str, str], step: Step) -> Workload:
+    def _workload(self, given: Mapping[str, str], step: ProcedureStep) -> Workload:
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
             if name not in known:
@@ -122,7 +137,7 @@ class Entry:
             sources={f"{self.name}.toml": self.text.encode()},
         )
 
-    def _belongs(self, job: str, step: Step) -> bool:
+    def _belongs(self, job: str, step: ProcedureStep) -> bool:
         if step.jobs:
             return job in step.jobs
         own = {name for row in self._content.get("prepare", ()) for name in row.get("jobs", ())}
@@ -157,8 +172,8 @@ def names() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
-def load(name: str) -> Entry:
+def load(name: str) -> CatalogueEntry:
     """Return the entry of one name. Raises InputError for an unknown one."""
     if name not in names():
         raise InputError(f"there is no workload {name!r}", hint="there are: " + ", ".join(names()))
-    return Entry(name, (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))
+    return CatalogueEntry(name, (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))

@@ -37,7 +37,7 @@ def page() -> str:
     return "".join(parts).rstrip() + "\n"
 
 
-def _row(entry: catalogue.Entry) -> str:
+def _row(entry: catalogue.CatalogueEntry) -> str:
     count = str(len(entry.runs())) if entry.is_procedure else "1"
     often = f", up to {entry.rounds.most} rounds" if entry.rounds else ""
     return f"| `{entry.name}` | {_cell(entry.meaning)} | {_cell(entry.source)} | {count}{often} |\n"

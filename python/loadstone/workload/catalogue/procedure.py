@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProcedureStep:
     """One run before its Workload is made: which jobs, and the values that are its own."""
 
     name: str
@@ -31,7 +31,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class ProcedureRounds:
     """The runs are repeated until one of them is steady, at most so many times."""
 
     most: int
@@ -43,7 +43,7 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProcedureRun:
     """One run with its Workload. `factors`: its own values, as text."""
 
     name: str
@@ -52,27 +52,27 @@ class Run:
     role: Literal["measure", "prepare"]
 
 
-def rounds(content: Mapping[str, Any]) -> Rounds | None:
+def rounds(content: Mapping[str, Any]) -> ProcedureRounds | None:
     """Return how often the runs of an entry are repeated; None: once."""
-    return Rounds(**content["rounds"]) if "rounds" in content else None
+    return ProcedureRounds(**content["rounds"]) if "rounds" in content else None
 
 
-def steps(content: Mapping[str, Any], given: Mapping[str, str]) -> list[Step]:
+def steps(content: Mapping[str, Any], given: Mapping[str, str]) -> list[ProcedureStep]:
     """Return the runs of an entry, in order; empty for a workload that is one run.
 
     `given` may replace the values of a loop by others, separated by commas.
     """
     prepared = [
-        Step(row["name"], _texts(row.get("set", {})), tuple(row.get("jobs", ())), "prepare")
+        ProcedureStep(row["name"], _texts(row.get("set", {})), tuple(row.get("jobs", ())), "prepare")
         for row in content.get("prepare", ())
     ]
     written = [
-        Step(row["name"], _texts(row.get("set", {})), tuple(row.get("jobs", ())))
+        ProcedureStep(row["name"], _texts(row.get("set", {})), tuple(row.get("jobs", ())))
         for row in content.get("runs", ())
     ]
     loops = {name: given[name].split(",") if name in given else values for name, values in _loops(content)}
     looped = [
-        Step(", ".join(f"{name}={value}" for name, value in chosen.items()), chosen)
+        ProcedureStep(", ".join(f"{name}={value}" for name, value in chosen.items()), chosen)
         for values in itertools.product(*loops.values())
         if (chosen := dict(zip(loops, (str(value).strip() for value in values), strict=True)))
         and not _too_large(content, chosen)

@@ -23,7 +23,7 @@ _REFERENCE: Final = re.compile(r"\$[a-z_]+(?:\*(?:\$[a-z_]+|-?\d+(?:\.\d+)?))*")
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class WorkloadParameter:
     """Something a user may set.
 
     `type`: `integer`, `percent`, `seconds` (becomes nanoseconds), `size` (becomes bytes) or

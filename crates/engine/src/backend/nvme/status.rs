@@ -1,8 +1,9 @@
 //! What an NVMe device answers instead of doing a command, in words.
 //!
 //! Knows status codes (NVM Express Base Specification, Status Field; NVM and Zoned Namespace
-//! Command Sets), the error number nearest to each, and how both go through
-//! [`Done::result`](crate::backend::Done::result). Knows no command.
+//! Command Sets), and the error number nearest to each. Knows no command.
+
+use crate::backend::{Failure, MediumStatus};
 
 /// Status code type and code; above them retry hints, which say nothing of the reason.
 const CODE: u32 = 0x7FF;
@@ -11,9 +12,6 @@ const CODE: u32 = 0x7FF;
 pub const NOT_WHOLE_BLOCKS: u32 = 0x800;
 /// Not a device's: the kernel did not take the command.
 pub const NOT_TAKEN: u32 = 0x801;
-/// A success is no reason, so the packed number is one more.
-const OFFSET: u32 = 1;
-
 /// Type (above 8 bits) and code, name, error number.
 const WORDS: &[(u32, &str, i32)] = &[
     (0x001, "invalid command opcode", libc::EOPNOTSUPP),
@@ -63,9 +61,9 @@ const WORDS: &[(u32, &str, i32)] = &[
     (0x371, "aborted by the host", libc::EIO),
 ];
 
-/// The result of an I/O that was answered with this status.
+/// The failure of an I/O that was answered with this status.
 #[must_use]
-pub fn result(status: u32) -> i32 {
+pub fn failure(status: u32) -> Failure {
     let code = match status {
         NOT_WHOLE_BLOCKS | NOT_TAKEN => status,
         _ => status & CODE,
@@ -74,21 +72,22 @@ pub fn result(status: u32) -> i32 {
         NOT_WHOLE_BLOCKS | NOT_TAKEN => libc::EINVAL,
         _ => known(code).map_or(libc::EIO, |(_, _, errno)| *errno),
     };
-    -(((code + OFFSET) as i32) << 16 | errno)
+    Failure {
+        errno,
+        status: Some(MediumStatus { code, words }),
+    }
 }
 
-/// What a device said, from the result of an I/O; none when no device spoke.
-#[must_use]
-pub fn words(result: i32) -> Option<String> {
-    let code = (result.min(0).unsigned_abs() >> 16).checked_sub(OFFSET)?;
-    Some(match code {
+/// What a device said, or what kept the I/O from it.
+fn words(code: u32) -> String {
+    match code {
         NOT_WHOLE_BLOCKS => {
             "offset or length is no multiple of the namespace's logical block: nothing was sent"
                 .into()
         }
         NOT_TAKEN => "more than a command to this device can move (MDTS, or max_hw_sectors_kb and max_segments in its queue's sysfs directory): use smaller blocks".into(),
         code => text(code),
-    })
+    }
 }
 
 /// A status in words.
@@ -118,7 +117,6 @@ fn known(code: u32) -> Option<&'static (u32, &'static str, i32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::errno_of;
 
     #[test]
     fn a_status_keeps_its_name_and_an_error_number() {
@@ -145,20 +143,18 @@ mod tests {
             ),
         ];
         for (status, errno, says) in cases {
-            let packed = result(status);
-            assert!(packed < 0);
-            assert_eq!(errno_of(packed), errno);
-            assert_eq!(words(packed), Some(format!("NVMe status: {says}")));
+            let failed = failure(status);
+            assert_eq!(failed.errno, errno);
+            let words = failed.status.map(|status| (status.words)(status.code));
+            assert_eq!(words, Some(format!("NVMe status: {says}")));
         }
     }
 
     #[test]
-    fn what_no_device_said_has_no_words() {
-        for plain in [-libc::EIO, 0, 4096, i32::MAX] {
-            assert_eq!(words(plain), None);
-        }
-        assert!(words(result(NOT_WHOLE_BLOCKS)).is_some_and(|said| said.contains("no multiple")));
-        assert!(words(result(NOT_TAKEN)).is_some_and(|said| said.contains("smaller blocks")));
+    fn what_kept_an_io_from_the_device_is_told_in_words() {
+        let said = |code| words(failure(code).status.unwrap().code);
+        assert!(said(NOT_WHOLE_BLOCKS).contains("no multiple"));
+        assert!(said(NOT_TAKEN).contains("smaller blocks"));
     }
 
     #[test]

@@ -1,0 +1,89 @@
+"""Draw messages at random from all that can be printed.
+
+`bench/messages.py [--seed 12] [--count 20] [--before REF]`
+
+With `--before` each stands beside the most similar text in the code of another commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import random
+import re
+import subprocess
+
+from loadstone import messages
+
+FRAGMENTS = re.compile(r"\.(title|value|layer|remedy)$|^verdict\.(kind|effect|terminal)\.")
+SAME = 0.4
+LEAST_WORDS = 5
+PLACES = {
+    "audit": "python/loadstone/audit/rules/",
+    "report": "python/loadstone/report/",
+    "verdict": "python/loadstone/",
+    "refusals": "python/loadstone/plan/",
+}
+
+
+def whole(key: str) -> bool:
+    """Whether a message stands by itself."""
+    return not FRAGMENTS.search(key) and len(messages.template(key).split()) >= LEAST_WORDS
+
+
+def texts(reference: str, folder: str) -> list[str]:
+    """Every text in the code under a folder as it was, with its values as {expressions}."""
+    listed = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", reference, folder], capture_output=True, text=True, check=True
+    )
+    found = []
+    for name in (one for one in listed.stdout.split() if one.endswith((".py", ".html"))):
+        code = subprocess.run(
+            ["git", "show", f"{reference}:{name}"], capture_output=True, text=True, check=True
+        )
+        if name.endswith(".py"):
+            found += [(name, text) for node in ast.walk(ast.parse(code.stdout)) if (text := shown(node))]
+    return [text for _, text in found]
+
+
+def shown(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+        return node.value if "\n" not in node.value else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{…}" for part in node.values)
+    return None
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+|\{", re.sub(r"\{[^}]*\}", "{", text.casefold()))
+
+
+def nearest(text: str, every: list[str]) -> str:
+    def alike(one: str) -> float:
+        return difflib.SequenceMatcher(None, words(text), words(one)).ratio()
+
+    best = max(every, key=alike)
+    return best if alike(best) >= SAME else "(nothing like it)"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=12)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--before")
+    given = parser.parse_args()
+    every = sorted(key for key in messages.templates() if whole(key))
+    for key in random.Random(given.seed).sample(every, given.count):
+        text = messages.template(key)
+        room, _, rest = key.partition(".")
+        if given.before:
+            rule = f"{PLACES[room]}{rest.partition('.')[0]}.py" if room == "audit" else PLACES[room]
+            old = texts(given.before, rule) or texts(given.before, PLACES[room])
+            print(f"- {key}\n  before: {nearest(text, old)}\n  after:  {text}")
+        else:
+            print(f"- {key}: {text}")
+
+
+if __name__ == "__main__":
+    main()

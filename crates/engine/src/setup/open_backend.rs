@@ -1,0 +1,288 @@
+//! The backend of a worker: opened as the Plan wants it, or replaced where the host has none.
+//!
+//! Knows which file has which backend and what each needs to be opened. What a backend can do
+//! is in its row ([`plan::BACKENDS`]); how it does it, in its own file.
+
+use std::ffi::CString;
+use std::io;
+use std::sync::mpsc::Sender;
+
+use super::{conduct, drive, Kit, Local};
+use crate::backend::discard::{ring_discards, Discarding};
+use crate::backend::extents::{Falloc, MoveExtents};
+use crate::backend::force_async::Forced;
+use crate::backend::libaio::Libaio;
+use crate::backend::mmap::Mmap;
+use crate::backend::names::Names;
+use crate::backend::null::Null;
+use crate::backend::nvme;
+use crate::backend::psync::Psync;
+use crate::backend::sim::Sim;
+use crate::backend::special_engines::{Call, Called};
+use crate::backend::splice::Splice;
+use crate::backend::uring::{Uring, UringOptions};
+use crate::backend::{Backend, OpenFile};
+use crate::clock::Clock;
+use crate::control::Message;
+use crate::events::Event;
+use crate::plan::{self, Plan};
+use crate::tree::worker::FileWorker;
+
+/// Buffers up to this size are registered. Pinning touches and zeroes every page before the
+/// first I/O, about a millisecond for each MiB; it is also the usual `RLIMIT_MEMLOCK`.
+const MAX_PINNED_BYTES: usize = 8 << 20;
+
+/// A worker whose backend is to be opened.
+struct Opening<'a> {
+    kit: Kit,
+    local: &'a Local,
+    /// Its open targets, numbered as the worker does.
+    files: Vec<OpenFile>,
+    /// I/Os its streams may have in flight.
+    depth: u32,
+    clock: Clock,
+}
+
+/// Opens the backend the Plan names and runs the worker on it to its end. One arm a backend.
+pub(super) fn run(kit: Kit, local: &Local) {
+    let plan = kit.stage.plan.clone();
+    let streams = kit.streams.iter();
+    let depth = streams.map(|&id| plan.streams[id as usize].iodepth).sum();
+    let files = local.of(&kit.stage.files);
+    let clock = kit.stage.clock;
+    let backend = &plan.workers[kit.worker as usize].backend;
+    let open = Opening {
+        kit,
+        local,
+        files,
+        depth,
+        clock,
+    };
+    match backend {
+        plan::Backend::IoUring {
+            registered_files,
+            fixed_buffers,
+            iopoll,
+            sqpoll,
+        } => open.ring(UringOptions {
+            registered_files: *registered_files,
+            fixed_buffers: *fixed_buffers,
+            iopoll: *iopoll,
+            sqpoll: *sqpoll,
+        }),
+        plan::Backend::IoUringCmd {
+            registered_files,
+            fixed_buffers,
+            iopoll,
+            sqpoll,
+        } => open.commands(UringOptions {
+            registered_files: *registered_files,
+            fixed_buffers: *fixed_buffers,
+            iopoll: *iopoll,
+            sqpoll: *sqpoll,
+        }),
+        plan::Backend::Libaio {} => open.drive(|open| Libaio::new(clock, &open.files, depth)),
+        plan::Backend::Psync {} => open.drive(|open| Ok(Psync::new(clock, &open.files, depth))),
+        plan::Backend::Mmap {} => open.drive(|open| {
+            Mmap::new(clock, &open.files, depth).map_err(|(file, error)| {
+                let path = &plan.targets[local.targets[file] as usize].path;
+                io::Error::new(error.kind(), format!("{path}: {error}"))
+            })
+        }),
+        plan::Backend::Files {} => {
+            let trees = open.kit.stage.trees.clone();
+            conduct(open.kit, local, |state| {
+                let mut worker = FileWorker::new(clock, state, trees);
+                worker.run();
+                (Ok(()), worker.state.lost, worker)
+            });
+        }
+        plan::Backend::Names { operation } => {
+            open.call(|_| names(*operation, &plan, &local.targets));
+        }
+        plan::Backend::Falloc {} => open.call(|open| Ok(Falloc::new(&open.files))),
+        plan::Backend::Splice {} => open.call(|open| Splice::new(&open.files)),
+        plan::Backend::MoveExtents { donor, in_place } => open.call(|open| {
+            let donor = open.kit.stage.files[*donor as usize].fd;
+            Ok(MoveExtents::new(&open.files, donor, *in_place))
+        }),
+        plan::Backend::Null {} => open.drive(|_| Ok(Null::new(clock, depth))),
+        plan::Backend::Sim { device } => open.drive(|open| {
+            let media = local.of(&open.kit.stage.media);
+            let states = local.of(&open.kit.stage.states);
+            Ok(Sim::new(device, open.files.len(), depth)
+                .with_media(media.into_iter())
+                .with_states(&states, &open.kit.stage.states[0]))
+        }),
+    }
+}
+
+impl Opening<'_> {
+    fn drive<B: Backend>(self, backend: impl FnOnce(&Self) -> io::Result<B>) {
+        let backend = backend(&self);
+        drive(self.kit, backend, self.local);
+    }
+
+    /// A backend that does its I/Os by calls of its own.
+    fn call<C: Call>(self, call: impl FnOnce(&Self) -> io::Result<C>) {
+        let (clock, depth) = (self.clock, self.depth);
+        self.drive(|open| call(open).map(|call| Called::new(clock, call, depth)));
+    }
+
+    /// Tells what could not be had.
+    fn tell(&self, mut notes: Vec<String>) {
+        say(&mut notes, self.kit.worker, &self.kit.stage.out);
+    }
+
+    fn commands(self, mut options: UringOptions) {
+        let mut notes = Vec::new();
+        options.fixed_buffers &= worth_pinning(&self.kit, &self.files, &mut notes);
+        let (clock, buffers) = (self.clock, &self.kit.buffers);
+        let backend = nvme::open(clock, options, &self.files, self.depth, buffers, &mut notes);
+        self.tell(notes);
+        self.drive(|_| backend);
+    }
+
+    fn ring(self, mut options: UringOptions) {
+        let mut notes = Vec::new();
+        options.fixed_buffers &= worth_pinning(&self.kit, &self.files, &mut notes);
+        let (clock, buffers) = (self.clock, &self.kit.buffers);
+        let ring = Uring::new(clock, options, &self.files, self.depth, buffers, &mut notes);
+        let ring = match ring {
+            Err(error) if can_be_replaced(options, &error) => {
+                self.tell(notes);
+                return fall_back(self, &error);
+            }
+            ring => ring,
+        };
+        let trims_itself = discards_itself(&self.kit, &self.files);
+        if trims_itself {
+            notes.push("io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into());
+        }
+        self.tell(notes);
+        match (
+            self.kit.stage.plan.workers[self.kit.worker as usize].force_async,
+            trims_itself,
+        ) {
+            (0, false) => self.drive(|_| ring),
+            (0, true) => {
+                self.drive(|open| ring.map(|ring| Discarding::new(ring, &open.files, open.depth)));
+            }
+            // Trims that the ring cannot do are refused together with this.
+            (every, _) => {
+                let force = |ring: Uring| ring.with(|operations| Forced::new(operations, every));
+                self.drive(|_| ring.map(force));
+            }
+        }
+    }
+}
+
+/// True when another backend can do what a ring that cannot be had was asked for: the kernel
+/// lacks io_uring or forbids it, or the memory for a ring exceeds `RLIMIT_MEMLOCK` (before
+/// Linux 5.12). Polling has no replacement.
+fn can_be_replaced(options: UringOptions, error: &io::Error) -> bool {
+    let missing = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::ENOMEM];
+    !options.iopoll
+        && !options.sqpoll
+        && error.raw_os_error().is_some_and(|no| missing.contains(&no))
+}
+
+/// Runs on libaio where there is no ring, or on system calls where there is no libaio either.
+fn fall_back(open: Opening, error: &io::Error) {
+    let Opening {
+        kit,
+        local,
+        files,
+        depth,
+        clock,
+    } = open;
+    let (out, worker) = (kit.stage.out.clone(), kit.worker);
+    let files = &files[..];
+    let why = ring_is_missing(error);
+    let libaio = Libaio::new(clock, files, depth);
+    let direct = files.iter().all(|file| file.direct);
+    let (name, effect) = match &libaio {
+        Ok(_) if direct => ("libaio", String::new()),
+        Ok(_) => (
+            "libaio",
+            "; without O_DIRECT it does one I/O at a time".into(),
+        ),
+        Err(error) => ("psync", format!(" at depth 1 (libaio failed: {error})")),
+    };
+    let text = format!("{why}: I/O is done by {name}{effect}");
+    say(&mut vec![text], worker, &out);
+    let _ = kit.lines.fallback.set(name);
+    match libaio {
+        Ok(backend) => drive(kit, Ok(backend), local),
+        Err(_) => drive(kit, Ok(Psync::new(clock, files, depth)), local),
+    }
+}
+
+/// Why there is no ring, and what would bring it.
+fn ring_is_missing(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => "this kernel has no io_uring".into(),
+        Some(libc::EPERM | libc::EACCES) => {
+            "io_uring is forbidden (sysctl kernel.io_uring_disabled, or a container's seccomp profile)"
+                .into()
+        }
+        Some(libc::ENOMEM) => {
+            "the memory of an io_uring exceeds RLIMIT_MEMLOCK (raise it with ulimit -l)".into()
+        }
+        _ => format!("io_uring failed: {error}"),
+    }
+}
+
+/// An operation on the names of a worker's targets.
+fn names(operation: plan::NameOperation, plan: &Plan, targets: &[u32]) -> io::Result<Names> {
+    let paths = targets
+        .iter()
+        .map(|&target| CString::new(plan.targets[target as usize].path.as_bytes()))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Names::new(operation, paths))
+}
+
+/// True when buffers are to be registered: they are few enough to be pinned soon, and used for
+/// direct I/O, or by reads that are copied into them.
+fn worth_pinning(kit: &Kit, files: &[OpenFile], notes: &mut Vec<String>) -> bool {
+    let few = kit.buffers.len() <= MAX_PINNED_BYTES;
+    let direct = files.iter().any(|file| file.direct);
+    if direct && !few {
+        notes.push(format!(
+            "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
+            kit.buffers.len() >> 20,
+            MAX_PINNED_BYTES >> 20,
+        ));
+    }
+    let reads = |&id: &u32| {
+        let stream = &kit.stage.plan.streams[id as usize];
+        stream.pattern.read_percent > 0 || stream.verify.is_some() || stream.headers.is_some()
+    };
+    few && (direct || kit.streams.iter().any(reads))
+}
+
+fn say(notes: &mut Vec<String>, worker: u32, out: &Sender<Message>) {
+    for text in notes.drain(..) {
+        let _ = out.send(Message::Event(Event::Note {
+            text,
+            worker: Some(worker),
+            target: None,
+        }));
+    }
+}
+
+/// True when the worker trims a block device and the ring cannot.
+fn discards_itself(kit: &Kit, files: &[OpenFile]) -> bool {
+    let trims = |&id: &u32| {
+        let stream = &kit.stage.plan.streams[id as usize];
+        let later = stream.headers.as_ref().and_then(|headers| headers.trim);
+        stream.pattern.trim_percent > 0 || later.is_some()
+    };
+    let block = files
+        .iter()
+        .find(|file| file.kind == plan::TargetKind::Block);
+    match block.filter(|_| kit.streams.iter().any(trims)) {
+        Some(file) => !ring_discards(file).unwrap_or(true),
+        None => false,
+    }
+}

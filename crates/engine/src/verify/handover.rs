@@ -1,0 +1,233 @@
+//! What a run knows of its verified blocks at its end, for the runs after it.
+//!
+//! Knows the file. A table is written as its entries, pages of zeros left out, so that it
+//! takes four bytes for each block that was ever written; all little-endian:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `LOADSTNK` |
+//! | 4, 4 | version 1, bytes of a verify block |
+//! | 8 | the run whose stamps they are |
+//! | per table 4, 4, 8, 8 | number of the target, 0, sequence of its last write, start |
+//! | per part 8, 4, 4 × n | first block, n, entries; n = 0 ends the table |
+//! | 4, 4 | target `u32::MAX` ends the file, CRC-32C of all before |
+//!
+//! A write that was still in flight leaves a block unknown.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::expect::{Entry, Table};
+
+const MAGIC: &[u8; 8] = b"LOADSTNK";
+const VERSION: u32 = 1;
+const END: u32 = u32::MAX;
+/// Entries of a part: a page of them.
+const PART: usize = 1024;
+
+/// What a run knew at its end.
+#[derive(Debug)]
+pub struct Known {
+    /// The run whose stamps they are.
+    pub run: u64,
+    /// Bytes of a verify block.
+    pub block_bytes: u32,
+    tables: HashMap<u32, OneTable>,
+}
+
+#[derive(Debug, Default)]
+struct OneTable {
+    sequence: u64,
+    start_bytes: u64,
+    parts: Vec<(u64, Vec<u32>)>,
+}
+
+/// Writes what tables hold.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: &Path, run: u64, block_bytes: u32, tables: &[(u16, &Table)]) -> io::Result<()> {
+    let mut out = Summed {
+        file: io::BufWriter::new(File::create(path)?),
+        crc: 0,
+    };
+    out.put(MAGIC)?;
+    out.put(&VERSION.to_le_bytes())?;
+    out.put(&block_bytes.to_le_bytes())?;
+    out.put(&run.to_le_bytes())?;
+    for (target, table) in tables {
+        out.put(&u32::from(*target).to_le_bytes())?;
+        out.put(&0u32.to_le_bytes())?;
+        out.put(&table.sequence().to_le_bytes())?;
+        out.put(&table.offset(0).to_le_bytes())?;
+        let mut first = 0;
+        while first < table.len() {
+            let count = PART.min(table.len() - first);
+            let entries = (first..first + count).map(|index| table.entry(index).at_rest());
+            let bytes: Vec<u8> = entries.flat_map(u32::to_le_bytes).collect();
+            if bytes.iter().any(|&byte| byte != 0) {
+                out.put(&(first as u64).to_le_bytes())?;
+                out.put(&(count as u32).to_le_bytes())?;
+                out.put(&bytes)?;
+            }
+            first += count;
+        }
+        out.put(&0u64.to_le_bytes())?;
+        out.put(&0u32.to_le_bytes())?;
+    }
+    out.put(&END.to_le_bytes())?;
+    let crc = out.crc;
+    out.put(&crc.to_le_bytes())?;
+    out.file.flush()
+}
+
+struct Summed<W> {
+    file: W,
+    crc: u32,
+}
+
+impl<W: Write> Summed<W> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc = crc32c::crc32c_append(self.crc, bytes);
+        self.file.write_all(bytes)
+    }
+}
+
+impl Known {
+    /// Reads such a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not whole.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let bytes = std::fs::read(path)?;
+        let broken = || io::Error::new(io::ErrorKind::InvalidData, "it is not whole");
+        let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(broken)?;
+        if crc32c::crc32c(body) != u32::from_le_bytes(*sum) {
+            return Err(broken());
+        }
+        Cursor { rest: body }.known().ok_or_else(broken)
+    }
+
+    /// Enters what is known of a target into a table of a range of it.
+    pub fn enter(&self, target: u32, table: &mut Table) {
+        let Some(one) = self.tables.get(&target) else {
+            return;
+        };
+        let block = u64::from(self.block_bytes);
+        let end = table.offset(0) + table.len() as u64 * block;
+        for (first, entries) in &one.parts {
+            for (number, &entry) in (*first..).zip(entries) {
+                let offset = one.start_bytes + number * block;
+                if (table.offset(0)..end).contains(&offset) {
+                    table.set(table.index(offset), Entry::of_rest(entry));
+                }
+            }
+        }
+        table.set_sequence(one.sequence);
+    }
+}
+
+/// What is left of a file.
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl Cursor<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(*head)
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn long(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn known(&mut self) -> Option<Known> {
+        if self.take::<8>()? != *MAGIC || self.word()? != VERSION {
+            return None;
+        }
+        let block_bytes = self.word().filter(|&bytes| bytes > 0)?;
+        let run = self.long()?;
+        let mut tables = HashMap::new();
+        loop {
+            let target = self.word()?;
+            if target == END {
+                break;
+            }
+            self.word()?;
+            let mut one = OneTable {
+                sequence: self.long()?,
+                start_bytes: self.long()?,
+                parts: Vec::new(),
+            };
+            loop {
+                let (first, count) = (self.long()?, self.word()? as usize);
+                if count == 0 {
+                    break;
+                }
+                let bytes = self.rest.get(..count.checked_mul(4)?)?;
+                self.rest = &self.rest[bytes.len()..];
+                let entry = |four: &[u8]| four.try_into().map_or(0, u32::from_le_bytes);
+                one.parts
+                    .push((first, bytes.chunks_exact(4).map(entry).collect()));
+            }
+            tables.insert(target, one);
+        }
+        Some(Known {
+            run,
+            block_bytes,
+            tables,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::expect::Outcome;
+    use super::*;
+
+    #[test]
+    fn what_a_table_holds_comes_back_in_another_range() {
+        let table = Table::new(8192, 4096 * 5000, 4096);
+        for index in [0, 1, 4999] {
+            table.begin(index);
+            table.end(index, Outcome::Acknowledged);
+        }
+        table.begin(7); // never ended
+        let sequence = table.next_sequence();
+        let path = std::env::temp_dir().join(format!("loadstone-{}.known", std::process::id()));
+        write(&path, 99, 4096, &[(3, &table)]).unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() < 3 * 4096 + 200);
+        let known = Known::read(&path).unwrap();
+        assert_eq!((known.run, known.block_bytes), (99, 4096));
+        let mut other = Table::new(4096, 4096 * 100, 4096);
+        known.enter(3, &mut other);
+        known.enter(4, &mut other);
+        let state = |index: usize| {
+            (
+                other.entry(index).generation(),
+                other.entry(index).is_known(),
+            )
+        };
+        assert_eq!(
+            [state(0), state(1), state(2)],
+            [(0, false), (1, true), (1, true)]
+        );
+        assert_eq!(state(8), (1, false), "a write that never came back");
+        assert_eq!(other.sequence(), sequence);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[40] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(Known::read(&path).is_err());
+        std::fs::write(&path, &bytes[..20]).unwrap();
+        assert!(Known::read(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,1 @@
+"""Probes tried on storage whose truth is known, drawn from seeds."""

@@ -1,0 +1,36 @@
+"""The short samples of a run (events `fine_samples`), as rates of one stage.
+
+Knows where they lie in a bundle and which of them count. Looks for nothing in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadstone.analysis.time_structure import FineRates
+
+if TYPE_CHECKING:
+    from loadstone.analysis.measurement import MeasuredLine, Measurement
+
+
+def of_stage(measurement: Measurement, line: MeasuredLine, bounds_ns: tuple[int, int]) -> FineRates | None:
+    """Return the samples of a stage within bounds, without the engine's own stops; None without any."""
+    stages = measurement.stages_of(line)
+    told = [
+        event
+        for event in measurement.bundle.events
+        if event.get("type") == "fine_samples" and event.get("stage") in stages
+    ]
+    if not told:
+        return None
+    lengths = [np.asarray(event["lengths_us"], np.float64) * 1e3 for event in told]
+    ends = [event["start_ns"] + np.cumsum(part) for event, part in zip(told, lengths, strict=True)]
+    ops = [np.asarray(event["ops"], np.float64) for event in told]
+    whole = FineRates(np.concatenate(ends), np.concatenate(lengths), np.concatenate(ops))
+    kept = whole.within(*bounds_ns)
+    for first, last in measurement.stops.left_out:
+        outside = (kept.ends_ns <= first) | (kept.ends_ns - kept.lengths_ns >= last)
+        kept = FineRates(kept.ends_ns[outside], kept.lengths_ns[outside], kept.ops[outside])
+    return kept if len(kept.ops) else None

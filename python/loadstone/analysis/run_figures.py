@@ -1,0 +1,164 @@
+"""A run of a study in a few numbers: one line for all of it, or one per job and operation.
+
+Knows how a run's totals become the lines that studies are tabled, drawn and compared by.
+Knows neither other runs nor how they are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.analysis.spec import nearest
+from loadstone.analysis.summary import summarise
+from loadstone.analysis.tail import percentile_intervals
+
+if TYPE_CHECKING:
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.histogram import Histogram
+    from loadstone.analysis.latency import Latency
+    from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import OpTotals
+    from loadstone.bundle.study import Opened, Point
+
+PERCENTILES: Final = (50.0, 95.0, 99.0, 99.9)
+ALL_OPS: Final = "all"
+WHOLE: Final = "total"
+LARGE_BLOCK_BYTES: Final = 64 << 10
+"""From this mean size on bandwidth says more than IOPS."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineFigures:
+    """One line of one run. Latencies from the intended start; None where nothing was measured."""
+
+    job: str
+    """Its name, or `WHOLE`."""
+    op: str
+    """`read`, `write`, `trim`, `sync`, or `ALL_OPS`: the first three together."""
+    operations: int
+    errors: int
+    iops: Estimate | None
+    bandwidth: Estimate | None
+    mean_ns: Estimate | None
+    percentiles_ns: dict[float, int | None]
+    intervals_ns: dict[float, tuple[int, int] | None]
+    """95 % interval of each percentile; empty for the lines of single jobs."""
+    histogram: Histogram | None
+    """Of `lat`, to be merged with those of other runs."""
+    max_ns: int | None
+    block_bytes: float | None
+    """Mean size of an I/O."""
+    asked_iops: float | None
+    """What an open loop asked for; None in a closed loop."""
+    held: bool | None
+    sheet_share: Estimate | None = None
+    """Of the data sheet's figure it came nearest to; None without one, and for the lines of single jobs."""
+
+    @property
+    def large_blocks(self) -> bool:
+        """Whether bandwidth says more than IOPS."""
+        return self.block_bytes is not None and self.block_bytes >= LARGE_BLOCK_BYTES
+
+    @property
+    def rate(self) -> Estimate | None:
+        """Bandwidth for large blocks, IOPS for others."""
+        return self.bandwidth if self.large_blocks else self.iops
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """One run of a study and its lines; `whole` is None when nothing was measured, or in stages."""
+
+    point: Point
+    whole: LineFigures | None
+    lines: tuple[LineFigures, ...]
+    summary: Summary | None = None
+    """What the numbers are from, for questions they do not answer."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether its numbers may be built upon; False: the audit found that they are not what they say."""
+        return self.point.verdict != "not_valid"
+
+
+def run(point: Point, summary: Summary | None) -> RunFigures:
+    """Return a run's numbers."""
+    if summary is None:
+        return RunFigures(point, None, ())
+    return RunFigures(point, _whole(summary), tuple(_lines(summary)), summary)
+
+
+def runs(opened: Opened) -> list[RunFigures]:
+    """Add up all runs of a study."""
+    found = [(point, opened.bundles.get(point.name)) for point in opened.study.points]
+    return [run(point, None if bundle is None else summarise(bundle)) for point, bundle in found]
+
+
+def _whole(summary: Summary) -> LineFigures | None:
+    total = summary.total
+    if total.data is None or not total.data.operations or len(summary.measurement.stages_of(total.line)) > 1:
+        return None
+    ops = total.requested
+    lat = total.data.latencies.get("lat")
+    intervals = percentile_intervals(summary.measurement, lat.histogram, PERCENTILES) if lat else {}
+    asked = [row for row in summary.pacing if row.unit == "ops"]
+    # Jobs without a rate beside paced ones: nothing asked for the whole.
+    paced = {row.job_key for row in asked} == {job.line.key for job in summary.totals("job")}
+    return _measured(
+        WHOLE,
+        ops[0] if len(ops) == 1 else ALL_OPS,
+        total.data,
+        sum(row.asked_per_s for row in asked) if paced else None,
+        held=all(row.held for row in asked) if paced else None,
+        intervals_ns=intervals,
+        sheet_share=nearest(summary.spec),
+    )
+
+
+def _lines(summary: Summary) -> list[LineFigures]:
+    made = []
+    for total in summary.totals("job"):
+        for op, stats in total.ops.items():
+            row = next((r for r in summary.pacing if r.job_key == total.line.key and r.op == op), None)
+            ops = row if row is not None and row.unit == "ops" else None
+            made.append(
+                _measured(
+                    total.line.name,
+                    op,
+                    stats,
+                    ops.asked_per_s if ops else None,
+                    held=row.held if row else None,
+                )
+            )
+    return made
+
+
+def _measured(
+    job: str,
+    op: str,
+    stats: OpTotals,
+    asked_iops: float | None,
+    *,
+    held: bool | None,
+    intervals_ns: dict[float, tuple[int, int] | None] | None = None,
+    sheet_share: Estimate | None = None,
+) -> LineFigures:
+    lat: Latency | None = stats.latencies.get("lat")
+    return LineFigures(
+        job=job,
+        op=op,
+        operations=stats.operations,
+        errors=stats.errors,
+        iops=stats.iops,
+        bandwidth=stats.bandwidth,
+        mean_ns=lat.mean if lat else None,
+        percentiles_ns={percent: lat.percentile(percent) if lat else None for percent in PERCENTILES},
+        intervals_ns=intervals_ns or {},
+        histogram=lat.histogram if lat else None,
+        max_ns=lat.max_ns if lat else None,
+        block_bytes=stats.bytes / stats.operations if stats.operations else None,
+        asked_iops=asked_iops,
+        held=held,
+        sheet_share=sheet_share,
+    )

@@ -1,0 +1,112 @@
+"""Questions that several rules ask of a Case.
+
+Knows Cases only. An answer that cannot be given is None, as in the Case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.targets import IN_MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loadstone.audit.case import Case, JobRequest, Op, TargetState
+
+FILES: Final = "files"
+"""The backend of work in trees."""
+
+
+def does(case: Case, op: Op) -> bool:
+    """Whether the case did this operation, or was to do it."""
+    done = case.ops.get(op)
+    if done is not None and (done.operations or done.bytes or done.iops or done.bandwidth):
+        return True
+    return any(job_does(job, op) for job in case.jobs) if not case.ops else False
+
+
+def job_does(job: JobRequest, op: Op) -> bool:
+    """Whether a job asks for this operation; False when its mix is not known."""
+    if job.read_percent is None or op == "trim":
+        return False
+    return job.read_percent > 0 if op == "read" else job.read_percent < 100
+
+
+def buffered(case: Case) -> bool | None:
+    """Whether I/O went through the page cache: True when any job's did."""
+    known = [job.direct for job in case.jobs]
+    if False in known:
+        return True
+    return None if None in known or not known else False
+
+
+def random(case: Case) -> bool | None:
+    """Whether most I/Os of every job go to random places."""
+    known = [job.random_percent for job in case.jobs]
+    told = [percent for percent in known if percent is not None]
+    return None if not known or len(told) < len(known) else min(told) >= 50
+
+
+def outstanding(case: Case) -> int | None:
+    """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
+    whole = 0
+    for job in case.jobs:
+        if job.backend == FILES:
+            return None  # What it opens and closes on the way is outstanding, too.
+        if job.iodepth is None or job.paced or job.rate_iops or job.rate_bytes_per_s:
+            return None
+        whole += job.iodepth * (job.clones or 1)
+    return whole or None
+
+
+def flushing(case: Case) -> float:
+    """Return the mean number of flushes outstanding, by Little's law; 0 where none is known."""
+    flush = case.flush
+    if flush is None or flush.iops is None or flush.latency is None or flush.latency.mean_ns is None:
+        return 0.0
+    return flush.iops.value * flush.latency.mean_ns / 1e9
+
+
+def virtual(case: Case) -> bool:
+    """Whether there is no storage at all: the load generator measures itself or a model."""
+    return bool(case.targets) and all(target.kind == "virtual" for target in case.targets)
+
+
+def in_memory(case: Case) -> TargetState | None:
+    """Return a target that lies in a file system in memory."""
+    return next(
+        (one for one in case.targets if one.kind in ("file", "tree") and one.file_system in IN_MEMORY), None
+    )
+
+
+def paced(case: Case) -> bool:
+    """Whether a job has a rate to keep, so that the rate is not the storage's."""
+    return any(job.paced or job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
+
+
+def reducing(case: Case) -> str | None:
+    """Return the layer that compresses or deduplicates, when one is known."""
+    return next((target.reduces for target in case.targets if target.reduces), None)
+
+
+def names(what: Iterable[str]) -> str:
+    """Write names as a list in words: the first two, and how many more."""
+    every = list(dict.fromkeys(what))
+    more = f" and {len(every) - 2} more" if len(every) > 2 else ""
+    return ", ".join(every[:2]) + more if more else " and ".join(every)
+
+
+def where(case: Case) -> str:
+    """Name the targets."""
+    return names(target.path for target in case.targets) or "the target"
+
+
+def under(case: Case) -> str:
+    """Name what carries the targets."""
+    return names(case.traffic.carriers) if case.traffic is not None else "the device"
+
+
+def mean_bytes(sizes: dict[int, float]) -> float | None:
+    """Return the mean size of an I/O, None when the sizes are not known."""
+    return sum(size * share for size, share in sizes.items()) if sizes else None

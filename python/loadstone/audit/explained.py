@@ -1,0 +1,89 @@
+"""The explanations of a number in its verdict, and what may be said when nothing was tried.
+
+Knows the verdict that the rules came to, what the Plan says and what probes measured. The weighing itself
+is done in `explanations`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.explanations.weigh import weigh
+from loadstone.messages import say
+from loadstone.verdict import ProbeResult, RankedExplanation, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.audit.case import Case
+    from loadstone.explanations.weigh import Weighed
+
+REMAINS: Final = 0.05
+"""An explanation less probable than this does not remain."""
+AGREED: Final = 0.8
+"""Probes agree with the storage from here on."""
+EVEN: Final = 0.5
+
+
+def with_explanations(verdict: Verdict, case: Case) -> Verdict:
+    """Add the explanations; say of a number that nothing speaks against what was tried."""
+    if case.job_facts is None:
+        return verdict
+    found = {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}
+    weighed = weigh(case.job_facts, case.probed, found, verdict.checked)
+    if not weighed:
+        return verdict
+    tried = [one for one in case.probed.tried if one.seconds] if case.probed is not None else []
+    changes: dict[str, Any] = {
+        "explanations": tuple(_told(one) for one in weighed),
+        "probes": tuple(ProbeResult(name=one.name, bundle=one.bundle, result=one.result) for one in tried),
+        "to_decide": None if tried else case.probe_command,
+    }
+    if verdict.kind == "measures_storage":
+        changes |= _believed(verdict, case.name, weighed, len(tried))
+    return verdict.model_copy(update=changes)
+
+
+def _believed(verdict: Verdict, name: str, weighed: Sequence[Weighed], tried: int) -> dict[str, Any]:
+    """Return what is said of a number that no rule has anything against."""
+    it = f"The load of {name}" if ", " in name else name
+    remain = [one for one in weighed if one.probability >= REMAINS]
+    checks = len(verdict.checked)
+    if not tried:
+        said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks)
+        return {"sentences": said}
+    measures = sum(one.probability for one in weighed if one.explanation.effect == "measures")
+    sure = round(min(verdict.confidence, measures), 2)
+    if measures >= AGREED:
+        says = weighed[0].explanation.says
+        said = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
+        return {"sentences": said, "confidence": sure}
+    names = ", ".join(one.explanation.says for one in remain[:3])
+    key = "left" if measures >= EVEN else "open"
+    said = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
+    if measures >= EVEN:
+        return {"sentences": said, "confidence": sure}
+    return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": said}
+
+
+def of_phases(every: Sequence[Verdict], deciding: Verdict) -> dict[str, Any]:
+    """Return these fields of several phases: those of the phase that was probed, or of the deciding one."""
+    probed = next((one for one in every if one.probes), deciding)
+    return {
+        "explanations": probed.explanations,
+        "probes": probed.probes,
+        "to_decide": probed.to_decide,
+    }
+
+
+def _told(one: Weighed) -> RankedExplanation:
+    return RankedExplanation.model_validate(
+        {
+            "name": one.explanation.name,
+            "says": one.explanation.says,
+            "probability": round(one.probability, 4),
+            "for": one.for_,
+            "against": one.against,
+            "decided_by": one.decided_by,
+        }
+    )

@@ -1,0 +1,234 @@
+"""The results under a path: bundles, studies, other tools' files and directories, however deep.
+
+Knows which words name what, and that in a directory nothing ends the search: what cannot be read
+is passed over with a reason. Follows no link to a directory, opens nothing but regular files, and
+looks at so many files at most. Judges nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.analysis.summary import summarise
+from loadstone.audit import foreign
+from loadstone.audit.foreign.reader import ForeignResults
+from loadstone.audit.from_bundle import cases
+from loadstone.audit.repeats import with_repeats
+from loadstone.bundle import layout
+from loadstone.bundle.read import Bundle
+from loadstone.bundle.study import bundle_of, is_study
+from loadstone.bundle.study import read as read_study
+from loadstone.errors import InputError, LoadstoneError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from loadstone.bundle.study import Point
+
+LIMIT: Final = 20_000
+"""Names in directories that are looked at in all, unless told otherwise."""
+OF_A_BUNDLE: Final = (layout.MANIFEST, layout.PLAN, layout.WORKLOAD, layout.REQUEST, layout.EVENTS)
+"""Files of a bundle. Two tell one: other programs write a manifest.json, too, and a bundle may be damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """What was not read, and why."""
+
+    path: Path
+    why: str
+    broken: bool = True
+    """It is a result, or may be one; False: it was left out by rule."""
+
+
+@dataclass(slots=True)
+class SearchProgress:
+    """How far a search has come."""
+
+    limit: int = LIMIT
+    unverified: bool = False
+    """Read bundles that are not as they were sealed, too."""
+    tell: Callable[[SearchProgress, Path], None] | None = None
+    files: int = 0
+    """Names in directories, of files and of directories."""
+    unrelated: int = 0
+    results: int = 0
+    full: bool = False
+    seen: dict[tuple[int, int], Path] = field(default_factory=dict)
+
+    def at(self, path: Path) -> None:
+        """Tell where the search is."""
+        if self.tell is not None:
+            self.tell(self, path)
+
+
+Found = tuple[Path, ForeignResults] | PassedOver
+
+
+def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
+    """Yield every result that a path names. Raises for one that is no directory of results."""
+    if not path.exists():
+        raise InputError("there is no such file or directory", where=Where(str(path)))
+    if is_bundle(path):
+        yield path, bundle(Bundle.open(path, unverified=looked.unverified))
+    elif is_study(path):
+        yield from _study(path, looked)
+    elif path.is_dir():
+        yield from _walk(path, looked)
+    elif path.is_file():
+        yield path, foreign.read(path)
+    else:
+        raise InputError("is neither a file nor a directory", where=Where(str(path)))
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a directory is a bundle, whole or not."""
+    return sum((path / name).is_file() for name in OF_A_BUNDLE) > 1
+
+
+def bundle(opened: Bundle) -> ForeignResults:
+    """Read a run of our own."""
+    made = summarise(opened)
+    found = tuple(cases(made))
+    notes = tuple(problem.message for problem in made.problems if problem.kind == "bundle")
+    return ForeignResults("bundle", found, notes=notes, verified=opened.verified, summary=made)
+
+
+def _study(path: Path, looked: SearchProgress) -> Iterator[Found]:
+    """Read the runs of a study, which know their repeats; one that is broken is passed over."""
+    told = read_study(path, unverified=looked.unverified)
+    points = [point for point in told.points if point.bundle and point.role != "prepare"]
+    if not points:
+        raise InputError("no run of the study has measured anything", where=Where(str(path)))
+    read = []
+    for point in points:
+        run = path / str(point.bundle)
+        found = _tried(run, partial(_of_study, path, point, looked))
+        if isinstance(found, PassedOver):
+            yield found
+        else:
+            read.append((run, point.factors, found))
+    repeated = with_repeats([(factors, one.cases) for _, factors, one in read])
+    for (run, _, one), known in zip(read, repeated, strict=True):
+        yield run, replace(one, cases=known)
+
+
+def _of_study(path: Path, point: Point, looked: SearchProgress, _run: Path) -> ForeignResults:
+    opened = bundle_of(path, point, unverified=looked.unverified)
+    return ForeignResults("bundle", ()) if opened is None else bundle(opened)
+
+
+def _tried(path: Path, read: Callable[[Path], ForeignResults]) -> ForeignResults | PassedOver:
+    """Read, and make a reason of what goes wrong: one broken result must not take the others with it."""
+    try:
+        return read(path)
+    except LoadstoneError as error:
+        return PassedOver(path, _reason(path, error))
+
+
+def _reason(path: Path, error: LoadstoneError) -> str:
+    """Return what an error says, without the path that stands beside it."""
+    text = str(error).partition("\n")[0]
+    for known in (f"{path}/", f"{path}: ", f"{path}:"):
+        text = text.replace(known, "line " if known.endswith(":") else "")
+    return text
+
+
+def _walk(root: Path, looked: SearchProgress) -> Iterator[Found]:
+    """Read what lies in a directory and below it, in the order of names."""
+    waiting = [root]
+    while waiting:
+        place = waiting.pop()
+        looked.at(place)
+        whole = yield from _whole(place, looked)
+        if whole:
+            continue
+        try:
+            with os.scandir(place) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            yield PassedOver(place, f"cannot be read: {error.strerror}")
+            continue
+        below: list[Path] = []
+        for entry in inside:
+            if looked.files >= looked.limit:
+                looked.full = True
+                why = f"not looked at from {entry.name} on: {looked.limit} names are the limit (--limit)"
+                yield PassedOver(place, why)
+                return
+            yield from _entry(entry, below, looked)
+        waiting += reversed(below)
+
+
+def _whole(place: Path, looked: SearchProgress) -> Generator[Found, None, bool]:
+    """Read a directory that is one result. Returns whether nothing else is to be looked for in it."""
+    if is_bundle(place):
+        yield _counted(
+            place, _tried(place, lambda at: bundle(Bundle.open(at, unverified=looked.unverified))), looked
+        )
+        return True
+    if is_study(place):
+        try:
+            found = list(_study(place, looked))
+        except LoadstoneError as error:
+            # Its runs are bundles by themselves.
+            yield PassedOver(place, _reason(place, error))
+            return False
+        for one in found:
+            looked.results += not isinstance(one, PassedOver)
+            yield one
+        return True
+    try:
+        known = foreign.recognise(place)
+    except LoadstoneError:
+        return False  # Whoever lists it tells why it cannot be read.
+    if known is not None:
+        yield _counted(place, _tried(place, known.read), looked)
+    return False
+
+
+def _counted(place: Path, found: ForeignResults | PassedOver, looked: SearchProgress) -> Found:
+    if isinstance(found, PassedOver):
+        return found
+    looked.results += 1
+    return place, found
+
+
+def _entry(entry: os.DirEntry[str], below: list[Path], looked: SearchProgress) -> Iterator[Found]:
+    """Look at one name in a directory; directories are kept for later."""
+    path = Path(entry.path)
+    looked.files += 1
+    try:
+        status = entry.stat()
+    except OSError as error:
+        yield PassedOver(path, f"cannot be read: {error.strerror}")
+        return
+    if stat.S_ISDIR(status.st_mode):
+        if entry.is_symlink():
+            yield PassedOver(path, "is a link to a directory: name it by itself", broken=False)
+        elif not entry.name.startswith("."):
+            below.append(path)
+        return
+    if not stat.S_ISREG(status.st_mode):
+        return
+    looked.at(path)
+    first = looked.seen.setdefault((status.st_dev, status.st_ino), path)
+    if first != path:
+        yield PassedOver(path, f"is the same file as {first}", broken=False)
+        return
+    found = _tried(path, _file)
+    if isinstance(found, PassedOver) or found.cases:
+        yield _counted(path, found, looked)
+    else:
+        looked.unrelated += 1
+
+
+def _file(path: Path) -> ForeignResults:
+    """Read a file; one that is no result has no case."""
+    known = foreign.recognise(path)
+    return ForeignResults("", ()) if known is None else known.read(path)

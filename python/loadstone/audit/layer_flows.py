@@ -1,0 +1,243 @@
+"""What went through each layer under the targets, held against what its neighbour above gave it.
+
+Knows a path's layers, the monitors' counters over the seconds of the load, and what each kind of
+layer does on purpose: a mirror writes twice, a stripe hands on as much as it gets, a journal in
+data mode writes again, a loop without direct I/O keeps pages. What does not add up gets a name.
+Judges no number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import units
+from loadstone.analysis.path import merged_layers
+from loadstone.audit import layer_state, monitor_readings
+from loadstone.verdict import LayerFlow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from loadstone.audit.case import Moved, Op, TargetState
+    from loadstone.path.layers import Layer
+
+OPS: Final[tuple[Op, ...]] = ("read", "write", "trim")
+SLACK: Final = 0.05
+"""Metadata, and the two clocks of the comparison."""
+EDGES_S: Final = 0.1
+LEAST_BYTES_PER_S: Final = 64 * 1024
+"""Less than this is metadata of a file system, whatever its share."""
+MIRRORED: Final = {"raid1": 2.0, "raid10": 2.0, "dup": 2.0, "raid1c3": 3.0, "raid1c4": 4.0}
+PARITY: Final = ("raid4", "raid5", "raid6")
+
+
+@dataclass(slots=True)
+class _Flow:
+    """What one layer did, or was given, in the seconds of the comparison."""
+
+    ios: dict[str, float] = field(default_factory=dict)
+    bytes: dict[str, float] = field(default_factory=dict)
+    flushes: float | None = None
+    merges: float | None = None
+    time_ns: dict[str, float] = field(default_factory=dict)
+    busy_ns: float | None = None
+
+
+def flows(
+    host: pl.DataFrame, asked: dict[Op, Moved], flushes: float, targets: Sequence[TargetState]
+) -> tuple[LayerFlow, ...]:
+    """Return every layer, each after all that stand on it. `host`: the rows of the comparison.
+
+    `asked` and `flushes` are what the load did in the time of these rows.
+    """
+    paths = [one.path_layers for one in targets if one.path_layers is not None]
+    seconds = monitor_readings.seconds(host)
+    if not paths or len(paths) < len(targets) or seconds < monitor_readings.MIN_SECONDS:
+        return ()
+    layers = merged_layers(paths)
+    roots = {path.layers[0].name for path in paths if path.layers}
+    load = _Flow(
+        ios={op: one.ios for op, one in asked.items()},
+        bytes={op: one.bytes for op, one in asked.items()},
+        flushes=flushes,
+    )
+    told: list[LayerFlow] = []
+    handed: dict[str, _Expected] = {}
+    for layer in layers:
+        uppers = [handed[upper.name] for upper in layers if layer.name in upper.below]
+        if layer.name in roots:
+            # The load was counted as a whole: of several targets nobody knows the part of each.
+            uppers.append(_Expected(load if len(roots) == 1 else None, upper="the job"))
+        expected = _together(uppers)
+        flow = _counted(layer, host)
+        held = [_held(flow, expected, op, seconds) for op in ("read", "write")]
+        told.append(_row(layer, flow, expected, seconds, held[0], held[1]))
+        # What was counted is what the next layer gets, whatever was expected here.
+        given = _Expected(flow, upper=layer.name) if flow is not None else expected
+        handed[layer.name] = given.below(layer)
+    return tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What a layer should see: the flow above it, times what lies between, and what may change it."""
+
+    flow: _Flow | None
+    write_factor: float = 1.0
+    shares: int = 1
+    """Members that divide it among them."""
+    unsure: bool = False
+    """Something between decides itself how much goes on (parity, copy on write)."""
+    memory: str | None = None
+    """The layer between that keeps data in memory."""
+    amplifies: str | None = None
+    """The layer between that writes more than it is given, and why."""
+    reduces: str | None = None
+    unstored: str | None = None
+    """The layer between that answers for what was never written."""
+    upper: str | None = None
+
+    def below(self, layer: Layer) -> _Expected:
+        """Return what each of a layer's members gets."""
+        state = layer_state.facts(layer)
+        profile = str(layer.facts.get("data_profile") or layer.facts.get("level") or "").lower()
+        members = len(layer.below) if layer.kind in ("btrfs", "md", "multipath", "lvm", "dm") else 1
+        copies = MIRRORED.get(profile, 1.0)
+        if layer.kind == "md" and profile == "raid1":
+            copies = float(members)
+        changed: dict[str, Any] = {
+            "write_factor": self.write_factor * copies,
+            "shares": self.shares * max(1, members),
+            "unsure": self.unsure or any(one in profile for one in PARITY),
+            "memory": state.memory or self.memory,
+            "amplifies": state.amplifies or self.amplifies,
+            "reduces": state.reduces or self.reduces,
+            "unstored": state.unstored or self.unstored,
+        }
+        return replace(self, **changed)
+
+
+def _together(every: Sequence[_Expected]) -> _Expected:
+    """Return what comes from all layers above; None in it where one of them is not known."""
+    if len(every) == 1:
+        return every[0]
+    if not every or any(one.flow is None for one in every):
+        return _Expected(None)
+    known = [one.flow for one in every if one.flow is not None]
+    whole = _Flow(
+        ios={op: sum(one.ios.get(op, 0.0) for one in known) for op in OPS},
+        bytes={op: sum(one.bytes.get(op, 0.0) for one in known) for op in OPS},
+    )
+    return replace(every[0], flow=whole, unsure=any(one.unsure for one in every))
+
+
+def _counted(layer: Layer, host: pl.DataFrame) -> _Flow | None:
+    """Return what a layer's own counters say; None where it has none."""
+    prefix = layer.counters
+    if prefix is None or prefix.startswith("net.") or layer.kind == "cgroup":
+        return None
+    moved = {op: monitor_readings.total(host, f"{prefix}.{op}_bytes") for op in OPS}
+    if moved["read"] is None or moved["write"] is None:
+        return None
+    merges = [monitor_readings.total(host, f"{prefix}.{op}_merges") for op in OPS]
+    known = [one for one in merges if one is not None]
+    return _Flow(
+        ios={op: monitor_readings.total(host, f"{prefix}.{op}s") or 0.0 for op in OPS},
+        bytes={op: one or 0.0 for op, one in moved.items()},
+        flushes=monitor_readings.total(host, f"{prefix}.flushes"),
+        merges=sum(known) if known else None,
+        time_ns={
+            op: told
+            for op in ("read", "write", "trim", "flush")
+            if (told := monitor_readings.total(host, f"{prefix}.{op}_time_ns")) is not None
+        },
+        busy_ns=monitor_readings.total(host, f"{prefix}.busy_ns"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One direction held against the neighbour above."""
+
+    expected: float | None = None
+    agrees: bool | None = None
+    why: str | None = None
+
+
+def _held(flow: _Flow | None, expected: _Expected, op: Op, seconds: float) -> _Held:
+    if flow is None or expected.flow is None:
+        return _Held()
+    factor = expected.write_factor if op == "write" else 1.0
+    due, done = expected.flow.bytes.get(op, 0.0) * factor, flow.bytes.get(op, 0.0)
+    if expected.shares > 1:
+        return _Held(expected=due / expected.shares)  # Each member by itself may have any part of it.
+    least = LEAST_BYTES_PER_S * seconds
+    slack = SLACK + EDGES_S / seconds
+    if abs(done - due) <= max(least, slack * max(due, done)):
+        return _Held(due, agrees=True, why=_cut_or_merged(flow, expected, op))
+    if expected.unsure:
+        return _Held(due)
+    return _Held(due, agrees=False, why=_less(expected, op) if done < due else _more(expected, op))
+
+
+def _less(expected: _Expected, op: Op) -> str:
+    if op == "read" and expected.unstored:
+        return f"never stored: {expected.unstored}"
+    if expected.memory:
+        word = "served from memory" if op == "read" else "absorbed in memory"
+        return f"{word}: {expected.memory}"
+    if expected.reduces:
+        return f"reduced: {expected.reduces}"
+    return "served from memory on the way" if op == "read" else "absorbed on the way"
+
+
+def _more(expected: _Expected, op: Op) -> str:
+    if expected.amplifies and (op == "write" or "copies" in expected.amplifies):
+        return f"amplified: {expected.amplifies}"
+    if op == "read" and expected.memory:
+        return f"read ahead or by somebody else: {expected.memory}"
+    return "written by somebody else" if op == "write" else "read by somebody else"
+
+
+def _cut_or_merged(flow: _Flow, expected: _Expected, op: Op) -> str | None:
+    asked, done = (one.ios.get(op, 0.0) for one in (expected.flow or flow, flow))
+    if min(asked, done) < 1:
+        return None
+    if done > 1.2 * asked:
+        return f"cut: {units.digits(done / asked)} I/Os for each one {op}"
+    return f"merged: {units.digits(asked / done)} I/Os into one {op}" if asked > 1.2 * done else None
+
+
+def _row(  # noqa: PLR0917 - the parts of one row
+    layer: Layer, flow: _Flow | None, expected: _Expected, seconds: float, reads: _Held, writes: _Held
+) -> LayerFlow:
+    known = [one.agrees for one in (reads, writes) if one.agrees is not None]
+    whys = [one.why for one in (reads, writes) if one.why is not None]
+    waited = sum(flow.time_ns.values()) if flow is not None else None
+    ios = flow.ios if flow is not None else {}
+    done = sum(ios.values())
+    return LayerFlow(
+        name=layer.name,
+        kind=layer.kind,
+        state=layer_state.facts(layer).words,
+        seconds=round(seconds, 3),
+        reads=ios.get("read"),
+        writes=ios.get("write"),
+        trims=ios.get("trim"),
+        flushes=flow.flushes if flow is not None else None,
+        merges=flow.merges if flow is not None else None,
+        read_bytes=flow.bytes.get("read") if flow is not None else None,
+        write_bytes=flow.bytes.get("write") if flow is not None else None,
+        trim_bytes=flow.bytes.get("trim") if flow is not None else None,
+        service_ns=waited / done if waited is not None and done else None,
+        inflight=waited / 1e9 / seconds if waited is not None else None,
+        busy_share=min(1.0, flow.busy_ns / 1e9 / seconds) if flow and flow.busy_ns is not None else None,
+        expected_read_bytes=reads.expected,
+        expected_write_bytes=writes.expected,
+        given_by=expected.upper,
+        agrees=all(known) if known else None,
+        why="; ".join(dict.fromkeys(whys)) or None,
+    )

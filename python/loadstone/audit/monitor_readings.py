@@ -1,0 +1,149 @@
+"""What the monitors saw, in the time that counts.
+
+Knows the columns of the host table and how its seconds lie on the seconds of the load. A row of
+the table stands for the `dt_ns` before its `t_ns`; the load is cut at those edges, so that what
+was asked for and what was moved are of the same time. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+import polars as pl
+
+from loadstone.audit.case import CarrierTraffic, Moved, Op
+from loadstone.audit.targets import copies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from loadstone.audit.case import TargetState
+
+OPS: Final[tuple[Op, ...]] = ("read", "write", "trim")
+SLACK_NS: Final = 20_000_000
+"""How far a row may reach beyond the measured time: the monitors wake up a little late."""
+COUNTED: Final = ("ops", "errors", "bytes")
+UNWATCHED_NS: Final = 2_000_000_000
+"""More than a second that was not over, and one that came late."""
+MIN_SECONDS: Final = 0.5
+"""Over less, the edges of the seconds weigh as much as what lies between them."""
+
+
+def to_the_end(host: pl.DataFrame, cost: dict[str, Any] | None, bounds_ns: tuple[int, int]) -> pl.DataFrame:
+    """Return no rows where the monitors ended before the measured time: what came later nobody saw."""
+    given_up = "all" in ((cost or {}).get("failed") or {})
+    seen_ns = max(host["t_ns"].drop_nulls().to_list(), default=0)
+    return host.clear() if given_up and seen_ns < bounds_ns[1] - UNWATCHED_NS else host
+
+
+def outside(host: pl.DataFrame, left_out: Sequence[tuple[int, int]]) -> pl.DataFrame:
+    """Return the rows that reach into nothing that is left out of the figures."""
+    for first, last in left_out:
+        host = host.filter((pl.col("t_ns") <= first) | (pl.col("t_ns") - pl.col("dt_ns") >= last))
+    return host
+
+
+def within(host: pl.DataFrame, bounds_ns: tuple[int, int]) -> pl.DataFrame:
+    """Return the rows of which most lies in the measured time."""
+    begin, end = bounds_ns
+    middle = pl.col("t_ns") - pl.col("dt_ns") // 2
+    return host.filter((middle >= begin) & (middle <= end))
+
+
+def inside(host: pl.DataFrame, bounds_ns: tuple[int, int]) -> pl.DataFrame:
+    """Return the rows that lie in the measured time as a whole."""
+    begin, end = bounds_ns
+    start = pl.col("t_ns") - pl.col("dt_ns")
+    return host.filter((start >= begin - SLACK_NS) & (pl.col("t_ns") <= end + SLACK_NS))
+
+
+def total(host: pl.DataFrame | None, *columns: str) -> float | None:
+    """Return the sum of columns over all rows, None when none of them is there."""
+    known = [name for name in columns if host is not None and name in host.columns]
+    if host is None or not known or host.height == 0:
+        return None
+    values = [host[name].drop_nulls() for name in known]
+    return float(sum(cast("float", one.sum()) for one in values)) if any(map(len, values)) else None
+
+
+def seconds(host: pl.DataFrame | None) -> float:
+    """Return the time that the rows stand for."""
+    return (total(host, "dt_ns") or 0.0) / 1e9
+
+
+def levels(host: pl.DataFrame | None, column: str) -> list[float]:
+    """Return what a column said, in the order of time."""
+    if host is None or column not in host.columns:
+        return []
+    return [float(value) for value in host[column].drop_nulls().to_list()]
+
+
+def traffic(
+    host: pl.DataFrame, series: pl.DataFrame, targets: Sequence[TargetState], bounds_ns: tuple[int, int]
+) -> CarrierTraffic | None:
+    """Return what went through the targets' carriers; None when one of them is not watched."""
+    carriers = tuple(dict.fromkeys(name for target in targets for name in target.carriers))
+    known = [f"{name}.{op}_bytes" for name in carriers for op in ("read", "write")]
+    if not carriers or any(not target.carriers for target in targets):
+        return None
+    if not set(known) <= set(host.columns):
+        return None
+    rows = inside(host, bounds_ns).drop_nulls(known)
+    if seconds(rows) < MIN_SECONDS:
+        return None
+    return CarrierTraffic(
+        carriers=tuple(name.partition(".")[2] for name in carriers),
+        seconds=seconds(rows),
+        asked={op: load(series, rows, op) for op in OPS},
+        moved={op: _moved(rows, carriers, op) for op in OPS},
+        merges=total(rows, *(f"{name}.{op}_merges" for name in carriers for op in OPS)),
+        inflight=_inflight(rows, carriers),
+        flushes=total(rows, *(f"{name}.flushes" for name in carriers)),
+        copies=copies(targets),
+    )
+
+
+def load(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> Moved:
+    """Return what the load did of an operation in the time that rows stand for."""
+    return _asked(series.filter(pl.col("op") == op), rows)
+
+
+def _moved(rows: pl.DataFrame, carriers: tuple[str, ...], op: Op) -> Moved:
+    return Moved(
+        ios=total(rows, *(f"{name}.{op}s" for name in carriers)) or 0.0,
+        bytes=total(rows, *(f"{name}.{op}_bytes" for name in carriers)) or 0.0,
+    )
+
+
+def _inflight(rows: pl.DataFrame, carriers: tuple[str, ...]) -> float | None:
+    """Return the summed latency over the time: Little's law, counted by the devices themselves."""
+    waited_ns = total(rows, *(f"{name}.{op}_time_ns" for name in carriers for op in OPS))
+    return None if waited_ns is None else waited_ns / 1e9 / seconds(rows)
+
+
+def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
+    """Return the times that rows cover without a gap; of a whole run it is one."""
+    found: list[tuple[int, int]] = []
+    for end, length in rows.select("t_ns", "dt_ns").sort("t_ns").iter_rows():
+        if found and end - length <= found[-1][1]:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((end - length, end))
+    return found
+
+
+def _asked(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:
+    """Return what was done between the rows' edges; a window that straddles one counts in part."""
+    if series.height == 0:
+        return Moved(0.0, 0.0)
+    begin, end = (series[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
+    covered = np.zeros(len(begin))
+    for first, last in _stretches(rows):
+        covered += np.clip(np.minimum(end, last) - np.maximum(begin, first), 0, None)
+    parts: NDArray[np.float64] = covered / np.maximum(end - begin, 1)
+    done, failed, amount = (float((series[name].to_numpy() * parts).sum()) for name in COUNTED)
+    # What failed was asked for, too, and the device counts it; its size is that of the others.
+    return Moved(done + failed, amount * (1 + failed / done) if done else 0.0)

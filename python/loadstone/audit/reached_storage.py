@@ -1,0 +1,106 @@
+"""What of a load reached the storage: the comparison that several rules rest on.
+
+Knows a Case's traffic. Does not say why something did not arrive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Finding
+from loadstone.messages import say
+from loadstone.verdict import Chart
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case, Op, TargetState
+
+ENOUGH: Final = 0.95
+"""A device that moved this part of what was asked for did all of it, for any practical purpose."""
+EDGES_S: Final = 0.05
+"""By how much the two clocks of the comparison may be apart, at both ends together."""
+UNWRITTEN: Final = 0.05
+MOST_REDUCED: Final = 1 / 32
+"""What compression leaves at least: a page of 4 KiB for each extent of 128 KiB."""
+"""Up to this part of a target may be unwritten without a visible effect."""
+
+
+def enough(case: Case) -> float:
+    """Return the share from which on everything arrived, given how long was watched."""
+    watched_s = case.traffic.seconds if case.traffic is not None else 0.0
+    return ENOUGH - (EDGES_S / watched_s if watched_s else 0.0)
+
+
+def reduction_explains(case: Case, share: float) -> bool:
+    """Whether a layer that reduces data may be why only this share of the bytes reached the storage.
+
+    Through the page cache hardly anything arriving is what stayed there: compression of blocks of
+    128 KiB leaves at least a page of each.
+    """
+    reduces = bool(case_queries.reducing(case))
+    return reduces and (case_queries.buffered(case) is False or share >= MOST_REDUCED)
+
+
+def unwritten(case: Case) -> bool:
+    """Whether a part of a target that matters was never written before the run."""
+    return any((share or 0.0) > UNWRITTEN for share in map(unwritten_share, case.targets))
+
+
+def unwritten_share(target: TargetState) -> float | None:
+    """Return the part of a target that was unwritten when the run began."""
+    size, found = target.size_bytes, target.unwritten_bytes_before
+    return found / size if size and found is not None else None
+
+
+def memory(target: TargetState) -> Finding:
+    """Return what is to be said of a target in a file system in memory."""
+    return Finding(
+        effect="not_valid",
+        confidence=0.98,
+        text=say("audit.in_memory.found.text", target=target.path, file_system=target.file_system),
+        evidence={"file_system": str(target.file_system)},
+        advice=say("audit.in_memory.found.advice"),
+        layer="page cache",
+    )
+
+
+def evidence(case: Case, op: Op) -> dict[str, float | int | str]:
+    """Return the numbers of the comparison; empty when nothing was watched."""
+    traffic = case.traffic
+    if traffic is None:
+        return {}
+    asked, moved = traffic.asked[op], traffic.moved[op]
+    return {
+        "asked_bytes": round(asked.bytes),
+        "device_bytes": round(moved.bytes),
+        "asked_ios": round(asked.ios),
+        "device_ios": round(moved.ios),
+        "device": ", ".join(traffic.carriers),
+        "watched_s": round(traffic.seconds, 2),
+    }
+
+
+def chart(case: Case, op: Op) -> Chart | None:
+    """Return the device's bandwidth over time, held against what was asked for."""
+    traffic, host = case.traffic, case.host
+    if traffic is None or host is None or not traffic.seconds:
+        return None
+    prefixes = dict.fromkeys(carrier for target in case.targets for carrier in target.carriers)
+    columns = [f"{prefix}.{op}_bytes" for prefix in prefixes]
+    if not set(columns) <= set(host.columns) or host.height < 3:
+        return None
+    first_ns = int(host["t_ns"][0]) - int(host["dt_ns"][0])
+    rows = host.filter(pl.col("dt_ns") > 0).select(
+        ((pl.col("t_ns") - pl.col("dt_ns") // 2 - first_ns) / 1e9).round(3),
+        pl.sum_horizontal(columns) / pl.col("dt_ns") * 1e9,
+    )
+    return Chart(
+        title=f"{op}s that reached {', '.join(traffic.carriers)}",
+        x="s since the measured time began",
+        y="bytes per s",
+        points=tuple((float(t), float(rate)) for t, rate in rows.iter_rows()),
+        level=traffic.asked[op].bytes / traffic.seconds,
+        level_name=f"{op} by the job",
+    )

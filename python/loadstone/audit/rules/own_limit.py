@@ -1,0 +1,114 @@
+"""Rule `own_limit`: the job itself asked for no more than this.
+
+A rate that was kept, pauses between I/Os (think time), or one place at a time: the number is then
+what the job asks for, and says of the storage that it can do at least that. Latencies stay the
+storage's at that load.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.audit import case_queries
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case, JobRequest
+
+KEPT: Final = 0.98
+"""A rate is kept from this part of it on: less is a storage that was too slow for it."""
+PAUSED: Final = 0.2
+"""Think time of this part of a job's time changes its rate."""
+
+
+def _judge(case: Case) -> Answer:
+    if not case.jobs or case.total.iops is None or not case.total.iops.value:
+        return cannot_tell("audit.own_limit.request")
+    found = [one for job in case.jobs if (one := _of(case, job)) is not None]
+    if not found:
+        unsaid = any(job.paced is None and job.rate_iops is None for job in case.jobs)
+        return NotMine() if unsaid and case.source != "bundle" else Clear()
+    whole = len(found) == len(case.jobs)
+    # Of one of several jobs it says nothing about the others.
+    return tuple(found) if whole else tuple(_as_note(one) for one in found)
+
+
+def _of(case: Case, job: JobRequest) -> Finding | None:
+    done = case.by_job.get(job.job, {}) if len(case.jobs) > 1 else case.ops
+    asked, reached, what = job.rate_iops, _sum(done, "iops"), "IOPS"
+    if asked is None and job.rate_bytes_per_s is not None:
+        asked, reached, what = job.rate_bytes_per_s, _sum(done, "bandwidth"), "bytes per second"
+    if asked and reached and reached >= KEPT * asked:
+        told = units.count(asked) + " IOPS" if what == "IOPS" else units.bandwidth(asked)
+        got = units.count(reached) if what == "IOPS" else units.bandwidth(reached)
+        return _finding(
+            job,
+            say("audit.own_limit.rate.text", job=job.job, asked=told, reached=got),
+            {"asked_per_s": asked, "done_per_s": reached, "unit": what},
+            say("audit.own_limit.rate.advice"),
+            say("audit.own_limit.rate.layer", job=job.job),
+        )
+    paused = _paused(case, job, done)
+    if paused is not None and paused >= PAUSED:
+        return _finding(
+            job,
+            say("audit.own_limit.pauses.text", job=job.job, paused_share=paused, limit_share=PAUSED),
+            {"paused_share": round(paused, 3)},
+            say("audit.own_limit.pauses.advice"),
+            say("audit.own_limit.pauses.layer", job=job.job),
+        )
+    return None
+
+
+def _paused(case: Case, job: JobRequest, done: dict) -> float | None:  # type: ignore[type-arg]
+    """Return the part of a job's slots that waited for nothing: Little's law without rate or schedule."""
+    if not job.thinks or job.iodepth is None:
+        return None
+    outstanding = case_queries.flushing(case) if len(case.jobs) == 1 else 0.0
+    for one in done.values():
+        if one.iops is None or one.latency is None or one.latency.mean_ns is None:
+            return None
+        outstanding += one.iops.value * one.latency.mean_ns / 1e9
+    return 1 - outstanding / (job.iodepth * (job.clones or 1))
+
+
+def _sum(done: dict, figure: str) -> float | None:  # type: ignore[type-arg]
+    known = [getattr(one, figure) for one in done.values()]
+    told = [one.value for one in known if one is not None]
+    return sum(told) if told else None
+
+
+def _finding(
+    job: JobRequest, text: str, evidence: dict[str, float | int | str], advice: str, layer: str
+) -> Finding:
+    return Finding(
+        effect="limited",
+        confidence=0.97,
+        text=text,
+        evidence=evidence,
+        advice=advice,
+        layer=layer,
+        job=job.job,
+    )
+
+
+def _as_note(one: Finding) -> Finding:
+    return Finding(
+        effect="note",
+        confidence=one.confidence,
+        text=one.text,
+        evidence=one.evidence,
+        advice=one.advice,
+        layer=one.layer,
+        job=one.job,
+    )
+
+
+RULE: Final = Rule(
+    name="own_limit",
+    asks="Did the job ask for no more than it got?",
+    basis="rates kept to 98 %; outstanding I/Os by Little's law against the depth, where a job pauses",
+    judge=_judge,
+)

@@ -1,0 +1,57 @@
+"""What short runs after the run found: another explanation than the storage itself.
+
+Rests on what probes measured after the run, weighed by Bayes' rule (`loadstone.explanations`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.rule import Clear, Finding, NotMine, Rule
+from loadstone.explanations.names import UNEXPLAINED
+from loadstone.explanations.weigh import weigh
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case
+    from loadstone.audit.rule import Answer
+
+LIKELY: Final = 0.5
+"""Below this no single explanation is told as the cause."""
+
+
+def judge(case: Case) -> Answer:
+    """Name the explanation that the probes leave as the most probable one, where it is not the storage."""
+    if case.probed is None or case.job_facts is None:
+        return NotMine()
+    probes = sum(one.seconds > 0 for one in case.probed.tried)
+    if not probes:
+        return NotMine()
+    best = weigh(case.job_facts, case.probed)[0]
+    row, sure = best.explanation, best.probability
+    if row.effect == "measures" or sure < LIKELY:
+        return Clear()
+    return (
+        Finding(
+            effect="suspect" if row.name == UNEXPLAINED else row.effect,
+            confidence=round(min(0.99, sure), 2),
+            text=say(
+                "audit.probes.points.text",
+                probes=probes,
+                says=row.says,
+                probability_percent=100 * sure,
+                limit_percent=100 * LIKELY,
+            ),
+            evidence={"probability_percent": round(100 * sure, 1), "probes": probes},
+            advice=row.advice or say("audit.probes.points.advice"),
+            layer=row.layer,
+        ),
+    )
+
+
+RULE: Final = Rule(
+    name="probes",
+    asks="Do short runs after the run agree with the storage itself as what set the number?",
+    basis="Bayes' rule over the explanations; predictions of each probe in `explanations/predictions.py`",
+    judge=judge,
+)

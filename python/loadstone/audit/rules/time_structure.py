@@ -1,0 +1,202 @@
+"""Rule `time_structure`: what the load did over time is no noise, and has a name.
+
+Stalls (rare, or at regular times), a comb of a limiter that works in slices, changes of level, a
+decay or a warm-up, several kinds of I/O. Each is a test against the load's own noise
+(`analysis/time_structure.py`); together they speak falsely of at most one steady load in a hundred.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.analysis import time_structure
+from loadstone.audit import case_queries, timeline
+from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.messages import say
+from loadstone.verdict import Chart
+
+if TYPE_CHECKING:
+    from loadstone.analysis.time_structure import FineRates, Levels, Mode, Stalls
+    from loadstone.audit.case import Case
+
+POINTS: Final = 120
+LAYER: Final = "the storage over time"
+MUCH: Final = 0.05
+"""Stalls of this part of the time make a rate another one."""
+FAR_NS: Final = 1e6
+"""Modes nearer to each other than this may be the host's own (a sleeping processor)."""
+
+
+def _judge(case: Case) -> Answer:
+    if case_queries.virtual(case) or case.source != "bundle":
+        return NotMine()
+    if case.fine is None and not case.histograms:
+        return cannot_tell("audit.time_structure.samples")
+    found = [*_over_time(case), *_kinds(case)]
+    return tuple(found) or Clear()
+
+
+def _over_time(case: Case) -> list[Finding]:
+    rates, latency = case.fine, case.total.latency
+    if rates is None or latency is None or latency.mean_ns is None or case_queries.paced(case):
+        return []
+    stalls = timeline.stalls(case)
+    if stalls is not None:
+        return [_stalled(case, rates, stalls)]
+    comb = time_structure.comb(rates)
+    if comb is not None:
+        return [
+            _finding(
+                case,
+                0.85,
+                say("audit.time_structure.comb.text", period_ns=comb.period_ns),
+                {"period_ns": round(comb.period_ns), "chance_p": float(f"{comb.p:.1e}")},
+                say("audit.time_structure.comb.advice"),
+                "comb",
+            )
+        ]
+    levels = time_structure.levels(rates)
+    return [] if levels is None else [_levels(case, rates, levels)]
+
+
+def _stalled(case: Case, rates: FineRates, stalls: Stalls) -> Finding:
+    many = len(stalls.every)
+    first_s = (stalls.every[0].begin_ns - float(rates.ends_ns[0] - rates.lengths_ns[0])) / 1e9
+    kind = "periodic" if stalls.period_ns is not None else "once" if many == 1 else "rare"
+    text = say(
+        f"audit.time_structure.{kind}.text",
+        stalls=many,
+        longest_ns=stalls.longest_ns,
+        median_ns=stalls.median_ns,
+        period_ns=stalls.period_ns,
+        first_s=first_s,
+        stalled_share=stalls.share,
+    )
+    evidence: dict[str, float | int | str] = {
+        "stalls": many,
+        "longest_ns": round(stalls.longest_ns),
+        "median_ns": round(stalls.median_ns),
+        "stalled_share": round(stalls.share, 4),
+        "first_at_s": round(first_s, 2),
+    }
+    if stalls.period_ns is not None:
+        evidence["period_ns"] = round(stalls.period_ns)
+    advice = say("audit.time_structure.stalls.advice")
+    confidence = 0.95 if stalls.share > MUCH else 0.85
+    return _finding(case, confidence, text, evidence, advice, "stalls")
+
+
+def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
+    origin = float(rates.ends_ns[0] - rates.lengths_ns[0])
+    first, last = levels.every[0], levels.every[-1]
+    at_s = (first.end_ns - origin) / 1e9
+    text = say(
+        f"audit.time_structure.{levels.shape.replace('-', '_').replace(' ', '_')}.text",
+        levels=len(levels.every),
+        at_s=at_s,
+        first_count=first.per_s,
+        last_count=last.per_s,
+    )
+    low = min(one.per_s for one in levels.every)
+    high = max(one.per_s for one in levels.every)
+    return _finding(
+        case,
+        0.9 if low < 0.7 * high else 0.75,
+        text,
+        {
+            "shape": levels.shape,
+            "levels": len(levels.every),
+            "first_iops": round(first.per_s, 1),
+            "last_iops": round(last.per_s, 1),
+            "first_change_at_s": round(at_s, 2),
+        },
+        say("audit.time_structure.levels.advice"),
+        levels.shape,
+    )
+
+
+def _kinds(case: Case) -> list[Finding]:
+    found = []
+    for op, histogram in case.histograms.items():
+        told = time_structure.modes(histogram)
+        if len(told) > 1 and told[-1].latency_ns - told[0].latency_ns > FAR_NS and not _own(case):
+            found.append(_of_modes(op, told))
+    return found
+
+
+def _own(case: Case) -> bool:
+    """Whether the job itself does several kinds of I/O of one operation."""
+    sizes = {size for job in case.jobs for size in job.block_bytes}
+    return len(case.jobs) > 1 or len(case.targets) > 1 or len(sizes) > 1
+
+
+def _of_modes(op: str, told: tuple[Mode, ...]) -> Finding:
+    parts = " and ".join(
+        say("audit.time_structure.mode.value", mode_share=one.share, latency_ns=one.latency_ns)
+        for one in told
+    )
+    return Finding(
+        effect="suspect",
+        confidence=0.8,
+        text=say("audit.time_structure.modes.text", op=op, modes=len(told), parts=parts),
+        evidence={
+            "modes": len(told),
+            "fast_ns": round(told[0].latency_ns),
+            "slow_ns": round(told[-1].latency_ns),
+            "slow_share": round(told[-1].share, 3),
+        },
+        advice=say("audit.time_structure.modes.advice"),
+        layer=LAYER,
+    )
+
+
+def _finding(  # noqa: PLR0917 - the parts of a finding
+    case: Case,
+    confidence: float,
+    text: str,
+    evidence: dict[str, float | int | str],
+    advice: str,
+    shape: str,
+) -> Finding:
+    return Finding(
+        effect="suspect",
+        confidence=confidence,
+        text=text,
+        evidence={"pattern": shape, **evidence},
+        advice=advice,
+        layer=LAYER,
+        chart=_chart(case),
+    )
+
+
+def _chart(case: Case) -> Chart | None:
+    rates = case.fine
+    if rates is None:
+        return None
+    each = max(1, len(rates.ops) // POINTS)
+    count = len(rates.ops) // each
+    ops, lengths = (
+        one[: count * each].reshape(count, each).sum(axis=1) for one in (rates.ops, rates.lengths_ns)
+    )
+    ends = rates.ends_ns[: count * each].reshape(count, each)[:, -1]
+    origin = float(rates.ends_ns[0] - rates.lengths_ns[0])
+    points = tuple(
+        (round(float(end - origin) / 1e9, 3), float(op / length * 1e9))
+        for end, op, length in zip(ends, ops, lengths, strict=True)
+    )
+    return Chart(
+        title="operations that ended",
+        x="s since the measured time began",
+        y="operations per s",
+        points=points,
+        level=float(rates.ops.sum() / rates.lengths_ns.sum() * 1e9),
+        level_name="mean",
+    )
+
+
+RULE: Final = Rule(
+    name="time_structure",
+    asks="Is the course of the load no more than its own noise?",
+    basis="gaps against exp(-rate L); Fisher 1929; cumulative sums against a Brownian bridge; 10 ms samples",
+    judge=_judge,
+)

@@ -1,0 +1,257 @@
+"""Two or more results beside each other, as a whole.
+
+Knows the order: read the sides, pair what is the same, test, and say what was left out. The first
+side is what the others are held against. Knows no screen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loadstone.analysis import significance as statistics
+from loadstone.analysis.significance import Contrast, Sample
+from loadstone.comparison import curve_effects, matrix, pairing
+from loadstone.comparison.differences import Difference, differences, environment_of
+from loadstone.comparison.phase import with_tails
+from loadstone.comparison.side import Side, named, side
+from loadstone.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from loadstone.comparison.curve_effects import Curves
+    from loadstone.comparison.matrix import Effect
+    from loadstone.comparison.metric import Judgement, Metric
+    from loadstone.comparison.pairing import Repeats
+    from loadstone.comparison.values import OfJob, Value
+
+
+@dataclass(frozen=True, slots=True)
+class JobCell:
+    """One side's value of a metric of a job and how it differs from the first side's."""
+
+    sample: Sample | None
+    contrast: Contrast | None
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One metric of one operation of one job; a cell for each side, the first without contrast."""
+
+    thing: str
+    job: str
+    op: str
+    metric: Metric
+    cells: tuple[JobCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A phase that nothing rests on."""
+
+    side: str
+    run: str
+    phase: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTable:
+    """All of it."""
+
+    sides: tuple[Side, ...]
+    pairs: tuple[pairing.PatternRow, ...]
+    curves: tuple[Curves, ...]
+    effects: tuple[Effect, ...]
+    rows: tuple[JobRow, ...]
+    """Jobs and operations one by one."""
+    differences: tuple[Difference, ...]
+    excluded: tuple[Excluded, ...]
+    warnings: tuple[str, ...]
+    alpha: float
+
+
+def compare(
+    paths: Sequence[Path], *, unverified: bool = False, alpha: float = matrix.ALPHA
+) -> ComparisonTable:
+    """Compare two or more results with the first of them.
+
+    Raises `InputError` for fewer than two, for the same one twice, and when they have nothing in
+    common to compare.
+    """
+    if len(paths) < 2:
+        hint = "name two or more bundles, studies, other tools' results or directories of those"
+        raise InputError("one result alone cannot be compared", hint=hint)
+    if len({path.resolve() for path in paths}) != len(paths):
+        raise InputError("the same result is given twice: it would differ from itself by nothing")
+    sides = named([side(path, unverified=unverified) for path in paths])
+    pairs, alone = pairing.rows(sides)
+    pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]
+    curves = curve_effects.of_sides(sides)
+    of_curves = list(curve_effects.effects(curves, len(pairs)))
+    if not pairs and not of_curves:
+        raise InputError("the results have no job and no pattern in common", hint=_held(sides))
+    return ComparisonTable(
+        sides=sides,
+        pairs=tuple(pairs),
+        curves=tuple(curves),
+        effects=tuple(matrix.effects(pairs, of_curves, alpha)),
+        rows=tuple(_judged(list(_job_rows(pairs)), alpha)),
+        differences=tuple(_differences(sides, pairs)),
+        excluded=tuple(_excluded(sides)),
+        warnings=tuple(_warnings(sides, pairs, alone)),
+        alpha=alpha,
+    )
+
+
+def _told_in_full(cell: pairing.Repeats | None) -> pairing.Repeats | None:
+    """Return a cell whose only run has errors of its percentiles; repeats do not need them."""
+    if cell is None or len(cell.valid) != 1:
+        return cell
+    return replace(cell, phases=tuple(with_tails(one) if one.valid else one for one in cell.phases))
+
+
+def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
+    for row in pairs:
+        found = [{} if cell is None else _jobs(cell) for cell in row.cells]
+        first, *others = found
+        thing = row.pattern if len(pairs) > 1 else ""
+        for key, base in first.items():
+            if not any(key in other for other in others):
+                continue
+            job, op, metric = key
+            cells = []
+            for at, values in enumerate(found):
+                value = values.get(key)
+                contrast = None if at == 0 or value is None else _contrast(base, value)
+                cells.append(JobCell(_shown(value), contrast, "unknown"))
+            yield JobRow(thing, job, op, metric, tuple(cells))
+
+
+def _jobs(cell: Repeats) -> dict[OfJob, Value]:
+    """Return the values of each job over the valid repeats."""
+    found: dict[OfJob, Value] = {}
+    for key in dict.fromkeys(key for phase in cell.valid for key in phase.jobs):
+        known = [phase.jobs[key] for phase in cell.valid if key in phase.jobs]
+        samples = [value for value in known if isinstance(value, Sample)]
+        pairs = [value for value in known if not isinstance(value, Sample)]
+        if samples:
+            found[key] = matrix.together(samples)
+        elif pairs:
+            found[key] = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
+    return found
+
+
+def _shown(value: Value | None) -> Sample | None:
+    return Sample(float(value[0]), None, None) if isinstance(value, tuple) else value
+
+
+def _contrast(a: Value, b: Value) -> Contrast | None:
+    if isinstance(a, Sample) and isinstance(b, Sample):
+        return statistics.contrast(*matrix.fair(a, b))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return matrix.failures(a, b)
+    return None
+
+
+def _judged(rows: list[JobRow], alpha: float) -> list[JobRow]:
+    """Correct the p-values of each side for their number, and say what they mean."""
+    made = rows
+    for at in range(1, len(rows[0].cells) if rows else 0):
+        tested = [
+            (index, found.p)
+            for index, row in enumerate(made)
+            if (found := row.cells[at].contrast) is not None and found.p is not None
+        ]
+        corrected = statistics.holm([p for _, p in tested])
+        for (index, _), p in zip(tested, corrected, strict=True):
+            row = made[index]
+            cells = list(row.cells)
+            found = cells[at].contrast
+            assert found is not None  # noqa: S101 - it was chosen because it is there
+            judgement: Judgement = "same"
+            if p < alpha:
+                judgement = "better" if (found.change > 0) == row.metric.more_is_better else "worse"
+            cells[at] = replace(cells[at], contrast=replace(found, p=p), judgement=judgement)
+            made[index] = replace(row, cells=tuple(cells))
+    return made
+
+
+def _differences(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> list[Difference]:
+    whole = next((row for row in pairs if None not in row.cells), None)
+    if whole is not None:
+        phases = [cell.first for cell in whole.cells if cell is not None]
+    else:
+        phases = [one.phases[0] for one in sides]
+    bundles = [
+        next((run.summary.bundle for run in one.runs if run.path == phase.path), None)
+        for one, phase in zip(sides, phases, strict=True)
+    ]
+    environments = [environment_of(bundle, phase.case) for bundle, phase in zip(bundles, phases, strict=True)]
+    return differences(environments, [phase.case for phase in phases])
+
+
+def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:
+    for one in sides:
+        for phase in one.phases:
+            if not phase.valid:
+                yield Excluded(one.name, phase.run, phase.name, phase.why)
+
+
+def _warnings(
+    sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
+) -> list[str]:
+    said = []
+    single = [
+        one.name
+        for at, one in enumerate(sides)
+        if any(
+            (cell := row.cells[at]) is not None and len(cell.valid) == 1 and not _tells_no_error(cell)
+            for row in pairs
+        )
+    ]
+    if single:
+        said.append(
+            f"one run each of {', '.join(single)}: the errors are from within a run and know nothing of how "
+            "much runs differ; --repeat 3 or more makes the comparison sure"
+        )
+    mute = [
+        f"{row.pattern} of {one.name}"
+        for at, one in enumerate(sides)
+        for row in pairs
+        if (cell := row.cells[at]) is not None and _tells_no_error(cell)
+    ]
+    if mute:
+        more = f" and {len(mute) - 2} more" if mute[2:] else ""
+        said.append(
+            f"no error is known of {'; '.join(mute[:2])}{more}: a single figure is told apart from nothing; "
+            "give several runs of it"
+        )
+    for one, cells in zip(sides, alone, strict=True):
+        if cells:
+            names = ", ".join(dict.fromkeys(cell.first.pattern for cell in cells))
+            said.append(f"only {one.name} has {names}")
+    for one in sides:
+        said += [f"{one.name}: {doubt}" for doubt in one.doubts]
+        said += [f"{one.name}: {passed.path.name}: {passed.why}" for passed in one.passed]
+        broken = {run.summary.status for run in one.runs} - {"complete"}
+        if broken:
+            said.append(f"{one.name} is not complete: {', '.join(sorted(broken))}")
+    return said
+
+
+def _tells_no_error(cell: Repeats) -> bool:
+    found = [matrix.entry(cell, metric) for metric in matrix.SHOWN[:3]]
+    samples = [one.sample for one in found if one is not None and one.sample is not None]
+    return bool(samples) and all(one.error is None for one in samples)
+
+
+def _held(sides: Sequence[Side]) -> str:
+    told = []
+    for one in sides:
+        names = dict.fromkeys(f"{phase.name} ({phase.pattern})" for phase in one.phases)
+        told.append(f"{one.name} has {', '.join(names) or 'none'}")
+    return "; ".join(told)

@@ -1,0 +1,173 @@
+"""The gate: whether something became worse, and whether it would have been seen.
+
+Knows the chance that a test finds a regression of a stated size, from the errors of the two
+sides. A gate passes only where that chance is large for every pattern; a side that is not valid
+passes nothing. Computes no difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from loadstone.analysis.distributions import NORMAL, t_quantile
+from loadstone.comparison.matrix import FIRST_SHARE, error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.comparison.matrix import Effect
+    from loadstone.comparison.side import Side
+
+GateOutcome = Literal["passed", "regression", "not_valid", "no_data", "not_detectable"]
+
+DETECT: Final = 0.05
+ENOUGH: Final = 0.8
+"""A regression must be found in so many of 100 cases for a pass to mean something."""
+LARGEST: Final = 10.0
+"""A change by this factor is not looked for any more: nothing smaller would be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The chance to find a regression of the stated size in one pattern; 0 where no error is known."""
+
+    pattern: str
+    metric: str
+    side: str
+    power: float
+    smallest: float | None
+    """The smallest regression that would be found often enough, as a share; None: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the gate says, and why."""
+
+    outcome: GateOutcome
+    why: tuple[str, ...]
+    detect: float
+
+
+def powers(
+    found: Sequence[Effect], sides: Sequence[Side], *, detect: float, alpha: float, tolerance: float = 0.0
+) -> list[Power]:
+    """Return the power of the first test of every pattern, for each side but the first."""
+    made = []
+    for at in range(1, len(sides)):
+        firsts = [one for one in found if one.side == at and one.first]
+        # The strictest step of Holm's procedure: what one regression alone has to pass.
+        each = alpha * FIRST_SHARE / max(1, len(firsts))
+        for one in firsts:
+            power, smallest = _power(one, detect, each, tolerance)
+            made.append(Power(one.pattern, one.metric.name, sides[at].name, power, smallest))
+    return made
+
+
+def gate(
+    found: Sequence[Effect],
+    sides: Sequence[Side],
+    known: Sequence[Power],
+    *,
+    detect: float,
+    tolerance: float = 0.0,
+) -> Gate:
+    """Decide. A regression is told before a lack of power, and a side that is not valid before both."""
+    invalid = [
+        f"{one.name} is not valid: {one.worst.run}: {one.worst.why}"
+        for one in sides
+        if one.verdict == "not_valid"
+    ]
+    if invalid:
+        return Gate("not_valid", tuple(invalid), detect)
+    worse = [
+        one
+        for one in found
+        if one.judgement == "worse" and one.contrast is not None and abs(one.contrast.change) > tolerance
+    ]
+    if worse:
+        told = [
+            f"{one.pattern}: {one.metric.name} is worse by {_percent(abs(one.contrast.change))}"
+            for one in worse
+            if one.contrast is not None
+        ]
+        return Gate("regression", tuple(told), detect)
+    if not any(one.raw_p is not None for one in found if one.metric.quantity != "errors"):
+        why = "no pattern has an error on both sides: repeat the runs, or measure for longer"
+        return Gate("no_data", (why,), detect)
+    weak = [one for one in known if one.power < ENOUGH]
+    untested = {one.pattern for one in found} - {one.pattern for one in known}
+    if weak or untested:
+        told = [_weak(one, detect) for one in weak]
+        told += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
+        return Gate("not_detectable", tuple(told), detect)
+    return Gate("passed", (), detect)
+
+
+def _weak(one: Power, detect: float) -> str:
+    least = "" if one.smallest is None else f"; the smallest it would find is {_percent(one.smallest)}"
+    return (
+        f"{one.pattern}: a regression of {_percent(detect)} in {one.metric} would be found in "
+        f"{one.power * 100:.0f} of 100 cases (at least {ENOUGH * 100:.0f}){least}"
+    )
+
+
+def _percent(share: float) -> str:
+    return "a factor of 10 or more" if math.isinf(share) else f"{share * 100:.3g} %"
+
+
+def _power(one: Effect, detect: float, alpha: float, tolerance: float) -> tuple[float, float | None]:
+    before, after = one.before.sample, one.after.sample
+    error = error_of(before, after) if before is not None and after is not None else None
+    if error is None:
+        return 0.0, None
+    more = one.metric.more_is_better
+    if more and tolerance >= 1:
+        return 1.0, None  # No rate can fall by more than all of it.
+
+    def at(share: float) -> float:
+        return chance(
+            _logarithm(share, more=more), error.of_log, error.freedom, alpha, _logarithm(tolerance, more=more)
+        )
+
+    low, high = 0.0, min(LARGEST, 0.99 if more else LARGEST)
+    if at(high) < ENOUGH:
+        return at(detect), None
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle) < ENOUGH else (low, middle)
+    return at(detect), high
+
+
+def _logarithm(share: float, *, more: bool) -> float:
+    """Return the size of a change for the worse by a share: a rate falls, a latency grows."""
+    return -math.log1p(-min(share, 0.9999)) if more else math.log1p(share)
+
+
+def chance(change: float, error: float, freedom: float, alpha: float, tolerance: float = 0.0) -> float:
+    """Return how often a two-sided t-test finds a change of this size on its own side.
+
+    `error` is the standard error as it was estimated, with its degrees of freedom; all three are
+    logarithms. With few of them the error itself is uncertain: over its distribution is integrated.
+    """
+    if error == 0:
+        return float(change > tolerance)
+    limit = t_quantile(1 - alpha / 2, freedom)
+    scales, weights = _scales(round(min(freedom, 1e4), 1))
+    limits = np.maximum(limit * scales, tolerance / error)
+    normal = np.array([NORMAL.cdf(change / error - one) for one in limits])
+    return float((normal * weights).sum())
+
+
+@lru_cache(maxsize=64)
+def _scales(freedom: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and weights of the estimated standard deviation over the true one."""
+    reach = 6 / math.sqrt(2 * freedom)
+    at = np.linspace(max(1e-3, 1 - reach), 1 + reach, 400)
+    log = freedom * np.log(at) - np.log(at) - freedom * at**2 / 2
+    density = np.exp(log - log.max())
+    return at, density / density.sum()

@@ -1,0 +1,242 @@
+"""The matrix of a comparison: every pattern and quantity, and what can be said of its difference.
+
+Knows which tests are made, how their number is corrected for, and that nothing rests on a phase
+that is not valid. Of each pattern one quantity is the first to be tested, with most of the allowed
+error: the rate where the load is closed, the mean latency where the rate was asked for. The others
+share what is left. Either part is corrected by Holm's procedure, so that chance tells any row of
+a comparison apart at most as often as `alpha` says, half of it in each direction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.analysis import significance as statistics
+from loadstone.analysis.significance import Contrast, Sample
+from loadstone.comparison.metric import AT_PERCENT, BANDWIDTH, FAILED, IOPS, MEAN, P99
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from loadstone.comparison.metric import Judgement, Metric
+    from loadstone.comparison.pairing import PatternRow, Repeats
+    from loadstone.comparison.values import Value
+
+ALPHA: Final = 0.05
+FIRST_SHARE: Final = 0.8
+"""Of `alpha`, for the quantity of each pattern that is tested first."""
+RATES: Final = (IOPS, BANDWIDTH)
+SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class SideValue:
+    """One quantity of one side. `runs`: how many valid ones it is of; `why`: what was left out, and why."""
+
+    sample: Sample | None
+    runs: int
+    left_out: int = 0
+    why: str | None = None
+    raw: float | None = None
+    """What was measured where nothing of it is valid: to be shown struck through."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether something may rest on it."""
+        return self.raw is None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How a side differs from the first one in one quantity of one pattern."""
+
+    pattern: str
+    metric: Metric
+    side: int
+    """Its number; the first side is 0."""
+    before: SideValue
+    after: SideValue
+    contrast: Contrast | None
+    """`p` is corrected for the number of tests."""
+    raw_p: float | None
+    judgement: Judgement
+    first: bool
+    """Whether it is the quantity that is tested first."""
+    row: int
+    """Which pattern it is of."""
+    again: bool = False
+    """Whether it is the other rate of a load of one block size, which says the same in another unit."""
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether chance does not explain the difference."""
+        return self.judgement in ("better", "worse")
+
+
+@dataclass(frozen=True, slots=True)
+class RatioError:
+    """The relative standard error of a difference, as a logarithm, and its degrees of freedom."""
+
+    of_log: float
+    freedom: float
+
+
+def effects(rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: float = ALPHA) -> list[Effect]:
+    """Return every effect of every pattern, sides in their order; the judgement is by `alpha`.
+
+    `more`: effects of other things, that are not judged yet.
+    """
+    found: list[Effect] = []
+    sides = {at for row in rows for at in range(1, len(row.cells))} | {one.side for one in more}
+    for side in sorted(sides):
+        mine = [one for at, row in enumerate(rows) for one in _of_row(at, row, side)]
+        found += _judged([*mine, *(one for one in more if one.side == side)], alpha)
+    return sorted(found, key=lambda one: (one.row, one.side))
+
+
+def entry(cell: Repeats, metric: Metric) -> SideValue | None:
+    """Return one quantity of a side; None where nobody told it."""
+    invalid = [one for one in cell.phases if not one.valid]
+    why = invalid[0].why if invalid else None
+    known = [one.values[metric] for one in cell.valid if metric in one.values]
+    samples = [value for value in known if isinstance(value, Sample)]
+    if samples:
+        return SideValue(together(samples), len(samples), len(invalid), why)
+    pairs = [value for value in known if not isinstance(value, Sample)]
+    if pairs:
+        failed = Sample(float(sum(pair[0] for pair in pairs)), None, None)
+        return SideValue(failed, len(pairs), len(invalid), why)
+    raw = [_number(one.values[metric]) for one in invalid if metric in one.values]
+    return SideValue(None, 0, len(invalid), why, sum(raw) / len(raw)) if raw else None
+
+
+def together(samples: Sequence[Sample]) -> Sample:
+    """Return repeats as one: the error is their spread, and never below what they tell of themselves.
+
+    A run that was copied is no repeat, and copies do not differ.
+    """
+    found = statistics.of_runs(samples)
+    within = [one.error for one in samples]
+    known = [error for error in within if error is not None]
+    if len(samples) == 1:
+        return found
+    if len(known) < len(samples):
+        # What tells no error of its own is a percentile of a bucket, or a figure that was printed rounded.
+        return replace(found, error=max(found.error or 0.0, statistics.BUCKET_ERROR * found.value))
+    own = math.sqrt(sum(error**2 for error in known)) / len(known)
+    return replace(found, error=max(found.error or 0.0, own))
+
+
+def contrast_of(a: Repeats, b: Repeats, metric: Metric, level: float = statistics.LEVEL) -> Contrast | None:
+    """Compare a quantity of two cells, by their valid runs."""
+    if metric is FAILED:
+        return _failures(_added(a), _added(b))
+    before, after = entry(a, metric), entry(b, metric)
+    if before is None or after is None or before.sample is None or after.sample is None:
+        return None
+    return statistics.contrast(*fair(before.sample, after.sample), level)
+
+
+def fair(a: Sample, b: Sample) -> tuple[Sample, Sample]:
+    """Let a single run vary as the repeats of the other side do: its own error knows only itself."""
+    return _as_spread(a, b), _as_spread(b, a)
+
+
+def error_of(before: Sample, after: Sample) -> RatioError | None:
+    """Return the error of the logarithm of a ratio; None where a side has none."""
+    a, b = fair(before, after)
+    if a.value <= 0 or b.value <= 0 or a.error is None or b.error is None:
+        return None
+    parts = [a.error / a.value, b.error / b.value]
+    whole = math.hypot(*parts)
+    if whole == 0:
+        return RatioError(0.0, 1e9)
+    beneath = sum(part**4 / one.freedom for part, one in zip(parts, (a, b), strict=True) if one.freedom)
+    return RatioError(whole, whole**4 / beneath if beneath else 1e9)
+
+
+def _as_spread(one: Sample, other: Sample) -> Sample:
+    if one.runs > 1 or other.runs < 2 or not other.error or not other.value:
+        return one
+    between = other.error * math.sqrt(other.runs) / other.value * one.value
+    if one.error is not None and one.error >= between:
+        return one
+    return replace(one, error=between, freedom=other.freedom)
+
+
+def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
+    before, after = row.cells[0], row.cells[side]
+    if before is None or after is None:
+        return
+    first = first_metric(before, after) or (BANDWIDTH if before.first.large_blocks else IOPS)
+    alike = before.first.pattern == after.first.pattern
+    for metric in SHOWN:
+        a, b = entry(before, metric), entry(after, metric)
+        if a is None or b is None or (metric is FAILED and not _failed(a, b)):
+            continue
+        found = contrast_of(before, after, metric)
+        p = found.p if found is not None else None
+        again = metric in RATES and first in RATES and metric is not first and alike
+        yield Effect(row.pattern, metric, side, a, b, found, p, "unknown", metric is first, at, again)
+
+
+def first_metric(a: Repeats, b: Repeats) -> Metric | None:
+    """Return the quantity to be tested first: what both have, and what the load leaves open."""
+    rates = (BANDWIDTH, IOPS) if a.first.large_blocks and b.first.large_blocks else (IOPS, BANDWIDTH)
+    order = (MEAN, *rates) if a.first.paced and b.first.paced else (*rates, MEAN, *AT_PERCENT.values())
+    for metric in order:
+        known = [entry(one, metric) for one in (a, b)]
+        if all(one is not None and one.sample is not None for one in known):
+            return metric
+    return None
+
+
+def _judged(found: Sequence[Effect], alpha: float) -> list[Effect]:
+    first = [one for one in found if one.first and one.raw_p is not None]
+    others = [one for one in found if not one.first and not one.again and one.raw_p is not None]
+    shares = (FIRST_SHARE, 1 - FIRST_SHARE) if first and others else (1.0, 1.0)
+    corrected: dict[int, float] = {}
+    for part, share in zip((first, others), shares, strict=True):
+        ps = statistics.holm([one.raw_p or 0.0 for one in part])
+        corrected |= {id(one): min(1.0, p / share) for one, p in zip(part, ps, strict=True)}
+    # The same rate in another unit is no test of its own: what was found of the first holds for it.
+    of_row = {one.row: corrected[id(one)] for one in first}
+    return [_with(one, of_row.get(one.row) if one.again else corrected.get(id(one)), alpha) for one in found]
+
+
+def _with(one: Effect, p: float | None, alpha: float) -> Effect:
+    if p is None or one.contrast is None:
+        return one
+    judged: Judgement = "same"
+    if p < alpha:
+        judged = "better" if (one.contrast.change > 0) == one.metric.more_is_better else "worse"
+    return replace(one, contrast=replace(one.contrast, p=p), judgement=judged)
+
+
+def _failed(a: SideValue, b: SideValue) -> bool:
+    return any(one.sample is not None and one.sample.value for one in (a, b))
+
+
+def _added(cell: Repeats) -> tuple[int, int] | None:
+    pairs: list[Value] = [one.values[FAILED] for one in cell.valid if FAILED in one.values]
+    known = [pair for pair in pairs if not isinstance(pair, Sample)]
+    return (sum(pair[0] for pair in known), sum(pair[1] for pair in known)) if known else None
+
+
+def _failures(a: tuple[int, int] | None, b: tuple[int, int] | None) -> Contrast | None:
+    if a is None or b is None:
+        return None
+    return failures(a, b)
+
+
+def failures(a: tuple[int, int], b: tuple[int, int]) -> Contrast:
+    """Compare shares of I/Os that failed."""
+    shares = [failed / every if every else 0.0 for failed, every in (a, b)]
+    change = shares[1] / shares[0] - 1 if shares[0] else (math.inf if shares[1] else 0.0)
+    return Contrast(change, None, None, statistics.failures(a, b))
+
+
+def _number(value: Value) -> float:
+    return value.value if isinstance(value, Sample) else float(value[0])

@@ -1,0 +1,149 @@
+"""Which phases of the sides are the same thing: repeats within a side, and partners between sides.
+
+Knows that whoever ordered them, phases of one pattern, depth and rate are repeats, unless a list
+named them apart. Between sides the nearest likeness that is unique decides. Computes no number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from loadstone.comparison.phase import ComparedPhase
+    from loadstone.comparison.side import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """All repeats of one thing on one side, those that are not valid, too."""
+
+    phases: tuple[ComparedPhase, ...]
+
+    @property
+    def first(self) -> ComparedPhase:
+        """One that stands for all, a valid one where there is one."""
+        return next((one for one in self.phases if one.valid), self.phases[0])
+
+    @property
+    def valid(self) -> tuple[ComparedPhase, ...]:
+        """Those that numbers may rest on."""
+        return tuple(one for one in self.phases if one.valid)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRow:
+    """One thing and its cell on each side, None where a side has none."""
+
+    pattern: str
+    cells: tuple[Repeats | None, ...]
+
+
+def cells(side: Side) -> list[Repeats]:
+    """Put the repeats of a side together, in the order they were met; loads of curves are left out."""
+    found: dict[Hashable, list[ComparedPhase]] = {}
+    for phase in side.phases:
+        if phase.on_a_curve:
+            continue
+        found.setdefault(_same(phase), []).append(phase)
+    return [Repeats(tuple(them)) for them in found.values()]
+
+
+def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, str(value)) for name, value in phase.factors.items()))
+
+
+def _rate(phase: ComparedPhase) -> tuple[float | None, ...]:
+    return tuple(job.rate_iops for job in phase.case.jobs)
+
+
+def _same(phase: ComparedPhase) -> Hashable:
+    names = phase.name if phase.case.source != "bundle" and phase.number > 1 else ""
+    return (
+        phase.pattern, phase.depth, _rate(phase), phase.number, phase.label, _factors(phase), names,
+    )  # fmt: skip
+
+
+LIKENESS: Final[tuple[Callable[[ComparedPhase], Hashable], ...]] = (
+    lambda one: (one.pattern, one.depth, _rate(one), one.label, _factors(one), one.names, one.number),
+    lambda one: (one.pattern, one.label, _factors(one), one.names, one.number),
+    lambda one: (one.pattern, one.depth, _factors(one), one.number),
+    lambda one: (one.pattern, one.depth, one.number),
+    lambda one: (one.pattern, one.depth),
+    lambda one: (one.pattern, one.number),
+    lambda one: one.pattern,
+    lambda one: (one.label, one.names, _factors(one)) if one.label or one.names else None,
+    lambda one: one.names or None,
+)
+"""What two sides may have in common, the nearest first."""
+
+
+def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
+    """Pair the first side's cells with the others'. Second: what each side has alone."""
+    first, *others = [cells(side) for side in sides]
+    partners: list[dict[int, Repeats]] = []
+    alone: list[list[Repeats]] = []
+    for other in others:
+        found = _partners(first, other)
+        partners.append({mine: other[theirs] for mine, theirs in found.items()})
+        alone.append([cell for at, cell in enumerate(other) if at not in found.values()])
+    made = [
+        PatternRow(cell.first.pattern, (cell, *(found.get(at) for found in partners)))
+        for at, cell in enumerate(first)
+        if any(at in found for found in partners)
+    ]
+    missing = [cell for at, cell in enumerate(first) if not any(at in found for found in partners)]
+    return _named(made), [missing, *alone]
+
+
+def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for like in LIKENESS:
+        here = _unique(mine, like, set(found))
+        there = _unique(theirs, like, set(found.values()))
+        found |= {here[key]: there[key] for key in here if key in there}
+    return found
+
+
+def _unique(
+    every: Sequence[Repeats], like: Callable[[ComparedPhase], Hashable], taken: set[int]
+) -> dict[Hashable, int]:
+    keys: dict[Hashable, list[int]] = {}
+    for at, cell in enumerate(every):
+        key = like(cell.first)
+        if at not in taken and key is not None:
+            keys.setdefault(key, []).append(at)
+    return {key: them[0] for key, them in keys.items() if len(them) == 1}
+
+
+def _named(made: Sequence[PatternRow]) -> list[PatternRow]:
+    """Tell rows of one pattern apart by what differs between them."""
+    found = []
+    for row in made:
+        alike = [one for one in made if one.pattern == row.pattern]
+        found.append(row if len(alike) == 1 else replace(row, pattern=_told_apart(row, alike)))
+    return found
+
+
+def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
+    firsts = [one.cells[0].first for one in alike if one.cells[0] is not None]
+    mine = row.cells[0]
+    assert mine is not None  # noqa: S101 - rows are the first side's
+    phase = mine.first
+    parts = []
+    for name, value in phase.factors.items():
+        if len({str(one.factors.get(name)) for one in firsts}) > 1:
+            parts.append(f"{name.replace('_', ' ')} {value}")
+    for what, of in (
+        ("iodepth", lambda one: one.depth),
+        ("", lambda one: one.label),
+        ("", lambda one: ", ".join(one.names)),
+        ("phase", lambda one: one.number),
+    ):
+        if not parts and len({of(one) for one in firsts}) == len(alike):
+            parts.append(f"{what} {of(phase)}".strip())
+    if not parts:
+        parts.append(f"{phase.label or ', '.join(phase.names)} {phase.number}")
+    return f"{phase.pattern}, {', '.join(parts)}"

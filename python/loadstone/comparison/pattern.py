@@ -1,0 +1,84 @@
+"""The pattern of a load in the words of a results table: `4k random read`, `128k sequential write`.
+
+Knows how block sizes, randomness and mix are written, and what of them is not known. Two sides
+that asked for the same pattern have the same words, whatever language they were asked in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from loadstone.audit.case import Case, JobRequest, OpMeasurement
+
+MAX_NAMED: Final = 3
+"""More patterns than this at the same time are counted."""
+MAX_SIZES: Final = 4
+ALMOST: Final = 0.01
+"""A mean size this near a power of two is that size: tools round the rates it is computed from."""
+
+
+def pattern(case: Case) -> str:
+    """Return what the jobs of a phase did together; the phase's name where nothing is known of it."""
+    known = list(dict.fromkeys(one for job in case.jobs if (one := of_job(job, case))))
+    if not known:
+        return case.name
+    if len(known) > MAX_NAMED:
+        return f"{len(known)} patterns at once"
+    return " + ".join(known)
+
+
+def of_job(job: JobRequest, case: Case) -> str:
+    """Return the pattern of one job; empty when nothing is known."""
+    if job.operation is not None:
+        return job.operation
+    alone = len(case.jobs) == 1
+    mine = case.by_job.get(job.job) or (case.ops if alone else {})
+    moved: list[str] = [op for op, one in mine.items() if one.operations or one.iops is not None]
+    mix = _mix(job, moved)
+    size = _sizes(job) or (_measured_size(case.total) if alone else "")
+    order = "" if job.random_percent is None or mix == "trim" else _order(job.random_percent)
+    words = " ".join(part for part in (size, order) if part)
+    if "%" in mix:
+        return f"{words}, {mix}" if words else mix
+    return " ".join(part for part in (words, mix) if part)
+
+
+def size(value_bytes: float) -> str:
+    """Write a block size as fio does: `4k`, `1m`, `512`."""
+    for unit, text in ((1 << 20, "m"), (1 << 10, "k")):
+        if value_bytes >= unit and value_bytes % unit == 0:
+            return f"{value_bytes // unit:.0f}{text}"
+    return f"{value_bytes / 1024:.3g}k" if value_bytes >= 1024 else f"{value_bytes:.0f}"
+
+
+def _sizes(job: JobRequest) -> str:
+    sizes = sorted(job.block_bytes)
+    if not sizes:
+        return ""
+    if len(sizes) <= MAX_SIZES:
+        return "/".join(size(one) for one in sizes)
+    return f"{size(sizes[0])}-{size(sizes[-1])}"
+
+
+def _measured_size(total: OpMeasurement) -> str:
+    if total.iops is None or total.bandwidth is None or not total.iops.value:
+        return ""
+    mean = total.bandwidth.value / total.iops.value
+    near = 1 << max(9, round(mean).bit_length() - 1)
+    nearest = min((near, 2 * near), key=lambda one: abs(one - mean))
+    return size(nearest) if abs(mean / nearest - 1) < ALMOST else ""
+
+
+def _order(random_percent: float) -> str:
+    if random_percent == 0:
+        return "sequential"
+    return "random" if random_percent == 100 else f"{random_percent:.3g} % random"
+
+
+def _mix(job: JobRequest, moved: list[str]) -> str:
+    if job.read_percent is None:
+        return moved[0] if len(moved) == 1 else ""
+    if job.read_percent in (0, 100):
+        return "read" if job.read_percent else "write"
+    return f"{job.read_percent:.3g} % read"

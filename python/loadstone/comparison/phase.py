@@ -1,0 +1,197 @@
+"""One phase of one run, ready to be compared: what it did, how fast, and what its number is worth.
+
+Knows how a phase is made of a bundle's stage or of another tool's case, and by what two phases
+are repeats of each other. Pools and compares nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from loadstone.analysis import significance as statistics
+from loadstone.analysis.curve import RATE
+from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.significance import Sample
+from loadstone.audit.judge import judge_case
+from loadstone.comparison import values
+from loadstone.comparison.metric import BANDWIDTH, IOPS
+from loadstone.comparison.pattern import pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.audit.case import Case
+    from loadstone.audit.foreign.reader import ForeignResults
+    from loadstone.bundle.study import Factor, Point
+    from loadstone.comparison.metric import Metric
+    from loadstone.comparison.values import OfJob, Value
+    from loadstone.verdict import Verdict
+
+REPEAT: Final = "repeat"
+"""The factor of a study by which nothing differs."""
+MAX_POINTS: Final = 120
+"""Of a course over time: more are not told apart on a chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPhase:
+    """Jobs that ran at the same time, in one run."""
+
+    run: str
+    path: Path
+    name: str
+    pattern: str
+    """In the words of a results table."""
+    verdict: Verdict
+    case: Case
+    number: int
+    """Which of the phases of this pattern in its run it is."""
+    label: str = ""
+    """What the study called the run, where a list gave it a name."""
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+    """What a study varied, repeats apart."""
+    values: Mapping[Metric, Value] = field(default_factory=dict)
+    jobs: Mapping[OfJob, Value] = field(default_factory=dict)
+    tail: tuple[tuple[float, float], ...] = ()
+    """1 / (share of I/Os beyond), and the latency there in ns."""
+    summary: Summary | None = None
+    """Of a bundle: what it was made of."""
+    stage: int = 0
+    """Which line of its stages it is."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether anything may rest on its numbers."""
+        return self.verdict.kind != "not_valid"
+
+    @property
+    def why(self) -> str:
+        """Why it is not valid, in a sentence."""
+        decided = self.verdict.decided_by
+        return decided[1] if decided is not None else self.verdict.sentences
+
+    @property
+    def paced(self) -> bool:
+        """Whether its rate was asked for, so that only latency tells anything."""
+        return bool(self.case.jobs) and all(
+            job.paced or job.rate_iops is not None or job.rate_bytes_per_s is not None
+            for job in self.case.jobs
+        )
+
+    @property
+    def large_blocks(self) -> bool:
+        """Whether bandwidth tells more than IOPS."""
+        iops, moved = self.values.get(IOPS), self.values.get(BANDWIDTH)
+        if isinstance(iops, Sample) and isinstance(moved, Sample) and iops.value:
+            return moved.value / iops.value >= LARGE_BLOCK_BYTES
+        return isinstance(moved, Sample)
+
+    @property
+    def depth(self) -> int | None:
+        """I/Os that all clones together keep outstanding."""
+        parts = [None if job.iodepth is None else job.iodepth * (job.clones or 1) for job in self.case.jobs]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known and len(known) == len(parts) else None
+
+    @property
+    def on_a_curve(self) -> bool:
+        """Whether it is one load of a latency curve, which is compared as a whole."""
+        return RATE in self.factors
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The jobs by name."""
+        return tuple(sorted(job.job for job in self.case.jobs))
+
+
+def phases(
+    path: Path, found: ForeignResults, point: Point | None, *, named: bool = False
+) -> Iterator[ComparedPhase]:
+    """Make the phases of one result, in their order; `named`: the name of its point means something."""
+    seen: dict[str, int] = {}
+    made: Summary | None = found.summary
+    ours = iter(_of_summary(made)) if made is not None else None
+    for case in found.cases:
+        told: dict[str, Any] = next(ours) if ours is not None else _of_case(case)
+        if case.source == "published" and case.setup.baseline:
+            continue
+        words = pattern(case)
+        seen[words] = seen.get(words, 0) + 1
+        yield ComparedPhase(
+            run=point.name if point is not None else path.name or str(path),
+            path=path,
+            name=case.name,
+            pattern=words,
+            verdict=judge_case(case),
+            case=case,
+            number=seen[words],
+            label=_label(point) if named else "",
+            factors={} if point is None else {k: v for k, v in point.factors.items() if k != REPEAT},
+            **told,
+        )
+
+
+def _label(point: Point | None) -> str:
+    if point is None:
+        return ""
+    return point.name.removesuffix(f" {REPEAT} {point.factors.get(REPEAT)}")
+
+
+def _of_summary(made: Summary) -> Iterator[dict[str, Any]]:
+    jobs = made.totals("job")
+    for total in made.totals("stage"):
+        mine = [job for job in jobs if set(job.line.streams) <= set(total.line.streams)]
+        lat = total.data.latencies.get("lat") if total.data is not None else None
+        yield {
+            "values": values.of_stage(total, {}),
+            "jobs": {key: value for job in mine for key, value in values.of_jobs(made, job, {}).items()},
+            "tail": tuple((1 / beyond, float(ns)) for beyond, ns in lat.histogram.tail() if beyond > 0)
+            if lat is not None
+            else (),
+            "summary": made,
+            "stage": total.line.key,
+        }
+
+
+def with_tails(phase: ComparedPhase) -> ComparedPhase:
+    """Return a phase whose percentiles have errors, from within its run: repeats tell better ones."""
+    made = phase.summary
+    if made is None:
+        return phase
+    by_stage, by_job = values.tails(made)
+    total = next(one for one in made.totals("stage") if one.line.key == phase.stage)
+    mine = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
+    jobs = {key: value for job in mine for key, value in values.of_jobs(made, job, by_job).items()}
+    return replace(phase, values=values.of_stage(total, by_stage), jobs=jobs)
+
+
+def _of_case(case: Case) -> dict[str, Any]:
+    found = values.of_case(case)
+    known = [one.value for one in case.repeats]
+    rate = found.get(IOPS)
+    if case.source == "published" and len(known) > 1 and isinstance(rate, Sample):
+        # Its figure is the mean of runs that were all printed.
+        scale = rate.value / (sum(known) / len(known)) if sum(known) else 1.0
+        found[IOPS] = statistics.of_runs([Sample(one * scale, None, None) for one in known])
+    return {"values": found, "jobs": values.of_case_jobs(case)}
+
+
+def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:
+    """Return the rate over time, seconds since the phase began; empty where nobody kept it."""
+    table = phase.case.series
+    column = "bytes_per_s" if phase.large_blocks else "iops"
+    if table is None or table.height == 0 or column not in table.columns or "start_ns" not in table.columns:
+        return ()
+    whole = table.group_by("start_ns").agg(pl.col(column).sum()).sort("start_ns")
+    first = whole["start_ns"][0]
+    every = -(-whole.height // MAX_POINTS)
+    parts = whole.group_by(pl.int_range(pl.len()) // every, maintain_order=True).agg(
+        pl.col("start_ns").first(), pl.col(column).mean()
+    )
+    rows = parts.select("start_ns", column).iter_rows()
+    return tuple(((at - first) / 1e9, float(rate)) for at, rate in rows if rate is not None)

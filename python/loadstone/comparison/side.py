@@ -1,0 +1,156 @@
+"""One side of a comparison: every phase of every run under a path, and the worst verdict of them.
+
+Knows that a side is a bundle, a study, another tool's result, or a directory of any of them.
+Compares nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.find_results import PassedOver, SearchProgress, find
+from loadstone.audit.judge import WORST_FIRST
+from loadstone.bundle import study as on_disk
+from loadstone.comparison.phase import ComparedPhase, phases
+from loadstone.errors import BundleError, InputError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.bundle.study import Point, StudyRecord
+    from loadstone.verdict import Kind
+
+ROLES: Final = ("measure", "maximum")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One run of our own, for the questions that need more than its phases."""
+
+    path: Path
+    summary: Summary
+    point: Point | None
+    study: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one path holds."""
+
+    name: str
+    path: Path
+    phases: tuple[ComparedPhase, ...]
+    runs: tuple[ComparedRun, ...] = ()
+    studies: tuple[tuple[Path, StudyRecord], ...] = ()
+    verified: bool | None = None
+    doubts: tuple[str, ...] = ()
+    """Why these may not be the numbers that were measured."""
+    passed: tuple[PassedOver, ...] = ()
+    """What was not read."""
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many phases have each verdict, the worst first; verdicts nobody has are left out."""
+        found = Counter(phase.verdict.kind for phase in self.phases)
+        return {kind: found[kind] for kind in WORST_FIRST if found[kind]}
+
+    @property
+    def verdict(self) -> Kind:
+        """The worst of them."""
+        return next(iter(self.counts), "cannot_tell")
+
+    @property
+    def worst(self) -> ComparedPhase:
+        """A phase of that verdict, the one where it is surest."""
+        kind = self.verdict
+        return max(
+            (one for one in self.phases if one.verdict.kind == kind),
+            key=lambda one: one.verdict.confidence * (-1 if kind == "measures_storage" else 1),
+        )
+
+
+def side(path: Path, *, unverified: bool = False) -> Side:
+    """Read everything under a path. Raises `InputError` or `BundleError` when it holds no result."""
+    read = _Read(unverified=unverified)
+    found: list[ComparedPhase] = []
+    runs: list[ComparedRun] = []
+    passed: list[PassedOver] = []
+    verified: list[bool | None] = []
+    for one in find(path, SearchProgress(unverified=unverified)):
+        if isinstance(one, PassedOver):
+            passed.append(one)
+            continue
+        where, results = one
+        study, point = read.point(where)
+        if point is not None and point.role not in ROLES:
+            continue
+        verified.append(results.verified)
+        in_a_list = study is not None and read.studies[study].kind == "list"
+        found += phases(where, results, point, named=in_a_list)
+        if results.summary is not None:
+            runs.append(ComparedRun(where, results.summary, point, study))
+    if not found:
+        raise _nothing(path, passed)
+    name = path.resolve().name if path.name in ("", ".", "..") else path.name
+    known = {one for one in verified if one is not None}
+    return Side(
+        name=name,
+        path=path,
+        phases=tuple(found),
+        runs=tuple(runs),
+        studies=tuple(read.studies.items()),
+        verified=all(known) if known else None,
+        doubts=tuple(dict.fromkeys(_doubts(runs))),
+        passed=tuple(one for one in passed if one.broken),
+    )
+
+
+def _doubts(runs: Sequence[ComparedRun]) -> list[str]:
+    said = []
+    for run in runs:
+        said += [run.summary.bundle.doubt] if run.summary.bundle.doubt else []
+        said += list(run.summary.bundle.faults)
+    return said
+
+
+class _Read:
+    """The studies that runs belong to, each read once."""
+
+    def __init__(self, *, unverified: bool) -> None:
+        self.studies: dict[Path, StudyRecord] = {}
+        self._unverified = unverified
+
+    def point(self, run: Path) -> tuple[Path | None, Point | None]:
+        """Return the study a run lies in, and what that says of it."""
+        if len(run.parts) < 2 or run.parent.name != on_disk.RUNS:
+            return None, None
+        root = run.parent.parent
+        if root not in self.studies:
+            if not on_disk.is_study(root):
+                return None, None
+            try:
+                self.studies[root] = on_disk.read(root, unverified=self._unverified)
+            except BundleError:
+                return None, None
+        name = f"{on_disk.RUNS}/{run.name}"
+        return root, next((one for one in self.studies[root].points if one.bundle == name), None)
+
+
+def _nothing(path: Path, passed: Sequence[PassedOver]) -> InputError:
+    if passed:
+        first = passed[0]
+        return InputError(
+            f"holds no result that can be compared: {first.path}: {first.why}", where=Where(str(path))
+        )
+    hint = "name a bundle, a study, another tool's result or a directory of those"
+    return InputError("holds no result that is known", where=Where(str(path)), hint=hint)
+
+
+def named(sides: Sequence[Side]) -> tuple[Side, ...]:
+    """Give sides that are called the same their whole path."""
+    names = [one.name for one in sides]
+    return tuple(replace(one, name=str(one.path)) if names.count(one.name) > 1 else one for one in sides)

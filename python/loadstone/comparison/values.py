@@ -1,0 +1,181 @@
+"""What was measured, as values with errors: of a phase, and of each job and operation in it.
+
+Knows how estimates of a run, and figures of another tool, become samples. Compares nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from loadstone.analysis import significance as statistics
+from loadstone.analysis.cpu import per_interval
+from loadstone.analysis.histogram import BUCKETS, values_of
+from loadstone.analysis.significance import Sample
+from loadstone.bundle.layout import OPS
+from loadstone.comparison.metric import (
+    AT_PERCENT,
+    BANDWIDTH,
+    FAILED,
+    IOPS,
+    MEAN,
+    METRICS,
+    PERCENTILES,
+    Metric,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.latency import Latency
+    from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import OpTotals, Total
+    from loadstone.audit.case import Case, Figure, OpMeasurement
+
+MAX_WINDOWS: Final = 400
+MOVING: Final = ("read", "write", "trim")
+
+Value = Sample | tuple[int, int]
+"""Of failures (failed, all), of everything else the sample."""
+OfJob = tuple[str, str, Metric]
+Tails = dict[tuple[int, str], dict[float, float]]
+"""By line and operation: the relative error of each percentile."""
+
+
+def of_stage(total: Total, tails: Mapping[int, Mapping[float, float]]) -> dict[Metric, Value]:
+    """Return what all jobs of a stage did together."""
+    stats = total.data
+    if stats is None or not stats.operations + stats.errors:
+        return {}
+    lat = stats.latencies.get("lat")
+    found: dict[Metric, Value | None] = {
+        IOPS: sample(stats.iops),
+        BANDWIDTH: sample(stats.bandwidth) if stats.bytes else None,
+        MEAN: sample(lat.mean if lat is not None else None),
+        **_percentiles(lat, tails.get(total.line.key, {})),
+        FAILED: (stats.errors, stats.operations + stats.errors),
+    }
+    return {metric: value for metric, value in found.items() if value is not None}
+
+
+def of_jobs(made: Summary, total: Total, tails: Tails) -> dict[OfJob, Value]:
+    """Return the values of each operation of a job."""
+    found: dict[OfJob, Value] = {}
+    for op, stats in total.ops.items():
+        for metric, value in zip(METRICS, _values(made, total, op, stats, tails), strict=True):
+            if value is not None:
+                found[total.line.name, op, metric] = value
+    return found
+
+
+def _values(made: Summary, total: Total, op: str, stats: OpTotals, tails: Tails) -> list[Value | None]:
+    lat = stats.latencies.get("lat")
+    # Threads are shared by the operations of a job: their CPU is told once.
+    first = next(iter(total.ops)) == op
+    user, system = per_interval(made.measurement, total.line) if first else (None, None)
+    return [
+        sample(stats.iops),
+        sample(stats.bandwidth) if stats.bytes else None,
+        sample(lat.mean if lat is not None else None),
+        *_percentiles(lat, tails.get((total.line.key, op), {})).values(),
+        sample(user),
+        sample(system),
+        (stats.errors, stats.operations + stats.errors),
+    ]
+
+
+def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Metric, Value | None]:
+    found: dict[Metric, Value | None] = {}
+    for percent, metric in AT_PERCENT.items():
+        value = lat.percentile(percent) if lat is not None else None
+        error = errors.get(percent)
+        freedom = None if lat is None else lat.mean.count - 1
+        known = None if error is None or value is None else error * value
+        found[metric] = None if value is None else Sample(value, known, freedom)
+    return found
+
+
+def sample(estimate: Estimate | None) -> Sample | None:
+    """Return an estimate as a sample."""
+    if estimate is None:
+        return None
+    return Sample(estimate.value, estimate.error, None if estimate.error is None else estimate.count - 1)
+
+
+def tails(made: Summary) -> tuple[dict[int, dict[float, float]], Tails]:
+    """Return the relative errors of the percentiles of each stage, and of each job and operation.
+
+    The histograms are gone through once: a stage's are its jobs' together.
+    """
+    measurement = made.measurement
+    interval_ns = measurement.plan.interval_ns
+    every = max(1, -(-measurement.ended_ns // (MAX_WINDOWS * interval_ns)))
+    stages = {
+        job.key: stage.key
+        for stage in measurement.lines("stage")
+        for job in measurement.lines("job")
+        if set(job.streams) <= set(stage.streams)
+    }
+    of_job: dict[tuple[int, str], list[np.ndarray]] = {}
+    of_stage: dict[int, dict[int, np.ndarray]] = {}
+    for (key, op, _, window), (buckets, counts) in measurement.windows(
+        "job", "lat", every, ramp=False
+    ).items():
+        row = np.zeros(BUCKETS)
+        row[buckets] = counts
+        of_job.setdefault((key, OPS[op]), []).append(row)
+        if OPS[op] in MOVING and key in stages:
+            rows = of_stage.setdefault(stages[key], {})
+            rows[window] = rows[window] + row if window in rows else row
+    return (
+        {key: _errors([rows[window] for window in sorted(rows)]) for key, rows in of_stage.items()},
+        {line: _errors(windows) for line, windows in of_job.items()},
+    )
+
+
+def _errors(windows: list[np.ndarray]) -> dict[float, float]:
+    table = np.array(windows)
+    used = np.flatnonzero(table.any(axis=0))
+    return statistics.percentile_errors(table[:, used], values_of(used).astype(np.float64), PERCENTILES)
+
+
+def of_case(case: Case) -> dict[Metric, Value]:
+    """Return what a phase of another tool's result comes to; errors only where the tool tells them."""
+    only = next(iter(case.ops.values())) if len(case.ops) == 1 else None
+    found = _of_measured(case.total)
+    return {**(_of_measured(only) if only is not None else {}), **found}
+
+
+def of_case_jobs(case: Case) -> dict[OfJob, Value]:
+    """Return the same of each job and operation."""
+    named = case.by_job or ({case.jobs[0].job: case.ops} if len(case.jobs) == 1 else {})
+    return {
+        (job, op, metric): value
+        for job, ops in named.items()
+        for op, measured in ops.items()
+        for metric, value in _of_measured(measured).items()
+    }
+
+
+def _of_measured(measured: OpMeasurement) -> dict[Metric, Value]:
+    latency = measured.latency
+    found: dict[Metric, Value | None] = {
+        IOPS: _figure(measured.iops),
+        BANDWIDTH: _figure(measured.bandwidth),
+        MEAN: None if latency is None or not latency.mean_ns else Sample(latency.mean_ns, None, None),
+    }
+    for percent, metric in AT_PERCENT.items():
+        value = None if latency is None else latency.percentiles_ns.get(percent)
+        found[metric] = None if not value else Sample(value, None, None)
+    if measured.errors is not None and measured.operations:
+        found[FAILED] = (measured.errors, measured.operations + measured.errors)
+    return {metric: value for metric, value in found.items() if value is not None}
+
+
+def _figure(figure: Figure | None) -> Sample | None:
+    # A printed error has no count beside it: it is taken as of few intervals.
+    if figure is None or not figure.value:
+        return None
+    return Sample(figure.value, figure.error, None if figure.error is None else 2.0)

@@ -1,0 +1,174 @@
+"""Controls of a block device's queue.
+
+Knows `/sys/block/NAME/queue` (Documentation/ABI/stable/sysfs-block) and that a name may be another
+device's later: `diskseq` tells. Takes a device, a partition or a file for the disk under it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from loadstone.control.files import FileControl, bracketed, text, words
+from loadstone.control.model import Setting
+from loadstone.errors import RefusedError
+from loadstone.path.underlying import under_path
+
+SOURCE = "Documentation/ABI/stable/sysfs-block"
+
+
+class _QueueFile(FileControl):
+    source = SOURCE
+    file: ClassVar[str]
+
+    def path(self, subject: str) -> Path:
+        return self.root / "block" / subject / "queue" / self.file
+
+    def subjects(self) -> list[str]:
+        disks = sorted((self.root / "block").glob("*"))
+        return [disk.name for disk in disks if text(disk / "queue" / self.file) is not None]
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the disks meant. No disk is meant by itself: a setting for all of them is a mistake."""
+        if not asked:
+            raise RefusedError(f"{self.name}: say of which device", hint=f"{self.name} of /dev/NAME")
+        name = asked.removeprefix("/dev/")
+        if not (self.root / "block" / name).exists():
+            disks = [device.disk() for device in under_path(Path(asked))] if Path(asked).exists() else []
+            if not disks:
+                raise RefusedError(f"{self.name}: there is no block device under {asked}")
+            name = disks[0].name
+        if self.read(name) is None:
+            raise RefusedError(f"{self.name}: {name} has no {self.file}", hint=f"see {SOURCE}")
+        return [name]
+
+    def identity(self, subject: str) -> str:
+        """Return the number that no other disk gets until a reboot."""
+        disk = self.root / "block" / subject
+        return text(disk / "diskseq") or text(disk / "dev") or ""
+
+
+class IoScheduler(_QueueFile):
+    """The scheduler. Setting one gives its tunables, and the queue's length, their defaults."""
+
+    name, title = "io_scheduler", "I/O scheduler"
+    file = "scheduler"
+
+    def read(self, subject: str) -> str | None:
+        """Return the scheduler; None where there is no choice."""
+        return bracketed(super().read(subject))
+
+    def choices(self, subject: str) -> tuple[str, ...]:
+        """Return the schedulers of the kernel."""
+        return words(text(self.path(subject)))
+
+    def companions(self, subject: str) -> list[Setting]:
+        """Return the queue's length, write-back throttling and the scheduler's own tunables."""
+        tunables = sorted(path.name for path in (self.path(subject).parent / "iosched").glob("*"))
+        return [
+            Setting(NrRequests.name, subject),
+            Setting(WritebackLatency.name, subject),
+            *(Setting(SchedulerTunable.name, f"{subject}/{name}") for name in tunables),
+        ]
+
+
+class SchedulerTunable(_QueueFile):
+    """A tunable of the scheduler that is set: of `sda/read_expire`."""
+
+    name, title = "scheduler_tunable", "tunable of the I/O scheduler"
+    file = "iosched"
+
+    def path(self, subject: str) -> Path:
+        """Return its file."""
+        disk, _, tunable = subject.partition("/")
+        return self.root / "block" / disk / "queue" / "iosched" / tunable
+
+    def subjects(self) -> list[str]:
+        """Return every tunable of every disk."""
+        found = sorted((self.root / "block").glob("*/queue/iosched/*"))
+        return [f"{path.parents[2].name}/{path.name}" for path in found]
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the tunable meant."""
+        name = asked.removeprefix("/dev/")
+        if name not in self.subjects():
+            raise RefusedError(f"{self.name}: there is no {asked}", hint="name it as DEVICE/TUNABLE")
+        return [name]
+
+    def identity(self, subject: str) -> str:
+        """Return the disk's."""
+        return super().identity(subject.partition("/")[0])
+
+
+class NrRequests(_QueueFile):
+    """Requests that may wait in the queue."""
+
+    name, title = "nr_requests", "requests in the device's queue"
+    file = "nr_requests"
+
+
+class ReadAhead(_QueueFile):
+    """How far the kernel reads ahead, KiB."""
+
+    name, title = "read_ahead_kb", "read-ahead, KiB"
+    file = "read_ahead_kb"
+
+
+class WriteCache(_QueueFile):
+    """Whether the kernel takes the device's cache for volatile, and flushes it."""
+
+    name, title = "write_cache", "write cache as the kernel treats it"
+    file = "write_cache"
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
+        """Return both."""
+        return ("write back", "write through")
+
+
+class WritebackLatency(_QueueFile):
+    """Latency that write-back is throttled for, us; 0: it is not."""
+
+    name, title = "wbt_lat_usec", "write-back throttling latency, us"
+    file = "wbt_lat_usec"
+
+
+class MaxSectors(_QueueFile):
+    """Largest request the kernel makes, KiB."""
+
+    name, title = "max_sectors_kb", "largest request, KiB"
+    file = "max_sectors_kb"
+
+
+class NoMerges(_QueueFile):
+    """Merging of requests: 0 all, 1 only the simple ones, 2 none."""
+
+    name, title = "nomerges", "merging of requests"
+    file = "nomerges"
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
+        """Return what the documentation has."""
+        return ("0", "1", "2")
+
+
+class RqAffinity(_QueueFile):
+    """Where completions are worked on: 0 anywhere, 1 the group of the submitting CPU, 2 that CPU."""
+
+    name, title = "rq_affinity", "CPU of completions"
+    file = "rq_affinity"
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
+        """Return what the documentation has."""
+        return ("0", "1", "2")
+
+
+CONTROLS = (
+    IoScheduler,
+    SchedulerTunable,
+    NrRequests,
+    ReadAhead,
+    WriteCache,
+    WritebackLatency,
+    MaxSectors,
+    NoMerges,
+    RqAffinity,
+)

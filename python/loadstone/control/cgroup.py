@@ -1,0 +1,96 @@
+"""Limits of a control group: on CPU time, memory and a device's I/O.
+
+Knows the files of both versions (Documentation/admin-guide/cgroup-v2.rst and cgroup-v1) that hold
+one value, or one line for each device. Makes no group and moves no process.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from loadstone.control.files import put, text
+from loadstone.control.model import Control
+from loadstone.errors import RefusedError
+
+WHOLE: Final = (
+    "cpu.max",
+    "cpu.weight",
+    "cpuset.cpus",
+    "cpuset.mems",
+    "memory.max",
+    "memory.high",
+    "memory.limit_in_bytes",
+    "cpu.cfs_quota_us",
+    "cpu.shares",
+    "io.weight",
+)
+BY_DEVICE: Final = (
+    "io.max",
+    *(f"blkio.throttle.{way}_{what}_device" for way in ("read", "write") for what in ("bps", "iops")),
+)
+NO_LIMIT: Final = {"io.max": "rbps=max wbps=max riops=max wiops=max"}
+
+
+class CgroupLimit(Control):
+    """One limit: of `/sys/fs/cgroup/GROUP/memory.max`, or `.../io.max MAJOR:MINOR` for a device's."""
+
+    by_name = True
+    name, title, source = "cgroup_limit", "control group limit", "Documentation/admin-guide/cgroup-v2.rst"
+
+    def subjects(self) -> list[str]:
+        """Return none by themselves: a limit is of a group that somebody names."""
+        return []
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the limit meant."""
+        path, device = _parts(asked)
+        known = BY_DEVICE if device else WHOLE
+        inside = (
+            path.is_absolute() and path.parts[:4] == ("/", "sys", "fs", "cgroup") and ".." not in path.parts
+        )
+        if not inside or path.name not in known:
+            raise RefusedError(
+                f"cgroup_limit: {asked} is no limit of a control group",
+                hint=f"/sys/fs/cgroup/GROUP/FILE, FILE one of {', '.join(WHOLE)}; "
+                f"with ' MAJOR:MINOR' one of {', '.join(BY_DEVICE)}",
+            )
+        if self.read(asked) is None:
+            raise RefusedError(f"cgroup_limit: there is no {path}", hint="make the group first")
+        return [asked]
+
+    def read(self, subject: str) -> str | None:
+        """Return the value; of a device its line without the number, empty where it has no limit."""
+        path, device = _parts(subject)
+        value = text(path)
+        if value is None or not device:
+            return value
+        lines = dict(line.split(" ", 1) for line in value.splitlines() if " " in line)
+        return " ".join(lines.get(device, "").split())
+
+    def write(self, subject: str, value: str) -> None:
+        """Set it."""
+        path, device = _parts(subject)
+        put(path, f"{device} {value or NO_LIMIT.get(path.name, '0')}" if device else value)
+
+    def agrees(self, asked: str, value: str) -> bool:
+        """Return whether every limit asked for is there; the kernel shows the others beside it."""
+        if "=" in asked:
+            return set(asked.split()) <= set(value.split())
+        return asked == value or (asked in ("", "0") and value in ("", "0"))
+
+    def identity(self, subject: str) -> str:
+        """Return the group's own number: a group made anew is another one."""
+        path, _ = _parts(subject)
+        try:
+            return str(path.parent.stat().st_ino)
+        except OSError:
+            return ""
+
+
+def _parts(subject: str) -> tuple[Path, str]:
+    """Return the file and the device's number, if there is one."""
+    if found := re.fullmatch(r"(.+) (\d+:\d+)", subject):
+        return Path(found[1]), found[2]
+    return Path(subject), ""

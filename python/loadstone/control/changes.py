@@ -1,0 +1,298 @@
+"""Settings of this machine changed for a while, and put back: at the end, at an error, after a crash.
+
+Knows the order: written down, set, read again; and back the other way round. Does not know what a
+control is good for. The kernel's own answer is what counts: a value that it did not take is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+from loadstone.control import journal
+from loadstone.control.journal import Change, ChangeJournal
+from loadstone.control.model import Setting
+from loadstone.control.table import Controls
+from loadstone.errors import LoadstoneError, RefusedError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from loadstone.control.model import Control
+
+
+class ChangeOutcome(StrEnum):
+    """What became of a change when it was to be put back."""
+
+    RESTORED = "restored"
+    UNCHANGED = "unchanged"
+    """It had the value before already."""
+    REBOOTED = "rebooted"
+    """A reboot has undone it."""
+    GONE = "gone"
+    """The device, mount or group is gone."""
+    CHANGED_BY_OTHERS = "changed_by_others"
+    """It has a value that is neither the one before nor the one that was set."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """One change that was to be put back."""
+
+    setting: Setting
+    before: str
+    asked: str
+    outcome: ChangeOutcome
+    why: str = ""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing of it is left on the machine."""
+        return self.outcome not in (ChangeOutcome.CHANGED_BY_OTHERS, ChangeOutcome.FAILED)
+
+    def __str__(self) -> str:
+        match self.outcome:
+            case ChangeOutcome.RESTORED:
+                text = f"{self.setting}: put back to {self.before}"
+            case ChangeOutcome.UNCHANGED:
+                text = f"{self.setting}: is {self.before}, as before"
+            case ChangeOutcome.REBOOTED:
+                text = f"{self.setting}: the reboot has undone it"
+            case ChangeOutcome.GONE:
+                text = f"{self.setting}: is gone, and the change with it"
+            case ChangeOutcome.CHANGED_BY_OTHERS:
+                text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
+            case ChangeOutcome.FAILED:
+                text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
+        return text
+
+
+class Changes:
+    """What this process changes, put back when the block is left.
+
+    `with Changes() as changes: changes.set("io_scheduler", "/dev/sda", "none")`. Raises RunError at
+    the end where something could not be put back; it then stays in the journal for `restore`.
+    """
+
+    def __init__(
+        self,
+        controls: Controls | None = None,
+        where: Path | None = None,
+        step: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._controls = controls or Controls()
+        self._where = where or journal.folder()
+        self._step = step
+        self._journal: ChangeJournal | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failed = [one for one in self.put_back() if not one.is_well]
+        if failed:
+            raise not_put_back(failed) from error
+
+    @property
+    def made(self) -> Sequence[Change]:
+        """What was changed, in order."""
+        return self._journal.changes if self._journal else ()
+
+    def set(self, control: str, subject: str, value: str) -> list[Change]:
+        """Set a control of a subject (or of all, where none is named), and return what that changed.
+
+        Raises InputError for an unknown control, RefusedError for what cannot be set here, RunError
+        where the kernel takes another value than the one asked for.
+        """
+        kind = self._controls.named(control)
+        return [
+            change
+            for name in kind.resolve(subject)
+            if (change := self._set(kind, Setting(control, name), value)) is not None
+        ]
+
+    def run(self, name: str, command: str, undo: str) -> Change:
+        """Run a command, and at the end the one that undoes it. The caller asked whether it may run."""
+        kind = self._controls.named("command")
+        change = self._intend(kind, Setting("command", name), undo, command)
+        kind.write(name, command)
+        self._written.made(change, None)
+        return change
+
+    @property
+    def _written(self) -> ChangeJournal:
+        if self._journal is None:
+            raise AssertionError("a change is written down before it is made")
+        return self._journal
+
+    def put_back(self) -> list[Restored]:
+        """Put everything back, the last first, with interrupts kept for later."""
+        if self._journal is None:
+            return []
+        with _undisturbed():
+            results = [
+                _put_back(self._controls, self._journal, change, same_boot=True)
+                for change in reversed(self._journal.changes)
+                if not change.over
+            ]
+            self._journal.close()
+        self._journal = None
+        return results
+
+    def _set(self, kind: Control, setting: Setting, value: str) -> Change | None:
+        before = kind.read(setting.subject)
+        if before is None:
+            raise RefusedError(f"{setting}: it cannot be read")
+        if kind.agrees(value, before):
+            return None
+        choices = kind.choices(setting.subject)
+        if choices and value not in choices:
+            raise RefusedError(f"{setting}: found {value!r}", hint=f"it takes {', '.join(choices)}")
+        change = self._intend(kind, setting, before, value)
+        self._step("set")
+        try:
+            kind.write(setting.subject, value)
+        except OSError as error:
+            raise RefusedError(f"{setting}: {value!r} is not taken: {error.strerror}") from None
+        self._step("read")
+        after = kind.read(setting.subject)
+        self._written.made(change, after)
+        if after is None or not kind.agrees(value, after):
+            raise RunError(f"{setting}: set to {value!r}, and it is {after!r}")
+        return change
+
+    def _intend(self, kind: Control, setting: Setting, before: str, value: str) -> Change:
+        beside = [
+            (item, read)
+            for item in kind.companions(setting.subject)
+            if (read := self._controls.named(item.control).read(item.subject)) is not None
+        ]
+        journal.make(self._where)
+        with journal.exclusive(self._where):
+            self._refuse_held(setting)
+            if self._journal is None:
+                self._journal = ChangeJournal(self._where, self._step)
+            number, identity = len(self._journal.changes), kind.identity(setting.subject)
+            change = Change(number, setting, identity, before, value, beside)
+            self._journal.intend(change)
+        return change
+
+    def _refuse_held(self, setting: Setting) -> None:
+        """Refuse what another process has changed and will put back, or what one left changed."""
+        own = self._journal.path if self._journal else None
+        for record in journal.held(self._where):
+            if record.path != own and any(change.setting == setting for change in record.open_changes()):
+                raise RefusedError(
+                    f"{setting}: process {record.pid} has changed it and will put it back",
+                    hint=f"wait for it: {' '.join(record.command)}",
+                )
+        for record in journal.waiting(self._where):
+            if any(change.setting == setting for change in record.open_changes()):
+                raise RefusedError(
+                    f"{setting}: a run that was killed has left it changed", hint="loadstone restore"
+                )
+
+
+def restore(
+    controls: Controls | None = None,
+    where: Path | None = None,
+    *,
+    force: bool = False,
+    step: Callable[[str], None] = lambda _: None,
+) -> list[Restored]:
+    """Put back what processes that are gone have left changed. `force`: also what others changed since."""
+    controls = controls or Controls()
+    results: list[Restored] = []
+    boot = journal.boot_id()
+    with journal.left_behind(where or journal.folder(), step) as records, _undisturbed():
+        for left in records:
+            same_boot = left.record.boot_id == boot
+            results += [
+                _put_back(controls, left, change, same_boot=same_boot, force=force)
+                for change in left.record.open_changes()
+            ]
+    return results
+
+
+def not_put_back(failed: Sequence[Restored]) -> RunError:
+    """Return the error that says what is still changed on this machine."""
+    return RunError(
+        "STILL CHANGED on this machine: " + "; ".join(map(str, failed)),
+        hint="put it back by hand, or try `loadstone restore` again",
+    )
+
+
+def _put_back(
+    controls: Controls, record: ChangeJournal, change: Change, *, same_boot: bool, force: bool = False
+) -> Restored:
+    """Put one change back and write that down; what fails stays in the record."""
+    try:
+        kind = controls.named(change.setting.control)
+        if kind.volatile and not same_boot:
+            outcome, why = ChangeOutcome.REBOOTED, ""
+        elif not kind.volatile:
+            kind.write(change.setting.subject, change.before)
+            outcome, why = ChangeOutcome.RESTORED, ""
+        else:
+            outcome, why = _put_back_volatile(kind, change, force=force)
+        if outcome in (ChangeOutcome.RESTORED, ChangeOutcome.UNCHANGED):
+            why = _put_back_beside(controls, change)
+            outcome = ChangeOutcome.FAILED if why else outcome
+    except (OSError, LoadstoneError) as error:
+        words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        outcome, why = ChangeOutcome.FAILED, words
+    done = Restored(change.setting, change.before, change.asked, outcome, why)
+    if done.is_well:
+        record.over(change)
+    return done
+
+
+def _put_back_volatile(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome, str]:
+    subject = change.setting.subject
+    now = kind.read(subject) if kind.identity(subject) == change.identity else None
+    if now is None:
+        return ChangeOutcome.GONE, ""
+    if kind.agrees(change.before, now):
+        return ChangeOutcome.UNCHANGED, ""
+    others = change.after is not None and now != change.after and not kind.agrees(change.asked, now)
+    if others and not force:
+        return ChangeOutcome.CHANGED_BY_OTHERS, f"somebody else set it to {now} since"
+    kind.write(subject, change.before)
+    read = kind.read(subject)
+    if read is not None and kind.agrees(change.before, read):
+        return ChangeOutcome.RESTORED, ""
+    return ChangeOutcome.FAILED, f"it is {read} after that"
+
+
+def _put_back_beside(controls: Controls, change: Change) -> str:
+    """Put back what the kernel had reset with it; return what could not be."""
+    for setting, before in change.beside:
+        kind = controls.named(setting.control)
+        now = kind.read(setting.subject)
+        if now is not None and now != before:
+            kind.write(setting.subject, before)
+            if (read := kind.read(setting.subject)) != before:
+                return f"{setting} was {before} and is {read}"
+    return ""
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep Ctrl-C and SIGTERM for later: what is put back half is worse than a wait."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, kept)

@@ -1,0 +1,167 @@
+"""Controls of CPUs: frequency policy, idle states, simultaneous threads, which are online.
+
+Knows `/sys/devices/system/cpu` (Documentation/admin-guide/pm/cpufreq.rst, cpuidle.rst and
+Documentation/admin-guide/cputopology.rst). Does not know which setting is good for what.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from loadstone.control.files import FileControl, HostFile, numbered, put, text, words
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CPU = "devices/system/cpu"
+CPUFREQ = "Documentation/admin-guide/pm/cpufreq.rst"
+
+
+class _PolicyFile(FileControl):
+    file: ClassVar[str]
+    listed_in: ClassVar[str] = ""
+
+    def path(self, subject: str) -> Path:
+        return self.root / CPU / "cpufreq" / subject / self.file
+
+    def subjects(self) -> list[str]:
+        return numbered(self.root / CPU / "cpufreq", "policy", [self.file])
+
+    def choices(self, subject: str) -> tuple[str, ...]:
+        return words(text(self.path(subject).with_name(self.listed_in))) if self.listed_in else ()
+
+
+class Governor(_PolicyFile):
+    """The governor of a frequency policy."""
+
+    name, title, source = "governor", "CPU frequency governor", CPUFREQ
+    file, listed_in = "scaling_governor", "scaling_available_governors"
+
+
+class FrequencyMin(_PolicyFile):
+    """Lowest frequency of a policy, kHz."""
+
+    name, title, source = "frequency_min_khz", "lowest CPU frequency, kHz", CPUFREQ
+    file = "scaling_min_freq"
+
+
+class FrequencyMax(_PolicyFile):
+    """Highest frequency of a policy, kHz."""
+
+    name, title, source = "frequency_max_khz", "highest CPU frequency, kHz", CPUFREQ
+    file = "scaling_max_freq"
+
+
+class EnergyPreference(_PolicyFile):
+    """The hint to hardware that chooses frequencies by itself."""
+
+    name, title = "energy_preference", "CPU energy performance preference"
+    source = "Documentation/admin-guide/pm/intel_pstate.rst"
+    file, listed_in = "energy_performance_preference", "energy_performance_available_preferences"
+
+
+class Boost(HostFile):
+    """Frequencies above the nominal one: `1` or `0`, whatever file the driver has for it."""
+
+    name, title, source = "boost", "CPU frequency boost (turbo)", CPUFREQ
+    file = f"{CPU}/cpufreq/boost"
+    reversed_file: ClassVar[str] = f"{CPU}/intel_pstate/no_turbo"
+
+    def subjects(self) -> list[str]:
+        """Return the host, where it can be switched."""
+        return [""] if self.read("") is not None else []
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - the host has one
+        """Return both."""
+        return ("0", "1")
+
+    def read(self, subject: str) -> str | None:
+        """Return whether it is on."""
+        off = text(self.root / self.reversed_file)
+        return super().read(subject) if off is None else str(1 - int(off == "1"))
+
+    def write(self, subject: str, value: str) -> None:
+        """Switch it."""
+        if text(self.root / self.reversed_file) is None:
+            super().write(subject, value)
+        else:
+            put(self.root / self.reversed_file, "0" if value == "1" else "1")
+
+
+class Smt(HostFile):
+    """Several hardware threads for each core."""
+
+    name, title = "smt", "simultaneous multithreading"
+    source = "Documentation/ABI/testing/sysfs-devices-system-cpu"
+    file = f"{CPU}/smt/control"
+
+    def subjects(self) -> list[str]:
+        """Return the host, where it can be switched."""
+        return [""] if self.read("") in ("on", "off") else []
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - the host has one
+        """Return both."""
+        return ("on", "off")
+
+
+class Online(FileControl):
+    """Whether a CPU is used. Threads bound to one that goes offline do not come back to it."""
+
+    name, title, source = "cpu_online", "CPU online", "Documentation/core-api/cpu_hotplug.rst"
+
+    def path(self, subject: str) -> Path:
+        """Return its file."""
+        return self.root / CPU / subject / "online"
+
+    def subjects(self) -> list[str]:
+        """Return the CPUs that can go offline."""
+        return numbered(self.root / CPU, "cpu", ["online"])
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
+        """Return both."""
+        return ("0", "1")
+
+
+class IdleStates(FileControl):
+    """The idle states a CPU may enter, by name, the shallowest first: `POLL,C1`."""
+
+    name, title = "idle_states", "CPU idle states (C-states) allowed"
+    source = "Documentation/admin-guide/pm/cpuidle.rst"
+
+    def path(self, subject: str) -> Path:
+        """Return the directory of its states."""
+        return self.root / CPU / subject / "cpuidle"
+
+    def subjects(self) -> list[str]:
+        """Return the CPUs with idle states."""
+        return numbered(self.root / CPU, "cpu", ["cpuidle/state0/disable"])
+
+    def _states(self, subject: str) -> dict[str, Path]:
+        folder = self.path(subject)
+        names = numbered(folder, "state", ["disable", "name"])
+        return {text(folder / name / "name") or name: folder / name / "disable" for name in names}
+
+    def choices(self, subject: str) -> tuple[str, ...]:
+        """Return what allows states up to each depth."""
+        names = list(self._states(subject))
+        return tuple(",".join(names[: count + 1]) for count in range(len(names)))
+
+    def read(self, subject: str) -> str | None:
+        """Return the states that may be entered."""
+        states = self._states(subject)
+        return ",".join(name for name, file in states.items() if text(file) == "0") if states else None
+
+    def write(self, subject: str, value: str) -> None:
+        """Allow these states and forbid the others."""
+        states = self._states(subject)
+        allowed = value.split(",") if value else []
+        if unknown := [name for name in allowed if name not in states]:
+            raise RefusedError(
+                f"{subject} has no idle state {unknown[0]}", hint=f"it has {', '.join(states)}"
+            )
+        for name, file in states.items():
+            put(file, "0" if name in allowed else "1")
+
+
+CONTROLS = (Governor, FrequencyMin, FrequencyMax, EnergyPreference, Boost, Smt, Online, IdleStates)

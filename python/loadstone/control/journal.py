@@ -1,0 +1,305 @@
+"""What was changed on this machine and is not put back yet, on disk before it is changed.
+
+Knows one file of JSON lines for each process that changes something, in a directory that outlives
+it and a reboot: `/var/lib/loadstone/changes` for root, `$XDG_STATE_HOME/loadstone/changes` else,
+`$LOADSTONE_STATE/changes` where that is set. A record names its process so that nobody is taken for
+it (proc_pid_stat(5), starttime). Does not set anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.control.model import Setting
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+SUFFIX: Final = ".jsonl"
+
+
+@dataclass(slots=True)
+class Change:
+    """One setting that was, or was about to be, changed."""
+
+    number: int
+    setting: Setting
+    identity: str
+    before: str
+    asked: str
+    beside: list[tuple[Setting, str]] = field(default_factory=list)
+    """What the kernel resets with it, and the values before."""
+    after: str | None = None
+    """What was read after it was set; None: nobody came to read it."""
+    over: bool = False
+    """It is put back, or there is nothing left to put back."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What one process changed."""
+
+    path: Path
+    boot_id: str
+    pid: int
+    start_ticks: int
+    pid_namespace: str
+    command: list[str]
+    changes: list[Change] = field(default_factory=list)
+
+    def open_changes(self) -> list[Change]:
+        """Return what is not put back, the last first."""
+        return [change for change in reversed(self.changes) if not change.over]
+
+    def is_alive(self) -> bool:
+        """Return whether its process is, as far as can be told: of another namespace it counts as alive."""
+        if self.boot_id != boot_id():
+            return False
+        return self.pid_namespace != _namespace() or _start_ticks(self.pid) == self.start_ticks
+
+
+def boot_id() -> str:
+    """Return what tells this boot from any other."""
+    return BOOT_ID.read_text().strip()
+
+
+def folder() -> Path:
+    """Return the directory of the journals."""
+    if chosen := os.environ.get("LOADSTONE_STATE"):
+        return Path(chosen) / "changes"
+    if os.geteuid() == 0:
+        return Path("/var/lib/loadstone/changes")
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "loadstone" / "changes"
+
+
+class ChangeJournal:
+    """This process's own record.
+
+    `step` is called before every operation on the file; a test ends the process there.
+    """
+
+    def __init__(self, where: Path, step: Callable[[str], None] = lambda _: None) -> None:
+        self._step = step
+        self.changes: list[Change] = []
+        make(where)
+        stem = f"{time.time_ns()}-{os.getpid()}"
+        part, self.path = where / f"{stem}.part", where / f"{stem}{SUFFIX}"
+        try:
+            self._file = os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._write({"begin": _self()})
+            part.rename(self.path)
+            _sync_folder(where)
+        except OSError as error:
+            raise _unwritable(where, error) from None
+
+    def intend(self, change: Change) -> None:
+        """Write down a change before it is made."""
+        self.changes.append(change)
+        self._write(
+            {
+                "change": change.number,
+                "control": change.setting.control,
+                "subject": change.setting.subject,
+                "identity": change.identity,
+                "before": change.before,
+                "asked": change.asked,
+                "beside": [[item.control, item.subject, value] for item, value in change.beside],
+            }
+        )
+
+    def made(self, change: Change, after: str | None) -> None:
+        """Write down what was read after it."""
+        change.after = after
+        self._write({"made": change.number, "after": after})
+
+    def over(self, change: Change) -> None:
+        """Write down that it is put back."""
+        change.over = True
+        self._write({"over": change.number})
+
+    def close(self) -> None:
+        """Remove the record where everything is put back."""
+        self._step("close")
+        if all(change.over for change in self.changes):
+            self.path.unlink(missing_ok=True)
+            _sync_folder(self.path.parent)
+        os.close(self._file)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._step("write")
+        rest = memoryview(json.dumps(line).encode() + b"\n")
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            self._step("fsync")
+            os.fsync(self._file)
+        except OSError as error:
+            raise _unwritable(self.path.parent, error) from None
+
+
+class LeftChanges(ChangeJournal):
+    """The record of a process that is gone, taken over."""
+
+    def __init__(self, record: Record, step: Callable[[str], None] = lambda _: None) -> None:
+        self._step = step
+        self.path = record.path
+        self.changes = record.changes
+        self.record = record
+        self._file = os.open(record.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # What was cut off was never done; what follows must not be added to it.
+        os.ftruncate(self._file, record.path.read_bytes().rfind(b"\n") + 1)
+
+
+@contextlib.contextmanager
+def left_behind(where: Path, step: Callable[[str], None] = lambda _: None) -> Iterator[list[LeftChanges]]:
+    """Take over the records of processes that are gone, the newest first, while the block lasts."""
+    if not where.is_dir():
+        yield []
+        return
+    with exclusive(where):
+        taken = [LeftChanges(record, step) for record in reversed(waiting(where))]
+        try:
+            yield taken
+        finally:
+            for one in taken:
+                one.close()
+
+
+@contextlib.contextmanager
+def exclusive(where: Path) -> Iterator[None]:
+    """Keep others from beginning or taking over anything while the block lasts."""
+    file = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def held(where: Path) -> list[Record]:
+    """Return the records of processes that are alive, this one's among them."""
+    return [record for record in _records(where) if record.is_alive()]
+
+
+def waiting(where: Path) -> list[Record]:
+    """Return the records of processes that are gone, the oldest first."""
+    return [record for record in _records(where) if not record.is_alive()]
+
+
+def _records(where: Path) -> list[Record]:
+    if not where.is_dir():
+        return []
+    _refuse_others_folder(where)
+    paths = sorted(path for path in where.iterdir() if path.name.endswith(SUFFIX))
+    records = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            records.append(read(path))
+    return records
+
+
+def read(path: Path) -> Record:
+    """Read a record; a last line that was cut off was about nothing that happened."""
+    *lines, _cut_off = path.read_bytes().split(b"\n")
+    documents: list[dict[str, Any]] = []
+    for number, line in enumerate(lines):
+        try:
+            documents.append(json.loads(line))
+        except ValueError:
+            raise RefusedError(
+                f"{path}: line {number + 1} is damaged", hint="put back by hand what it names"
+            ) from None
+    begin = documents[0]["begin"]
+    record = Record(path, **begin)
+    by_number: dict[int, Change] = {}
+    for document in documents[1:]:
+        if "change" in document:
+            change = _change(document)
+            by_number[change.number] = change
+            record.changes.append(change)
+        elif "made" in document:
+            by_number[document["made"]].after = document["after"]
+        else:
+            by_number[document["over"]].over = True
+    return record
+
+
+def _change(document: dict[str, Any]) -> Change:
+    return Change(
+        number=document["change"],
+        setting=Setting(document["control"], document["subject"]),
+        identity=document["identity"],
+        before=document["before"],
+        asked=document["asked"],
+        beside=[(Setting(control, subject), value) for control, subject, value in document["beside"]],
+    )
+
+
+def _self() -> dict[str, Any]:
+    return {
+        "boot_id": boot_id(),
+        "pid": os.getpid(),
+        "start_ticks": _start_ticks(os.getpid()),
+        "pid_namespace": _namespace(),
+        "command": sys.argv,
+    }
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Return when a process began, in clock ticks since boot; None where there is none."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    state, *fields = line.rpartition(")")[2].split()
+    return None if state in ("Z", "X") else int(fields[18])
+
+
+def _namespace() -> str:
+    return str(Path("/proc/self/ns/pid").readlink())
+
+
+def make(where: Path) -> None:
+    """Make the directory of the journals, for nobody else. Raises RefusedError."""
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(where, error) from None
+    _refuse_others_folder(where)
+
+
+def _refuse_others_folder(where: Path) -> None:
+    """Refuse a directory that others may write to: what is put back is read from there."""
+    status = where.stat()
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise RefusedError(
+            f"{where}: it is another user's, or others may write to it",
+            hint=f"chown and chmod 700 {where}, or set LOADSTONE_STATE to another directory",
+        )
+
+
+def _sync_folder(where: Path) -> None:
+    file = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _unwritable(where: Path, error: OSError) -> RefusedError:
+    return RefusedError(
+        f"{where}: what is changed cannot be written down: {error.strerror}",
+        hint="nothing is changed then; set LOADSTONE_STATE to a directory that is kept over a reboot",
+    )

@@ -1,0 +1,83 @@
+"""What a control is: one kind of setting of this machine that can be read, set and put back.
+
+Knows names, values as text, and how a value is asked for. Does not know the kernel's files, nor
+what was changed and by whom: that is the journal's.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from loadstone.errors import RefusedError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """One thing that can be set: a control's name, and of what (`sda`, `policy0`; empty: the host's)."""
+
+    control: str
+    subject: str
+
+    def __str__(self) -> str:
+        return f"{self.control} of {self.subject}" if self.subject else self.control
+
+
+class Control(abc.ABC):
+    """A kind of setting. All values are text, as `read` returns them."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    """Where the kernel documents it."""
+    volatile: ClassVar[bool] = True
+    """A reboot undoes it."""
+    by_name: ClassVar[bool] = False
+    """Its subjects are not listed: the user names one."""
+
+    @abc.abstractmethod
+    def subjects(self) -> list[str]:
+        """Return what it can be set of on this host; empty: it cannot be set here."""
+
+    @abc.abstractmethod
+    def read(self, subject: str) -> str | None:
+        """Return the value now; None: it is not there."""
+
+    @abc.abstractmethod
+    def write(self, subject: str, value: str) -> None:
+        """Set it. Raises OSError as the kernel does; the value is `read` again to see what came of it."""
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the subjects a user means; nothing asked means all of them.
+
+        Raises RefusedError where there is none.
+        """
+        known = self.subjects()
+        if not known:
+            raise RefusedError(f"{self.name}: this host has none", hint=f"see {self.source}")
+        if not asked:
+            return known
+        if asked not in known:
+            raise RefusedError(f"{self.name}: there is no {asked}", hint=f"there are {', '.join(known)}")
+        return [asked]
+
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - others know them
+        """Return the values it takes; empty: the kernel says no list."""
+        return ()
+
+    def identity(self, subject: str) -> str:  # noqa: ARG002 - most things keep their name until a reboot
+        """Return what tells this subject from another that gets its name later; empty: nothing is needed."""
+        return ""
+
+    def companions(self, subject: str) -> list[Setting]:  # noqa: ARG002 - most change nothing else
+        """Return the settings that the kernel resets when this one is set."""
+        return []
+
+    def agrees(self, asked: str, value: str) -> bool:
+        """Return whether a value read is what was asked for."""
+        return asked == value
+
+
+BEFORE_LIMIT: Final = 64 * 1024
+"""Bytes of a value: none is longer."""

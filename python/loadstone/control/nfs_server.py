@@ -1,0 +1,12 @@
+"""Threads of this host's NFS server (nfsd(7))."""
+
+from __future__ import annotations
+
+from loadstone.control.files import HostFile
+
+
+class NfsServerThreads(HostFile):
+    """Threads that serve NFS; 0 stops the server."""
+
+    name, title, source = "nfs_server_threads", "threads of the NFS server", "nfsd(7)"
+    file = "fs/nfsd/threads"

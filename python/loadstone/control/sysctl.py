@@ -1,0 +1,66 @@
+"""Kernel parameters by their sysctl names.
+
+Knows `/proc/sys` (Documentation/admin-guide/sysctl). Parameters that name a program, and those that
+do something when they are written, are not settings, and are refused.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from loadstone.control.files import FileControl
+from loadstone.errors import RefusedError
+
+ALLOWED: Final = ("vm.", "fs.", "net.", "dev.", "sunrpc.", "kernel.sched_", "kernel.numa_balancing")
+REFUSED: Final = {
+    "vm.drop_caches": "it drops the page cache and keeps nothing: use page_cache",
+    "vm.compact_memory": "it does something when it is written, and keeps nothing",
+    "vm.dirty_ratio": "use dirty_limit, which puts back both of its forms",
+    "vm.dirty_bytes": "use dirty_limit, which puts back both of its forms",
+    "vm.dirty_background_ratio": "use dirty_background_limit, which puts back both of its forms",
+    "vm.dirty_background_bytes": "use dirty_background_limit, which puts back both of its forms",
+    "fs.binfmt_misc": "it makes the kernel run programs",
+}
+
+
+class Sysctl(FileControl):
+    """One parameter: of `vm.swappiness`."""
+
+    by_name = True
+    name, title, source = "sysctl", "kernel parameter", "Documentation/admin-guide/sysctl"
+
+    def path(self, subject: str) -> Path:
+        """Return its file; within a name a `/` stands for a dot, as for sysctl(8)."""
+        return self.root / "sys" / subject.replace(".", "\0").replace("/", ".").replace("\0", "/")
+
+    def subjects(self) -> list[str]:
+        """Return none by themselves: there are over a thousand."""
+        return []
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the parameter meant."""
+        if not asked:
+            raise RefusedError("sysctl: say which parameter", hint="sysctl of vm.swappiness")
+        if why := next((why for name, why in REFUSED.items() if asked.startswith(name)), None):
+            raise RefusedError(f"sysctl: {asked} is not set: {why}")
+        if not asked.startswith(ALLOWED) or ".." in asked or "\0" in asked:
+            raise RefusedError(
+                f"sysctl: {asked} is not set here", hint=f"it may begin with {', '.join(ALLOWED)}"
+            )
+        if self.read(asked) is None:
+            raise RefusedError(f"sysctl: this kernel has no {asked}, or does not show it")
+        return [asked]
+
+    def read(self, subject: str) -> str | None:
+        """Return its value, numbers with one space between."""
+        value = super().read(subject)
+        return None if value is None else " ".join(value.split())
+
+    def agrees(self, asked: str, value: str) -> bool:
+        """Return whether it is what was asked for."""
+        return " ".join(asked.split()) == value
+
+    def identity(self, subject: str) -> str:
+        """Return the network namespace: `net` has its own parameters in each."""
+        return str(Path("/proc/self/ns/net").readlink()) if subject.startswith("net.") else ""

@@ -1,0 +1,48 @@
+"""All controls, a row each."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.control import block, cpu, memory
+from loadstone.control.cgroup import CgroupLimit
+from loadstone.control.commands import CommandPair
+from loadstone.control.mounts import MountOptions
+from loadstone.control.nfs_server import NfsServerThreads
+from loadstone.control.sysctl import Sysctl
+from loadstone.errors import InputError
+
+if TYPE_CHECKING:
+    from loadstone.control.model import Control
+
+
+class Controls:
+    """The controls of this host by name; a test gives it other roots."""
+
+    def __init__(self, sys: Path = Path("/sys"), proc: Path = Path("/proc")) -> None:
+        every: list[Control] = [
+            *(kind(sys) for kind in (*cpu.CONTROLS, *block.CONTROLS, *memory.IN_SYS)),
+            *(kind(proc) for kind in (*memory.IN_PROC, Sysctl, NfsServerThreads)),
+            MountOptions(),
+            CgroupLimit(),
+            CommandPair(),
+        ]
+        self._by_name = {control.name: control for control in every}
+
+    def every(self) -> list[Control]:
+        """Return all of them in the order of their rooms."""
+        return list(self._by_name.values())
+
+    def replace(self, control: Control) -> None:
+        """Put another in the place of the one of its name."""
+        self._by_name[control.name] = control
+
+    def named(self, name: str) -> Control:
+        """Return one. Raises InputError with the nearest name where there is none."""
+        if name not in self._by_name:
+            near = difflib.get_close_matches(name, self._by_name, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._by_name)}"
+            raise InputError(f"there is no control {name!r}", hint=hint)
+        return self._by_name[name]

@@ -1,0 +1,42 @@
+"""What the engine says of a Plan before it runs: whether it accepts it, and the memory it needs.
+
+Knows the engine's verb `check`. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+from loadstone.engine.binary import find
+from loadstone.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
+
+ACCEPTED = 0
+REFUSED = 2
+
+
+def memory_bytes(plan: Plan) -> int:
+    """Return the memory a Plan needs. Raises `InputError` when it is too much, or the Plan not acceptable."""
+    program = find()
+    try:
+        done = subprocess.run(
+            [program, "check", "/dev/stdin"],
+            input=plan.model_dump_json().encode(),
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        message = f"the engine {program} cannot be started: {error.strerror}"
+        raise EngineError(message, hint="reinstall the package or run `make build`") from error
+    if done.returncode not in {ACCEPTED, REFUSED}:
+        raise EngineError(
+            f"the engine's check ended with code {done.returncode}: {done.stderr.decode().strip()}"
+        )
+    told = json.loads(done.stdout)
+    if done.returncode == REFUSED:
+        raise InputError(told["message"], hint=told["hint"] or None)
+    return int(told["memory_bytes"])

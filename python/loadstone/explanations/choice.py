@@ -1,0 +1,93 @@
+"""Which probe is worth its seconds: the most expected loss of entropy per second.
+
+Knows what is possible, how probable each of it is, and what each probe's readings would be under each:
+it draws readings from the predictions and looks at what would be left to tell. Pure; the draws have a
+fixed seed, so the same state gives the same choice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from loadstone.explanations.names import UNEXPLAINED
+from loadstone.explanations.predictions import DEPENDENCE, READINGS, SURPRISE
+from loadstone.explanations.weigh import likelihood, predicted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from loadstone.explanations.weigh import Hypothesis
+
+DRAWS: Final = 64
+TYPICAL_ERROR: Final = 0.05
+LEAST_BITS: Final = 0.02
+"""A probe that is expected to tell less than this tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A probe that may be done: what it would measure and what it costs."""
+
+    name: str
+    seconds: float
+    readings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a candidate is expected to tell."""
+
+    candidate: Candidate
+    bits: float
+
+    @property
+    def per_second(self) -> float:
+        """Bits for each second."""
+        return self.bits / self.candidate.seconds
+
+
+def worth(cells: Sequence[Hypothesis], candidates: Sequence[Candidate]) -> list[Worth]:
+    """Return the candidates with what each would tell, the best per second first."""
+    made = [Worth(one, expected_bits(cells, one.readings)) for one in candidates]
+    return sorted(made, key=lambda one: -one.per_second)
+
+
+def entropy_bits(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much is left to tell, of each row of probabilities."""
+    bits: NDArray[np.float64] = -np.sum(chances * np.log2(np.maximum(chances, 1e-300)), axis=-1)
+    return bits
+
+
+def expected_bits(cells: Sequence[Hypothesis], readings: Sequence[str]) -> float:
+    """Return the expected loss of entropy of the explanations when these readings are known."""
+    chance = np.random.default_rng(1)
+    chances = np.array([one.chance for one in cells])
+    to_rows = np.zeros((len(cells), 1 + max(one.row for one in cells)))
+    to_rows[np.arange(len(cells)), [one.row for one in cells]] = 1
+    truth = chance.choice(len(cells), DRAWS, p=chances / chances.sum())
+    logs = np.tile(np.log(np.maximum(chances, 1e-300)), (DRAWS, 1))
+    for name in readings:
+        values = np.array([_draw(cells[index], name, chance) for index in truth])
+        told: NDArray[np.float64] = np.stack(
+            [likelihood(one.name, one.regime, name, values, TYPICAL_ERROR) for one in cells], axis=1
+        )
+        logs += DEPENDENCE * np.log(np.maximum(told, 1e-300))
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    before = float(entropy_bits(chances @ to_rows))
+    return max(0.0, before - float(entropy_bits(shares @ to_rows).mean()))
+
+
+def _draw(cell: Hypothesis, reading: str, chance: np.random.Generator) -> float:
+    if cell.name == UNEXPLAINED or chance.random() < SURPRISE:
+        mean, deviation = READINGS[reading].anything
+    else:
+        parts = predicted(cell.name, cell.regime, reading)
+        _, mean, deviation = parts[chance.choice(len(parts), p=[part[0] for part in parts])]
+    return float(chance.normal(mean, math.hypot(deviation, TYPICAL_ERROR)))

@@ -1,0 +1,301 @@
+"""What each probe should measure under each explanation: one table.
+
+A prediction is a mixture of normal distributions of a reading, most of them logarithms of ratios of rates.
+The figures follow from how each part works (`basis`); they are reasoned, not fitted. Two numbers beside
+them were chosen on simulated devices of seeds 1 to 187 (`lab/probes`), and are scored on others only:
+`DEPENDENCE` and `SURPRISE`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+Part = tuple[float, float, float]
+"""Weight, mean and deviation."""
+Prediction = tuple[Part, ...]
+
+DEPENDENCE: Final = 0.8
+"""Weight of the evidence of one probe: readings of one probe share its arms, and probes share the device."""
+SURPRISE: Final = 0.03
+"""Share of readings that follow no prediction: somebody else used the storage, a path failed over."""
+LEAST_ERROR: Final = 0.03
+"""No rate is known better than to 3 % on a device that others share."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPredictions:
+    """One reading. `others`: of explanations without an entry; `anything`: of the unknown."""
+
+    asks: str
+    basis: str
+    others: Prediction
+    under: dict[str, Prediction]
+    anything: tuple[float, float] = (0.0, 1.2)
+
+
+def _n(mean: float, deviation: float) -> Prediction:
+    return ((1.0, mean, deviation),)
+
+
+def _or(*parts: Part) -> Prediction:
+    return parts
+
+
+LN2: Final = math.log(2)
+_NOTHING: Final = _n(0.0, 0.06)
+_DIPS: Final = _or((0.93, -4.6, 0.7), (0.07, -2.5, 1.0))
+_CAPS: Final = ("iops_limit", "bandwidth_limit", "shared_limit")
+
+
+def _caps(prediction: Prediction) -> dict[str, Prediction]:
+    return dict.fromkeys(_CAPS, prediction)
+
+
+REGIMES: Final[dict[str, dict[str, Prediction]]] = {
+    "scales": {"depth.half": _n(-0.66, 0.06), "depth.twice": _n(0.62, 0.1), "one.scaling": _n(0.97, 0.06)},
+    "gains": {"depth.half": _n(-0.25, 0.2), "depth.twice": _n(0.2, 0.18), "one.scaling": _n(0.7, 0.2)},
+    "flat": {"depth.half": _n(0.0, 0.05), "depth.twice": _n(0.0, 0.05), "one.scaling": _n(0.4, 0.35)},
+    "knee": {"depth.half": _n(-0.3, 0.2), "depth.twice": _n(0.0, 0.04), "one.scaling": _n(0.7, 0.2)},
+    "given": {"depth.half": _n(0.0, 0.03), "depth.twice": _n(0.0, 0.03), "one.scaling": _n(0.0, 0.1)},
+}
+"""What depth does: nothing is idle (flat), all of it waits for each I/O (scales), something between, or
+the limit begins between half the depth and the depth as run (knee). An explanation holds in one or several
+of these, and all readings of a situation are in the same one: that is how they depend on each other."""
+ANY_DEPTH: Final = ((0.35, "scales"), (0.4, "gains"), (0.25, "flat"))
+"""Of whatever says nothing about depth: a cache is as fast at depth 1 as its latency lets it be."""
+IN_REGIMES: Final[dict[str, tuple[tuple[float, str], ...]]] = {
+    "medium": ((0.6, "gains"), (0.3, "flat"), (0.1, "knee")),
+    "job_depth": ((1.0, "scales"),),
+    "job_rate": ((1.0, "given"),),
+    "generator": ((0.8, "flat"), (0.2, "gains")),
+    "iops_limit": ((0.8, "flat"), (0.2, "knee")),
+    "bandwidth_limit": ((0.8, "flat"), (0.2, "knee")),
+    "shared_limit": ((0.8, "flat"), (0.2, "knee")),
+    "concurrency_limit": ((0.7, "flat"), (0.3, "knee")),
+}
+
+READINGS: Final[dict[str, ReadingPredictions]] = {
+    "depth.half": ReadingPredictions(
+        "rate at half the depth, against the rate as run",
+        "a limit that holds at both depths leaves the rate as it is; latency alone halves it",
+        _n(0.0, 1.2),
+        {},
+    ),
+    "depth.twice": ReadingPredictions(
+        "rate at twice the depth, against the rate as run",
+        "a limit keeps it; a medium with idle parts gains up to twice",
+        _n(0.0, 1.2),
+        {},
+    ),
+    "one.scaling": ReadingPredictions(
+        "logarithm of the rate's gain from depth 1, over that of the depth's",
+        "1: latency does not depend on depth; 0: depth gains nothing",
+        _n(0.0, 1.2),
+        {},
+        (0.5, 0.8),
+    ),
+    "one.evenness": ReadingPredictions(
+        "how even the rate is, against what its latencies at depth 1 would make it",
+        "a limiter spaces I/Os evenly, a medium does as its latencies come (a renewal process)",
+        _or((0.65, 0.0, 0.5), (0.35, 1.2, 0.8)),
+        {
+            **_caps(_or((0.85, -2.0, 0.9), (0.15, 0.0, 0.6))),
+            "burst_credits": _or((0.6, -2.0, 0.9), (0.4, 0.0, 0.6)),
+            "generator": _n(0.0, 1.2),
+            "job_rate": _n(-2.0, 1.2),
+            "background": _n(0.5, 0.8),
+            "write_cache": _or((0.5, -1.5, 1.2), (0.5, 0.0, 0.8)),
+        },
+        (-0.5, 2.0),
+    ),
+    "size.half": ReadingPredictions(
+        "I/Os per second at half the block size, against those as run",
+        "a limit on I/Os keeps them, a limit on bytes doubles them",
+        _or((0.4, 0.0, 0.04), (0.35, 0.12, 0.1), (0.25, 0.4, 0.2)),
+        {
+            "iops_limit": _n(0.0, 0.03),
+            "bandwidth_limit": _or((0.75, LN2, 0.05), (0.25, 0.4, 0.2)),
+            "shared_limit": _or((0.5, 0.0, 0.03), (0.5, LN2, 0.05)),
+            "write_cache": _or((0.4, 0.1, 0.15), (0.6, LN2, 0.15)),
+            "burst_credits": _or((0.6, 0.0, 0.03), (0.4, 0.2, 0.3)),
+            "job_rate": _n(0.0, 0.03),
+        },
+    ),
+    "size.twice": ReadingPredictions(
+        "I/Os per second at twice the block size, against those as run",
+        "a limit on I/Os keeps them, a limit on bytes halves them",
+        _or((0.4, 0.0, 0.04), (0.35, -0.12, 0.1), (0.25, -0.4, 0.2)),
+        {
+            "iops_limit": _or((0.8, 0.0, 0.03), (0.2, -0.3, 0.2)),
+            "bandwidth_limit": _n(-LN2, 0.04),
+            "shared_limit": _or((0.5, 0.0, 0.03), (0.5, -LN2, 0.04)),
+            "write_cache": _or((0.4, -0.1, 0.15), (0.6, -LN2, 0.15)),
+            "burst_credits": _or((0.6, 0.0, 0.03), (0.4, -0.3, 0.3)),
+            "job_rate": _n(0.0, 0.03),
+        },
+    ),
+    "again.own": ReadingPredictions(
+        "rate on the run's own addresses, against addresses it did not use",
+        "what a cache holds, or was touched before, is fast; other addresses are not",
+        _n(0.0, 0.07),
+        {"cache": _n(1.5, 0.9), "first_touch": _n(1.0, 0.8), "position": _n(0.2, 0.3)},
+    ),
+    "again.second": ReadingPredictions(
+        "rate of a second pass over addresses the run did not use, against the first pass",
+        "the second pass finds what the first one brought in or allocated",
+        _or((0.8, 0.0, 0.07), (0.2, 1.0, 0.9)),
+        {"cache": _or((0.65, 1.3, 0.9), (0.35, 0.0, 0.07)), "first_touch": _n(1.2, 0.8)},
+    ),
+    "again.tiny": ReadingPredictions(
+        "rate on a span of 1 MiB, against the rate as run",
+        "a number that comes from a cache already gains nothing",
+        _or((0.75, 0.0, 0.15), (0.25, 1.2, 0.9)),
+        {"cache": _or((0.7, 0.0, 0.2), (0.3, 0.7, 0.7)), **_caps(_n(0.0, 0.05)), "job_rate": _NOTHING},
+    ),
+    "again.now": ReadingPredictions(
+        "rate as run once more, against the run's own",
+        "credits, allocation and warm caches change from one run to the next",
+        _n(0.0, 0.1),
+        {
+            "burst_credits": _or((0.3, -1.0, 0.8), (0.7, 0.0, 0.1)),
+            "first_touch": _n(0.8, 0.7),
+            "cache": _or((0.6, 0.0, 0.15), (0.4, 0.9, 0.8)),
+            "write_cache": _or((0.5, 0.0, 0.2), (0.5, 0.0, 1.0)),
+            "background": _n(0.0, 0.35),
+        },
+    ),
+    "written.read": ReadingPredictions(
+        "read rate on blocks written a moment ago, against the run's own",
+        "never-written blocks are answered from a table",
+        _n(0.0, 0.12),
+        {"unwritten": _n(-1.8, 1.0), "cache": _or((0.7, 0.0, 0.3), (0.3, -1.0, 0.8))},
+    ),
+    "first.second": ReadingPredictions(
+        "write rate of a second pass over the same addresses, against the first",
+        "allocation and copies are paid in the first pass only",
+        _n(0.0, 0.07),
+        {"first_touch": _or((0.6, 1.0, 0.8), (0.4, 0.0, 0.07)), "write_cache": _n(0.0, 0.4)},
+    ),
+    "payload.own": ReadingPredictions(
+        "write rate with the job's own content, against content that is new every time",
+        "what can be made smaller is written faster",
+        _NOTHING,
+        {"reduction": _n(0.9, 0.6)},
+    ),
+    "flush.cost": ReadingPredictions(
+        "write rate without flushes, against one with a flush after each write",
+        "a flush empties a volatile cache; where there is none it costs a command",
+        _or((0.5, 0.3, 0.3), (0.5, 1.0, 0.9)),
+        {"write_cache": _or((0.4, 0.3, 0.4), (0.6, 2.0, 1.2))},
+        (1.0, 1.5),
+    ),
+    "position.end": ReadingPredictions(
+        "read rate at the end of the target, against its beginning",
+        "outer tracks of a disk are up to twice as fast as inner ones",
+        _NOTHING,
+        {"position": _or((0.8, -0.5, 0.3), (0.2, 0.4, 0.3))},
+    ),
+    "position.middle": ReadingPredictions(
+        "read rate in the middle of the target, against its beginning",
+        "outer tracks of a disk are up to twice as fast as inner ones",
+        _NOTHING,
+        {"position": _or((0.8, -0.25, 0.2), (0.2, 0.2, 0.2))},
+    ),
+    "longer.drop": ReadingPredictions(
+        "rate in the last quarter of a longer run, against its first",
+        "caches fill and credits end",
+        _n(0.0, 0.07),
+        {
+            "burst_credits": _or((0.4, -1.0, 0.7), (0.6, 0.0, 0.06)),
+            "write_cache": _or((0.4, -1.2, 0.8), (0.6, 0.0, 0.08)),
+            "background": _n(0.0, 0.2),
+            "cache": _or((0.7, 0.0, 0.07), (0.3, 0.4, 0.4)),
+        },
+    ),
+    "longer.main": ReadingPredictions(
+        "rate in the last quarter of a longer run, against the run's own",
+        "caches fill and credits end",
+        _n(0.0, 0.1),
+        {
+            "burst_credits": _or((0.75, -1.2, 0.9), (0.25, 0.0, 0.08)),
+            "write_cache": _or((0.75, -1.8, 1.2), (0.25, 0.0, 0.1)),
+            "first_touch": _n(0.6, 0.7),
+            "background": _n(0.0, 0.3),
+            "cache": _or((0.7, 0.0, 0.15), (0.3, 0.7, 0.7)),
+        },
+        (-0.5, 1.8),
+    ),
+    "together.sum": ReadingPredictions(
+        "rate of the targets together, against the sum of each alone",
+        "what is shared is divided, what is not adds up",
+        _n(-0.05, 0.12),
+        {"shared_limit": _n(-LN2, 0.08), "generator": _n(-0.5, 0.25)},
+    ),
+    "aligned.own": ReadingPredictions(
+        "rate with addresses on the grid of 4 KiB, against the rate as run",
+        "a write off the grid reads before it writes; a read off it touches two blocks",
+        _NOTHING,
+        {"misaligned": _n(0.7, 0.45)},
+    ),
+    "generator.null": ReadingPredictions(
+        "rate of the generator without a device, against the rate as run",
+        "what is not faster without a device is limited by the generator",
+        _n(2.5, 1.2),
+        {"generator": _n(0.1, 0.15), "job_rate": _or((0.7, 2.0, 1.5), (0.3, 0.0, 0.1))},
+        (2.0, 2.0),
+    ),
+    "longer.dips": ReadingPredictions(
+        "logarithm of the share of moments of a longer run with less than half of its usual rate",
+        "what stands still or is busy with others does so now and then",
+        _DIPS,
+        {
+            "background": _or((0.75, -1.8, 0.8), (0.25, -4.0, 0.8)),
+            "burst_credits": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
+            "write_cache": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
+        },
+        (-3.0, 1.5),
+    ),
+    "turns.drift": ReadingPredictions(
+        "rate as run at a probe's end, against that at its beginning",
+        "credits end and caches fill while a probe runs; what was touched is fast the second time",
+        _n(0.0, 0.08),
+        {
+            "burst_credits": _or((0.2, -1.2, 0.9), (0.8, 0.0, 0.08)),
+            "write_cache": _or((0.2, -1.5, 1.0), (0.8, 0.0, 0.1)),
+            "first_touch": _or((0.3, 0.6, 0.6), (0.7, 0.0, 0.1)),
+            "cache": _or((0.2, 0.6, 0.7), (0.8, 0.0, 0.1)),
+            "background": _n(0.0, 0.4),
+        },
+    ),
+    "again.repeat": ReadingPredictions(
+        "rate on the run's own addresses now, against the run's own",
+        "space is touched for the first time once; a cache that was warm is as fast again",
+        _n(0.0, 0.1),
+        {
+            "first_touch": _n(1.2, 0.8),
+            "cache": _or((0.8, 0.0, 0.1), (0.2, 0.8, 0.7)),
+            "burst_credits": _or((0.3, -1.2, 0.9), (0.7, 0.0, 0.1)),
+            "background": _n(0.0, 0.35),
+        },
+    ),
+    "run.dips": ReadingPredictions(
+        "logarithm of the share of moments in which the run did less than half of its usual rate",
+        "what stands still or is busy with others does so now and then",
+        _DIPS,
+        {
+            "background": _or((0.75, -1.8, 0.8), (0.25, -4.0, 0.8)),
+            "burst_credits": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
+            "write_cache": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
+        },
+        (-3.0, 1.5),
+    ),
+    "heartbeat.worst": ReadingPredictions(
+        "slowest of ten reads per second on an idle device, against their median",
+        "what stops an idle device is not this load",
+        _n(0.7, 0.5),
+        {"background": _or((0.7, 3.0, 1.2), (0.3, 1.0, 0.6))},
+        (1.5, 1.5),
+    ),
+}

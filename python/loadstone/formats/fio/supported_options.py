@@ -1,0 +1,626 @@
+"""The options of fio that are done, one row each.
+
+Knows for every row which field of a job it sets. Knows nothing of the options that are
+not done (`unsupported_options`), nor how jobs inherit.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import RefusedError
+from loadstone.formats.fio import numbers, values
+from loadstone.formats.fio.option import (
+    INT32,
+    INT63,
+    Fields,
+    Option,
+    amount,
+    boolean,
+    choice,
+    flag,
+    honoured,
+    microseconds,
+    number,
+    parsed,
+    seconds,
+    size,
+    text,
+    triplet,
+    truth,
+)
+from loadstone.formats.suggest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.formats.fio.numbers import Reading
+
+READ_WRITE: Final = {
+    name: name
+    for name in (
+        "read",
+        "write",
+        "trim",
+        "randread",
+        "randwrite",
+        "randtrim",
+        "rw",
+        "randrw",
+        "trimwrite",
+        "randtrimwrite",
+    )
+} | {"readwrite": "rw"}
+ENGINES: Final = (
+    "io_uring",
+    "io_uring_cmd",
+    "libaio",
+    "posixaio",
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "null",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+    "falloc",
+    "splice",
+    "e4defrag",
+)
+FOREIGN_ENGINES: Final = (
+    "cpuio",
+    "net",
+    "netsplice",
+    "ftruncate",
+    "exec",
+    "page_fault",
+    "gfapi",
+    "gfapi_async",
+    "mtd",
+    "sg",
+    "nbd",
+    "rdma",
+    "rados",
+    "rbd",
+    "pmemblk",
+    "dev-dax",
+    "libpmem",
+    "nfs",
+    "http",
+    "libhdfs",
+    "libiscsi",
+    "libzbc",
+    "windowsaio",
+    "solarisaio",
+    "guasi",
+    "xnvme",
+    "libblkio",
+    "ime_psync",
+    "dfs",
+    "filexattr",
+    "libcufile",
+    "spdk",
+    "spdk_bdev",
+)
+
+
+def _rw(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    kind, colon, rest = (value or "").strip().partition(":")
+    if kind not in READ_WRITE:
+        raise reading.error(f"found {kind!r}, expected a direction", nearest(kind, READ_WRITE))
+    number_ = None
+    if colon:
+        signed = kind.startswith("rand")
+        number_ = numbers.size(rest, reading, signed=True)
+        if signed and not 1 <= number_ < 2**31:
+            raise reading.error(f"found {rest!r} after {kind}:, expected a number of I/Os from 1")
+    return {"rw": READ_WRITE[kind], "rw_number": number_}
+
+
+def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    name = (value or "").strip()
+    if name.startswith(("aio", "linuxaio")):  # fio looks at no more of these.
+        name = "libaio"
+    if name in ENGINES:
+        return {"ioengine": name}
+    if name in FOREIGN_ENGINES or name.startswith("external:"):
+        raise reading.error(f"the engine {name!r} is not supported", "supported are: " + ", ".join(ENGINES))
+    raise reading.error(f"unknown engine {name!r}", nearest(name, ENGINES))
+
+
+def _command(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    kind = (value or "").strip()
+    if kind != "nvme":
+        raise reading.error(f"found {kind!r}, expected nvme", nearest(kind, ("nvme",)))
+    return {"command_type": kind}
+
+
+def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    mode = (value or "").strip()
+    if mode == "zbd":
+        raise RefusedError(
+            "zonemode=zbd is an option of fio that Loadstone does not do",
+            where=reading.where,
+            hint="use zonemode=strided on ordinary devices",
+        )
+    if mode not in ("none", "strided"):
+        raise reading.error(f"found {mode!r}, expected none or strided", nearest(mode, ("none", "strided")))
+    return {"zone_mode": mode}
+
+
+def _mix(name: str, *, reads: bool) -> Option:
+    def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+        percent = numbers.integer(value or "", reading, 0, 100)
+        return {"rwmix_read_percent": percent if reads else 100 - percent}
+
+    return honoured(name, read)
+
+
+def _distribution(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    return {"random_distribution": values.distribution(value or "", reading)}
+
+
+def _targets(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    if not (value or "").strip():
+        if reading.strict:
+            return {"targets": ()}
+        raise reading.error("names no file", "give a path, or remove the line for a file named after the job")
+    names = values.name_list(value or "", reading)
+    if "-" in names:
+        raise reading.error("'-' is standard input or output", "load tests need a file or a device")
+    return {"targets": tuple({"path": name, "written": name} for name in names)}
+
+
+def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    parts = (value or "").split(",")
+    found = [values.error_numbers(part, reading) for part in parts[:2]]
+    if len(parts) > 2 and parts[2].strip():
+        raise reading.error("lists errors of verification", "verification is not supported yet")
+    return {"ignore_read_errors": found[0], "ignore_write_errors": found[1] if len(found) > 1 else ()}
+
+
+def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    found, offsets = values.pattern_with_offsets(value or "", reading)
+    return {"verify_pattern": found, "verify_pattern_offsets": offsets}
+
+
+def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
+    text = (value or "").strip()
+    if not text:
+        raise reading.error("found no value, expected one after '='")
+    pair = re.fullmatch(r"(\d+[a-zA-Z]*)[-:](\d+[a-zA-Z]*)", text)
+    if pair and reading.strict:
+        reading.note(
+            "trap", f"{text!r} is no range: fio reads {pair[1]} for reads and {pair[2]} for writes; kept"
+        )
+        text = f"{pair[1]},{pair[2]}"
+    return {"bs": values.triple(text, reading, fields.get("bs"), values.block_fixed)}
+
+
+def _go_on(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    word = (value or "").strip()
+    if word not in _CONTINUE:
+        raise reading.error(f"found {word!r}", nearest(word, _CONTINUE))
+    return {"continue_on_error": _CONTINUE[word], "continue_after": (errno.EIO, errno.EILSEQ)}
+
+
+def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    if not truth(value, reading):
+        return {}
+    reading.note("harmless", "gtod_reduce: latencies are measured anyway; only the output leaves them out")
+    return {
+        "stats.show_slat": False,
+        "stats.show_clat": False,
+        "stats.show_lat": False,
+        "stats.show_bw": False,
+    }
+
+
+def _hidden(name: str, field: str, what: str, *aliases: str) -> Option:
+    def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+        if not truth(value, reading):
+            return {field: True}
+        reading.note("harmless", f"{name}: {what} is measured anyway; only the output leaves it out")
+        return {field: False}
+
+    return honoured(name, read, *aliases, why="Measured anyway; fio-style output leaves it out.")
+
+
+def _negated(name: str, field: str) -> Option:
+    return honoured(name, lambda value, reading, _: {field: not truth(value, reading)})
+
+
+_FALLOCATE = {
+    "none": "none",
+    "0": "none",
+    "native": "native",
+    "posix": "posix",
+    "1": "posix",
+    "keep": "keep",
+    "truncate": "truncate",
+}
+_ADVICE = {"0": "none", "none": "none", "1": "pattern", "random": "random", "sequential": "sequential"}
+_SYNC = {"none": "none", "0": "none", "sync": "sync", "1": "sync", "dsync": "dsync"}
+_CONTINUE = {
+    "none": "none",
+    "0": "none",
+    "read": "read",
+    "write": "write",
+    "io": "io",
+    "verify": "verify",
+    "all": "all",
+    "1": "all",
+}
+_UNIFIED = {"none": "none", "0": "none", "mixed": "mixed", "1": "mixed", "both": "both", "2": "both"}
+_ON_RUN = "Run only with --allow-exec, under `loadstone fio` with LOADSTONE_ALLOW_EXEC=1."
+
+WHICH: Final = (
+    honoured("rw", _rw, "readwrite", why="With `:N` as in fio: holes, backwards, random runs."),
+    _mix("rwmixread", reads=True),
+    _mix("rwmixwrite", reads=False),
+    choice("rw_sequencer", "rw_sequencer", {"sequential": "sequential", "identical": "identical"}),
+    honoured("bs", _block_size, "blocksize"),
+    triplet("bsrange", "bsrange", values.block_range, "blocksize_range"),
+    triplet("bssplit", "bssplit", values.block_split),
+    flag("bs_unaligned", "bs_unaligned", "blocksize_unaligned"),
+    boolean("bs_is_seq_rand", "bs_is_seq_rand"),
+    triplet("ba", "blockalign_bytes", values.block_bytes, "blockalign"),
+    honoured(
+        "random_distribution",
+        _distribution,
+        why="zipf, pareto and normal are exact; fio's zipf generator is known to be skewed. "
+        "normal alone has a deviation of a twelfth of the range, which is what fio draws.",
+    ),
+    boolean(
+        "random_sequence_stride",
+        "sequence_advances",
+        why="Of random_distribution=sequence; at the end of the range it begins again.",
+    ),
+    triplet("percentage_random", "percentage_random", values.bounded(0, 100)),
+    flag("norandommap", "norandommap"),
+    choice(
+        "random_generator",
+        "random_generator",
+        {name: name for name in ("tausworthe", "tausworthe64", "lfsr")},
+        why="lfsr touches every block once even with norandommap, as in fio; the generator is Loadstone's.",
+    ),
+    boolean(
+        "softrandommap",
+        "softrandommap",
+        why="A map is needed only where sizes vary; its memory is checked before the run.",
+    ),
+    boolean("randrepeat", "randrepeat"),
+    boolean("allrandrepeat", "allrandrepeat"),
+    number("randseed", "randseed", high=INT63, why="Repeats Loadstone's own sequence, not fio's."),
+)
+
+WHERE: Final = (
+    honoured("filename", _targets),
+    parsed("directory", "directories", values.name_list),
+    text("filename_format", "filename_format"),
+    number("nrfiles", "nrfiles", "nr_files", low=1, high=100_000),
+    number(
+        "openfiles",
+        "openfiles",
+        low=1,
+        why="Most files at work on; the next is begun when one is finished. All stay open.",
+    ),
+    parsed("file_service_type", "file_service", values.file_service),
+    amount("size", "size"),
+    amount("io_size", "io_size", "io_limit"),
+    parsed("filesize", "filesize_bytes", values.size_pair),
+    amount("offset", "offset", "fileoffset"),
+    amount("offset_increment", "offset_increment"),
+    size("offset_align", "offset_align_bytes"),
+    number("number_ios", "number_ios", high=INT63),
+    boolean("fill_device", "fill_device", "fill_fs", why="On devices; for files give size."),
+    number("loops", "loops", low=1),
+    boolean("allow_file_create", "allow_file_create"),
+    boolean("create_fsync", "create_fsync"),
+    boolean("create_only", "create_only", why="Files are prepared, and nothing else is done."),
+    boolean(
+        "create_on_open",
+        "create_on_open",
+        why="Files are made empty before the run; what is not written cannot be read.",
+    ),
+    boolean("overwrite", "overwrite"),
+    choice("fallocate", "fallocate", _FALLOCATE),
+    choice("fadvise_hint", "fadvise", _ADVICE, "fadvise"),
+    boolean("invalidate", "invalidate"),
+    honoured("zonemode", _zone_mode, why="none and strided."),
+    size("zonesize", "zone_size_bytes", why="Without zonemode it means strided, as in fio."),
+    size("zonerange", "zone_range_bytes"),
+    size("zoneskip", "zone_skip_bytes"),
+    boolean("unlink", "unlink"),
+)
+
+_RINGS: Final = "io_uring, io_uring_cmd"
+
+HOW: Final = (
+    honoured("ioengine", _engine, why="libaio and posixaio run on io_uring unless told otherwise."),
+    choice(
+        "stat_type",
+        "stat_type",
+        {name: name for name in ("stat", "lstat", "statx")},
+        why="Engine filestat, dirstat.",
+    ),
+    text("donorname", "donor", why="Engine e4defrag: its blocks are exchanged and its content lost."),
+    boolean("inplace", "donor_in_place", why="Engine e4defrag."),
+    honoured("cmd_type", _command, why="nvme, the only kind and the default.", engine="io_uring_cmd"),
+    number("iodepth", "iodepth", low=1, high=65_536),
+    number("iodepth_batch", "iodepth_batch", "iodepth_batch_submit", low=1),
+    number("iodepth_batch_complete_min", "iodepth_batch_complete_min", "iodepth_batch_complete"),
+    number("iodepth_batch_complete_max", "iodepth_batch_complete_max"),
+    number("iodepth_low", "iodepth_low"),
+    boolean("direct", "direct"),
+    _negated("buffered", "direct"),
+    choice("sync", "sync", _SYNC),
+    flag("hipri", "hipri", engine=_RINGS),
+    flag("registerfiles", "registerfiles", engine=_RINGS),
+    flag("fixedbufs", "fixedbufs", engine=_RINGS),
+    honoured(
+        "force_async",
+        lambda value, reading, _: {"force_async": numbers.integer(value or "1", reading, 0, INT32)},
+        flag=True,
+        engine="io_uring",
+    ),
+    flag("sqthread_poll", "sqthread_poll", engine=_RINGS),
+    number("fsync", "fsync_every"),
+    number("fdatasync", "fdatasync_every"),
+    flag("end_fsync", "end_fsync"),
+    boolean("fsync_on_close", "fsync_on_close"),
+    boolean("serialize_overlap", "serialize_overlap", why="Within a clone; of one file."),
+    flag(
+        "thread",
+        "thread",
+        "threads",
+        why="Clones are always threads; it only changes a word in fio-style output.",
+    ),
+)
+
+_STEADY: Final = ("iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope")
+
+
+def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    name, _colon, rest = (value or "").strip().partition(":")
+    if name not in _STEADY:
+        raise reading.error(f"found {name!r}, expected what has to be steady", nearest(name, _STEADY))
+    metric = name.removesuffix("_slope")
+    percent = rest.endswith("%")
+    if percent or metric == "iops":
+        limit = values.real(rest.removesuffix("%"), reading)
+    elif metric == "bw":
+        limit = float(numbers.size(rest, reading))
+    else:
+        limit = float(numbers.time_ns(rest, reading, numbers.MICROSECOND_NS))
+    if limit <= 0:
+        raise reading.error(f"found the limit {rest!r}, expected one above 0")
+    return {"steady": {"metric": metric, "slope": name != metric, "limit": limit, "percent": percent}}
+
+
+def _numa_nodes(text: str, reading: Reading) -> tuple[int, ...] | str:
+    return "all" if text.strip() == "all" else values.cpu_list(text, reading)
+
+
+def _share_in_time(text: str, reading: Reading) -> float:
+    found = values.real(text.strip().removesuffix("%"), reading)
+    if not 0 < found <= 100:
+        raise reading.error(f"found {text!r}, expected a percentage above 0, at most 100")
+    return found
+
+
+def _microseconds(text: str, reading: Reading) -> int:
+    return numbers.time_ns(text, reading, numbers.MICROSECOND_NS)
+
+
+WHEN: Final = (
+    number("numjobs", "numjobs", low=1, high=65_536),
+    flag("stonewall", "stonewall", "wait_for_previous"),
+    flag("new_group", "new_group"),
+    flag("group_reporting", "group_reporting"),
+    flag("exitall", "exitall"),
+    flag("exitall_on_error", "exitall_on_error"),
+    choice("exit_what", "exit_what", {word: word for word in ("group", "stonewall", "all")}),
+    parsed("startdelay", "start_delay_ns", values.delay, "start_delay"),
+    seconds("ramp_time", "ramp_ns"),
+    seconds("runtime", "runtime_ns", "timeout"),
+    flag("time_based", "time_based"),
+    triplet("rate", "rate_bytes", values.rate),
+    triplet("rate_min", "rate_min_bytes", values.rate, "ratemin"),
+    triplet("rate_iops", "rate_iops", values.rate),
+    triplet("rate_iops_min", "rate_iops_min", values.rate),
+    choice("rate_process", "rate_process", {"linear": "linear", "poisson": "poisson"}),
+    honoured(
+        "rate_cycle",
+        lambda value, reading, _: {
+            "rate_cycle_ns": numbers.integer(value or "", reading, 1, 2**31) * 1_000_000
+        },
+        "ratecycle",
+    ),
+    number("flow", "flow", why="Shares of I/Os between jobs with the same flow_id."),
+    number("flow_id", "flow_id"),
+    microseconds("flow_sleep", "flow_sleep_ns"),
+    microseconds("thinktime", "thinktime_ns"),
+    microseconds("thinktime_spin", "thinktime_spin_ns"),
+    number("thinktime_blocks", "thinktime_blocks", low=1),
+    seconds("thinktime_iotime", "thinktime_iotime_ns", why="Pauses by time, not by thinktime_blocks."),
+    choice("thinktime_blocks_type", "thinktime_blocks_type", {"complete": "complete", "issue": "issue"}),
+    text("wait_for", "wait_for", why="A job defined before, by name; it must not read back what it wrote."),
+    microseconds(
+        "latency_target", "latency_target_ns", why="Only what is measured at the depth found counts."
+    ),
+    microseconds("latency_window", "latency_window_ns"),
+    parsed("latency_percentile", "latency_percentile", _share_in_time),
+    boolean("latency_run", "latency_run"),
+    triplet("max_latency", "max_latency_ns", _microseconds),
+    honoured("steadystate", _steady, "ss", why="Measured over whole intervals of the run."),
+    seconds("steadystate_duration", "steady_duration_ns", "ss_dur"),
+    seconds("steadystate_ramp_time", "steady_ramp_ns", "ss_ramp"),
+    seconds("steadystate_check_interval", "steady_interval_ns", "ss_interval"),
+)
+
+PAYLOAD: Final = (
+    flag("zero_buffers", "zero_buffers"),
+    flag("refill_buffers", "refill_buffers"),
+    boolean("scramble_buffers", "scramble_buffers"),
+    parsed("buffer_pattern", "buffer_pattern", values.pattern),
+    number("buffer_compress_percentage", "compress_percent", high=100),
+    size("buffer_compress_chunk", "compress_chunk_bytes"),
+    number("dedupe_percentage", "dedupe_percent", high=100),
+    choice("dedupe_mode", "dedupe_mode", {"repeat": "repeat", "working_set": "working_set"}),
+    number("dedupe_working_set_percentage", "dedupe_set_percent", low=1, high=100),
+    boolean("dedupe_global", "dedupe_global", why="With dedupe_mode=working_set, as in fio."),
+)
+
+METHODS: Final = (
+    "none",
+    "0",
+    "md5",
+    "crc64",
+    "crc32c",
+    "crc32c-intel",
+    "crc32",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha512",
+    "sha256",
+    "sha1",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+    "pattern",
+    "pattern_hdr",
+    "null",
+)
+
+_DROP_IN = "`loadstone fio`:"
+_ONLY_DROP_IN = "`loadstone fio` only."
+_STAMPED = "`loadstone fio`; `loadstone run` verifies by stamps, which need no such thing."
+
+VERIFICATION: Final = (
+    choice(
+        "verify",
+        "verify",
+        {name: None if name in ("0", "none") else name for name in METHODS},
+        why=f"{_DROP_IN} headers of fio 3.42, those of earlier ones with LOADSTONE_FIO_VERIFY=3.33, and "
+        "either is read; `loadstone run`: own stamps (CRC-32C, place and generation in every 512 bytes), "
+        "whatever the method.",
+    ),
+    honoured(
+        "verify_pattern",
+        _verify_pattern,
+        why="All of the block with verify=pattern, else what lies between the headers or stamps.",
+    ),
+    boolean(
+        "do_verify",
+        "do_verify",
+        why=f"{_DROP_IN} after each pass of the job, in the sizes written; `loadstone run`: in a stage of "
+        "its own, after all jobs of the stage.",
+    ),
+    flag("verify_only", "verify_only", why="Reads what an earlier run wrote, and checks it."),
+    size(
+        "verify_interval",
+        "verify_interval_bytes",
+        why="`loadstone run`: a multiple of 512 that divides every block.",
+    ),
+    boolean("verify_fatal", "verify_fatal"),
+    size("verify_pattern_interval", "verify_pattern_interval_bytes", why=_ONLY_DROP_IN),
+    size("verify_offset", "verify_offset_bytes", why=_STAMPED),
+    number("verify_backlog", "verify_backlog", why=_STAMPED),
+    number("verify_backlog_batch", "verify_backlog_batch", why=_STAMPED),
+    boolean("verify_dump", "verify_dump", why="Never over a file that is there."),
+    boolean("verify_header_seed", "verify_header_seed", why=_STAMPED),
+    boolean("verify_write_sequence", "verify_write_sequence", why=_STAMPED),
+    boolean("verify_state_save", "verify_state_save", why=f"{_STAMPED} In version 5, fio 3.42's."),
+    boolean("verify_state_load", "verify_state_load", why=f"{_STAMPED} Versions 3 to 7."),
+    choice(
+        "verify_policy",
+        "verify_policy",
+        {name: name for name in ("completed", "fsynced")},
+        why="Of fio after 3.42.",
+    ),
+    flag("experimental_verify", "experimental_verify", why=_STAMPED),
+    number("trim_percentage", "trim_percent", high=100, why=_ONLY_DROP_IN),
+    flag("trim_verify_zero", "trim_verify_zero", why=_ONLY_DROP_IN),
+    number("trim_backlog", "trim_backlog", why=_ONLY_DROP_IN),
+    number("trim_backlog_batch", "trim_backlog_batch", why=_ONLY_DROP_IN),
+)
+
+PROCESS: Final = (
+    parsed("cpus_allowed", "cpus_allowed", values.cpu_list),
+    parsed("cpumask", "cpus_allowed", values.cpu_mask),
+    choice("cpus_allowed_policy", "cpus_policy", {"shared": "shared", "split": "split"}),
+    parsed("numa_cpu_nodes", "numa_nodes", _numa_nodes),
+    text("numa_mem_policy", "numa_memory", why="On hosts with one node; else start loadstone under numactl."),
+    number("nice", "nice", low=-20, high=19),
+    text("ioscheduler", "ioscheduler", why="Set before the run, and put back after it, which fio does not."),
+    text("exec_prerun", "exec_prerun", why=_ON_RUN),
+    text("exec_postrun", "exec_postrun", why=_ON_RUN),
+    text("description", "description"),
+    text("name", "reported_name", why="Names the job in results; its files keep the section's name."),
+    honoured(
+        "continue_on_error",
+        _go_on,
+        why="After EIO and EILSEQ, as in fio; a full disk ends the job.",
+    ),
+    honoured("ignore_error", _ignored_errors),
+)
+
+
+def _log(name: str, field: str) -> Option:
+    """Return the row of a log file: without a prefix its name begins with the job's."""
+    return honoured(name, lambda value, _, __: {field: (value or "").strip()}, flag=True)
+
+
+RESULTS: Final = (
+    _log("write_bw_log", "logs.bw"),
+    _log("write_iops_log", "logs.iops"),
+    _log("write_lat_log", "logs.lat"),
+    _log("write_hist_log", "logs.hist"),
+    number("log_avg_msec", "logs.avg_msec"),
+    choice(
+        "log_max_value",
+        "logs.max_value",
+        {"0": 0, "1": 1, "average": 0, "max": 1, "both": 2},
+        "log_window_value",
+    ),
+    boolean("per_job_logs", "logs.per_job"),
+    boolean("log_offset", "logs.offset"),
+    boolean("log_prio", "logs.prio"),
+    boolean("log_issue_time", "logs.issue_time", why="Needs write_lat_log and log_offset, as in fio."),
+    number("log_entries", "logs.entries"),
+    number("log_hist_msec", "logs.hist_msec"),
+    number("log_hist_coarseness", "logs.hist_coarseness", high=6),
+    boolean("log_unix_epoch", "logs.unix_epoch"),
+    boolean("log_alternate_epoch", "logs.alternate_epoch"),
+    number("log_alternate_epoch_clock_id", "logs.alternate_epoch_clock_id"),
+    text("write_iolog", "logs.iolog", why="Version 3, written after the run, sorted by time of submission."),
+    boolean("log_store_compressed", "logs.store_compressed"),
+    size("log_compression", "logs.compression_bytes"),
+    number("bwavgtime", "stats.bw_window_msec", low=1),
+    number("iopsavgtime", "stats.iops_window_msec", low=1),
+    boolean("clat_percentiles", "stats.clat_percentiles"),
+    boolean("lat_percentiles", "stats.lat_percentiles"),
+    boolean("slat_percentiles", "stats.slat_percentiles"),
+    parsed("percentile_list", "stats.percentile_list", values.percentiles),
+    number("significant_figures", "stats.significant_figures", low=1, high=10),
+    choice("unified_rw_reporting", "stats.unified_rw", _UNIFIED),
+    boolean("disk_util", "stats.disk_util"),
+    choice("unit_base", "stats.unit_base", {"0": 0, "1": 1, "8": 8}),
+    honoured("gtod_reduce", _reduce, why="Latencies are measured anyway; fio-style output leaves them out."),
+    _hidden("disable_lat", "stats.show_lat", "total latency"),
+    _hidden("disable_clat", "stats.show_clat", "completion latency"),
+    _hidden("disable_slat", "stats.show_slat", "submission latency"),
+    _hidden("disable_bw_measurement", "stats.show_bw", "bandwidth", "disable_bw"),
+)

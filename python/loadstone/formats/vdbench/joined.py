@@ -1,0 +1,83 @@
+"""Joined SDs (`concatenatesds=yes`): those of a workload are one long SD, and its threads are the workload's.
+
+Knows what vdbench joins, and what is not done on it. Random addresses go to each SD as often as it has
+room, which is the same for all; a walk finishes one SD before the next. The first block of an SD is
+never touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.workload.model import Amount, FileService, TargetName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from loadstone.errors import Where
+    from loadstone.formats.vdbench.address_range import AddressRange
+    from loadstone.formats.vdbench.common import Seek
+    from loadstone.formats.vdbench.loops import Turn
+    from loadstone.formats.vdbench.storage import Storage
+    from loadstone.formats.vdbench.workload import WorkloadDefinition
+
+
+def join(workload: WorkloadDefinition, storages: Sequence[Storage], turn: Turn, number: int) -> Storage:
+    """Return the SDs of a workload as one, under the name vdbench gives it.
+
+    Raises InputError for a workload without threads, RefusedError for SDs of different sizes.
+    """
+    where = workload.at.get("sds", workload.where)
+    threads = workload.threads or int(turn.number("threads") or 0)
+    if not threads:
+        raise InputError(
+            f"wd={workload.name} has no threads=: joined SDs need those of the workload, as in vdbench",
+            where=where,
+            hint="add threads= to it",
+        )
+    sizes = {storage.size for storage in storages}
+    if len(sizes) > 1 or None in sizes:
+        raise RefusedError(
+            f"the SDs of wd={workload.name} have different or unknown sizes: such are not joined",
+            where=where,
+            hint="give all of them the same size=",
+        )
+    _check(workload, storages, where)
+    return replace(storages[0], name=f"concat#{number:02d}", threads=threads, joined=tuple(storages), align=0)
+
+
+def _check(workload: WorkloadDefinition, storages: Sequence[Storage], where: Where) -> None:
+    """Refuse what vdbench does not do on joined SDs, or Loadstone."""
+    asked = {
+        "rhpct=": workload.rhpct,
+        "whpct=": workload.whpct,
+        "hotband=": workload.hotband,
+        "range=": workload.range or any(storage.range for storage in storages),
+        "stride=": workload.stride,
+        "streams=": workload.streams,
+        "offset=": any(storage.offset for storage in storages),
+        "align=": any(storage.align for storage in storages),
+    }
+    for word, given in asked.items():
+        if given:
+            raise RefusedError(
+                f"{word} is not supported on joined SDs", where=workload.at.get(word[:-1], where)
+            )
+
+
+def fields(storage: Storage, spot: AddressRange, seek: Seek, where: Where) -> dict[str, Any]:
+    """Return the fields of a job that goes over joined SDs; `spot` is that of one of them."""
+    if 0 < seek.percent < 100:
+        raise RefusedError(
+            f"seekpct={seek.percent:g} is not supported on joined SDs", where=where, hint="use 0 or 100"
+        )
+    luns = [one.lun for one in storage.joined]
+    size = spot.size.bytes if spot.size is not None and spot.size.bytes else 0
+    return {
+        "targets": tuple(TargetName(path=lun, written=lun) for lun in luns),
+        "size": Amount(bytes=size * len(luns)),
+        "file_service": FileService(kind="sequential" if seek.percent == 0 else "random"),
+    }

@@ -1,0 +1,93 @@
+"""What the program says, as templates with named values: one file for each room, and one place to translate.
+
+Knows how a value is written, by the unit at the end of its name. Knows no finding and no screen.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOMS: Final = ("audit", "refusals", "report", "verdict")
+Value = str | float | None
+
+
+def _percent(value: float) -> str:
+    size = abs(value)
+    text = (
+        f"{value:.0f}"
+        if size >= 10 or value == 0
+        else f"{value:.1f}".removesuffix(".0")
+        if size >= 0.95
+        else f"{value:.2g}"
+    )
+    return f"{text} %"
+
+
+WRITERS: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
+    ("_si_bytes_per_s", units.bandwidth_decimal),
+    ("_bytes_per_s", units.bandwidth),
+    ("_bytes", units.size),
+    ("_ns", units.duration),
+    ("_s", units.seconds),
+    ("_percent", _percent),
+    ("_share", lambda value: _percent(100 * value)),
+    ("_iops", lambda value: f"{units.count(value)} IOPS"),
+    ("_ios", lambda value: f"{units.count(value)} I/O{'' if value == 1 else 's'}"),
+    ("_count", units.count),
+)
+"""How a value is written whose name ends so; any other is a word, or a whole number."""
+
+
+def say(key: str, /, **values: Value) -> str:
+    """Return the message `key` (`ROOM.NAME...`) with its values, each in the unit its name ends with."""
+    return template(key).format(**{name: written(name, value) for name, value in values.items()})
+
+
+def title(rule: str) -> str:
+    """Return the short title of a rule."""
+    return template(f"audit.{rule}.title")
+
+
+def template(key: str) -> str:
+    """Return the text of a message before its values are in it."""
+    return templates()[key]
+
+
+def written(name: str, value: Value) -> str:
+    """Write a value in the unit that its name ends with."""
+    if value is None:
+        return units.NONE
+    if isinstance(value, str):
+        return value
+    writer = next((write for suffix, write in WRITERS if name.endswith(suffix)), None)
+    if writer is not None:
+        return writer(value)
+    if isinstance(value, float):
+        raise TypeError(f"{name}={value}: a number needs a unit at the end of its name")
+    return str(value)
+
+
+@functools.cache
+def templates() -> dict[str, str]:
+    """Return every message by its key."""
+    found: dict[str, str] = {}
+    for room in ROOMS:
+        text = (resources.files(__name__) / f"{room}.toml").read_text(encoding="utf-8")
+        found |= _flat(tomllib.loads(text), room)
+    return found
+
+
+def _flat(table: dict[str, Any], prefix: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in table.items():
+        key = f"{prefix}.{name}"
+        found |= _flat(value, key) if isinstance(value, dict) else {key: value}
+    return found

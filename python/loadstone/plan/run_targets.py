@@ -1,0 +1,205 @@
+"""The targets of one run, from the safety check until the engine has ended.
+
+Knows what has to be made and marked before, and sealed after. `hold` and what it returns are the only
+part of the planning that changes anything: missing files and anchors are made, what is Loadstone's is
+marked as being written, and vouched for when the run is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RunError
+from loadstone.plan import guard, in_use, marker, tree_mark
+from loadstone.plan.anchors import Structure
+from loadstone.plan.content import BlockReader
+from loadstone.plan.in_use import Snapshot
+from loadstone.plan.model import Identity, Plan, Target, TargetKind
+from loadstone.plan.seen import Seen
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Tree
+
+DIGESTS_S: Final = 1.0
+"""Time to read what was written for its digests; without one a file is not known again by another name."""
+
+
+@dataclass(slots=True)
+class RunTargets:
+    """What `hold` returns."""
+
+    plan: Plan
+    """With the identity of every target."""
+    own: frozenset[int]
+    """Targets that hold nothing but what is Loadstone's, and will after the run."""
+    left: guard.Left
+    """What was left behind before, and by this run when it is sealed."""
+    cleared: frozenset[int] = frozenset()
+    """Trees that are removed first: what is there afterwards is Loadstone's."""
+    laid_out: bool = False
+    """All files were laid out and trees made when the load began."""
+
+    def prepared(self) -> None:
+        """Mark all files as laid out."""
+        for index in self.own:
+            target = self.plan.targets[index]
+            if target.layout is not None and (mark := marker.read(Path(target.path))) is not None:
+                marker.write(Path(target.path), marker.Mark("writing", laid_out=True, seal=mark.seal))
+
+    def seal(self) -> guard.Left:
+        """Vouch for what the run left behind, when the engine has ended, however it did."""
+        seals: list[marker.Seal] = []
+        until_s = time.monotonic() + DIGESTS_S
+        for index in sorted(self.own | (self.cleared if self.laid_out else frozenset())):
+            target = self.plan.targets[index]
+            with contextlib.suppress(OSError, ValueError):
+                if target.kind is TargetKind.TREE:
+                    if not in_use.tree_uses(Path(target.path), Snapshot(), most=1):
+                        tree_mark.seal(Path(target.path))
+                elif target.kind is TargetKind.FILE:
+                    seals += self._sealed(target, until_s)
+                else:
+                    guard.remember(target, self.left)
+        self._take_back()
+        marker.settle(seals)
+        return self.left
+
+    def _take_back(self) -> None:
+        """Take back the seal of what others have open: they write on, through a mapping without a trace."""
+        host = Snapshot()
+        for index in self.own:
+            target = self.plan.targets[index]
+            path = Path(target.path)
+            if target.kind is TargetKind.FILE and in_use.file_uses(path, host):
+                with contextlib.suppress(OSError):
+                    status = path.stat()
+                    self.left.files.pop((status.st_dev, status.st_ino), None)
+                    if (mark := marker.read(path)) is not None:
+                        marker.write(path, marker.Mark("writing", mark.laid_out))
+
+    def _sealed(self, target: Target, until_s: float) -> list[marker.Seal]:
+        with BlockReader(Path(target.path)) as reader:
+            status = os.fstat(reader.descriptor)
+            if not _is(target, status):
+                return []
+            mark = marker.read(reader.descriptor)
+            laid_out = self.laid_out or target.layout is None or (mark is not None and mark.laid_out)
+            made = marker.seal(reader, laid_out=laid_out, digest_until_s=until_s)
+        self.left.files[status.st_dev, status.st_ino] = made
+        return [made]
+
+
+def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTargets:
+    """Check what a Plan writes (`guard.secure`), make what is missing, and mark it.
+
+    Raises RefusedError as the check does, and RunError when something cannot be made.
+    """
+    plan, own = guard.secured(plan, consent, content=content)
+    to_write = guard.written(plan)
+    trees = {tree.target: tree for tree in plan.trees}
+    targets = []
+    made: dict[str, Identity] = {}
+    for index, target in enumerate(plan.targets):
+        if target.kind is TargetKind.TREE:
+            targets.append(_claimed_tree(target, trees[index], own=index in own))
+        elif target.kind is TargetKind.FILE:
+            targets.append(_claimed(target, made, own=index in own, written=index in to_write))
+        else:
+            targets.append(target)
+    cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
+    return RunTargets(plan.model_copy(update={"targets": tuple(targets)}), own, consent.left, cleared)
+
+
+def _claimed(target: Target, made: dict[str, Identity], *, own: bool, written: bool) -> Target:
+    if target.create and target.identity is None:
+        # Nothing was there when it was looked at: what is there by now, and we did not make, is somebody's.
+        real = os.path.realpath(target.path)
+        if real not in made:
+            made[real] = _created(target)
+        return target.model_copy(update={"identity": made[real]})
+    if not written:
+        return target
+    descriptor = _opened(target)
+    if descriptor is None:
+        return target
+    try:
+        mark = marker.read(descriptor)
+        laid_out = mark is None or mark.laid_out
+        if target.layout is not None and not laid_out:
+            # The length an unfinished layout left behind would pass for data.
+            os.ftruncate(descriptor, 0)
+        if own:
+            done = laid_out and (target.layout is None or not guard.layout_changes(target))
+            marker.write(descriptor, marker.Mark("writing", done))
+        else:
+            marker.remove(descriptor)
+    except OSError as error:
+        raise RunError(f"{target.path} cannot be cut to be laid out anew: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    return target
+
+
+def _opened(target: Target) -> int | None:
+    """Open the file that was checked; None when it cannot be: the engine will say why."""
+    try:
+        descriptor = os.open(target.path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    if _is(target, os.fstat(descriptor)):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is(target: Target, status: os.stat_result) -> bool:
+    identity = target.identity
+    return (
+        identity is not None
+        and stat.S_ISREG(status.st_mode)
+        and (identity.device, identity.inode) == (status.st_dev, status.st_ino)
+    )
+
+
+def _claimed_tree(target: Target, tree: Tree, *, own: bool) -> Target:
+    """Make an anchor that is missing, and mark the tree that will be changed there."""
+    path = Path(target.path)
+    if target.create and not path.exists():
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
+    if not target.read_only:
+        tree_mark.begin(path, Structure.of_tree(tree), tree.first_file, shared=not own)
+    return guard.identified(target, Seen.of(path), written=True)
+
+
+def _created(target: Target) -> Identity:
+    try:
+        for directory in reversed([p for p in Path(target.path).parents if not p.exists()]):
+            directory.mkdir(mode=0o700)  # As fio makes them: for nobody else.
+        descriptor = os.open(target.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        remedy = {
+            errno.ENOENT: "create the directory first",
+            errno.EACCES: "choose a writable directory",
+            errno.EEXIST: "it came while the run began, or is a link that leads nowhere: look, and run again",
+        }
+        raise RunError(
+            f"{target.path} cannot be created: {error.strerror}", hint=remedy.get(error.errno or 0)
+        ) from error
+    try:
+        status = os.fstat(descriptor)
+        marker.write(
+            descriptor, marker.Mark("writing", laid_out=target.layout is None or not target.layout.write)
+        )
+    finally:
+        os.close(descriptor)
+    return Identity(device=status.st_dev, inode=status.st_ino, special=0)

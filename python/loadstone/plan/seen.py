@@ -1,0 +1,72 @@
+"""What stood at a target's path when it was looked at, and whether it stands there unchanged.
+
+Between the look and the run there is time: others are looked at, and somebody may be asked. Knows
+`stat(2)` and the number that the kernel gives each disk it ever had (`diskseq`). Judges nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadstone.path.block import SYS
+from loadstone.plan.model import Identity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at a path."""
+
+    identity: Identity
+    mode: int
+    state: tuple[int, ...]
+    """Changes with all that is written to a file, and when a device's number is given to another disk."""
+
+    @classmethod
+    def of(cls, path: Path) -> Seen | None:
+        """Look at a path; None when there is nothing, or it cannot be looked at."""
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        special = status.st_rdev if stat.S_ISBLK(status.st_mode) or stat.S_ISCHR(status.st_mode) else 0
+        if stat.S_ISREG(status.st_mode):
+            state: tuple[int, ...] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        else:
+            state = (_disk_number(special),) if stat.S_ISBLK(status.st_mode) else ()
+        identity = Identity(device=status.st_dev, inode=status.st_ino, special=special)
+        return cls(identity, stat.S_IFMT(status.st_mode), state)
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is a block device."""
+        return stat.S_ISBLK(self.mode)
+
+
+def change(before: Seen | None, now: Seen | None) -> str | None:
+    """Say what became of a path between two looks; None when nothing did."""
+    if before == now:
+        return None
+    if before is None:
+        return "it was not there when it was looked at, and is now"
+    if now is None:
+        return "it is gone since it was looked at"
+    if (before.identity, before.mode) != (now.identity, now.mode):
+        return "something else stands at its path since it was looked at"
+    return "it was changed while it was looked at" if not now.is_device else "another disk has its number now"
+
+
+def _disk_number(number: int, sys: Path = SYS) -> int:
+    place = sys / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
+    # A partition has that of its disk.
+    for one in (place / "diskseq", place / ".." / "diskseq"):
+        try:
+            return int(one.read_text())
+        except (OSError, ValueError):
+            continue
+    return 0

@@ -1,0 +1,94 @@
+"""Probes after a run, each with a bundle of its own inside the run's.
+
+Knows where they go and how they are run: with the run's own consent, so that the safety check is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadstone.analysis.summary import summarise
+from loadstone.bundle import layout
+from loadstone.bundle.read import Bundle
+from loadstone.probe import session
+from loadstone.probe.base import Base
+from loadstone.probe.figures import COLUMNS, of_stage
+from loadstone.session import RunRequest, run_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from loadstone.explanations.readings import Probed
+    from loadstone.plan.guard import Consent
+    from loadstone.plan.model import Plan
+    from loadstone.probe.probe import Probe
+    from loadstone.session import Progress
+    from loadstone.verdict import Audited
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for. `progress` makes who shows each run; `tell` says a line."""
+
+    budget_s: float
+    consent: Consent
+    progress: Callable[[], Progress | None]
+    tell: Callable[[str], None]
+
+
+def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
+    """Probe the phase of a run that took longest; None where nothing was measured."""
+    base = base_of(bundle, wanted.budget_s)
+    if base is None:
+        return None
+    verdict = audited.verdict
+    found = session.RuleFindings(
+        {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
+    )
+    return session.probe(base, _runner(bundle, wanted), found, tell=wanted.tell)
+
+
+def base_of(bundle: Bundle, budget_s: float) -> Base | None:
+    """Return what probes start from: the phase with the longest measured time."""
+    plan, samples = bundle.plan, bundle.samples().select(COLUMNS)
+    stages = sorted({worker.stage for worker in plan.workers})
+    figures = [(stage, of_stage(samples, stage)) for stage in stages]
+    measured = [(stage, one) for stage, one in figures if one is not None]
+    if not measured:
+        return None
+    stage, longest = max(measured, key=lambda pair: pair[1].seconds)
+    return Base(plan, stage, longest, budget_s)
+
+
+def _runner(bundle: Bundle, wanted: Wanted) -> session.Runner:
+    def run(plan: Plan, probe: Probe, number: int) -> session.Ran:
+        relative = f"{layout.PROBES}/{number:03d}-{probe.name}"
+        path = bundle.path / relative
+        asked = RunRequest(
+            request={**bundle.request, "probe": {"name": probe.name, "asks": probe.asks}},
+            inputs={},
+            workload_json=(bundle.path / layout.WORKLOAD).read_text(),
+            notes=[],
+        )
+        outcome = run_plan(
+            plan,
+            asked=asked,
+            out_dir=path,
+            progress=wanted.progress(),
+            consent=wanted.consent,
+            result=_document,
+        )
+        return session.Ran(_samples(path), relative, outcome.status == "complete")
+
+    return run
+
+
+def _samples(path: Path) -> Any:
+    return Bundle.open(path).samples().select(COLUMNS)
+
+
+def _document(bundle: Bundle) -> dict[str, Any]:
+    """Return what a probe measured, without a verdict: it is evidence for one."""
+    return summarise(bundle).document()

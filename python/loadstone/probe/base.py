@@ -1,0 +1,135 @@
+"""The run that is probed: its phase, what it measured, and what it was allowed to write.
+
+Knows the Plan and the figures of one phase. Starts nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.explanations.job_facts import JobFacts, block_sizes, job_facts, streams_of
+from loadstone.plan.derived import asked_operations
+from loadstone.plan.model import TargetKind
+from loadstone.probe.sample_size import seconds_per_arm
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import FileUse, Plan, Stream
+    from loadstone.probe.figures import Figures
+
+MIB: Final = 1 << 20
+BACKENDS: Final = frozenset({"io_uring", "libaio", "psync", "sim"})
+KINDS: Final = frozenset({TargetKind.FILE, TargetKind.BLOCK, TargetKind.VIRTUAL})
+MOST_FILES: Final = 64
+MOST_STREAMS: Final = 256
+LEAST_S: Final = 0.25
+MOST_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What probes start from. `main`: the figures of the phase. `budget_s`: for all probes together."""
+
+    plan: Plan
+    stage: int
+    main: Figures
+    budget_s: float
+
+    @property
+    def facts(self) -> JobFacts:
+        """What the Plan says of the phase."""
+        return job_facts(self.plan, self.stage)
+
+    @property
+    def streams(self) -> list[Stream]:
+        """The streams of the phase."""
+        return streams_of(self.plan, self.stage)
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The targets of the phase."""
+        return tuple(dict.fromkeys(use.target for stream in self.streams for use in stream.files))
+
+    @property
+    def depth(self) -> int:
+        """The depth of its first stream; probes change all of them in proportion."""
+        return self.streams[0].iodepth
+
+    @property
+    def block_bytes(self) -> int:
+        """The largest size of its I/Os."""
+        return max((size for stream in self.streams for size in block_sizes(stream)), default=4096)
+
+    @property
+    def arm_s(self) -> float:
+        """How long one arm takes, each time it has its turn."""
+        wanted = seconds_per_arm(self.main) / 2
+        return min(MOST_S, self.budget_s / 10, max(LEAST_S, wanted))
+
+    def size_bytes(self, target: int) -> int:
+        """Return the length of a target; of a file that the run made, as it made it."""
+        found = self.plan.targets[target]
+        ends = [
+            use.offset_bytes + use.length_bytes
+            for stream in self.plan.streams
+            for use in stream.files
+            if use.target == target
+        ]
+        return max([found.size_bytes, *ends])
+
+    def writable(self) -> dict[int, list[tuple[int, int]]]:
+        """Return what the run was allowed to write: of each target, first and last byte of each range."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for stream in self.plan.streams:
+            if writes(stream):
+                for use in stream.files:
+                    found.setdefault(use.target, []).append(_range(use))
+        return found
+
+    def why_not(self) -> str | None:
+        """Say why nothing can be probed here; None when it can."""
+        streams = self.streams
+        targets = [self.plan.targets[index] for index in self.targets]
+        backends = {self.plan.workers[stream.worker].backend.type for stream in streams}
+        reasons = (
+            (
+                any(stream.tree is not None for stream in streams),
+                "operations on files by name cannot be probed",
+            ),
+            (
+                any(stream.pattern.trim_percent or stream.pattern.trim_then_write for stream in streams),
+                "a load that trims cannot be probed: trims cannot be undone",
+            ),
+            (
+                any(stream.headers is not None or stream.pattern.rows is not None for stream in streams),
+                "a load of verified headers or of rows cannot be probed",
+            ),
+            (bool(backends - BACKENDS), f"a load on {', '.join(sorted(backends))} cannot be probed"),
+            (
+                any(target.unlink for target in targets),
+                "the files of the run are gone: it removes them (unlink=1)",
+            ),
+            (
+                any(target.kind not in KINDS for target in targets),
+                "only files and block devices can be probed",
+            ),
+            (
+                any(len(stream.files) > MOST_FILES for stream in streams) or len(streams) > MOST_STREAMS,
+                "so many files or clones cannot be probed: name one section with --section",
+            ),
+        )
+        return next((why for holds, why in reasons if holds), None)
+
+
+def writes(stream: Stream) -> bool:
+    """Tell whether a stream writes what it was asked to."""
+    return "write" in asked_operations(stream)
+
+
+def reads(stream: Stream) -> bool:
+    """Tell whether it reads."""
+    return "read" in asked_operations(stream)
+
+
+def _range(use: FileUse) -> tuple[int, int]:
+    return use.offset_bytes, use.offset_bytes + use.length_bytes

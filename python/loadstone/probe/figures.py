@@ -1,0 +1,159 @@
+"""What one arm measured: its rate with an error, its latencies, how even it was.
+
+Knows the samples of a run and adds up one stage of it. Compares nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from loadstone.analysis.estimate import ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOVES: Final = 3
+"""The first three operations move data: reads, writes, trims."""
+COLUMNS: Final = tuple(
+    "interval start_ns end_ns stage op ramp ops bytes lat_sum_ns lat_sumsq_ns2 lat_max_ns".split()  # noqa: SIM905 # short
+)
+LEAST_OPS: Final = 5
+DIP_OPS: Final = 50
+LEAST_MOMENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One stage. `rate` in I/Os per second with the error of its logarithm; latencies from the start."""
+
+    rate: float
+    log_error: float
+    bytes_per_s: float
+    mean_ns: float
+    cv: float
+    """Deviation of the latency over its mean."""
+    max_ns: float
+    count: int
+    seconds: float
+    window_cv: float | None
+    """Deviation of the rate of short windows over their mean; None: too few windows."""
+    window_count: float
+    """I/Os in such a window."""
+    correlation: float
+    """Of the rates of neighbouring windows."""
+    quarters: tuple[float, float]
+    """Rate in the first and the last quarter of the time."""
+    written_bytes: int
+    dips: float | None
+    """Share of moments of at least 50 I/Os in which it did less than half of the usual; None: too few."""
+
+
+def of_stage(samples: pl.DataFrame, stage: int) -> Figures | None:
+    """Add up one stage of a run; None when hardly anything completed."""
+    rows = samples.filter((pl.col("stage") == stage) & (pl.col("op") < MOVES) & ~pl.col("ramp"))
+    windows = (
+        rows.group_by("interval")
+        .agg(
+            pl.col("start_ns").min(),
+            pl.col("end_ns").max(),
+            pl.col("ops", "bytes", "lat_sum_ns", "lat_sumsq_ns2").sum(),
+            pl.col("lat_max_ns").max(),
+            pl.col("bytes").filter(pl.col("op") == 1).sum().alias("written"),
+        )
+        .sort("interval")
+    )
+    count = int(windows["ops"].sum()) if windows.height else 0
+    if count < LEAST_OPS:
+        return None
+    lengths = (windows["end_ns"] - windows["start_ns"]).to_numpy().astype(np.float64) / 1e9
+    ops = windows["ops"].to_numpy().astype(np.float64)
+    told = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
+    seconds = float(lengths.sum())
+    if told is None or seconds <= 0:
+        return None
+    mean = float(windows["lat_sum_ns"].sum()) / count
+    squares = float(windows["lat_sumsq_ns2"].sum()) / count
+    cv = math.sqrt(max(0.0, squares - mean * mean)) / mean if mean else 0.0
+    # A rate of few I/Os is known no better than their latencies let it be.
+    least = max(cv, 0.05) / math.sqrt(count)
+    error = told.error / told.value if told.error is not None and told.value else least
+    full = ops[lengths > 0.8 * lengths.max()]
+    window_cv = float(full.std(ddof=1) / full.mean()) if len(full) >= 8 and full.mean() > 0 else None
+    return Figures(
+        rate=told.value,
+        log_error=max(error, 0.3 * least),
+        bytes_per_s=float(windows["bytes"].sum()) / seconds,
+        mean_ns=mean,
+        cv=cv,
+        max_ns=float(windows["lat_max_ns"].max() or 0),  # type: ignore[arg-type] # a number
+        count=count,
+        seconds=seconds,
+        window_cv=window_cv,
+        window_count=float(full.mean()) if len(full) else 0.0,
+        correlation=_correlation(full),
+        quarters=_quarters(ops, lengths),
+        written_bytes=int(windows["written"].sum()),
+        dips=_dips(ops, lengths),
+    )
+
+
+def _dips(
+    ops: np.ndarray[tuple[int], np.dtype[np.float64]], lengths: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> float | None:
+    rate = float(ops.sum() / lengths.sum())
+    together = max(1, math.ceil(DIP_OPS / max(1e-9, rate * float(np.median(lengths)))))
+    number = len(ops) // together
+    if number < LEAST_MOMENTS:
+        return None
+    rates = ops[: number * together].reshape(number, together).sum(axis=1) / lengths[
+        : number * together
+    ].reshape(number, together).sum(axis=1)
+    return (int((rates < np.median(rates) / 2).sum()) + 0.5) / number
+
+
+def _correlation(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    if len(rates) < 8 or rates.std() == 0:
+        return 0.0
+    return float(np.corrcoef(rates[:-1], rates[1:])[0, 1]) if rates[:-1].std() and rates[1:].std() else 0.0
+
+
+def _quarters(
+    ops: np.ndarray[tuple[int], np.dtype[np.float64]], lengths: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> tuple[float, float]:
+    part = max(1, len(ops) // 4)
+    first = float(ops[:part].sum() / max(1e-9, lengths[:part].sum()))
+    last = float(ops[-part:].sum() / max(1e-9, lengths[-part:].sum()))
+    return first, last
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """All turns of one arm together."""
+
+    log_rate: float
+    error: float
+    count: int
+    turns: tuple[Figures, ...]
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean latency."""
+        return sum(one.mean_ns for one in self.turns) / len(self.turns)
+
+
+def together(turns: Sequence[Figures]) -> Arm:
+    """Return an arm from its turns: their spread counts where it is larger than their own errors."""
+    logs = np.log([one.rate for one in turns])
+    within = float(sum(one.log_error**2 for one in turns)) / len(turns) ** 2
+    between = float(logs.var(ddof=1)) / len(turns) if len(turns) > 1 else 0.0
+    return Arm(
+        log_rate=float(logs.mean()),
+        error=math.sqrt(max(within, between)),
+        count=sum(one.count for one in turns),
+        turns=tuple(turns),
+    )

@@ -1,0 +1,74 @@
+"""What probes would be done after a run that has not run: how long they take and how much they write.
+
+Knows the Plan only, so it takes a guess at what the run will measure; the bounds hold whatever it measures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.probe.base import Base, writes
+from loadstone.probe.figures import Figures
+from loadstone.probe.session import OVERHEAD_S, RuleFindings, offers, ranked
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
+    from loadstone.probe.session import Offer
+
+GUESS_BYTES_PER_S: Final = 500e6
+
+
+def forecast(plan: Plan, budget_s: float) -> dict[str, Any]:
+    """Return the probes of a run in the order in which they would begin, and why others are left out."""
+    stage = min((worker.stage for worker in plan.workers), default=0)
+    base = Base(plan, stage, _guess(plan, stage), budget_s)
+    offered, left = offers(base)
+    order = {one.candidate.name: one for one in ranked(base, offered, None, RuleFindings({}, ()), OVERHEAD_S)}
+    by_name = {one.probe.name: one for one in offered}
+    return {
+        "format": 1,
+        "kind": "probes",
+        "budget_s": budget_s,
+        "probes": [
+            {
+                "name": name,
+                "asks": by_name[name].probe.asks,
+                "seconds": round(by_name[name].turns.seconds + OVERHEAD_S, 2),
+                "most_written_bytes": most_written(by_name[name]),
+                "expected_bits": round(worth.bits, 3),
+            }
+            for name, worth in order.items()
+        ],
+        "left_out": [{"name": one.name, "why": one.why} for one in left],
+    }
+
+
+def most_written(offer: Offer) -> int:
+    """Return the bytes a probe may write at most: its streams end when they have."""
+    return sum(
+        int(stream.limits.bytes * stream.pattern.write_percent / 100)
+        for stream in offer.plan.streams
+        if writes(stream) and offer.plan.workers[stream.worker].backend.type != "null"
+    )
+
+
+def _guess(plan: Plan, stage: int) -> Figures:
+    base = Base(plan, stage, None, 1.0)  # type: ignore[arg-type] # its sizes need no figures
+    rate = GUESS_BYTES_PER_S / base.block_bytes
+    written = GUESS_BYTES_PER_S if any(writes(stream) for stream in base.streams) else 0.0
+    return Figures(
+        rate=rate,
+        log_error=0.05,
+        bytes_per_s=GUESS_BYTES_PER_S,
+        mean_ns=1e6,
+        cv=1.0,
+        max_ns=1e7,
+        count=int(rate),
+        seconds=1.0,
+        window_cv=None,
+        window_count=0.0,
+        correlation=0.0,
+        quarters=(rate, rate),
+        written_bytes=int(written),
+        dips=None,
+    )

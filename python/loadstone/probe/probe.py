@@ -1,0 +1,71 @@
+"""What a probe is: arms that take turns, and what they tell.
+
+Knows how an effect is made from two arms. A probe is one file of `probes/` and one row of its table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadstone.explanations.readings import ProbeReading
+from loadstone.probe.figures import Arm, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loadstone.probe.arms import Turns
+    from loadstone.probe.base import Base
+    from loadstone.probe.figures import Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the turns of a probe measured, by the name of the arm, in their order."""
+
+    turns: Mapping[str, Sequence[Figures]]
+
+    def arm(self, name: str) -> Arm | None:
+        """Return an arm; None when none of its turns measured anything."""
+        found = self.turns.get(name, ())
+        return together(found) if found else None
+
+    def effect(self, reading: str, of: str, against: str) -> list[ProbeReading]:
+        """Return the logarithm of one arm's rate over another's; nothing where either is missing."""
+        one, other = self.arm(of), self.arm(against)
+        if one is None or other is None:
+            return []
+        return [
+            ProbeReading(
+                name=reading,
+                value=one.log_rate - other.log_rate,
+                error=math.hypot(one.error, other.error),
+                count=min(one.count, other.count),
+            )
+        ]
+
+    def against_main(self, reading: str, of: str, main: Figures) -> list[ProbeReading]:
+        """Return the logarithm of an arm's rate over that of the run."""
+        one = self.arm(of)
+        if one is None:
+            return []
+        return [
+            ProbeReading(
+                name=reading,
+                value=one.log_rate - math.log(main.rate),
+                error=math.hypot(one.error, main.log_error),
+                count=one.count,
+            )
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One row. `turns` answers with the arms, or says why it cannot be done here."""
+
+    name: str
+    asks: str
+    readings: tuple[str, ...]
+    turns: Callable[[Base], Turns | str]
+    read: Callable[[Measured, Base], list[ProbeReading]]

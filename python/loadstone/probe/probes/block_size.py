@@ -1,0 +1,43 @@
+"""Half the block size, and twice the block size."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from loadstone.explanations.job_facts import block_sizes
+from loadstone.probe import changes
+from loadstone.probe.arms import ArmPlan, Turns, interleaved
+from loadstone.probe.probe import Probe
+
+if TYPE_CHECKING:
+    from loadstone.explanations.readings import ProbeReading
+    from loadstone.probe.base import Base
+    from loadstone.probe.probe import Measured
+
+LEAST_BYTES: Final = 4096
+MOST_BYTES: Final = 8 << 20
+
+
+def _turns(base: Base) -> Turns | str:
+    sizes = {size for stream in base.streams for size in block_sizes(stream)}
+    if len(sizes) != 1:
+        return "its I/Os have several sizes"
+    size = base.block_bytes
+    smallest = min((use.length_bytes for stream in base.streams for use in stream.files), default=0)
+    if size * 2 > min(MOST_BYTES, smallest):
+        return "twice its block size does not fit"
+    arms = [ArmPlan("as_run"), ArmPlan("twice", partial(changes.block_bytes, size=2 * size))]
+    if size // 2 >= LEAST_BYTES and size % (2 * LEAST_BYTES) == 0:
+        arms.insert(0, ArmPlan("half", partial(changes.block_bytes, size=size // 2)))
+    return interleaved(base, *arms)
+
+
+def _read(measured: Measured, _: Base) -> list[ProbeReading]:
+    return [
+        *measured.effect("size.half", "half", "as_run"),
+        *measured.effect("size.twice", "twice", "as_run"),
+    ]
+
+
+PROBE = Probe("block_size", "half and twice the block size", ("size.half", "size.twice"), _turns, _read)

@@ -1,0 +1,35 @@
+"""Half the depth, and twice the depth."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from loadstone.probe import changes
+from loadstone.probe.arms import ArmPlan, Turns, interleaved
+from loadstone.probe.probe import Probe
+
+if TYPE_CHECKING:
+    from loadstone.explanations.readings import ProbeReading
+    from loadstone.probe.base import Base
+    from loadstone.probe.probe import Measured
+
+
+def _turns(base: Base) -> Turns | str:
+    if {base.plan.workers[stream.worker].backend.type for stream in base.streams} & {"psync"}:
+        return "its engine does one I/O at a time, so a depth has no effect"
+    twice = ArmPlan("twice", partial(changes.depth, times=2))
+    as_run = ArmPlan("as_run")
+    if base.depth == 1:
+        return interleaved(base, as_run, twice)
+    return interleaved(base, ArmPlan("half", partial(changes.depth, times=0.5)), as_run, twice)
+
+
+def _read(measured: Measured, _: Base) -> list[ProbeReading]:
+    return [
+        *measured.effect("depth.half", "half", "as_run"),
+        *measured.effect("depth.twice", "twice", "as_run"),
+    ]
+
+
+PROBE = Probe("depth", "half and twice the depth", ("depth.half", "depth.twice"), _turns, _read)

@@ -1,0 +1,36 @@
+"""The job's own content, content that is new every time, a repeated text, and zeros."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from loadstone.probe import changes
+from loadstone.probe.arms import ArmPlan, Turns, interleaved
+from loadstone.probe.base import writes
+from loadstone.probe.probe import Probe
+
+if TYPE_CHECKING:
+    from loadstone.explanations.readings import ProbeReading
+    from loadstone.probe.base import Base
+    from loadstone.probe.probe import Measured
+
+
+def _turns(base: Base) -> Turns | str:
+    if not any(writes(stream) for stream in base.streams):
+        return "it would write, and the run was not allowed to"
+    if not base.facts.repeats_payload:
+        return "what the run writes is new every time already"
+    kinds = ("unique", "zeros")
+    return interleaved(
+        base,
+        ArmPlan("own", keep=writes),
+        *(ArmPlan(kind, partial(changes.content, kind=kind), writes) for kind in kinds),
+    )
+
+
+def _read(measured: Measured, _: Base) -> list[ProbeReading]:
+    return measured.effect("payload.own", "own", "unique")
+
+
+PROBE = Probe("payload", "the job's content against new content", ("payload.own",), _turns, _read)

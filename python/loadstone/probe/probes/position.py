@@ -1,0 +1,49 @@
+"""The beginning, the middle and the end of the targets: reads only."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from loadstone.probe import changes
+from loadstone.probe.arms import ArmPlan, Turns, interleaved
+from loadstone.probe.probe import Probe
+
+if TYPE_CHECKING:
+    from loadstone.explanations.readings import ProbeReading
+    from loadstone.plan.model import Stream
+    from loadstone.probe.base import Base
+    from loadstone.probe.probe import Measured
+
+SHARE: Final = 0.05
+"""Each place is so much of the target."""
+LEAST_BLOCKS: Final = 1024
+
+
+def _turns(base: Base) -> Turns | str:
+    size = max(4096, base.block_bytes)
+    if any(base.size_bytes(target) * SHARE < LEAST_BLOCKS * size for target in base.targets):
+        return f"its targets are shorter than {LEAST_BLOCKS} blocks at each of three places"
+
+    def at(stream: Stream, start: float) -> Stream:
+        reading = changes.only_reads(stream, size)
+        files = []
+        for use in reading.files:
+            whole = base.size_bytes(use.target)
+            length = int(whole * SHARE) // size * size
+            offset = min(int(whole * start) // size * size, (whole - length) // size * size)
+            files.append(use.model_copy(update={"offset_bytes": offset, "length_bytes": length}))
+        return reading.model_copy(update={"files": tuple(files)})
+
+    places = [("beginning", 0.0), ("middle", 0.5 - SHARE / 2), ("end", 1.0 - SHARE)]
+    return interleaved(base, *(ArmPlan(name, partial(at, start=start)) for name, start in places))
+
+
+def _read(measured: Measured, _: Base) -> list[ProbeReading]:
+    return [
+        *measured.effect("position.middle", "middle", "beginning"),
+        *measured.effect("position.end", "end", "beginning"),
+    ]
+
+
+PROBE = Probe("position", "beginning, middle and end", ("position.middle", "position.end"), _turns, _read)

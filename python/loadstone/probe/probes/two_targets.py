@@ -1,0 +1,54 @@
+"""Two targets, each alone and both together."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from loadstone.explanations.readings import ProbeReading
+from loadstone.probe.arms import ArmPlan, Turns, interleaved
+from loadstone.probe.probe import Probe
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Stream
+    from loadstone.probe.base import Base
+    from loadstone.probe.probe import Measured
+
+
+def _turns(base: Base) -> Turns | str:
+    if len(base.targets) < 2:
+        return "the run has one target"
+    one, other = base.targets[:2]
+
+    def uses(stream: Stream, targets: frozenset[int]) -> bool:
+        return any(use.target in targets for use in stream.files)
+
+    def only(stream: Stream, targets: frozenset[int]) -> Stream:
+        files = tuple(use for use in stream.files if use.target in targets)
+        return stream.model_copy(update={"files": files})
+
+    def arm(name: str, *targets: int) -> ArmPlan:
+        them = frozenset(targets)
+
+        return ArmPlan(name, partial(only, targets=them), partial(uses, targets=them))
+
+    return interleaved(base, arm("one", one), arm("other", other), arm("both", one, other))
+
+
+def _read(measured: Measured, _: Base) -> list[ProbeReading]:
+    one, other, both = (measured.arm(name) for name in ("one", "other", "both"))
+    if one is None or other is None or both is None:
+        return []
+    whole = math.exp(one.log_rate) + math.exp(other.log_rate)
+    return [
+        ProbeReading(
+            name="together.sum",
+            value=both.log_rate - math.log(whole),
+            error=math.hypot(both.error, one.error / 2, other.error / 2),
+            count=min(one.count, other.count, both.count),
+        )
+    ]
+
+
+PROBE = Probe("two_targets", "two targets, alone and together", ("together.sum",), _turns, _read)

@@ -1,0 +1,206 @@
+"""Which probes are done after a run, in which order, and when it is enough.
+
+Knows the budget and asks `explanations` which probe tells most per second. Somebody else runs a Plan:
+so the same course is tried on simulated devices.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from loadstone.errors import LoadstoneError
+from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
+from loadstone.explanations.readings import LeftOut, Probed, ProbeReading, Tried
+from loadstone.explanations.weigh import hypotheses_of, text
+from loadstone.probe.arms import plan_of
+from loadstone.probe.figures import of_stage
+from loadstone.probe.probe import Measured
+from loadstone.probe.probes import PROBES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import polars as pl
+
+    from loadstone.explanations.choice import Worth
+    from loadstone.plan.model import Plan
+    from loadstone.probe.arms import Turns
+    from loadstone.probe.base import Base
+    from loadstone.probe.figures import Figures
+    from loadstone.probe.probe import Probe
+    from loadstone.verdict import RuleName
+
+DEFAULT_BUDGET_S: Final = 20.0
+OVERHEAD_S: Final = 1.0
+"""What a probe takes beside its arms, until the first one has told."""
+NOTHING_LEFT: Final = "no other probe would tell more"
+NO_TIME: Final = "the budget is used up"
+THE_RUN: Final = "run"
+"""What the run itself says, among what was tried."""
+INTERRUPTED: Final = "it was interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run of a probe left."""
+
+    samples: pl.DataFrame
+    bundle: str
+    complete: bool
+
+
+class Runner(Protocol):
+    """Runs the Plan of a probe. Raises `LoadstoneError` when it cannot be run."""
+
+    def __call__(self, plan: Plan, probe: Probe, number: int) -> Ran:
+        """Run it; `number` counts from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFindings:
+    """What the audit of the run says without probes."""
+
+    rules: Mapping[RuleName, float]
+    checked: Iterable[RuleName]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A probe that may be done here."""
+
+    probe: Probe
+    turns: Turns
+    plan: Plan
+
+
+def offers(base: Base) -> tuple[list[Offer], list[LeftOut]]:
+    """Return the probes that can be done, and why the others cannot."""
+    if (why := base.why_not()) is not None:
+        return [], [LeftOut(name=probe.name, why=why) for probe in PROBES]
+    made: list[Offer] = []
+    left: list[LeftOut] = []
+    for probe in PROBES:
+        turns = probe.turns(base)
+        if isinstance(turns, str):
+            left.append(LeftOut(name=probe.name, why=turns))
+        else:
+            made.append(Offer(probe, turns, plan_of(base, turns)))
+    return made, left
+
+
+def ranked(
+    base: Base, offered: Sequence[Offer], so_far: Probed | None, found: RuleFindings, overhead_s: float
+) -> list[Worth]:
+    """Return what each offer is expected to tell, the best per second first."""
+    cells = hypotheses_of(base.facts, so_far, found.rules, found.checked)
+    candidates = [
+        Candidate(one.probe.name, one.turns.seconds + overhead_s, _readings(base, one)) for one in offered
+    ]
+    return worth(cells, candidates) if cells else []
+
+
+def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
+    """Return what an offer would measure here: a depth of 1 has no half."""
+    arms = {arm.name for arm in offer.turns.order}
+    missing = {"depth.half", "size.half"} if "half" not in arms else set()
+    if "fresh" not in arms:
+        missing |= {"again.own", "again.second", "again.repeat"}
+    one_clone_of_few = {"one.evenness"} if base.main.cv < 0.15 else set()
+    return tuple(name for name in offer.probe.readings if name not in missing | one_clone_of_few)
+
+
+def probe(
+    base: Base,
+    run: Runner,
+    found: RuleFindings,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+    overhead_s: float = OVERHEAD_S,
+) -> Probed:
+    """Probe until the budget is used up or nothing is left to tell."""
+    offered, left = offers(base)
+    tried: list[Tried] = _of_the_run(base)
+    began, ended, number = clock(), NOTHING_LEFT, 0
+    while offered:
+        so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")
+        left_s = base.budget_s - (clock() - began)
+        best = [one for one in ranked(base, offered, so_far, found, overhead_s) if one.bits >= LEAST_BITS]
+        within = [one for one in best if one.candidate.seconds <= left_s]
+        if not within:
+            ended = NO_TIME if best else NOTHING_LEFT
+            break
+        chosen = next(one for one in offered if one.probe.name == within[0].candidate.name)
+        offered.remove(chosen)
+        started, number = clock(), number + 1
+        try:
+            ran = run(chosen.plan, chosen.probe, number)
+        except LoadstoneError as error:
+            left.append(LeftOut(name=chosen.probe.name, why=str(error)))
+            tell(f"probe {chosen.probe.name}: not done: {error}")
+            continue
+        done = _tried(base, chosen, ran, clock() - started)
+        overhead_s = max(0.0, done.seconds - chosen.turns.seconds) if ran.complete else overhead_s
+        tried.append(done)
+        tell(f"probe {done.name} ({done.seconds:.1f} s): {done.result}")
+        if not ran.complete:
+            ended = INTERRUPTED
+            break
+    left += [LeftOut(name=one.probe.name, why=ended) for one in offered]
+    return Probed(
+        stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=tuple(left), ended=ended
+    )
+
+
+def _of_the_run(base: Base) -> list[Tried]:
+    """Return what the run itself says: how often it did much less than usual."""
+    share = base.main.dips
+    if share is None:
+        return []
+    count = base.main.count
+    value = float(np.log(share))
+    reading = ProbeReading(name="run.dips", value=value, error=0.3, count=count)
+    return [
+        Tried(
+            name=THE_RUN, bundle=".", seconds=0.0, written_bytes=0, result=text(reading), readings=(reading,)
+        )
+    ]
+
+
+def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
+    turns: dict[str, list[Figures]] = {}
+    written = 0
+    for stage, arm in enumerate(offer.turns.order):
+        figures = of_stage(ran.samples, stage)
+        if figures is not None:
+            turns.setdefault(arm.name, []).append(figures)
+            written += figures.written_bytes
+    readings = [one for one in offer.probe.read(Measured(turns), base) if _usable(one)]
+    readings += _drift(turns.get("as_run", ()))
+    return Tried(
+        name=offer.probe.name,
+        bundle=ran.bundle,
+        seconds=round(seconds, 3),
+        written_bytes=written,
+        result=". ".join(text(one) for one in readings) or "it measured too little to tell anything",
+        readings=tuple(readings),
+        complete=ran.complete,
+    )
+
+
+def _drift(turns: Sequence[Figures]) -> list[ProbeReading]:
+    """Return how the last turn of the arm as run differs from its first."""
+    if len(turns) < 2:
+        return []
+    first, last = turns[0], turns[-1]
+    value = float(np.log(last.rate / first.rate))
+    error = float(np.hypot(first.log_error, last.log_error))
+    return [ProbeReading(name="turns.drift", value=value, error=error, count=min(first.count, last.count))]
+
+
+def _usable(reading: ProbeReading) -> bool:
+    return bool(np.isfinite(reading.value) and np.isfinite(reading.error))

@@ -1,0 +1,1 @@
+"""A comparison for people and for programs: terminal, Markdown, pages, pictures, JSON."""

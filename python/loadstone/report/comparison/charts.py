@@ -1,0 +1,240 @@
+"""The charts of a comparison, each as a Vega-Lite specification.
+
+Knows what is drawn: differences with their intervals, courses over time, distributions overlaid,
+curves on a logarithmic latency axis. Knows no page. Computes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.comparison.metric import IOPS
+from loadstone.comparison.phase import course
+from loadstone.report import study_curve_charts
+from loadstone.report.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.study_charts import bandwidth_unit
+from loadstone.report.study_curve import renamed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.comparison.compare import ComparisonTable
+    from loadstone.comparison.matrix import Effect
+    from loadstone.comparison.pairing import PatternRow
+
+COLOURS: Final = {"better": "#00775a", "worse": "#c45500", "same": "#8a8a8a", "unknown": "#8a8a8a"}
+SHAPES: Final = {"better": "triangle-up", "worse": "triangle-down", "same": "circle", "unknown": "circle"}
+WORDS: Final = {"better": "better", "worse": "worse", "same": "not told apart", "unknown": "cannot say"}
+MAX_EFFECTS: Final = 30
+"""More rows than this are not read: then only the first quantity of each pattern is drawn."""
+MAX_SMALL: Final = 12
+MAX_DISTRIBUTIONS: Final = 6
+STEPS: Final = (
+    -95, -90, -80, -70, -60, -50, -40, -30, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 900,
+    1900, 4900, 9900,
+)  # fmt: skip
+"""Changes in percent that an axis may be labelled with."""
+LABELS: Final = 7
+WIDE: Final = 620
+ROW: Final = 21
+SMALL: Final = (300, 150)
+
+
+def forest(made: ComparisonTable) -> Spec | None:
+    """Return every change with its 95 % interval; on its axis halving is as far as doubling."""
+    known = [
+        one
+        for one in made.effects
+        if not one.again and one.contrast is not None and math.isfinite(one.contrast.change)
+    ]
+    known = [one for one in known if one.metric.quantity != "errors"]
+    if len(known) > MAX_EFFECTS:
+        known = [one for one in known if one.first]
+    known = known[: 2 * MAX_EFFECTS]
+    if not known:
+        return None
+    rows = [_change(made, one) for one in known]
+    ends = [row[end] for row in rows for end in ("low", "high", "at")]
+    low, high = min(*ends, 0.995) * 0.99, max(*ends, 1.005) * 1.01
+    values = _thinned([1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high)
+    names = list(dict.fromkeys(row["line"] for row in rows))
+    x = {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {
+            "title": "change",
+            "values": values,
+            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+.3~g') + ' %'",
+            "labelOverlap": True,
+        },
+    }
+    room = min(300, 7 * max(len(name) for name in names))
+    y = {
+        "field": "line",
+        "type": "nominal",
+        "sort": names,
+        "axis": {"title": None, "labelLimit": 300, "minExtent": room},
+    }
+    kinds = [kind for kind in WORDS if any(row["kind"] == WORDS[kind] for row in rows)]
+    scale = {"domain": [WORDS[kind] for kind in kinds], "range": [COLOURS[kind] for kind in kinds]}
+    shapes = {"domain": scale["domain"], "range": [SHAPES[kind] for kind in kinds]}
+    ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": 4}}
+    spec = base("Change against " + made.sides[0].name + ", with its 95 % interval", rows)
+    return spec | {
+        "width": WIDE,
+        "height": 90 + ROW * len(names),
+        "layer": [
+            {
+                "data": {"values": [{"x": 1.0}]},
+                "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
+                "encoding": {"x": x | {"field": "x"}},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {
+                    "x": x | {"field": "at"},
+                    "y": y,
+                    "color": ink,
+                    "shape": {"field": "kind", "type": "nominal", "scale": shapes, "legend": {"columns": 4}},
+                },
+            },
+        ],
+    }
+
+
+def _change(made: ComparisonTable, one: Effect) -> Spec:
+    found = one.contrast
+    assert found is not None  # noqa: S101 - it was chosen because it is there
+    side = f", {made.sides[one.side].name}" if len(made.sides) > 2 else ""
+    at = 1 + found.change
+    return {
+        "line": f"{one.pattern}: {one.metric.name}{side}",
+        "at": at,
+        "low": at if found.low is None else 1 + found.low,
+        "high": at if found.high is None else min(1 + found.high, at * 1e3),
+        "kind": WORDS[one.judgement],
+    }
+
+
+def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
+    """Keep labels that have room; none, 0 %, always stays."""
+    if not values:
+        return [1.0]
+    room = (math.log(high) - math.log(low)) / LABELS
+    kept = [1.0]
+    for value in sorted(values, key=lambda one: abs(math.log(one))):
+        if all(abs(math.log(value) - math.log(one)) >= room * 0.8 for one in kept):
+            kept.append(value)
+    return sorted(kept)
+
+
+def over_time(made: ComparisonTable) -> list[Spec]:
+    """Return the rate over time of every pattern, a line for each side; small, to be seen together."""
+    return [spec for row in made.pairs[:MAX_SMALL] if (spec := _course(made, row)) is not None]
+
+
+def _course(made: ComparisonTable, row: PatternRow) -> Spec | None:
+    first = next(cell for cell in row.cells if cell is not None).first
+    large = first.large_blocks
+    found = []
+    for one, cell in zip(made.sides, row.cells, strict=True):
+        if cell is None:
+            continue
+        for number, phase in enumerate(cell.valid):
+            found += [(one.name, number, at, rate) for at, rate in course(phase)]
+    if not found:
+        return None
+    size, unit = bandwidth_unit(max(rate for *_, rate in found)) if large else (1.0, IOPS.name)
+    rows: list[Spec] = [
+        {"line": name, "run": f"{name} {number}", "t": at, "v": rate / size}
+        for name, number, at, rate in found
+    ]
+    names = [one.name for one in made.sides if any(row["line"] == one.name for row in rows)]
+    x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
+    y = {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": unit, "labelExpr": COUNT_LABEL, "tickCount": 4},
+    }
+    return base(row.pattern, rows) | {
+        "width": SMALL[0] + 60,
+        "height": SMALL[1] + 80,
+        "mark": {"type": "line", "strokeWidth": 1.4},
+        "encoding": {"x": x, "y": y, "color": colour("line", names), "detail": {"field": "run"}},
+    }
+
+
+def distributions(made: ComparisonTable) -> list[Spec]:
+    """Return the latency distributions of each pattern laid over each other, out to the tail."""
+    found = []
+    for row in made.pairs:
+        spec = _distribution(made, row)
+        if spec is not None:
+            found.append(spec)
+    return found[:MAX_DISTRIBUTIONS]
+
+
+def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
+    rows: list[Spec] = []
+    for one, cell in zip(made.sides, row.cells, strict=True):
+        for number, phase in enumerate(cell.valid if cell is not None else ()):
+            last = 0.0
+            for inverse, ns in phase.tail:
+                if inverse >= last * 1.02 and ns > 0:
+                    run = f"{one.name} {number}"
+                    rows.append({"line": one.name, "run": run, "x": max(1.0, inverse), "ns": ns})
+                    last = inverse
+    names = [one.name for one in made.sides if any(row["line"] == one.name for row in rows)]
+    if len(names) < 1 or not rows:
+        return None
+    top = max(row["x"] for row in rows)
+    labels = [
+        (1, "0"),
+        (10, "90"),
+        (100, "99"),
+        (1e3, "99.9"),
+        (1e4, "99.99"),
+        (1e5, "99.999"),
+        (1e6, "99.9999"),
+    ]
+    labels = [label for label in labels if label[0] <= top * 1.2]
+    expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in labels) + " : ''"
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [1, max(10, top)], "nice": False},
+        "axis": {"title": "percentile", "values": [value for value, _ in labels], "labelExpr": expression},
+    }
+    return base(f"Latency distribution: {row.pattern}", rows) | {
+        "mark": {"type": "line", "strokeWidth": 1.6, "interpolate": "step-before"},
+        "encoding": {
+            "x": x,
+            "y": latency_axis("ns", [row["ns"] for row in rows]),
+            "color": colour("line", names),
+            "detail": {"field": "run"},
+        },
+    }
+
+
+def curves(made: ComparisonTable) -> list[Spec]:
+    """Return the latency curves of the sides laid over each other."""
+    found = []
+    for one in made.curves:
+        named = [
+            renamed(curve, side.name)
+            for side, curve in zip(made.sides, one.each, strict=True)
+            if curve is not None and curve.loads
+        ]
+        named = [replace(curve, name=curve.name.removesuffix(": ")) for curve in named]
+        for series in ("mean", "p99"):
+            spec = study_curve_charts.latency_of_curves(named, series) if named else None
+            if spec is not None:
+                found.append(spec)
+    return found

@@ -1,0 +1,221 @@
+"""The document of `compare --json`.
+
+Knows its shape. Changes only by adding fields; what is removed or changes its meaning raises `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field
+
+from loadstone.frozen_model import FrozenModel
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.comparison.compare import ComparisonTable, JobCell, JobRow
+    from loadstone.comparison.gate import Gate, Power
+    from loadstone.comparison.matrix import Effect, SideValue
+
+FORMAT: Final = 1
+
+
+class ComparisonValue(FrozenModel):
+    """A side's value; for everything but the first side also how it differs from the first."""
+
+    value: float | None
+    error: float | None = Field(description="one standard error; null: not known")
+    runs: int
+    change: float | None = Field(description="share by which it is above the first side's; null: not known")
+    low: float | None = Field(description="lower end of the change's 95 % interval")
+    high: float | None
+    p: float | None = Field(description="after Holm's correction")
+    judgement: Literal["better", "worse", "same", "unknown"] | None
+
+
+class JsonRow(FrozenModel):
+    """One metric of one operation of one job."""
+
+    thing: str = Field(description="the pattern, where there are several; else empty")
+    job: str
+    op: str
+    metric: str
+    quantity: Literal["count", "bytes_per_s", "ns", "errors"]
+    more_is_better: bool
+    values: list[ComparisonValue]
+
+
+class JsonSide(FrozenModel):
+    """One side and what its numbers are worth."""
+
+    name: str
+    path: str
+    verified: bool | None = Field(
+        description="every file is the one that was sealed; null: not sealed, false: read with --unverified"
+    )
+    verdict: str = Field(description="the worst of its phases")
+    confidence: float
+    counts: dict[str, int] = Field(description="how many phases have each verdict")
+
+
+class JsonCell(FrozenModel):
+    """One quantity of one pattern: a side held against the first one."""
+
+    pattern: str
+    metric: str
+    side: str = Field(description="the side that is held against the first one")
+    quantity: Literal["count", "bytes_per_s", "ns", "errors"]
+    values: list[float | None] = Field(description="of the first side and of this one; null: not valid")
+    errors: list[float | None] = Field(description="one standard error of each")
+    runs: list[int] = Field(description="valid runs that each is of")
+    valid: list[bool]
+    change: float | None = Field(description="share by which it is above the first side's")
+    interval: list[float] | None = Field(description="95 % interval of the change")
+    p: float | None = Field(description="corrected for the number of tests")
+    told_apart: bool
+    better: bool | None = Field(description="null: not told apart")
+
+
+class JsonExcluded(FrozenModel):
+    """A phase that nothing rests on."""
+
+    side: str
+    run: str
+    phase: str
+    why: str
+
+
+class JsonPower(FrozenModel):
+    """The chance that a regression of the stated size is found."""
+
+    pattern: str
+    metric: str
+    side: str
+    power: float
+    smallest: float | None = Field(description="smallest regression found in 80 of 100 cases; null: none")
+
+
+class JsonDifference(FrozenModel):
+    """A fact that is not the same on all sides."""
+
+    where: Literal["environment", "plan"]
+    key: str = Field(description="in the field's words")
+    values: list[str]
+
+
+class ComparisonDocument(FrozenModel):
+    """`compare --json`."""
+
+    format: Literal[1]
+    loadstone_version: str
+    sides: list[JsonSide]
+    matrix: list[JsonCell]
+    excluded: list[JsonExcluded]
+    rows: list[JsonRow]
+    differences: list[JsonDifference]
+    warnings: list[str]
+    alpha: float
+    detect: float = Field(description="the regression that is looked for, as a share")
+    power: float | None = Field(description="the least of `powers`; null: nothing could be tested")
+    powers: list[JsonPower]
+    gate: Literal["passed", "regression", "no_data", "not_valid", "not_detectable"] | None = Field(
+        description="null: not asked for"
+    )
+    gate_why: list[str]
+
+
+def document(
+    made: ComparisonTable, known: Sequence[Power], detect: float, gate: Gate | None
+) -> dict[str, Any]:
+    """Return the JSON document."""
+    names = [one.name for one in made.sides]
+    sides = [
+        JsonSide(
+            name=one.name,
+            path=str(one.path.resolve()),
+            verified=one.verified,
+            verdict=one.verdict,
+            confidence=one.worst.verdict.confidence,
+            counts={str(kind): count for kind, count in one.counts.items()},
+        )
+        for one in made.sides
+    ]
+    told = ComparisonDocument(
+        format=FORMAT,
+        loadstone_version=__version__,
+        sides=sides,
+        matrix=[_cell(one, names[one.side]) for one in made.effects],
+        excluded=[
+            JsonExcluded(side=one.side, run=one.run, phase=one.phase, why=one.why) for one in made.excluded
+        ],
+        rows=[_row(row) for row in made.rows],
+        differences=[
+            JsonDifference(where=one.where, key=one.key, values=list(one.values)) for one in made.differences
+        ],
+        warnings=list(made.warnings),
+        alpha=made.alpha,
+        detect=detect,
+        power=min((one.power for one in known), default=None),
+        powers=[
+            JsonPower(
+                pattern=one.pattern, metric=one.metric, side=one.side, power=one.power, smallest=one.smallest
+            )
+            for one in known
+        ],
+        gate=gate.outcome if gate is not None else None,
+        gate_why=list(gate.why) if gate is not None else [],
+    )
+    return told.model_dump(mode="json")
+
+
+def _cell(one: Effect, side: str) -> JsonCell:
+    found = one.contrast
+    known = found is not None and found.low is not None and found.high is not None
+    return JsonCell(
+        pattern=one.pattern,
+        metric=one.metric.name,
+        side=side,
+        quantity=one.metric.quantity,
+        values=[_value(one.before), _value(one.after)],
+        errors=[entry.sample.error if entry.sample else None for entry in (one.before, one.after)],
+        runs=[one.before.runs, one.after.runs],
+        valid=[one.before.valid, one.after.valid],
+        change=found.change if found is not None and math.isfinite(found.change) else None,
+        interval=[found.low, found.high] if known and found is not None else None,  # type: ignore[list-item] # known
+        p=found.p if found is not None else None,
+        told_apart=one.told_apart,
+        better=one.judgement == "better" if one.told_apart else None,
+    )
+
+
+def _value(entry: SideValue) -> float | None:
+    return entry.sample.value if entry.sample is not None else None
+
+
+def _row(row: JobRow) -> JsonRow:
+    return JsonRow(
+        thing=row.thing,
+        job=row.job,
+        op=row.op,
+        metric=row.metric.name,
+        quantity=row.metric.quantity,
+        more_is_better=row.metric.more_is_better,
+        values=[_job_cell(cell, first=at == 0) for at, cell in enumerate(row.cells)],
+    )
+
+
+def _job_cell(cell: JobCell, *, first: bool) -> ComparisonValue:
+    sample, found = cell.sample, cell.contrast
+    return ComparisonValue(
+        value=sample.value if sample else None,
+        error=sample.error if sample else None,
+        runs=sample.runs if sample else 0,
+        change=found.change if found is not None and math.isfinite(found.change) else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        p=found.p if found else None,
+        judgement=None if first else cell.judgement,
+    )

@@ -1,0 +1,118 @@
+"""A comparison as one HTML file that needs nothing else.
+
+Knows the order of a page that answers: the sentence, the verdicts, the matrix, the chart of
+differences; then what was left out, the details and what else differs. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+
+from loadstone.report import chart_images
+from loadstone.report.comparison import charts, words
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from loadstone.comparison.compare import ComparisonTable, JobRow
+    from loadstone.comparison.matrix import Effect, SideValue
+    from loadstone.comparison.metric import Metric
+    from loadstone.report.charts import Spec
+
+COLUMNS: Final = 3
+"""So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
+
+
+def page(made: ComparisonTable) -> str:
+    """Return the page."""
+    files = resources.files("loadstone.report")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string((files / "comparison.html").read_text())
+    forest = charts.forest(made)
+    small = [spec for spec in charts.over_time(made) if spec is not None]
+    return template.render(
+        style=(files / "page.css").read_text(),
+        version=__version__,
+        names=[one.name for one in made.sides],
+        answer=words.headline(made),
+        sides=[(one.name, one.verdict, words.kind(one), _sentences(one.worst)) for one in made.sides],
+        doubts=[f"{one.name}: {doubt}" for one in made.sides for doubt in one.doubts],
+        across=len(made.sides) <= COLUMNS,
+        matrix=_matrix(made),
+        legend=words.legend(made),
+        excluded=made.excluded,
+        forest=_drawn(forest) if forest is not None else None,
+        curves=[_drawn(spec) for spec in charts.curves(made)],
+        small=[_drawn(spec) for spec in small],
+        distributions=[_drawn(spec) for spec in charts.distributions(made)],
+        warnings=made.warnings,
+        jobs=[_job(row, before) for row, before in zip(made.rows, [None, *made.rows], strict=False)],
+        differences=made.differences,
+    )
+
+
+def _sentences(phase: Any) -> str:
+    return str(phase.verdict.sentences)
+
+
+def _drawn(spec: Spec) -> tuple[str, str]:
+    title = spec["title"]
+    return str(title if isinstance(title, str) else title["text"]), chart_images.svg(spec)
+
+
+def _matrix(made: ComparisonTable) -> list[dict[str, Any]]:
+    """Return a block for each pattern, with a line for each quantity and a cell for each side."""
+    blocks: list[dict[str, Any]] = []
+    for row in dict.fromkeys(effect.row for effect in words.shown(made)):
+        mine = [effect for effect in words.shown(made) if effect.row == row]
+        metrics = list(dict.fromkeys(effect.metric for effect in mine))
+        lines = [_line(made, metric, [one for one in mine if one.metric == metric]) for metric in metrics]
+        blocks.append({"pattern": mine[0].pattern, "lines": lines})
+    return blocks
+
+
+def _line(made: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[str, Any]:
+    by_side = {one.side: one for one in found}
+    base = _cell(found[0].before, metric, "", "base")
+    cells = [base]
+    for at in range(1, len(made.sides)):
+        one = by_side.get(at)
+        if one is None:
+            cells.append(
+                {"value": "–", "change": "", "kind": "none", "struck": False, "why": None, "runs": 0}
+            )
+        else:
+            cells.append(_cell(one.after, metric, words.told(one), one.judgement))
+    return {"metric": metric.name, "cells": cells}
+
+
+def _cell(one: SideValue, metric: Metric, change: str, kind: str) -> dict[str, Any]:
+    return {
+        "value": words.entry(one, metric.quantity),
+        "change": change,
+        "kind": kind,
+        "struck": not one.valid,
+        "why": one.why,
+        "runs": one.runs,
+    }
+
+
+def _job(row: JobRow, before: JobRow | None) -> dict[str, Any]:
+    first = before is None or (row.thing, row.job, row.op) != (before.thing, before.job, before.op)
+    return {
+        "first": first,
+        "name": " ".join(part for part in (row.thing, row.job) if part) if first else "",
+        "op": row.op if first else "",
+        "metric": row.metric.name,
+        "base": words.value(row.cells[0].sample, row.metric.quantity),
+        "others": [
+            (
+                words.value(cell.sample, row.metric.quantity),
+                f"{words.change(cell.contrast)} {words.MARKS[cell.judgement]}".rstrip(),
+                cell.judgement,
+            )
+            for cell in row.cells[1:]
+        ],
+    }

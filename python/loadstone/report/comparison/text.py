@@ -1,0 +1,200 @@
+"""A comparison as text: for a terminal of any width, and as Markdown for a ticket or an article.
+
+Knows tables and colours: green for better, orange for worse, grey for what is not told apart, and
+struck through what is not valid. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from loadstone import printable, units
+from loadstone.report.comparison import words
+from loadstone.report.verdict import STYLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from loadstone.comparison.compare import ComparisonTable
+    from loadstone.comparison.matrix import Effect, SideValue
+    from loadstone.comparison.metric import Metric, Quantity
+
+COLOURS: Final = {
+    "better": "green",
+    "worse": "dark_orange",
+    "same": "bright_black",
+    "unknown": "bright_black",
+}
+MAX_DIFFERENCES: Final = 12
+"""So many on a terminal; the page and the JSON have all of them."""
+MAX_EXCLUDED: Final = 8
+BESIDE: Final = 2
+"""So many sides fit beside each other; more are told one below the other."""
+NARROW: Final = 100
+"""Below this width values and changes go below the pattern."""
+
+
+def terminal(made: ComparisonTable, console: Console) -> None:
+    """Print the comparison: the verdicts, the matrix, what was left out, what else differs."""
+    for one in made.sides:
+        told = Text.assemble((f"{one.name}: ", "bold"), (words.kind(one), STYLES[one.verdict]))
+        console.print(told)
+    console.print(Text(words.headline(made), "bold"))
+    wide = console.width >= NARROW and len(made.sides) <= BESIDE
+    if wide:
+        console.print(_table(made))
+    else:
+        for line in _lines(made):
+            console.print(line)
+    console.print(Text(words.legend(made), "dim"))
+    for left_out in made.excluded[:MAX_EXCLUDED]:
+        said = f"left out: {left_out.side} {left_out.run}, {left_out.phase}: {left_out.why}"
+        console.print(Text(said, "red"))
+    if len(made.excluded) > MAX_EXCLUDED:
+        console.print(Text(f"  and {len(made.excluded) - MAX_EXCLUDED} more left out", "red"))
+    for text in made.warnings:
+        console.print(Text(f"warning: {text}", "yellow"))
+    _facts(made, console)
+
+
+def _table(made: ComparisonTable) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("pattern", overflow="fold")
+    table.add_column("")
+    for side in made.sides:
+        table.add_column(side.name, justify="right", overflow="fold")
+    table.add_column("change", justify="right", no_wrap=True)
+    last = -1
+    for effect in words.shown(made):
+        quantity = effect.metric.quantity
+        cells: list[str | Text] = [effect.pattern if effect.row != last else "", effect.metric.name]
+        last = effect.row
+        cells += [
+            Text(words.entry(one, quantity), "" if one.valid else "strike red")
+            for one in (effect.before, effect.after)
+        ]
+        cells.append(Text(words.told(effect), COLOURS[effect.judgement]))
+        table.add_row(*cells)
+    return table
+
+
+def _lines(made: ComparisonTable) -> Iterator[Text]:
+    """Yield a block for each pattern: its quantities, and each side's change below."""
+    several = len(made.sides) > BESIDE
+    for row in dict.fromkeys(effect.row for effect in words.shown(made)):
+        mine = [effect for effect in words.shown(made) if effect.row == row]
+        yield Text(mine[0].pattern, "bold")
+        for metric in dict.fromkeys(effect.metric for effect in mine):
+            found = [effect for effect in mine if effect.metric == metric]
+            before = found[0].before
+            if several:
+                head = Text(f"  {metric.name}  {made.sides[0].name} ")
+                head.append(words.entry(before, metric.quantity), "" if before.valid else "strike red")
+                yield head
+            for effect in found:
+                name = f"    {made.sides[effect.side].name} " if several else f"  {metric.name}  "
+                line = Text(name)
+                if not several:
+                    line.append(words.entry(before, metric.quantity), "" if before.valid else "strike red")
+                    line.append(" → ")
+                after = effect.after
+                line.append(words.entry(after, metric.quantity), "" if after.valid else "strike red")
+                line.append("  ")
+                line.append(words.told(effect), COLOURS[effect.judgement])
+                yield line
+
+
+def _facts(made: ComparisonTable, console: Console) -> None:
+    if made.differences:
+        console.print(Text("What else differs:", "yellow"))
+    for one in made.differences[:MAX_DIFFERENCES]:
+        told = " → ".join(text if len(text) < 60 else text[:57] + "…" for text in one.values)
+        console.print(Text(f"  {one.key}: {told}"), soft_wrap=True)
+    more = len(made.differences) - MAX_DIFFERENCES
+    if more > 0:
+        console.print(Text(f"  and {more} more (--json and -o FILE.html have them)", "dim"))
+
+
+def markdown(made: ComparisonTable) -> str:
+    """Return the comparison as Markdown."""
+    verdicts = "\n".join(f"- **{printable.markdown(one.name)}**: {words.kind(one)}" for one in made.sides)
+    parts = [printable.markdown(words.headline(made)), verdicts, _matrix(made), words.legend(made)]
+    if made.excluded:
+        listed = [f"- {one.side} {one.run}, {one.phase}: {one.why}" for one in made.excluded]
+        parts.append("Left out, because it is not valid:\n\n" + "\n".join(map(printable.markdown, listed)))
+    parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in made.warnings))
+    if made.differences:
+        facts = [f"- {one.key}: {printable.markdown(' → '.join(one.values))}" for one in made.differences]
+        parts.append("What else differs:\n\n" + "\n".join(facts))
+    if made.rows:
+        parts.append("Each job:\n\n" + _jobs(made))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _matrix(made: ComparisonTable) -> str:
+    first, *others = made.sides
+    heads = ["pattern", "", first.name]
+    for side in others:
+        heads += [side.name, "change"]
+    lines = [_line(heads), _line(["---"] * 2 + ["---:"] * (len(heads) - 2))]
+    last = -1
+    for (row, metric), found in _by_row(made).items():
+        quantity = metric.quantity
+        start = next(iter(found.values()))
+        cells = [start.pattern if row != last else "", metric.name, _struck(start.before, quantity)]
+        last = row
+        for at in range(1, len(made.sides)):
+            one = found.get(at)
+            if one is None:
+                cells += [units.NONE, units.NONE]
+                continue
+            strong = "**" if one.told_apart else ""
+            cells += [_struck(one.after, quantity), f"{strong}{words.told(one)}{strong}"]
+        lines.append(_line(cells))
+    return "\n".join(lines)
+
+
+def _by_row(made: ComparisonTable) -> dict[tuple[int, Metric], dict[int, Effect]]:
+    found: dict[tuple[int, Metric], dict[int, Effect]] = {}
+    for one in words.shown(made):
+        found.setdefault((one.row, one.metric), {})[one.side] = one
+    return found
+
+
+class _Ready(str):
+    """Markdown already."""
+
+    __slots__ = ()
+
+
+def _struck(one: SideValue, quantity: Quantity) -> str:
+    text = words.entry(one, quantity)
+    return text if one.valid else _Ready(f"~~{printable.markdown(text)}~~")
+
+
+def _jobs(made: ComparisonTable) -> str:
+    heads = ["job", "op", "metric", made.sides[0].name]
+    for side in made.sides[1:]:
+        heads += [side.name, "change"]
+    lines = [_line(heads), _line(["---"] * 3 + ["---:"] * (len(heads) - 3))]
+    for row in made.rows:
+        cells = [" ".join(part for part in (row.thing, row.job) if part), row.op, row.metric.name]
+        for at, cell in enumerate(row.cells):
+            cells.append(words.value(cell.sample, row.metric.quantity))
+            if at:
+                strong = "**" if cell.judgement in ("better", "worse") else ""
+                told = f"{words.change(cell.contrast)} {words.MARKS[cell.judgement]}".rstrip()
+                cells.append(f"{strong}{told}{strong}")
+        lines.append(_line(cells))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    made = (cell if isinstance(cell, _Ready) else printable.markdown(cell) for cell in cells)
+    escaped = (cell.replace(units.THIN, " ") for cell in made)
+    return f"| {' | '.join(escaped)} |"

@@ -1,0 +1,152 @@
+"""The words of a comparison: values, changes, verdicts of sides, what the gate says.
+
+Knows how each is written, and that a change has no digit that its interval does not carry.
+Computes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.analysis.estimate import Estimate
+from loadstone.report.verdict import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.significance import Contrast, Sample
+    from loadstone.comparison.compare import ComparisonTable
+    from loadstone.comparison.gate import Gate, Power
+    from loadstone.comparison.matrix import Effect, SideValue
+    from loadstone.comparison.metric import Quantity
+    from loadstone.comparison.side import Side
+
+STEPS: Final = {"count": "count", "bytes_per_s": "binary", "ns": "time"}
+MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
+NOT_TOLD: Final = {"same": "not told apart", "unknown": "cannot say"}
+
+
+def legend(made: ComparisonTable) -> str:
+    """Say what the marks and ranges mean."""
+    return (
+        f"▲ better, ▼ worse: told apart at {made.alpha * 100:.3g}{units.THIN}%, corrected for the number of "
+        "tests. The range is the 95 % interval of the change. ± is one standard error."
+    )
+
+
+def value(sample: Sample | None, quantity: Quantity) -> str:
+    """Write a value with its error."""
+    if sample is None:
+        return units.NONE
+    if quantity == "errors":
+        return units.count(sample.value)
+    return units.with_error(Estimate(sample.value, sample.error, sample.runs, ""), STEPS[quantity])
+
+
+def short(number: float | None, quantity: Quantity) -> str:
+    """Write a value without its error."""
+    if number is None:
+        return units.NONE
+    write = {"ns": units.duration, "bytes_per_s": units.bandwidth}.get(quantity, units.count)
+    return write(number)
+
+
+def entry(one: SideValue, quantity: Quantity) -> str:
+    """Write a side's value; what is not valid as it was measured."""
+    return value(one.sample, quantity) if one.valid else short(one.raw, quantity)
+
+
+def change(found: Contrast | None) -> str:
+    """Write a change and its interval: `+12 % (+9 to +15)`."""
+    if found is None:
+        return units.NONE
+    if math.isinf(found.change):
+        return "from none"
+    if found.low is None or found.high is None:
+        return f"{found.change * 100:+.0f}{units.THIN}%" if found.change else "none"
+    width = (found.high - found.low) * 50
+    places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
+    low, high = (_bounded(part, places) for part in (found.low, found.high))
+    return f"{found.change * 100:+.{places}f}{units.THIN}% ({low} to {high})"
+
+
+def _bounded(share: float, places: int) -> str:
+    text = f"{share * 100:+.{places}f}"
+    return "any" if share > 1000 else (text.lstrip("-+") if not float(text) else text)
+
+
+def told(one: Effect) -> str:
+    """Write an effect: its change with its mark, or why there is none."""
+    if not one.before.valid or not one.after.valid:
+        return "not valid"
+    text = change(one.contrast)
+    mark = MARKS[one.judgement]
+    return f"{text} {mark}".rstrip()
+
+
+def kind(side: Side) -> str:
+    """Write the verdict of a side, and of how many phases it is."""
+    whole = sum(side.counts.values())
+    if whole == 1:
+        return NAMES[side.verdict]
+    counts = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
+    return f"{NAMES[side.verdict]} ({counts}; {whole} phases in all)"
+
+
+def shown(made: ComparisonTable) -> list[Effect]:
+    """Return the effects that a reader sees: one rate of each pattern."""
+    return [one for one in made.effects if not one.again]
+
+
+def headline(made: ComparisonTable) -> str:
+    """Return the answer in a sentence: how many patterns became better and worse, and the largest change."""
+    names = [one.name for one in made.sides]
+    said = []
+    for at, name in enumerate(names[1:], start=1):
+        firsts = [one for one in made.effects if one.side == at and one.first]
+        rated = firsts or [one for one in made.effects if one.side == at]
+        better = [one for one in rated if one.judgement == "better"]
+        worse = [one for one in rated if one.judgement == "worse"]
+        parts = []
+        for found, word in ((better, "better"), (worse, "worse")):
+            if found:
+                most = max(found, key=lambda one: abs(one.contrast.change) if one.contrast else 0.0)
+                largest = f"{most.metric.name} {change(most.contrast)}, {most.pattern}"
+                parts.append(f"{word} in {_some(found, rated)}: {largest}")
+        invalid = [one for one in rated if not (one.before.valid and one.after.valid)]
+        if invalid:
+            parts.append(f"{_rest(len(invalid), len(rated))}not valid")
+        rest = len(rated) - len(better) - len(worse) - len(invalid)
+        if rest and rated:
+            parts.append(f"{_rest(rest, len(rated))}not told apart")
+        if not rated:
+            parts.append("nothing that can be compared")
+        said.append(f"{name} against {names[0]}: {'; '.join(parts)}.")
+    return " ".join(said)
+
+
+def _some(found: Sequence[Effect], every: Sequence[Effect]) -> str:
+    if len(every) == 1:
+        return "the one pattern"
+    return f"{len(found)} of {len(every)} patterns"
+
+
+def _rest(rest: int, whole: int) -> str:
+    return "" if rest == whole else f"{rest} of {whole} "
+
+
+def gate(found: Gate, known: Sequence[Power]) -> list[str]:
+    """Say what the gate decided, and what it could have seen."""
+    outcome = found.outcome.replace("_", " ")
+    lines = [f"gate: {outcome}" + (f": {found.why[0]}" if found.why else "")]
+    lines += [f"gate: {one}" for one in found.why[1:]]
+    weakest = min(known, key=lambda one: one.power, default=None)
+    if weakest is not None:
+        lines.append(
+            f"power: a regression of {found.detect * 100:.3g} % would be found in "
+            f"{math.floor(weakest.power * 100):.0f} of 100 cases or more; least sure: {weakest.pattern}, "
+            f"{weakest.metric}"
+        )
+    return lines

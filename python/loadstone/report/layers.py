@@ -1,0 +1,69 @@
+"""The layers of a verdict as a table, and the mean latency as a waterfall.
+
+Knows a verdict's `layers` and `time`, and how they are written. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import units
+
+if TYPE_CHECKING:
+    from loadstone.verdict import LayerFlow, Time, Verdict
+
+GENERATOR: Final = "load generator"
+UNKNOWN: Final = "unknown: no clock tells"
+LEAST_SHARE: Final = 0.002
+"""Parts smaller than this are left out of the picture."""
+
+
+def page(verdict: Verdict) -> dict[str, Any]:
+    """Return what the page's template shows."""
+    seconds = verdict.layers[0].seconds if verdict.layers else 0.0
+    return {
+        "time": waterfall(verdict.time) if verdict.time is not None else [],
+        "layers": [_row(layer) for layer in verdict.layers],
+        "layers_time": units.seconds(seconds),
+    }
+
+
+def waterfall(time: Time) -> list[dict[str, str | float]]:
+    """Return the parts of the mean latency from the top down; each begins where the one above ends."""
+    named = [(GENERATOR, time.generator_ns), *((one.name, one.ns) for one in time.layers)]
+    parts: list[dict[str, str | float]] = []
+    begun = 0.0
+    for name, spent_ns in [*named, (UNKNOWN, time.unknown_ns)]:
+        share = spent_ns / time.measured_ns if time.measured_ns else 0.0
+        if share >= LEAST_SHARE:
+            parts.append(
+                {
+                    "name": name,
+                    "text": units.duration(spent_ns),
+                    "share": f"{100 * share:.0f}{units.THIN}%",
+                    "left": round(100 * begun, 2),
+                    "width": round(100 * share, 2),
+                }
+            )
+        begun += share
+    return parts
+
+
+def _row(layer: LayerFlow) -> dict[str, str]:
+    due = [one for one in (layer.expected_read_bytes, layer.expected_write_bytes) if one is not None]
+    adds_up = {True: "yes", False: "no", None: units.NONE}[layer.agrees]
+    return {
+        "name": layer.name,
+        "read": _size(layer.read_bytes),
+        "written": _size(layer.write_bytes),
+        "expected": _size(sum(due)) if due else units.NONE,
+        "flushes": units.NONE if layer.flushes is None else units.count(layer.flushes),
+        "time": units.duration(layer.service_ns),
+        "inflight": units.NONE if layer.inflight is None else units.digits(layer.inflight),
+        "state": ", ".join(layer.state) or units.NONE,
+        "adds_up": f"{adds_up}: {layer.why}" if layer.why else adds_up,
+    }
+
+
+def _size(value: float | None) -> str:
+    return units.NONE if value is None else units.size(value)

@@ -1,0 +1,95 @@
+"""What a summary says in a line: of rates that were asked for, of what was verified, of the tool's own cost.
+
+Knows words. Every number comes from the analysis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.analysis.tool_cost import NEAR
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from loadstone.analysis.pacing import Pacing
+    from loadstone.analysis.tool_cost import ToolCost
+    from loadstone.analysis.verification import VerifiedBlocks
+
+DEAREST: Final = 4
+"""So many monitors are named."""
+
+
+def rate(row: Pacing) -> str:
+    """Say what a paced operation was asked for, what it did and how late its I/Os started."""
+    asked, achieved = (per_second(value, row) for value in (row.asked_per_s, row.achieved_per_s))
+    late = late_starts(row)
+    return say(
+        "report.rate.held" if row.held else "report.rate.not_held",
+        job=row.job,
+        op=row.op,
+        achieved=achieved,
+        asked=asked,
+        late=f"; {late}" if late else "",
+    )
+
+
+def of_verified(found: VerifiedBlocks) -> str:
+    """Say how many blocks were read back and how many of them were wrong: exactly, a block is a block."""
+    checked = f"{found.checked:,} block{'s' if found.checked != 1 else ''}"
+    unknown = say("report.verified.unknown", unverified=f"{found.unverified:,}") if found.unverified else ""
+    if not found.damaged:
+        return say("report.verified.clean", checked=checked, unknown=unknown)
+    wrong = f"{found.damaged:,}"
+    return say("report.verified.damaged", checked=checked, wrong=wrong, unknown=unknown)
+
+
+def per_second(value: float, row: Pacing) -> str:
+    """Write a rate in its own unit."""
+    return f"{units.count(value)}/s" if row.unit == "ops" else units.bandwidth(value)
+
+
+def late_starts(row: Pacing) -> str | None:
+    """Say how late I/Os started; `None` when none completed."""
+    if row.wait is None:
+        return None
+    known = [(f"p{p:g}", row.wait.percentile(p)) for p in (50.0, 99.0)]
+    texts = [f"{name} {units.duration(value)}" for name, value in known if value is not None]
+    values = ", ".join([*texts, f"at most {units.duration(row.wait.max_ns)}"])
+    return say("report.rate.late", values=values)
+
+
+def cost(tool: ToolCost) -> list[str]:
+    """Say how near the load generator was to its limit, when that is known."""
+    nearest = tool.nearest
+    if nearest is None or nearest.share is None:
+        return []
+    monitors = ""
+    if tool.monitor_cpu_share is not None:
+        monitors = say("report.generator.monitors", monitor_share=tool.monitor_cpu_share)
+    lines = [
+        say(
+            "report.generator.ceiling",
+            ceiling_share=nearest.share,
+            ceiling_iops=nearest.ceiling_iops,
+            user_ns=tool.user_ns_per_io_null,
+            monitors=monitors,
+        )
+    ]
+    if nearest.share > NEAR:
+        lines.append(say("report.generator.near", limit_share=NEAR))
+    return lines
+
+
+def monitors(tool: ToolCost) -> str | None:
+    """Say what watching cost and which monitors were dearest; None when nobody watched."""
+    if tool.monitor_cpu_share is None:
+        return None
+    dearest = list(tool.monitors.items())[:DEAREST]
+    names = [f"{name.replace('_', ' ')} {_percent(share)}" for name, share in dearest]
+    most = say("report.generator.dearest", names=", ".join(names)) if names else ""
+    return say("report.generator.watching", monitor_share=tool.monitor_cpu_share, most=most)
+
+
+def _percent(share: float) -> str:
+    return f"{units.digits(share * 100)}{units.THIN}%"

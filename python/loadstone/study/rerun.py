@@ -1,0 +1,87 @@
+"""The runs of a study once more: the same Plans in the same order, whoever decided on them then.
+
+Knows how a bundle of a study becomes a run of another. Resolves nothing and decides nothing:
+the loads of a curve are those that were found then, and pauses between runs are not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadstone.bundle import members
+from loadstone.bundle import study as on_disk
+from loadstone.errors import BundleError
+from loadstone.path.spec import Spec
+from loadstone.study.controller import Next
+from loadstone.workload.model import Note, Workload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.bundle.study import Point, StudyRecord
+    from loadstone.plan.model import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAsRun:
+    """A Plan as it ran, in place of one that is resolved."""
+
+    plan: Plan
+    notes: tuple[Note, ...]
+    duration_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRerun:
+    """A study to be done again. `left_out`: runs that never began."""
+
+    study: StudyRecord
+    inputs: dict[str, bytes]
+    spec: Spec | None
+    nexts: tuple[Next, ...]
+    settled: dict[str, PlanAsRun]
+    """By the run's name."""
+    left_out: int
+    doubt: str | None
+    """Why this may not be what ran, in words."""
+    commands: bool
+    """Whether jobs had commands of their own, which are not run again."""
+
+
+def read(path: Path, *, unverified: bool = False) -> StudyRerun:
+    """Read all runs that a study got to; raises `BundleError` when there is none."""
+    opened = on_disk.open_all(path, unverified=unverified)
+    study = opened.study
+    bundles = [(point, opened.bundles[point.name]) for point in study.points if point.name in opened.bundles]
+    if not bundles:
+        raise BundleError(f"{path}: no run of the study began, so there is nothing to run again")
+    workloads = [bundle.workload for _, bundle in bundles]
+    sheet = bundles[0][1].environment.get("spec")
+    return StudyRerun(
+        study=study,
+        inputs={name: members.content(path, file) for name, file in study.inputs.items()},
+        spec=None if sheet is None else Spec.model_validate(sheet),
+        nexts=tuple(_next(point, workload) for (point, _), workload in zip(bundles, workloads, strict=True)),
+        settled={
+            point.name: PlanAsRun(
+                forget_identities(bundle.plan), tuple(Note.model_validate(note) for note in bundle.notes)
+            )
+            for point, bundle in bundles
+        },
+        left_out=len(study.points) - len(bundles),
+        doubt=next((bundle.doubt for _, bundle in bundles if bundle.doubt), None),
+        commands=any(job.exec_prerun or job.exec_postrun for one in workloads for job in one.jobs),
+    )
+
+
+def forget_identities(plan: Plan) -> Plan:
+    """Return the Plan without what the old safety check saw: inode and device numbers change."""
+    targets = tuple(target.model_copy(update={"identity": None}) for target in plan.targets)
+    return plan.model_copy(update={"targets": targets})
+
+
+def _next(point: Point, workload: Workload) -> Next:
+    # Commands need a permission that was given for another run.
+    jobs = tuple(job.model_copy(update={"exec_prerun": None, "exec_postrun": None}) for job in workload.jobs)
+    return Next(point.name, workload.model_copy(update={"jobs": jobs}), dict(point.factors), point.role)

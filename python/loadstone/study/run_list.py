@@ -1,0 +1,107 @@
+"""A fixed list of runs, some of which may decide for themselves how they go on, once or several times.
+
+Knows order only. A part is a run, or a controller whose runs come in its place: each of the
+four corners with a curve of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loadstone.analysis.repeats import REPEAT, again
+from loadstone.study.controller import Controller, Done, Next
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class ListController:
+    """Runs its parts in their order. A part that is a controller sees its own runs only."""
+
+    def __init__(self, parts: Sequence[Next | Controller]) -> None:
+        self._parts = [_Single(part) if isinstance(part, Next) else part for part in parts]
+        self._at = 0
+        self._before = 0
+        """Runs that earlier parts did."""
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next run of the part whose turn it is."""
+        while self._at < len(self._parts):
+            wanted = self._parts[self._at].next(done[self._before :])
+            if wanted is not None:
+                return wanted
+            self._at, self._before = self._at + 1, len(done)
+        return None
+
+    def known(self) -> Sequence[Next]:
+        """Return what every part is certain of."""
+        return [run for part in self._parts for run in part.known()]
+
+    def expected(self) -> int | None:
+        """Return the sum over the parts, None as soon as one does not know."""
+        counts = [part.expected() for part in self._parts]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+
+class RepeatedList:
+    """Does a list several times over, each time from its start and by what that time measured."""
+
+    def __init__(self, made: Callable[[], Controller], times: int) -> None:
+        self._list = ListController([_Pass(made(), number + 1) for number in range(times)])
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next run of the pass whose turn it is."""
+        return self._list.next(done)
+
+    def known(self) -> Sequence[Next]:
+        """Return what every pass is certain of."""
+        return self._list.known()
+
+    def expected(self) -> int | None:
+        """Return the runs of all passes, None as soon as one does not know."""
+        return self._list.expected()
+
+
+class _Pass:
+    """One of several passes over a list: names of its own."""
+
+    def __init__(self, runs: Controller, number: int) -> None:
+        self._runs = runs
+        self._number = number
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        wanted = self._runs.next(done)
+        return None if wanted is None else self._own(wanted)
+
+    def known(self) -> Sequence[Next]:
+        return [self._own(wanted) for wanted in self._runs.known()]
+
+    def expected(self) -> int | None:
+        return self._runs.expected()
+
+    def _own(self, wanted: Next) -> Next:
+        name = again(wanted.name, self._number)
+        return replace(
+            wanted,
+            name=name,
+            workload=wanted.workload.model_copy(update={"name": name}),
+            factors={**wanted.factors, REPEAT: self._number},
+        )
+
+
+class _Single:
+    """One run as a controller."""
+
+    def __init__(self, run: Next) -> None:
+        self._run = run
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        return None if done else self._run
+
+    def known(self) -> Sequence[Next]:
+        return [self._run]
+
+    def expected(self) -> int | None:
+        return 1

@@ -1,0 +1,35 @@
+"""A section that was meant to name a device and does not.
+
+Knows what such a section looks like among others. fio would use a file named after the
+job in the current directory: a test of the wrong thing, often of the system disk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loadstone.workload.model import Job
+
+
+def refuse_missing_target(jobs: Iterable[Job]) -> None:
+    """Raise `RefusedError` for a job without a target beside jobs that name devices."""
+    jobs = list(jobs)
+    devices = [(job, t.written) for job in jobs for t in job.targets if t.written.startswith("/dev/")]
+    if not devices:
+        return
+    for job in jobs:
+        blank = not job.targets and not job.directories and not job.stem.startswith("/")
+        if blank and job.filename_format is None and job.ioengine != "null":
+            named, device = devices[0]
+            raise RefusedError(
+                f"the section [{job.stem}] has no filename, while others name devices "
+                f"([{named.name}]: {device}); "
+                f"fio would use a file named {job.stem}.0.0 in the current directory",
+                where=job.where,
+                hint=f"add filename=... to [{job.stem}], or remove the section",
+            )

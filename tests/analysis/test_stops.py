@@ -1,0 +1,29 @@
+"""What a stop of the engine takes out of a run, as spans."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from loadstone import units
+from loadstone.analysis.stops import Stops, merged, outside, without
+
+
+def test_spans_are_cut_where_something_is_left_out() -> None:
+    assert without([(0, 100), (200, 300)], ((50, 60), (90, 210))) == [(0, 50), (60, 90), (210, 300)]
+    assert without([(10, 20)], ((0, 30),)) == []
+    assert merged([(5, 9), (0, 6), (20, 21)]) == [(0, 9), (20, 21)]
+
+
+def test_rows_that_only_touch_what_is_left_out_count() -> None:
+    rows = pl.DataFrame({"start_ns": [0, 10, 20, 30], "end_ns": [10, 20, 30, 40]})
+    assert rows.filter(outside(((10, 30),)))["start_ns"].to_list() == [0, 30]
+    assert rows.filter(outside(())).height == 4
+
+
+def test_what_was_left_out_is_said() -> None:
+    assert Stops().text is None
+    text = Stops(((0, 2_000_000_000),), ((0, 3_000_000_000),)).text
+    assert text == (
+        f"the load generator stood still once, for {units.seconds(2)} in all: "
+        f"{units.seconds(3)} around it are left out"
+    )

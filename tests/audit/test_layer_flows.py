@@ -1,0 +1,141 @@
+"""Each layer held against its neighbour: what adds up, and the name of what does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from loadstone.audit import latency_split, layer_flows
+from loadstone.audit.case import Moved, TargetState
+from loadstone.audit.rule import Clear, NotMine
+from loadstone.audit.rules import layer_flows as rule
+from loadstone.path.layers import DataPath, Layer
+from tests.audit import cases
+
+if TYPE_CHECKING:
+    from loadstone.verdict import LayerFlow
+
+MIB = 1 << 20
+SECONDS = 4
+
+
+def layer(name: str, kind: Any, *below: str, counted: bool = True, **facts: Any) -> Layer:
+    return Layer(
+        name=name, kind=kind, below=below, facts=facts, counters=f"block.{name}" if counted else None
+    )
+
+
+def host(**moved: tuple[float, float]) -> pl.DataFrame:
+    """Rows of a second each; by device MiB read and written in all of them."""
+    columns: dict[str, list[float]] = {
+        "t_ns": [(at + 1) * 1e9 for at in range(SECONDS)],
+        "dt_ns": [1e9] * SECONDS,
+    }
+    for name, (reads, writes) in moved.items():
+        for op, mib in (("read", reads), ("write", writes)):
+            columns[f"block.{name}.{op}_bytes"] = [mib * MIB / SECONDS] * SECONDS
+            columns[f"block.{name}.{op}s"] = [mib * 256 / SECONDS] * SECONDS
+            columns[f"block.{name}.{op}_time_ns"] = [mib * 256 * 1e6 / SECONDS] * SECONDS
+            columns[f"block.{name}.{op}_merges"] = [0.0] * SECONDS
+        columns[f"block.{name}.flushes"] = [2.0] * SECONDS
+        columns[f"block.{name}.busy_ns"] = [5e8] * SECONDS
+    return pl.DataFrame(columns)
+
+
+def flows(layers: list[Layer], rows: pl.DataFrame, reads: float, writes: float = 0.0) -> dict[str, LayerFlow]:
+    path = DataPath(target=layers[0].name, layers=tuple(layers))
+    asked = {
+        "read": Moved(reads * 256, reads * MIB),
+        "write": Moved(writes * 256, writes * MIB),
+        "trim": Moved(0, 0),
+    }
+    target = TargetState(layers[0].name, path_layers=path)
+    return {one.name: one for one in layer_flows.flows(rows, asked, 0.0, [target])}  # type: ignore[arg-type]
+
+
+LOOP = [layer("loop1", "loop", "/img", direct_io=False), layer("/img", "file", "ext4", counted=False)]
+BELOW = [layer("ext4", "file_system", "sda", counted=False, options="rw"), layer("sda", "disk")]
+
+
+def test_what_is_handed_on_agrees() -> None:
+    told = flows([*LOOP, *BELOW], host(loop1=(100, 0), sda=(101, 0)), 100)
+    assert [one.agrees for one in told.values()] == [True, None, None, True]
+    assert told["sda"].given_by == "loop1"
+    assert told["sda"].expected_read_bytes == 100 * MIB
+    assert told["sda"].flushes == 8
+    assert told["sda"].busy_share == 0.5
+    assert told["sda"].service_ns == pytest.approx(1e6)
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "why"), [(100, 0, "served from memory"), (0, 100, "absorbed in memory")]
+)
+def test_a_loop_without_direct_io_keeps_its_files_pages(reads: float, writes: float, why: str) -> None:
+    told = flows([*LOOP, *BELOW], host(loop1=(reads, writes), sda=(reads / 50, writes / 50)), reads, writes)
+    assert told["loop1"].agrees
+    assert told["sda"].agrees is False
+    assert str(told["sda"].why).startswith(f"{why}: loop1 has no direct I/O")
+    assert told["loop1"].state == ("no direct I/O: cached in memory below",)
+
+
+def test_holes_below_are_never_stored() -> None:
+    loop = layer("loop1", "loop", "/img", direct_io=True)
+    file = layer("/img", "file", "ext4", counted=False, size_bytes=64 * MIB, hole_bytes=64 * MIB)
+    told = flows([loop, file, *BELOW], host(loop1=(100, 0), sda=(0, 0)), 100)
+    assert told["sda"].why == "never stored: /img has holes"
+
+
+def test_a_mirror_writes_twice_on_purpose() -> None:
+    file = layer("/mnt/f", "file", "btrfs on /mnt", counted=False)
+    system = layer("btrfs on /mnt", "file_system", "btrfs raid1", counted=False)
+    mirror = layer("btrfs raid1", "btrfs", "sda", "sdb", counted=False, data_profile="raid1")
+    told = flows(
+        [file, system, mirror, layer("sda", "disk"), layer("sdb", "disk")],
+        host(sda=(0, 100), sdb=(0, 100)),
+        0,
+        100,
+    )
+    assert told["sda"].expected_write_bytes == told["sdb"].expected_write_bytes == 100 * MIB
+    assert told["sda"].agrees is not False
+
+
+def test_a_journal_that_keeps_data_amplifies() -> None:
+    file = layer("/mnt/f", "file", "ext4", counted=False)
+    system = layer("ext4", "file_system", "sda", counted=False, super_options="rw,data=journal")
+    told = flows([file, system, layer("sda", "disk")], host(sda=(0, 220)), 0, 100)
+    assert str(told["sda"].why).startswith("amplified: the journal")
+    assert "journal mode: data" in told["ext4"].state
+
+
+def test_the_rule_leaves_the_first_device_to_others_and_names_what_is_below() -> None:
+    told = flows([*LOOP, *BELOW], host(loop1=(100, 0), sda=(3, 0)), 100)
+    found = cases.one(rule.RULE, cases.run(layers=tuple(told.values())))
+    assert found.effect == "not_valid"
+    assert found.layer == "loop1"
+    first = flows([layer("sda", "disk")], host(sda=(3, 0)), 100)
+    assert isinstance(rule.RULE.judge(cases.run(layers=tuple(first.values()))), Clear)
+    assert isinstance(rule.RULE.judge(cases.run(source="fio")), NotMine)
+
+
+def test_a_misaligned_partition_is_named_though_its_bytes_add_up() -> None:
+    part = layer("sda1", "partition", "sda", start_bytes=512 * 63)
+    told = flows([part, layer("sda", "disk")], host(sda1=(100, 0), sda=(100, 0)), 100)
+    found = cases.one(rule.RULE, cases.run(layers=tuple(told.values())))
+    assert found.effect == "limited"
+    assert found.layer == "sda1"
+
+
+def test_the_parts_of_a_latency_add_up_to_it() -> None:
+    told = tuple(flows([*LOOP, *BELOW], host(loop1=(100, 0), sda=(50, 0)), 100).values())
+    parts, unknown = latency_split.divided(3e6, told)
+    assert [(one.name, one.ns) for one in parts] == [
+        (latency_split.ABOVE, 2e6),
+        ("loop1", 0.5e6),
+        ("sda", 0.5e6),
+    ]
+    assert sum(one.ns for one in parts) + unknown == 3e6
+    assert latency_split.divided(3e6, ()) == ((), 3e6)
+    # Clocks that say more than was measured are not of the same I/Os.
+    assert latency_split.divided(0.5e6, told) == ((), 0.5e6)

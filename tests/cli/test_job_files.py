@@ -1,0 +1,86 @@
+"""Several job files as one study: which files, in which order, under which names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadstone.bundle import study as on_disk
+from loadstone.cli import job_files
+from loadstone.cli.arguments import LoadOptions
+from loadstone.cli.main import main
+from loadstone.errors import InputError
+
+FIO = "[a]\nioengine=null\nsize=1m\nrw={rw}\nfilename=x\nruntime=1\ntime_based\n"
+VDB = """sd=sd1,lun=sim,size=8m
+wd=wd1,sd=sd1,xfersize=4k
+rd=rd1,wd=wd1,elapsed=2,interval=1,iorate=(10,20)
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "six"
+    folder.mkdir()
+    for name in ("b.fio", "a.fio", "c.job"):
+        (folder / name).write_text(FIO.format(rw="read"))
+    (folder / "d.vdb").write_text(VDB)
+    (folder / "notes.txt").write_text("nothing to run")
+    return folder
+
+
+def names(words: list[Path], shuffle: int | None = None) -> list[str]:
+    found = job_files.read([str(word) for word in words], LoadOptions(), lambda _: None, shuffle)
+    return [run.name for run in found.made().known()]
+
+
+def test_a_directory_gives_its_job_files_in_the_order_of_their_names(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", str(files), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["name"] == "six"
+    assert [Path(run["file"]).name for run in told["runs"]] == ["a.fio", "b.fio", "c.job", "d.vdb", "d.vdb"]
+    assert [run["number"] for run in told["runs"]] == list(range(1, len(told["runs"]) + 1))
+
+
+def test_files_run_as_they_are_given_or_in_an_order_drawn_from_a_number(files: Path) -> None:
+    given = [files / name for name in ("b.fio", "c.job", "a.fio")]
+    assert names(given) == ["b", "c", "a"]
+    orders = {tuple(names(given, seed)) for seed in range(12)}
+    assert len(orders) > 1
+    assert names(given, 5) == names(given, 5)
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.fio").write_text(FIO.format(rw="read"))
+    (tmp_path / "a.job").write_text(FIO.format(rw="write"))
+    given = [tmp_path / "x" / "a.fio", tmp_path / "y" / "a.fio", tmp_path / "a.job"]
+    assert names(given) == ["a.fio 1", "a.fio 2", "a.job"]
+
+
+def test_a_directory_without_job_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no job file"):
+        job_files.words_of([str(tmp_path)])
+
+
+def test_an_order_of_one_file_has_no_effect(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(files / "a.fio"), "--shuffle", "1"]) == 2
+    assert "--shuffle: has no effect" in capsys.readouterr().err
+
+
+def test_several_files_are_one_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = []
+    for name, rw in (("reads", "randread"), ("writes", "randwrite")):
+        file = tmp_path / f"{name}.fio"
+        file.write_text(FIO.format(rw=rw).replace("time_based\n", "").replace("runtime=1\n", ""))
+        words.append(str(file))
+    assert main(["run", *words, "--no-report", "--out", str(tmp_path / "study")]) == 0
+    told = on_disk.read(tmp_path / "study")
+    assert [point.name for point in told.points] == ["reads", "writes"]
+    assert set(told.inputs) == set(words)
+    assert "run 2 of 2: writes:" in capsys.readouterr().err

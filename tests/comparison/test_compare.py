@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from loadstone import exitcodes
+from loadstone.api.comparing import Comparison
+from loadstone.bundle import study as on_disk
+from loadstone.cli.compare import compare as verb
+from loadstone.comparison.compare import JobRow, compare
+from loadstone.errors import InputError
+from tests.support import runs
+from tests.support.runs import Job
+
+FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+
+
+def rows(paths: list[Path]) -> dict[str, JobRow]:
+    return {row.metric.name: row for row in compare(paths).rows}
+
+
+def made(
+    path: Path, hz: float = 1000.0, median_ns: float = 100_000.0, seed: int = 1, errors: int = 0
+) -> Path:
+    job = Job("a", {"read": hz}, median_ns=median_ns, errors=errors)
+    return runs.make(path, job, seconds=20.0, seed=seed).path
+
+
+def test_a_slower_run_is_worse_and_a_like_one_is_the_same(tmp_path: Path) -> None:
+    base = made(tmp_path / "base")
+    found = rows([base, made(tmp_path / "like", seed=2), made(tmp_path / "slow", 900.0, 130_000.0, seed=3)])
+    for name in ("IOPS", "latency mean", "latency p50", "latency p99"):
+        _, like, slow = found[name].cells
+        assert like.judgement == "same", name
+        assert slow.judgement == "worse", name
+    change = found["IOPS"].cells[2].contrast
+    assert change is not None
+    assert change.change == pytest.approx(-0.1, abs=0.01)
+    mean = found["latency mean"].cells[2].contrast
+    assert mean is not None
+    assert mean.low is not None
+    assert mean.high is not None
+    assert mean.low < 0.3 < mean.high
+
+
+def test_more_is_better_only_where_it_is(tmp_path: Path) -> None:
+    found = rows([made(tmp_path / "a"), made(tmp_path / "b", 1200.0, 80_000.0, seed=2)])
+    assert found["IOPS"].cells[1].judgement == "better"
+    assert found["latency p99"].cells[1].judgement == "better"
+
+
+def test_one_run_each_is_said(tmp_path: Path) -> None:
+    told = compare([made(tmp_path / "a"), made(tmp_path / "b", seed=2)]).warnings
+    assert any(text.startswith("one run each of a, b") for text in told)
+
+
+def test_nothing_rests_on_a_run_that_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, failing = made(tmp_path / "a"), made(tmp_path / "b", 2000.0, 50_000.0, seed=2, errors=1)
+    found = compare([base, failing])
+    assert [side.verdict for side in found.sides] == ["cannot_tell", "not_valid"]
+    assert [(one.side, one.run) for one in found.excluded] == [("b", "b")]
+    assert not found.rows
+    assert {one.judgement for one in found.effects} == {"unknown"}
+    assert verb(base, failing, gate=True, json=True) == exitcodes.NOT_VALID
+    told = json.loads(capsys.readouterr().out)
+    assert told["gate"] == "not_valid"
+    assert told["sides"][1]["counts"] == {"not_valid": 1}
+    iops = next(one for one in told["matrix"] if one["metric"] == "IOPS")
+    assert (iops["valid"], iops["change"], iops["better"]) == ([True, False], None, None)
+    files = [tmp_path / f"c.{ending}" for ending in ("html", "md", "pdf")]
+    verb(base, failing, markdown=True, output=files)
+    assert "<s>" in files[0].read_text()
+    assert 'class="better' not in files[0].read_text()
+    assert "~~" in files[1].read_text()
+    assert files[2].read_bytes().startswith(b"%PDF")
+    assert re.search(r"\| ~~[12]\.\d\dk~~ \| not valid \|", capsys.readouterr().out)
+
+
+def test_one_invalid_repeat_is_left_out_and_the_side_is_what_its_worst_run_is(tmp_path: Path) -> None:
+    base, other = tmp_path / "base", tmp_path / "other"
+    for number in range(3):
+        made(base / f"{number}", seed=number)
+        made(other / f"{number}", 1000.0 if number else 3000.0, seed=10 + number, errors=0 if number else 1)
+    found = compare([base, other])
+    assert found.sides[1].counts == {"not_valid": 1, "cannot_tell": 2}
+    iops = next(one for one in found.effects if one.metric.name == "IOPS")
+    assert (iops.before.runs, iops.after.runs, iops.after.left_out) == (3, 2, 1)
+    assert iops.after.sample is not None
+    assert iops.after.sample.value == pytest.approx(1000, rel=0.05)
+    assert Comparison(found).gate() == "not_valid"
+
+
+def study(path: Path, rates: list[float]) -> Path:
+    path.mkdir()
+    points = []
+    for number, hz in enumerate(rates, start=1):
+        made(path / "runs" / f"{number}", hz, seed=10 * number)
+        points.append(
+            on_disk.Point(
+                name=f"{number}", factors={"repeat": number}, bundle=f"runs/{number}", status="complete"
+            )
+        )
+    told = on_disk.StudyRecord(
+        kind="repeat",
+        name="x",
+        front_end="fio",
+        loadstone_version="0",
+        started="2026-01-01T00:00:00+00:00",
+        request={},
+        points=tuple(points),
+        status="complete",
+    )
+    on_disk.write(path, told)
+    return path
+
+
+def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_path: Path) -> None:
+    base = study(tmp_path / "base", [1000.0, 1100.0, 900.0])
+    other = study(tmp_path / "other", [960.0, 1060.0, 860.0])
+    found = rows([base, other])
+    assert found["IOPS"].cells[0].sample is not None
+    assert found["IOPS"].cells[0].sample.runs == 3
+    assert found["IOPS"].cells[1].judgement == "same"
+    single = rows([base / "runs" / "1", other / "runs" / "1"])
+    assert single["IOPS"].cells[1].judgement == "worse"
+
+
+def test_copies_of_a_run_are_no_repeats_that_agree(tmp_path: Path) -> None:
+    for side, hz in (("a", 1000.0), ("b", 1003.0)):
+        made(tmp_path / side / "1", hz, seed=3 if side == "a" else 4)
+        for number in "234":
+            shutil.copytree(tmp_path / side / "1", tmp_path / side / number)
+    found = compare([tmp_path / "a", tmp_path / "b"])
+    assert {one.after.runs for one in found.effects} == {4}
+    assert {one.judgement for one in found.effects} == {"same"}
+
+
+def test_rounded_figures_of_another_tool_are_not_exact(tmp_path: Path) -> None:
+    told = json.loads((FOREIGN / "fio" / "grouped.json").read_text())
+    for side, iops in (("a", 17500.0), ("b", 17450.0)):
+        (tmp_path / side).mkdir()
+        told["jobs"][0]["read"]["iops"] = iops
+        for number in range(3):
+            (tmp_path / side / f"{number}.json").write_text(json.dumps(told))
+    found = compare([tmp_path / "a", tmp_path / "b"])
+    mine = [one for one in found.effects if one.pattern.startswith("64k") and one.metric.name == "IOPS"]
+    assert [(one.before.runs, one.judgement) for one in mine] == [(3, "same")]
+
+
+def test_results_of_two_tools_are_paired_by_their_pattern(tmp_path: Path) -> None:
+    found = compare([FOREIGN / "fio" / "shared.json", FOREIGN / "vdbench-5.04.06"])
+    assert [row.pattern for row in found.pairs] == ["64k sequential read"]
+    assert any("no error is known" in text for text in found.warnings)
+    assert Comparison(found).gate() == "no_data"
+
+
+def test_what_else_differs_is_told_and_what_moves_by_itself_is_not(tmp_path: Path) -> None:
+    a, b = made(tmp_path / "a"), made(tmp_path / "b", seed=2)
+    for path, kernel, uptime in ((a, "6.1.0", 5), (b, "6.18.0", 900)):
+        file = path / "environment.json"
+        told = json.loads(file.read_text())
+        told["host"] |= {"kernel": kernel, "uptime_s": uptime}
+        file.write_text(json.dumps(told))
+        runs.reseal(path)
+    found = compare([a, b]).differences
+    assert [(one.where, one.key, one.values) for one in found] == [
+        ("environment", "kernel", ("6.1.0", "6.18.0"))
+    ]
+
+
+def test_other_settings_of_the_plan_are_told(tmp_path: Path) -> None:
+    a = runs.make(tmp_path / "a", Job("a", iodepth=32)).path
+    b = runs.make(tmp_path / "b", Job("a", iodepth=64)).path
+    found = {one.key: one.values for one in compare([a, b]).differences}
+    assert found["iodepth"] == ("32", "64")
+
+
+def test_results_without_a_common_job_are_refused(tmp_path: Path) -> None:
+    a = runs.make(tmp_path / "a", Job("a")).path
+    b = runs.make(tmp_path / "b", Job("b", block_bytes=8192)).path
+    with pytest.raises(InputError, match="no job and no pattern in common"):
+        compare([a, b])
+    with pytest.raises(InputError, match="given twice"):
+        compare([a, a])
+    with pytest.raises(InputError, match="cannot be compared"):
+        compare([a])
+
+
+def test_the_gate_catches_a_regression_and_lets_what_is_tolerated_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, slow = made(tmp_path / "a"), made(tmp_path / "b", 900.0, 130_000.0, seed=3)
+    assert verb(base, slow, gate=True) == exitcodes.REGRESSION
+    assert verb(base, slow, gate=True, tolerance="60%") == exitcodes.DONE
+    assert verb(base, slow) == exitcodes.DONE
+    capsys.readouterr()
+    assert verb(base, slow, gate=True, json=True) == exitcodes.REGRESSION
+    told = json.loads(capsys.readouterr().out)
+    assert told["gate"] == "regression"
+    with pytest.raises(InputError, match="without --gate"):
+        verb(base, slow, tolerance="5%")
+
+
+def test_nothing_that_could_be_tested_is_not_a_pass(tmp_path: Path) -> None:
+    short = [runs.make(tmp_path / name, Job("a"), seconds=1.0, seed=n).path for n, name in enumerate("ab")]
+    assert Comparison(compare(short)).gate() == "no_data"
+
+
+def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "c.html"
+    verb(made(tmp_path / "a"), made(tmp_path / "b", 900.0, seed=2), markdown=True, html=page)
+    lines = capsys.readouterr().out.splitlines()
+    assert "| pattern |  | a | b | change |" in lines
+    assert any(line.startswith("| 4k random read | IOPS | 9") and "▼" in line for line in lines)
+    assert "| job | op | metric | a | b | change |" in lines
+    assert any(line.startswith("| a | read | IOPS | 9") and "▼" in line for line in lines)
+    assert 'class="worse"' in page.read_text()
+
+
+def test_runs_without_anything_to_compare_have_a_page_all_the_same(tmp_path: Path) -> None:
+    """Found by damaging bundles (seed 30010): the table of no rows ended in a traceback."""
+    base, failing = made(tmp_path / "a"), made(tmp_path / "b", 2000.0, 50_000.0, seed=2, errors=1)
+    page = tmp_path / "c.html"
+    verb(base, failing, html=page)
+    assert "<html" in page.read_text()

@@ -1,0 +1,1 @@
+"""Settings of the machine: set, put back, also after a crash."""

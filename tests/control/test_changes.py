@@ -1,0 +1,237 @@
+"""Settings are written down before they are changed, read after, and put back in the other order."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from loadstone.control import journal
+from loadstone.control.block import NrRequests
+from loadstone.control.changes import ChangeOutcome, Changes, restore
+from loadstone.control.model import Setting
+from loadstone.errors import InputError, RefusedError, RunError
+from tests.control import machine
+
+Places = tuple[Path, Path]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """Return a machine of files and a directory for journals."""
+    machine.make(tmp_path / "host")
+    return tmp_path / "host", tmp_path / "state"
+
+
+def changing(places: Places) -> Changes:
+    """Return what changes that machine."""
+    return Changes(machine.controls(places[0]), places[1])
+
+
+def abandon(changes: Changes) -> None:
+    """Leave everything as a process does that is killed: the record is another process's now."""
+    record = changes._journal
+    assert record is not None
+    lines = record.path.read_text().splitlines()
+    begin = json.loads(lines[0])
+    begin["begin"]["start_ticks"] = 0
+    record.path.write_text("\n".join([json.dumps(begin), *lines[1:]]) + "\n")
+
+
+def test_what_was_set_is_put_back_with_what_the_kernel_reset(places: Places) -> None:
+    before = machine.snapshot(places[0])
+    with changing(places) as changes:
+        changes.set("io_scheduler", "sda", "none")
+        changes.set("nr_requests", "sda", "32")
+        changes.set("io_scheduler", "sda", "bfq")
+        changes.set("scheduler_tunable", "sda/low_latency", "0")
+        changes.set("governor", "", "performance")
+        changes.set("idle_states", "cpu1", "POLL,C1")
+        changes.set("sysctl", "vm.swappiness", "1")
+        changed = machine.snapshot(places[0])
+        assert changed["sys/block/sda/queue/nr_requests"] == "64\n"
+        assert changed["sys/devices/system/cpu/cpufreq/policy1/scaling_governor"] == "performance"
+        assert changed["sys/devices/system/cpu/cpu1/cpuidle/state2/disable"] == "1"
+        assert changed["sys/devices/system/cpu/cpu0/cpuidle/state2/disable"] == "0\n"
+    after = {name: text.strip() for name, text in machine.snapshot(places[0]).items()}
+    assert after == {name: text.strip() for name, text in before.items()}
+    assert list(places[1].iterdir()) == []
+
+
+def test_what_has_the_value_already_is_not_touched(places: Places) -> None:
+    with changing(places) as changes:
+        assert changes.set("governor", "policy0", "powersave") == []
+        assert not places[1].exists()
+
+
+def test_a_value_that_the_kernel_changes_is_an_error_and_put_back(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controls = machine.controls(places[0])
+    kind = controls.named("nr_requests")
+    assert isinstance(kind, NrRequests)
+    file = kind.path("sda")
+    monkeypatch.setattr(kind, "write", lambda _, value: file.write_text(str(max(int(value), 4))))
+    with (
+        pytest.raises(RunError, match="nr_requests of sda: set to '1', and it is '4'"),
+        Changes(controls, places[1]) as changes,
+    ):
+        changes.set("nr_requests", "sda", "1")
+    assert kind.read("sda") == "200"
+
+
+@pytest.mark.parametrize(
+    ("control", "subject", "value", "error", "words"),
+    [
+        ("governer", "", "performance", InputError, "there is no control 'governer'"),
+        ("governor", "policy7", "performance", RefusedError, "there is no policy7"),
+        ("governor", "", "turbo", RefusedError, "governor of policy0: found 'turbo'"),
+        ("smt", "", "off", RefusedError, "smt: this host has none"),
+        ("io_scheduler", "", "none", RefusedError, "say of which device"),
+        ("io_scheduler", "sdz", "none", RefusedError, "no block device under sdz"),
+        ("sysctl", "kernel.core_pattern", "|/bin/sh", RefusedError, "is not set here"),
+        ("sysctl", "fs.binfmt_misc.register", "x", RefusedError, "run programs"),
+        ("sysctl", "vm.drop_caches", "1", RefusedError, "use page_cache"),
+        ("sysctl", "vm.dirty_ratio", "1", RefusedError, "use dirty_limit"),
+        ("sysctl", "vm/../../x", "1", RefusedError, "is not set here"),
+        ("cgroup_limit", "/etc/passwd", "1", RefusedError, "no limit of a control group"),
+        (
+            "cgroup_limit",
+            "/sys/fs/cgroup/../../etc/cpu.max",
+            "1",
+            RefusedError,
+            "no limit of a control group",
+        ),
+        ("dirty_limit", "", "much", RefusedError, "expected N% or a number of bytes"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_and_nothing_changed(
+    places: Places, control: str, subject: str, value: str, error: type[Exception], words: str
+) -> None:
+    before = machine.snapshot(places[0])
+    with pytest.raises(error, match=words), changing(places) as changes:
+        changes.set(control, subject, value)
+    assert machine.snapshot(places[0]) == before
+
+
+def test_both_forms_of_a_dirty_limit_are_one_setting(places: Places) -> None:
+    memory = places[0] / "proc/sys/vm"
+    with changing(places) as changes:
+        changes.set("dirty_limit", "", "1000000")
+        assert (memory / "dirty_ratio").read_text() == "0"
+        assert machine.controls(places[0]).named("dirty_limit").read("") == "1000000"
+    assert (memory / "dirty_ratio").read_text() == "20"
+    assert (memory / "dirty_bytes").read_text() == "0"
+
+
+def test_restore_puts_back_what_a_killed_process_left(places: Places) -> None:
+    changes = changing(places)
+    changes.set("io_scheduler", "sda", "none")
+    changes.set("governor", "policy0", "performance")
+    abandon(changes)
+    with pytest.raises(RefusedError, match="a run that was killed has left it changed"):
+        changing(places).set("governor", "policy0", "powersave")
+    done = restore(machine.controls(places[0]), places[1])
+    assert [(str(one.setting), one.outcome) for one in done] == [
+        ("governor of policy0", ChangeOutcome.RESTORED),
+        ("io_scheduler of sda", ChangeOutcome.RESTORED),
+    ]
+    text = machine.snapshot(places[0])
+    assert text["sys/block/sda/queue/nr_requests"] == "200"
+    assert text["sys/block/sda/queue/iosched/read_expire"] == "123"
+    assert restore(machine.controls(places[0]), places[1]) == []
+    assert list(places[1].iterdir()) == []
+
+
+def test_what_others_changed_since_is_left_and_said(places: Places) -> None:
+    changes = changing(places)
+    changes.set("io_scheduler", "sda", "none")
+    abandon(changes)
+    machine.choose(places[0] / "sys/block/sda/queue", "bfq")
+    controls = machine.controls(places[0])
+    [done] = restore(controls, places[1])
+    assert done.outcome is ChangeOutcome.CHANGED_BY_OTHERS
+    assert str(done) == (
+        "io_scheduler of sda: NOT put back to mq-deadline: somebody else set it to bfq since"
+    )
+    [forced] = restore(controls, places[1], force=True)
+    assert forced.outcome is ChangeOutcome.RESTORED
+    assert controls.named("io_scheduler").read("sda") == "mq-deadline"
+
+
+def test_another_device_of_the_same_name_is_not_touched(places: Places) -> None:
+    changes = changing(places)
+    changes.set("read_ahead_kb", "sdb", "4")
+    abandon(changes)
+    (places[0] / "sys/block/sdb/diskseq").write_text("77\n")
+    [done] = restore(machine.controls(places[0]), places[1])
+    assert done.outcome is ChangeOutcome.GONE
+    assert (places[0] / "sys/block/sdb/queue/read_ahead_kb").read_text() == "4"
+
+
+def test_a_reboot_undoes_settings_and_not_commands(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = places[0] / "mark"
+    changes = changing(places)
+    changes.set("governor", "policy0", "performance")
+    changes.run("mark", f"touch {mark}", f"rm {mark}")
+    assert mark.exists()
+    abandon(changes)
+    monkeypatch.setattr(journal, "boot_id", lambda: "another")
+    done = restore(machine.controls(places[0]), places[1])
+    assert [one.outcome for one in done] == [ChangeOutcome.RESTORED, ChangeOutcome.REBOOTED]
+    assert not mark.exists()
+
+
+def test_two_processes_do_not_change_the_same_setting(places: Places) -> None:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - the other process
+        other = changing(places)
+        other.set("governor", "policy0", "performance")
+        os.write(writer, b"x")
+        os.read(os.open("/dev/zero", os.O_RDONLY), 0)
+        while os.getppid() != 1:
+            pass
+        os._exit(0)
+    try:
+        os.read(reader, 1)
+        with pytest.raises(RefusedError, match=f"process {child} has changed it and will put it back"):
+            changing(places).set("governor", "policy0", "powersave")
+        assert restore(machine.controls(places[0]), places[1]) == []
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    [done] = restore(machine.controls(places[0]), places[1])
+    assert done.setting == Setting("governor", "policy0")
+    assert done.outcome is ChangeOutcome.RESTORED
+
+
+def test_a_directory_others_may_write_to_is_refused(places: Places) -> None:
+    places[1].mkdir()
+    places[1].chmod(0o777)
+    with pytest.raises(RefusedError, match="others may write to it"), changing(places) as changes:
+        changes.set("governor", "policy0", "performance")
+
+
+def test_nothing_is_changed_where_it_cannot_be_written_down(places: Places) -> None:
+    places[1].write_text("a file in the place of the directory")
+    before = machine.snapshot(places[0])
+    with pytest.raises(RefusedError, match="cannot be written down"), changing(places) as changes:
+        changes.set("governor", "policy0", "performance")
+    assert machine.snapshot(places[0]) == before
+
+
+def test_a_damaged_record_is_named_and_kept(places: Places) -> None:
+    changes = changing(places)
+    changes.set("governor", "policy0", "performance")
+    changes.set("governor", "policy1", "performance")
+    abandon(changes)
+    [path] = places[1].iterdir()
+    lines = path.read_text().splitlines()
+    assert json.loads(lines[1])["before"] == "powersave"
+    path.write_text("\n".join([lines[0], lines[1][:20], *lines[2:]]) + "\n")
+    with pytest.raises(RefusedError, match="line 2 is damaged"):
+        restore(machine.controls(places[0]), places[1])
+    assert path.exists()

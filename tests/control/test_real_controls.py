@@ -1,0 +1,141 @@
+"""The controls on this very host: a loop device with a file system, kernel parameters, idle states."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.control.table import Controls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.root
+
+CHANGE = """
+import sys, time
+from loadstone.control.changes import Changes
+disk, point = sys.argv[1:]
+with Changes() as changes:
+    changes.set("io_scheduler", disk, "bfq")
+    changes.set("nr_requests", disk, "33")
+    changes.set("read_ahead_kb", disk, "64")
+    changes.set("write_cache", disk, "write through")
+    changes.set("mount_options", point, "noatime,nodiratime,commit=17,nobarrier")
+    changes.set("sysctl", "vm.page-cluster", "1")
+    print("changed", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Return a loop device and where its ext4 is mounted."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("losetup", "mkfs.ext4", "mount", "umount"))):
+        pytest.skip("needs root, losetup, mkfs.ext4 and mount")
+    image, point = tmp_path / "image", tmp_path / "a point"
+    point.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no loop device here: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    try:
+        done = subprocess.run(["mount", device, point], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"cannot mount here: {done.stderr.strip()}")
+        yield device, point
+    finally:
+        subprocess.run(["umount", point], check=False)
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def values(device: str, point: Path) -> dict[str, str | None]:
+    """Read all that is changed below, and what the kernel resets with it."""
+    controls, disk = Controls(), device.removeprefix("/dev/")
+    of_disk = ("io_scheduler", "nr_requests", "read_ahead_kb", "write_cache", "wbt_lat_usec")
+    read = {name: controls.named(name).read(disk) for name in of_disk}
+    tunables = [
+        name for name in controls.named("scheduler_tunable").subjects() if name.startswith(f"{disk}/")
+    ]
+    read |= {name: controls.named("scheduler_tunable").read(name) for name in tunables}
+    read["mount"] = controls.named("mount_options").read(str(point))
+    read["page-cluster"] = controls.named("sysctl").read("vm.page-cluster")
+    return read
+
+
+@pytest.mark.parametrize("scheduler", ["none", "mq-deadline"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_program_that_is_killed_or_interrupted_leaves_nothing_changed(
+    mounted: tuple[str, Path], tmp_path: Path, how: signal.Signals, scheduler: str
+) -> None:
+    device, point = mounted
+    queue = Path("/sys/block") / Path(device).name / "queue"
+    if scheduler not in (queue / "scheduler").read_text():
+        pytest.skip(f"this kernel has no {scheduler}")
+    (queue / "scheduler").write_text(scheduler)
+    (queue / "nr_requests").write_text("100")
+    before = values(device, point)
+    environment = os.environ | {"LOADSTONE_STATE": str(tmp_path / "state")}
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHANGE, device, str(point)], stdout=subprocess.PIPE, env=environment, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "changed\n"
+    changed = values(device, point)
+    assert (changed["io_scheduler"], changed["nr_requests"]) == ("bfq", "33")
+    assert changed["mount"] == "rw,noatime,nodiratime|rw,nobarrier,commit=17"
+    restore = [sys.executable, "-m", "loadstone", "restore"]
+    if how is signal.SIGKILL:
+        alive = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
+        assert (alive.returncode, alive.stdout) == (0, "nothing was left changed\n")
+        assert f"process {child.pid} is alive and will put back" in alive.stderr
+        assert values(device, point) == changed
+    child.send_signal(how)
+    child.wait()
+    child.stdout.close()
+    if how is signal.SIGKILL:
+        shown = subprocess.run(
+            [*restore, "--dry-run", "--json"], capture_output=True, text=True, check=True, env=environment
+        )
+        assert len(json.loads(shown.stdout)["changed"]) == 6
+        done = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stdout
+        assert f"io_scheduler of {Path(device).name}: put back to {scheduler}" in done.stdout
+    assert values(device, point) == before
+
+
+def test_a_device_that_is_detached_takes_its_settings_along(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or not shutil.which("losetup"):
+        pytest.skip("needs root and losetup")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(1 << 20)
+    attach = ["losetup", "--find", "--show", str(image)]
+    made = subprocess.run(attach, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no loop device here: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    environment = os.environ | {"LOADSTONE_STATE": str(tmp_path / "state")}
+    text = "from loadstone.control.changes import Changes; import os, sys\n"
+    text += "Changes().set('read_ahead_kb', sys.argv[1], '64'); os._exit(0)"
+    subprocess.run([sys.executable, "-c", text, device], check=True, env=environment)
+    subprocess.run(["losetup", "--detach", device], check=True)
+    deadline = time.monotonic() + 10
+    while (Path("/sys/block") / Path(device).name / "loop").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    restore = [sys.executable, "-m", "loadstone", "restore"]
+    done = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1].endswith(("is gone, and the change with it", "put back to 2560"))

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from loadstone.explanations.choice import Candidate, entropy_bits, worth
+from loadstone.explanations.job_facts import JobFacts
+from loadstone.explanations.names import EXPLANATIONS, UNEXPLAINED, possible
+from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, READINGS, REGIMES
+from loadstone.explanations.readings import Probed, ProbeReading, Tried
+from loadstone.explanations.weigh import hypotheses_of, weigh
+
+READER = JobFacts(
+    reads=True,
+    writes=False,
+    in_order=False,
+    paced=False,
+    depth=32,
+    targets=1,
+    partial=False,
+    off_grid=False,
+    repeats_payload=False,
+    in_tree=False,
+)
+
+
+def probed(*readings: tuple[str, float, float]) -> Probed:
+    made = tuple(
+        ProbeReading(name=name, value=value, error=error, count=1000) for name, value, error in readings
+    )
+    tried = Tried(name="some", bundle="probes/001-some", seconds=1, written_bytes=0, result="", readings=made)
+    return Probed(stage=0, budget_s=20, tried=(tried,), left_out=(), ended="")
+
+
+def chances(told: Probed | None, job: JobFacts = READER) -> dict[str, float]:
+    return {one.explanation.name: one.probability for one in weigh(job, told)}
+
+
+def test_the_probabilities_are_of_all_that_can_hold_and_the_unexplained_is_always_among_them() -> None:
+    found = chances(None)
+    assert sum(found.values()) == pytest.approx(1)
+    assert UNEXPLAINED in found
+    assert not {"write_cache", "reduction", "shared_limit", "misaligned", "job_rate"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("readings", "name"),
+    [
+        (
+            [
+                ("depth.half", 0, 0.01),
+                ("depth.twice", 0, 0.01),
+                ("size.half", 0.693, 0.01),
+                ("size.twice", -0.693, 0.01),
+            ],
+            "bandwidth_limit",
+        ),
+        (
+            [
+                ("depth.half", 0, 0.01),
+                ("size.half", 0, 0.01),
+                ("size.twice", 0, 0.01),
+                ("one.evenness", -2, 0.1),
+            ],
+            "iops_limit",
+        ),
+        (
+            [("depth.half", -0.69, 0.01), ("depth.twice", 0.66, 0.01), ("one.scaling", 0.98, 0.01)],
+            "job_depth",
+        ),
+        ([("again.own", 1.8, 0.05), ("again.second", 1.7, 0.05), ("again.repeat", 0, 0.05)], "cache"),
+        ([("longer.drop", -1.2, 0.02), ("longer.main", -1.2, 0.02)], "burst_credits"),
+        ([("generator.null", 0.05, 0.02)], "generator"),
+        ([("run.dips", -1.4, 0.3), ("heartbeat.worst", 3.5, 0.2)], "background"),
+    ],
+)
+def test_what_is_measured_as_a_part_would_make_it_is_named(
+    readings: list[tuple[str, float, float]], name: str
+) -> None:
+    found = chances(probed(*readings))
+    assert max(found, key=lambda one: found[one]) == name
+
+
+def test_a_reading_with_a_large_error_tells_less() -> None:
+    sure = chances(probed(("size.twice", -0.693, 0.01)))["bandwidth_limit"]
+    unsure = chances(probed(("size.twice", -0.693, 0.8)))["bandwidth_limit"]
+    before = chances(None)["bandwidth_limit"]
+    assert sure > unsure > 0.5 * before
+
+
+def test_what_nothing_predicts_is_unexplained_not_the_storage() -> None:
+    found = chances(probed(("size.half", -1.4, 0.02), ("size.twice", 1.5, 0.02), ("position.end", 1.3, 0.02)))
+    assert max(found, key=lambda one: found[one]) == UNEXPLAINED
+
+
+def test_evidence_is_told_for_and_against_with_what_decided() -> None:
+    first = weigh(READER, probed(("again.own", 1.8, 0.05), ("again.second", 1.7, 0.05)))[0]
+    assert first.decided_by == "some"
+    assert any("6.05×" in text for text in first.for_)
+    medium = next(
+        one for one in weigh(READER, probed(("again.own", 1.8, 0.05))) if one.explanation.name == "medium"
+    )
+    assert medium.against
+    assert not medium.for_
+
+
+def test_a_finding_of_a_rule_raises_what_it_points_at_and_a_clear_one_lowers_it() -> None:
+    before = chances(None)["generator"]
+    found = {one.explanation.name: one for one in weigh(READER, None, {"generator_cpu": 0.9})}["generator"]
+    clear = {one.explanation.name: one for one in weigh(READER, None, {}, ["generator_cpu"])}["generator"]
+    assert found.probability > 3 * before > 3 * clear.probability
+    assert found.for_ == ("generator_cpu was found with 90%",)
+
+
+def test_the_probe_that_tells_most_per_second_comes_first() -> None:
+    cells = hypotheses_of(READER, None, {}, ())
+    told = worth(
+        cells,
+        [
+            Candidate("little", 1.0, ("payload.own",)),
+            Candidate("dear", 40.0, ("size.half", "size.twice")),
+            Candidate("cheap", 2.0, ("size.half", "size.twice")),
+        ],
+    )
+    bits = {one.candidate.name: one.bits for one in told}
+    assert told[0].candidate.name == "cheap"
+    assert bits["cheap"] == pytest.approx(bits["dear"])
+    # What all known explanations predict alike tells them from the unknown only.
+    assert bits["cheap"] > 3 * bits["little"] > 0
+
+
+def test_entropy_is_of_each_row() -> None:
+    assert entropy_bits(np.array([[0.5, 0.5], [1.0, 0.0]])) == pytest.approx([1.0, 0.0])
+
+
+def test_every_prediction_is_a_distribution_and_of_an_explanation_there_is() -> None:
+    names = {one.name for one in EXPLANATIONS}
+    every = [parts for row in READINGS.values() for parts in (row.others, *row.under.values())]
+    every += [parts for regime in REGIMES.values() for parts in regime.values()]
+    for parts in every:
+        assert sum(weight for weight, _, _ in parts) == pytest.approx(1)
+        assert all(deviation > 0 for _, _, deviation in parts)
+    assert all(set(row.under) <= names for row in READINGS.values())
+    for regimes in (ANY_DEPTH, *IN_REGIMES.values()):
+        assert sum(weight for weight, _ in regimes) == pytest.approx(1)
+        assert {name for _, name in regimes} <= set(REGIMES)
+    assert set(IN_REGIMES) <= names
+
+
+def test_nothing_is_said_of_work_on_files_by_name() -> None:
+    assert possible(replace(READER, in_tree=True)) == ()
+    assert weigh(replace(READER, in_tree=True)) == []

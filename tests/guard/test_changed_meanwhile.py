@@ -1,0 +1,130 @@
+"""What is written is what was looked at: paths that change while the check goes on, or somebody is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.errors import RefusedError, RunError
+from loadstone.plan import content_evidence, guard, run_targets
+from loadstone.plan.model import TargetKind
+
+from .plans import plan, target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MINE = b"somebody's" * 1000
+
+
+def moved_over(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(MINE)
+    other.rename(path)
+
+
+def linked(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(MINE)
+    path.unlink()
+    path.symlink_to(other)
+
+
+def made_anew(path: Path) -> None:
+    """Often under the number of the inode that was there."""
+    path.unlink()
+    path.write_bytes(MINE)
+
+
+CHANGES = {
+    "something else stands at its path": (moved_over, linked),
+    "it was changed while it was looked at": (lambda path: path.write_bytes(MINE),),
+    "it is gone since": (lambda path: path.unlink(),),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [(change, told) for told, changes in CHANGES.items() for change in changes]
+    + [(made_anew, "it was changed while|something else stands")],
+)
+def test_what_changes_while_it_is_looked_at_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], told: str
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(bytes(8192))
+    real = content_evidence.evidence
+
+    def slow(*words: object) -> list[str]:
+        found = real(*words)  # type: ignore[arg-type] # as it is called
+        change(path)
+        return found
+
+    monkeypatch.setattr(content_evidence, "evidence", slow)
+    with pytest.raises(RefusedError, match=told):
+        guard.secure(plan(target(str(path))), guard.Consent())
+
+
+def test_what_changes_while_somebody_is_asked_of_another_is_refused(tmp_path: Path) -> None:
+    """Found by reading: the inode was noted after the answer, so that the engine took the new file."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(MINE)
+    second.write_bytes(bytes(8192))
+
+    def asked(path: str, _evidence: list[str]) -> str:
+        moved_over(second)
+        return path
+
+    with pytest.raises(RefusedError, match="second: something else stands at its path"):
+        guard.secure(plan(target(str(first)), target(str(second))), guard.Consent(ask=asked))
+    assert second.read_bytes() == MINE
+
+
+@pytest.mark.parametrize("as_link", [False, True])
+def test_what_appears_after_the_check_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, as_link: bool
+) -> None:
+    path, other = tmp_path / "x", tmp_path / "other"
+    other.write_bytes(MINE)
+    real = guard.secured
+
+    def late(*words: object, **named: object) -> object:
+        found = real(*words, **named)  # type: ignore[arg-type] # as it is called
+        path.symlink_to(other) if as_link else path.write_bytes(MINE)
+        return found
+
+    monkeypatch.setattr(guard, "secured", late)
+    with pytest.raises(RunError, match="cannot be created: File exists"):
+        run_targets.hold(plan(target(str(path), create=True)), guard.Consent())
+    assert path.read_bytes() == MINE
+
+
+def test_what_appears_while_it_is_looked_at_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    real = guard.examine
+
+    def late(*words: object, **named: object) -> object:
+        found = real(*words, **named)  # type: ignore[arg-type] # as it is called
+        path.write_bytes(MINE)
+        return found
+
+    monkeypatch.setattr(guard, "examine", late)
+    with pytest.raises(RefusedError, match="it was not there when it was looked at, and is now"):
+        guard.secure(plan(target(str(path), create=True)), guard.Consent())
+
+
+def test_a_file_of_several_targets_is_made_once(tmp_path: Path) -> None:
+    """Two ways to open one file are two targets; so are two names of it."""
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    names = [str(tmp_path / "x"), str(tmp_path / "x"), str(tmp_path / "link" / "x")]
+    made = run_targets.hold(plan(*(target(name, create=True) for name in names)), guard.Consent()).plan
+    identities = {one.identity for one in made.targets if one.kind is TargetKind.FILE}
+    status = (tmp_path / "x").stat()
+    assert len(identities) == 1
+    (one,) = identities
+    assert one is not None
+    assert (one.device, one.inode) == (status.st_dev, status.st_ino)

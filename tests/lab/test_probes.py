@@ -1,0 +1,109 @@
+"""The simulated parts that probes are tried on do what they are called after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lab.probes.draw import Situation
+from lab.probes.simulate import attempt, figures, plan_of
+
+from loadstone.plan.model import ServiceTime, SimLimit
+from tests.e2e.program import needs_engine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.probe.figures import Figures
+
+
+def situation(**parts: Any) -> Situation:
+    needs_engine()
+    return Situation(
+        kind="made",
+        seed=1,
+        truth=frozenset(),
+        device={"read_ns": 1_000_000, "write_ns": 2_000_000, "service": ServiceTime.CONSTANT},
+        parts={"size_bytes": 64 << 30, **parts},
+        options={"rw": "randread", "bs": 4096, "iodepth": 8, "refill_buffers": 1},
+    )
+
+
+def run(made: Situation, state: str | None = None) -> Figures:
+    return figures(plan_of(made, state))
+
+
+def changed(made: Situation, **options: Any) -> Situation:
+    return replace(made, options={**made.options, **options})
+
+
+def test_without_parts_the_depth_is_served_at_once() -> None:
+    assert run(situation()).rate == pytest.approx(8000, rel=0.01)
+
+
+def test_a_limit_on_ios_or_bytes_holds_whatever_the_size() -> None:
+    ios = situation(limits=(SimLimit(per_second=2000, burst=10, of_bytes=False),))
+    assert run(ios).rate == pytest.approx(2000, rel=0.02)
+    assert run(changed(ios, bs=8192)).rate == pytest.approx(2000, rel=0.02)
+    data = situation(limits=(SimLimit(per_second=8_192_000, burst=65536, of_bytes=True),))
+    assert run(data).rate == pytest.approx(2000, rel=0.02)
+    assert run(changed(data, bs=8192)).rate == pytest.approx(1000, rel=0.02)
+
+
+def test_credits_end_and_their_state_goes_on_from_run_to_run(tmp_path: Path) -> None:
+    # 8,000 at once for 4 s take 28,000 of 30,000 credits; the next run has the rest.
+    made = situation(limits=(SimLimit(per_second=1000, burst=30_000, of_bytes=False),))
+    state = str(tmp_path / "state")
+    assert run(made, state).rate == pytest.approx(8000, rel=0.02)
+    assert run(made, state).rate < 2500
+    assert run(made).rate == pytest.approx(8000, rel=0.02)
+
+
+def test_targets_share_a_limit_where_they_are_to() -> None:
+    limits = (SimLimit(per_second=2000, burst=10, of_bytes=False),)
+    apart = replace(situation(limits=limits), targets=2)
+    shared = replace(situation(limits=limits, shared_limits=True), targets=2)
+    assert run(apart).rate == pytest.approx(4000, rel=0.02)
+    assert run(shared).rate == pytest.approx(2000, rel=0.02)
+
+
+def test_a_cache_answers_what_was_read_before(tmp_path: Path) -> None:
+    made = replace(situation(cache_bytes=64 << 20, cache_hit_ns=200_000), used_bytes=16 << 20)
+    state = str(tmp_path / "state")
+    assert run(made, state).quarters[0] < 30_000
+    assert run(made, state).rate == pytest.approx(40_000, rel=0.05)
+
+
+def test_writes_fall_to_the_rate_behind_a_cache_when_it_is_full() -> None:
+    made = changed(
+        situation(write_cache_bytes=128 << 20, write_cache_ns=400_000, drain_bytes_per_second=4_096_000),
+        rw="randwrite",
+    )
+    first, last = run(made).quarters
+    assert first == pytest.approx(20_000, rel=0.05)
+    assert last == pytest.approx(1000, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "rate"),
+    [
+        ({"kib_ns": 250_000}, {}, 4000),
+        ({"dies": 1}, {}, 1000),
+        ({"unwritten_ns": 250_000}, {}, 32_000),
+        ({"first_touch_ns": 1_000_000}, {}, 4000),
+        ({"grid_bytes": 4096, "misaligned_percent": 200}, {"offset": 512}, 4000),
+        ({"zero_percent": 50}, {"rw": "randwrite", "zero_buffers": 1}, 8000),
+        ({"repeat_percent": 50}, {"rw": "randwrite"}, 4000),
+    ],
+)
+def test_each_part_changes_what_it_is_for(
+    parts: dict[str, Any], options: dict[str, Any], rate: float
+) -> None:
+    assert run(changed(situation(**parts), **options)).rate == pytest.approx(rate, rel=0.05)
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    needs_engine()
+    assert attempt("bandwidth_limit", 1).chances == attempt("bandwidth_limit", 1).chances
+    assert max(attempt("bandwidth_limit", 1).chances.items(), key=lambda one: one[1])[0] == "bandwidth_limit"

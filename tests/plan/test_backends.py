@@ -1,0 +1,34 @@
+"""The table of backends is the engine's, and what is chosen by it here agrees with it."""
+
+from __future__ import annotations
+
+import os
+from typing import get_args
+
+from loadstone.audit.rules import depth_not_reached
+from loadstone.plan import io_priority, model
+from loadstone.plan.backends import BACKENDS
+from tests.support import backend_table
+
+
+def test_is_generated_from_the_engines_table() -> None:
+    fresh = backend_table.text()
+    if os.environ.get("LOADSTONE_WRITE_GENERATED"):
+        backend_table.MODULE.write_text(fresh)
+    assert backend_table.MODULE.read_text() == fresh, f"{backend_table.MODULE.name} is stale: run `make docs`"
+
+
+def test_every_backend_of_a_plan_has_its_row() -> None:
+    variants = [
+        one for one in vars(model).values() if isinstance(one, type) and one.__name__.startswith("Backend")
+    ]
+    tags = {get_args(getattr(one, "model_fields")["type"].annotation)[0] for one in variants}  # noqa: B009 - a class of pydantic's
+    assert tags == set(BACKENDS)
+    assert all(name == row.name for name, row in BACKENDS.items())
+
+
+def test_what_is_read_from_the_table() -> None:
+    assert io_priority.ENGINES == ("io_uring", "libaio")
+    assert {"psync", "mmap"} <= set(depth_not_reached.ONE_AT_A_TIME)
+    assert not {"io_uring", "io_uring_cmd", "libaio", "null", "sim"} & set(depth_not_reached.ONE_AT_A_TIME)
+    assert [name for name, row in BACKENDS.items() if row.virtual_time] == ["sim"]

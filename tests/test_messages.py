@@ -1,0 +1,286 @@
+"""The catalogue of messages: every template is used, gets its values, and keeps to docs/style.md."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import string
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from loadstone import messages
+from loadstone.audit.rules import RULES
+from loadstone.verdict import RULE_NAMES
+
+PACKAGE: Final = Path(__file__).parents[1] / "python" / "loadstone"
+MOST_WORDS: Final = 25
+SPEAKERS: Final = frozenset(("say", "template", "cannot_tell"))
+SAMPLES: Final = {
+    suffix: "_".join(write(0.66 if suffix == "_share" else 12.3).split())
+    for suffix, write in messages.WRITERS
+}
+"""A value and its unit are one word."""
+LONG: Final = frozenset(("sentences", "reasons", "rules", "titles", "layouts"))
+"""Values that are sentences or lists themselves, which are held to the same rules."""
+
+DIALECT: Final = (
+    "processor", "wanted", "wants", "nobody", "somebody", "told", "gone over", "went over", "lies apart",
+    "lie apart", "could not look", "anything to look at", "dearest", "by nothing", "stands on", "whatever",
+    "other than it", "such as it", "the like", "swallow", "forgets", "asked for", "at work", "timetable",
+    "counts for nothing", "mend", "so manieth", "one's own", "as was", "has it that",
+)  # fmt: skip
+NOT_IN_GLOSSARY: Final = {
+    "throughput": "bandwidth", "queue length": "iodepth", "unmap": "trim", "response time": "latency",
+    "usage": "utilisation", "read-ahead": "readahead", "processors": "CPUs", "hard disk": "rotating drive",
+}  # fmt: skip
+COMPARED: Final = re.compile(
+    r"\b(limit|of|than|but|not|instead|only|allows?|at most|while|against|to|below|above|differ|between|ratio"
+    r"|same|each)\b"
+)
+VERBS: Final = frozenset(
+    (
+        "agree", "agrees", "allocated", "allow", "allows", "answer", "answered", "are", "ask", "asks",
+        "be", "began", "came", "can", "cannot", "carry", "change", "changed", "checked", "come",
+        "complete", "completed", "damaged", "did", "differ", "differs", "do", "does", "drifted", "ended",
+        "explain", "explains", "failed", "fell", "find", "found", "grows", "had", "has", "have",
+        "helped", "hold", "holds", "instead", "is", "jumped", "kept", "known", "lengthens", "lie",
+        "lies", "limited", "look", "lost", "match", "may", "measured", "measures", "merge", "missing",
+        "monitored", "move", "moved", "moves", "need", "needs", "performs", "printed", "ran", "range",
+        "ranged", "rate", "reach", "reached", "read", "reads", "repeated", "retransmitted", "return",
+        "run", "saw", "serve", "served", "serves", "set", "sets", "settled", "share", "stand", "stands",
+        "stayed", "stores", "suspended", "stopped", "include", "spent",
+        "take", "tell", "took", "used", "vary", "wait", "waited", "was",
+        "went", "were", "write", "writes", "wrote",
+    )
+)  # fmt: skip
+REMEDIES: Final = frozenset(
+    (
+        "add", "allow", "ask", "bring", "bypass", "change", "check", "compare", "count", "create",
+        "drop", "ensure", "fill", "find", "fix", "flush", "free", "give", "grant", "keep", "lay",
+        "leave", "let", "load", "look", "lower", "measure", "mount", "move", "name", "open", "pass",
+        "raise", "read", "remove", "repeat", "report", "run", "say", "set", "show", "split", "start",
+        "stop", "supply", "take", "unmount", "use", "wait", "watch", "write",
+    )
+)  # fmt: skip
+
+
+def keys_of(node: ast.expr) -> list[str]:
+    """The keys that an argument may be: a literal, or one of two."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.IfExp):
+        return keys_of(node.body) + keys_of(node.orelse)
+    return []
+
+
+@functools.cache
+def code() -> list[tuple[str, ast.AST]]:
+    """Every node of the package's code, with the name of its file."""
+    return [
+        (file.name, node)
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+    ]
+
+
+@functools.cache
+def spoken() -> dict[str, list[str]]:
+    """Every key that stands in the code, and where."""
+    found: dict[str, list[str]] = {}
+    rooms = "|".join(messages.ROOMS)
+    for name, node in code():
+        if not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+        if text is not None and re.fullmatch(rf"(?:{rooms})(?:\.\w+)+(?<!\.html)", text):
+            found.setdefault(text, []).append(f"{name}:{node.lineno}")
+        if isinstance(node, ast.JoinedStr):
+            pattern = "".join(
+                re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+"
+                for part in node.values
+            )
+            if re.match(rf"(?:{rooms})\\\.", pattern):
+                for key in messages.templates():
+                    if re.fullmatch(pattern, key):
+                        found.setdefault(key, []).append(f"{name}:{node.lineno}")
+    return found
+
+
+def fields(template: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
+
+
+def filled(template: str) -> str:
+    """The message with a value of every kind in it."""
+    values = {
+        name: next(
+            (text for suffix, text in SAMPLES.items() if name.endswith(suffix)), "" if name in LONG else "X"
+        )
+        for name in fields(template)
+    }
+    return template.format(**values)
+
+
+def sentences(text: str) -> list[str]:
+    return [one for one in re.split(r"(?<=[.!?])\s+", text) if re.search(r"[a-zA-Z]{2}", one)]
+
+
+EVERY: Final = sorted(messages.templates().items())
+KIND: Final = {key: key.rpartition(".")[2] for key, _ in EVERY}
+
+
+EVENTS: Final = frozenset(("audit.clock_jump.slept.text",))
+"""Findings that rest on something that happened at all: there is nothing to compare it with."""
+
+
+def is_key_or_prefix(key: str, known: set[str]) -> bool:
+    return key in known or (f"{key}.missing" in known and f"{key}.remedy" in known)
+
+
+def test_every_key_in_the_code_is_in_the_catalogue() -> None:
+    known = set(messages.templates())
+    unknown = {key: at for key, at in spoken().items() if not is_key_or_prefix(key, known)}
+    assert unknown == {}
+
+
+def test_every_message_is_used() -> None:
+    used = spoken()
+    idle = [
+        key
+        for key, _ in EVERY
+        if key not in used and key.removesuffix(".missing").removesuffix(".remedy") not in used
+    ]
+    assert idle == []
+
+
+def test_every_call_gives_the_values_its_template_names() -> None:
+    wrong = []
+    for place, node in code():
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SPEAKERS):
+            continue
+        if not node.args or node.func.id == "template" or any(one.arg is None for one in node.keywords):
+            continue
+        given = {one.arg for one in node.keywords} - {"essential"}
+        for key in keys_of(node.args[0]):
+            parts = [f"{key}.missing", f"{key}.remedy"] if node.func.id == "cannot_tell" else [key]
+            named = {name for part in parts for name in fields(messages.template(part))}
+            if named != given:
+                wrong.append(f"{place}:{node.lineno}: {key}: {sorted(named ^ {str(one) for one in given})}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", messages.ROOMS)
+def test_no_sentence_is_longer_than_25_words(room: str) -> None:
+    long = [
+        (key, len(sentence.split()), sentence)
+        for key, text in EVERY
+        if key.startswith(f"{room}.")
+        for sentence in sentences(filled(text))
+        if len(sentence.split()) > MOST_WORDS
+    ]
+    assert long == []
+
+
+def test_findings_are_sentences_with_a_verb() -> None:
+    wrong = [
+        (key, sentence)
+        for key, text in EVERY
+        if KIND[key] in {"text", "reason"}
+        for sentence in sentences(text)
+        if not (re.match(r"[A-Z{]", sentence) and sentence.endswith((".", "?")) and VERBS & words(sentence))
+    ]
+    assert wrong == []
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", text.casefold()))
+
+
+def test_a_measured_number_stands_beside_what_it_is_compared_with() -> None:
+    suffixes = tuple(SAMPLES)
+    alone = [
+        (key, text)
+        for key, text in EVERY
+        if key.startswith("audit.") and KIND[key] == "text" and key not in EVENTS
+        if [name for name in fields(text) if name.endswith(suffixes)] and not COMPARED.search(text)
+    ]
+    assert alone == []
+
+
+def test_remedies_begin_with_what_to_do() -> None:
+    wrong = [
+        (key, text)
+        for key, text in EVERY
+        if KIND[key].startswith(("advice", "remedy", "hint")) and key.startswith(("audit.", "refusals."))
+        if text.split()[0].rstrip(",:") not in REMEDIES | {"choose", "if", "did"} or text.endswith(".")
+    ]
+    assert wrong == []
+
+
+def test_reasons_are_clauses_without_a_full_stop() -> None:
+    wrong = [
+        (key, text)
+        for key, text in EVERY
+        if KIND[key] == "missing"
+        and (
+            (text[0].isupper() and text.split()[0] not in {"IOPS", "TCP"})
+            or text.endswith(".")
+            or not VERBS & words(text)
+        )
+    ]
+    assert wrong == []
+
+
+def test_a_number_in_a_template_has_its_unit() -> None:
+    bare = [
+        (key, text)
+        for key, text in EVERY
+        if key.startswith("audit.")
+        if re.search(
+            r"(?<![\w./=^{-])\d[\d,.]*+(?! ?(?:%|[a-zA-Zµ/]|in 1|\)| bytes))",
+            re.sub(r"10\^6|2\^20|powers of 10|echo 2|1 in 10,000|limit 0\.5", "", text),
+        )
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("word", DIALECT)
+def test_no_message_speaks_dialect(word: str) -> None:
+    assert [key for key, text in EVERY if re.search(rf"\b{word}", text, re.IGNORECASE)] == []
+
+
+@pytest.mark.parametrize("word", NOT_IN_GLOSSARY)
+def test_terms_are_those_of_the_glossary(word: str) -> None:
+    assert [key for key, text in EVERY if re.search(rf"\b{word}\b", text, re.IGNORECASE)] == []
+
+
+def test_every_rule_has_a_short_title() -> None:
+    titles = [rule.title for rule in RULES]
+    assert len(titles) == len(set(titles)) == len(RULE_NAMES)
+    assert [one for one in titles if len(one) > 48 or not one[0].isupper() or one.endswith(".")] == []
+
+
+def test_values_are_written_in_the_unit_of_their_name() -> None:
+    thin = "\N{NO-BREAK SPACE}"
+    cases: dict[str, tuple[float | str, str]] = {
+        "moved_bytes": (3 << 20, "3.00 MiB"),
+        "link_si_bytes_per_s": (125e6, "125 MB/s"),
+        "link_bytes_per_s": (1 << 20, "1.00 MiB/s"),
+        "wait_ns": (1500.0, "1.50 µs"),
+        "busy_share": (0.663, "66 %"),
+        "off_percent": (2.14, "2.1 %"),
+        "limit_percent": (5.0, "5 %"),
+        "little_percent": (0.0456, "0.046 %"),
+        "total_iops": (12_300.0, "12.3k IOPS"),
+        "done_ios": (1, "1 I/O"),
+        "clones": (4, "4"),
+        "name": ("sda", "sda"),
+    }
+    found = {name: messages.written(name, value).replace(thin, " ") for name, (value, _) in cases.items()}
+    assert found == {name: text for name, (_, text) in cases.items()}
+    assert messages.written("rate_iops", None) == "–"
+    with pytest.raises(TypeError, match="needs a unit"):
+        messages.written("depth", 1.5)
