@@ -1,0 +1,1 @@
+"""What an experiment's factors do to its metrics, with intervals: statistics of a table of runs."""

@@ -1,0 +1,1 @@
+"""Controlled experiments: factors, their order, what is set for each run and put back."""
