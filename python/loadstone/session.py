@@ -170,15 +170,17 @@ def run_plan(
         sealing.seal()
         raise
     run = _Run(plan, writer, means, sealing, under=under, progress=progress, steer=steer)
-    try:
-        verdict = run.go(calibrated)
-    finally:
-        if not run.is_settled:
-            writer.close()
-    if verdict is not None and not run.writes:
-        writer.leave(result)
-        return _unsealed(writer, run.measured(), run.unwritten, verdict.error)
-    return _ended(writer, verdict, run.measured(), result)
+    # What was measured is worth its result: one request to end does not cost it, the next does.
+    with Interrupts():
+        try:
+            verdict = run.go(calibrated)
+        finally:
+            if not run.is_settled:
+                writer.close()
+        if verdict is not None and not run.writes:
+            writer.leave(result)
+            return _unsealed(writer, run.measured(), run.unwritten, verdict.error)
+        return _ended(writer, verdict, run.measured(), result)
 
 
 def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:

@@ -38,3 +38,24 @@ def test_what_was_ignored_stays_ignored() -> None:
         assert collect(signal.SIGHUP, 2) == ([], 0)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_request_inside_is_told_outside_and_calls_nobody_there() -> None:
+    said: list[str] = []
+    with Interrupts(lambda: said.append("outer"), lambda: said.append("outer insists")) as outer:
+        with Interrupts(lambda: said.append("inner"), lambda: said.append("inner insists")):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert outer.asked
+        assert outer.count == 0
+    assert said == ["inner"]
+
+
+def test_a_request_before_a_block_is_taken_up_as_it_begins() -> None:
+    said: list[str] = []
+    with Interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        with Interrupts(lambda: said.append("first"), lambda: said.append("second")) as inner:
+            assert inner.count == 1
+    with Interrupts(lambda: said.append("later")) as after:
+        assert not after.asked
+    assert said == ["first"]

@@ -62,12 +62,12 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """All of an experiment. `aliased`: effects that a fraction cannot tell apart, as pairs of names
-    (`a`, `b:c`)."""
+    """All of an experiment."""
 
     factors: tuple[Factor, ...]
     rows: tuple[Observation, ...]
     aims: tuple[Aim, ...] = ()
     aliased: tuple[tuple[str, str], ...] = ()
+    """Effects that a fraction cannot tell apart, as pairs of names (`a`, `b:c`)."""
     unset_levels: Mapping[str, str] = field(default_factory=dict)
     """`factor=level` to why it could not be set here."""

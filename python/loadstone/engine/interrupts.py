@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,16 +18,30 @@ SAME_REQUEST_S: Final = 0.25
 ASKING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def leave() -> None:
+    """End what is being done at once, blocks left in order."""
+    raise KeyboardInterrupt
+
+
 class Interrupts:
     """While entered, calls `on_first` for the first of the signals and `on_second` for the next.
 
     Outside the main thread Python cannot handle signals, and nothing is installed. A SIGHUP
     that was ignored before, as by `nohup`, stays ignored. SIGINT does not: every shell ignores
     it for `loadstone ... &` in a script, where it is still the way to ask for the end.
+
+    Blocks may stand in each other: a run in a study, a probe in a run. The inner one is called, the
+    outer ones are told (`asked`), and one that begins after the request takes it up at once.
     """
 
-    def __init__(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> None:
+    _entered: ClassVar[list[Interrupts]] = []
+
+    def __init__(
+        self, on_first: Callable[[], None] = lambda: None, on_second: Callable[[], None] = leave
+    ) -> None:
         self.count = 0
+        self.asked = False
+        """Somebody asked for the end, of this block or of one inside it."""
         self._caught_s = 0.0
         self._on_first = on_first
         self._on_second = on_second
@@ -38,9 +52,15 @@ class Interrupts:
             for number in ASKING:
                 if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._caught)
+            pending = any(outer.asked for outer in self._entered)
+            self._entered.append(self)
+            if pending and not self.count:
+                self._take()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self in self._entered:
+            self._entered.remove(self)
         for number, before in self._before.items():
             signal.signal(number, before)
 
@@ -49,7 +69,13 @@ class Interrupts:
         now_s = time.monotonic()
         if self.count and now_s - self._caught_s < SAME_REQUEST_S:
             return
-        self.count, self._caught_s = self.count + 1, now_s
+        self._caught_s = now_s
+        self._take()
+
+    def _take(self) -> None:
+        self.count += 1
+        for one in (self, *self._entered):
+            one.asked = True
         if self.count == 1:
             self._on_first()
         else:

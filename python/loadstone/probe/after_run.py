@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.analysis.summary import summarise
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
+from loadstone.engine.interrupts import Interrupts
 from loadstone.probe import session
 from loadstone.probe.base import Base
 from loadstone.probe.figures import COLUMNS, of_stage
@@ -47,7 +48,10 @@ def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
     found = session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
     )
-    return session.probe(base, _runner(bundle, wanted), found, tell=wanted.tell)
+    with Interrupts() as interrupts:
+        return session.probe(
+            base, _runner(bundle, wanted), found, tell=wanted.tell, stopped=lambda: interrupts.asked
+        )
 
 
 def base_of(bundle: Bundle, budget_s: float) -> Base | None:

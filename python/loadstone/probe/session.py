@@ -121,13 +121,17 @@ def probe(
     tell: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
     overhead_s: float = OVERHEAD_S,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Probed:
-    """Probe until the budget is used up or nothing is left to tell."""
+    """Probe until the budget is used up, nothing is left to tell, or `stopped` says that it shall end."""
     offered, left = offers(base)
     tried: list[Tried] = _of_the_run(base)
     began, ended, number = clock(), NOTHING_LEFT, 0
     while offered:
         so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")
+        if stopped():
+            ended = INTERRUPTED
+            break
         left_s = base.budget_s - (clock() - began)
         best = [one for one in ranked(base, offered, so_far, found, overhead_s) if one.bits >= LEAST_BITS]
         within = [one for one in best if one.candidate.seconds <= left_s]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import signal
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,7 +36,7 @@ from loadstone.study.verified_blocks import KnownBlocks
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
@@ -256,7 +255,7 @@ class _Runner:
         self._done: list[Done] = []
         self._blocks = KnownBlocks()
         self._error: LoadstoneError | None = None
-        self._interrupts = Interrupts(lambda: None, _leave)
+        self._interrupts = Interrupts()
 
     def go(self, after_failure: AfterFailure) -> StudyOutcome:
         """Run to the end, whatever end it is."""
@@ -286,7 +285,7 @@ class _Runner:
 
     @property
     def _interrupted(self) -> bool:
-        return self._interrupts.count > 0
+        return self._interrupts.asked
 
     def _end(self, status: Literal["complete", "interrupted", "failed"], exit_code: int) -> StudyOutcome:
         try:
@@ -380,7 +379,7 @@ class _Runner:
                 spec=self._asked.spec,
             ),
             out_dir=path,
-            progress=_Passing(progress, self._interrupts),
+            progress=progress,
             consent=self._consent,
             result=result.document,
             calibration=self._calibrations.get(alike, self._calibration),
@@ -415,35 +414,6 @@ class _Result:
         self.made = summarise(bundle)
         self.audited = audit(self.made)
         return self.made.document(self.audited)
-
-
-class _Passing:
-    """Passes progress on, and a signal that came while the run was being prepared to the engine."""
-
-    def __init__(self, inner: Progress | None, interrupts: Interrupts) -> None:
-        self._inner = inner
-        self._interrupts = interrupts
-
-    def begin(self, plan: Plan, bundle: Path) -> None:
-        """Say that the engine is about to start."""
-        if self._inner is not None:
-            self._inner.begin(plan, bundle)
-        if self._interrupts.count:
-            signal.raise_signal(signal.SIGINT)
-
-    def event(self, event: Mapping[str, Any]) -> None:
-        """Pass an event on."""
-        if self._inner is not None:
-            self._inner.event(event)
-
-    def finish(self) -> None:
-        """Pass the end on."""
-        if self._inner is not None:
-            self._inner.finish()
-
-
-def _leave() -> None:
-    raise KeyboardInterrupt
 
 
 def _judged(audited: Audited | None) -> dict[str, str | None]:
