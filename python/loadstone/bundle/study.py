@@ -32,8 +32,8 @@ FORMAT: Final = 2
 STUDY: Final = "study.json"
 RUNS: Final = "runs"
 
-Kind = Literal["list", "repeat", "sweep", "curve"]
-"""`list`: the runs of a parameter file, in its order."""
+Kind = Literal["list", "repeat", "sweep", "curve", "experiment"]
+"""`list`: the runs of a parameter file, in its order; `experiment`: beside it is `experiment.json`."""
 
 Factor = str | float | int | None
 

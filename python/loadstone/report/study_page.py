@@ -60,7 +60,13 @@ STATUS: Final = {
     "interrupted": "The study was stopped by the user; these are the runs it got to.",
     "failed": "A run failed.",
 }
-KINDS: Final = {"list": "a list of runs", "repeat": "repeats", "sweep": "a sweep", "curve": "a latency curve"}
+KINDS: Final = {
+    "list": "a list of runs",
+    "repeat": "repeats",
+    "sweep": "a sweep",
+    "curve": "a latency curve",
+    "experiment": "an experiment",
+}
 
 
 @dataclass(frozen=True, slots=True)

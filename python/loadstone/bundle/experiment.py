@@ -1,0 +1,189 @@
+"""`experiment.json`: what an experiment's study was to do, and what it did to the machine.
+
+Stands beside `study.json` in the directory of the study, written anew before and after each run, by
+rename. Knows names and fields only: what a run measured is in its bundle, and whether it ended well
+in `study.json`, under the same name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import Field, ValidationError
+
+from loadstone.bundle import members, seal
+from loadstone.bundle.disk import Disk
+from loadstone.errors import BundleError
+from loadstone.frozen_model import FrozenModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT: Final = 1
+FILE: Final = "experiment.json"
+
+Design = Literal["full", "one_at_a_time", "fraction"]
+
+
+class DesignFactor(FrozenModel):
+    """What is varied on purpose. `levels` as in the file; the others are held against the first."""
+
+    name: str
+    kind: str
+    """`option`, `parameter`, `control`, `layout`, `allocation`, ...: the key of the file that names it."""
+    meaning: str = ""
+    """In words for people: `CPU frequency governor`, `iodepth of the job file`."""
+    levels: tuple[str, ...]
+
+
+class DesignPattern(FrozenModel):
+    """A workload: a row of the matrix."""
+
+    name: str
+    meaning: str = ""
+    """What it does, in a line."""
+
+
+class UnsetLevel(FrozenModel):
+    """A level of the file that cannot be set here; no run has it."""
+
+    factor: str
+    level: str
+    why: str
+
+
+class MachineSetting(FrozenModel):
+    """One setting of the machine during one run."""
+
+    control: str
+    """Its name in `loadstone controls`, or `layout`, `page_cache`, `allocation`, `command`, ..."""
+    subject: str
+    """Of what: `sda`, `policy0`; empty: the host."""
+    before: str
+    """Its value before; empty where there is none to read, as of a command."""
+    asked: str
+    after: str | None = None
+    """What was read after it was set; None: there is nothing to read."""
+    outcome: (
+        Literal["restored", "unchanged", "rebooted", "gone", "changed_by_others", "failed", "kept", "none"]
+        | None
+    ) = None
+    """What became of it after the run; `kept`: for the next run, which wants the same; `none`: there is
+    nothing to put back (a page cache that was dropped). None: nobody came to put it back."""
+    why: str = ""
+    """Why it could not be put back."""
+
+    @property
+    def is_still_changed(self) -> bool:
+        """Whether the machine is not as it was before."""
+        return self.outcome in ("changed_by_others", "failed", None)
+
+
+class ExperimentRun(FrozenModel):
+    """One run, planned or done, in the order in which the runs are done."""
+
+    name: str
+    """Name of the study's point."""
+    block: int
+    """Number of the block (one pass over all combinations), from 0."""
+    pattern: str
+    levels: dict[str, str]
+    """Level of every factor."""
+    started: str | None = None
+    """ISO 8601, UTC, of its last attempt; None: it has not begun."""
+    settings: tuple[MachineSetting, ...] = ()
+    """What was set for it, in order."""
+
+
+class ExperimentAim(FrozenModel):
+    """What is wanted; `limit_at_most` is in the unit of the metric's name."""
+
+    metric: str
+    larger_is_better: bool
+    limit_metric: str | None = None
+    limit_at_most: float | None = None
+
+
+class ExperimentBudget(FrozenModel):
+    """What the whole may take; None: no limit."""
+
+    time_s: float | None = None
+    written_bytes: int | None = None
+
+
+class ExperimentDocument(FrozenModel):
+    """`experiment.json`."""
+
+    format: int = FORMAT
+    title: str
+    question: str = ""
+    file: str
+    """The experiment's file, as the user named it; its bytes are under `input/`."""
+    file_blake3: str
+    factors: tuple[DesignFactor, ...]
+    patterns: tuple[DesignPattern, ...]
+    design: Design
+    combinations: int
+    """Of levels, that are measured with each pattern."""
+    full_combinations: int
+    """Of levels, that there are."""
+    aliased: tuple[tuple[str, str], ...] = ()
+    """Effects that the fraction cannot tell apart, as pairs of names (`a`, `b:c`)."""
+    order: Literal["random", "given"]
+    seed: int
+    """Draws the order within each block."""
+    rarely: tuple[str, ...] = ()
+    """Factors whose level changes rarely: within a block all runs of a level follow each other."""
+    blocks: int
+    """Passes over all combinations."""
+    metrics: tuple[str, ...]
+    """Asked for, the first is what the answer is about."""
+    aims: tuple[ExperimentAim, ...] = ()
+    budget: ExperimentBudget = Field(default_factory=ExperimentBudget)
+    unset_levels: tuple[UnsetLevel, ...] = ()
+    runs: tuple[ExperimentRun, ...]
+    settings: tuple[MachineSetting, ...] = ()
+    """What was set for several runs at once (layouts), in order."""
+    ended_because: str | None = None
+    """Why it ended before its last run, in words."""
+
+    @property
+    def still_changed(self) -> list[MachineSetting]:
+        """Return what is not as it was before the experiment, once that is over."""
+        every = [*self.settings, *(one for run in self.runs for one in run.settings)]
+        return [one for one in every if one.is_still_changed]
+
+
+def is_experiment(path: Path) -> bool:
+    """Tell an experiment's study from any other."""
+    try:
+        return members.exists(path, FILE)
+    except OSError:
+        return False
+
+
+def read(path: Path) -> ExperimentDocument:
+    """Read `experiment.json` of a study's directory. Raises `BundleError` for what is none."""
+    if not is_experiment(path):
+        raise BundleError(f"{path}: not an experiment: it has no {FILE}")
+    document = members.document(path, FILE)
+    if seal.own_difference(document, FILE, required=True):
+        raise BundleError(f"{path / FILE} is not as it was written", hint="restore it from a copy")
+    try:
+        return ExperimentDocument.model_validate(
+            {name: value for name, value in document.items() if name != seal.DIGEST}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BundleError(f"{path / FILE}: {where}: {first['msg']}") from error
+
+
+def write(path: Path, experiment: ExperimentDocument) -> None:
+    """Write `experiment.json` whole or not at all."""
+    document = json.loads(experiment.model_dump_json())
+    text = json.dumps(seal.with_digest(document), indent=2) + "\n"
+    disk, new = Disk(), path / f"{FILE}.new"
+    disk.put(new, text.encode(), durable=True)
+    disk.replace(new, path / FILE)
