@@ -12,7 +12,7 @@ import pytest
 from loadstone import file_name
 from loadstone.bundle.write import input_files
 from loadstone.cli.main import main
-from loadstone.cli.run_options import default_directory
+from loadstone.cli.options.run_options import default_directory
 from loadstone.report.vdbench.directory import Page
 from tests.support.runs import make
 

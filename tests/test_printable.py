@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import output, printable
-from loadstone.cli import console
+from loadstone.cli.display import console
 from loadstone.cli.main import main, show
 from loadstone.errors import InputError, Where
 from loadstone.screen import Screen

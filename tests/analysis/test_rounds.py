@@ -11,7 +11,7 @@ from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.rounds import Rounds, rounds
 from loadstone.analysis.run_figures import RunFigures
 from loadstone.bundle.study import Point
-from loadstone.report import study_rounds
+from loadstone.report.study import rounds as study_rounds
 
 SETTINGS = {"rounds": {"most": 25, "tracks": "4k-0-read", "quantity": "iops", "every": 1}}
 

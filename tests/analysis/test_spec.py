@@ -12,7 +12,7 @@ from rich.console import Console
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.read import Bundle
 from loadstone.path.spec import Spec
-from loadstone.report import page, terminal
+from loadstone.report.run import page, terminal
 from tests.support.runs import Job, make, reseal
 
 if TYPE_CHECKING:

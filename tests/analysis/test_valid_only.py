@@ -9,7 +9,8 @@ from loadstone.analysis.curve import curve
 from loadstone.analysis.run_figures import RunFigures
 from loadstone.analysis.sweep import sweep
 from loadstone.bundle.study import Point
-from loadstone.report import study_curve, study_sweep
+from loadstone.report.study import curve as study_curve
+from loadstone.report.study import sweep as study_sweep
 from tests.analysis.test_repeats import measured
 
 if TYPE_CHECKING:

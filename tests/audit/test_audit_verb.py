@@ -14,8 +14,8 @@ from loadstone.audit import foreign
 from loadstone.audit.find_results import SearchProgress, find
 from loadstone.bundle import seal
 from loadstone.bundle.read import Bundle
+from loadstone.cli.display.run_summary import RunSummary
 from loadstone.cli.main import main
-from loadstone.cli.run_summary import RunSummary
 from tests.audit.vdbench_folder import Run, write
 from tests.support.runs import Job, make, reseal
 

@@ -17,7 +17,8 @@ from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import BundleError
 from loadstone.formats.fio import TextSource, read_jobfiles
-from loadstone.report import exports, page
+from loadstone.report import exports
+from loadstone.report.run import page
 from tests.support import runs
 
 if TYPE_CHECKING:

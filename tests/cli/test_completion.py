@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.cli import suggestions
 from loadstone.cli.app import VERBS
+from loadstone.cli.options import suggestions
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:

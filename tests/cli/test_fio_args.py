@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.cli import fio_args
+from loadstone.cli.fio import args as fio_args
 from loadstone.errors import InputError, RefusedError
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.cli.fio import main
+from loadstone.cli.fio.program import main
 
 if TYPE_CHECKING:
     from pathlib import Path

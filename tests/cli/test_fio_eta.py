@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loadstone.cli.fio_eta import Eta
+from loadstone.cli.fio.eta import Eta
 from loadstone.formats.fio import TokenSource, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve

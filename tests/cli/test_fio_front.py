@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.cli import fio
+from loadstone.cli.fio import program as fio
 
 if TYPE_CHECKING:
     from pathlib import Path

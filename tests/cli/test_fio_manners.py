@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.cli import schedulers
-from loadstone.cli.fio import main
+from loadstone.cli.fio.program import main
+from loadstone.cli.running import schedulers
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts

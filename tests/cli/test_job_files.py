@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from loadstone.bundle import study as on_disk
-from loadstone.cli import job_files
-from loadstone.cli.arguments import LoadOptions
+from loadstone.cli.jobs import job_files
 from loadstone.cli.main import main
+from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError
 
 FIO = "[a]\nioengine=null\nsize=1m\nrw={rw}\nfilename=x\nruntime=1\ntime_based\n"

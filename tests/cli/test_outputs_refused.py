@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import pytest
 
 from loadstone.cli import app
-from loadstone.cli.fio_args import OWN_OPTIONS, REQUIRED
+from loadstone.cli.fio.args import OWN_OPTIONS, REQUIRED
 from loadstone.cli.main import main
 from loadstone.formats.fio.table import BY_NAME
 from tests.support.runs import make
@@ -128,9 +128,8 @@ def is_path(annotation: Any) -> bool:
 def options() -> list[tuple[str, str]]:
     """Every verb with each of its options and further arguments that is a path."""
     found = []
-    for verb, (where, _) in app.VERBS.items():
-        module, _, name = where.partition(":")
-        function = getattr(importlib.import_module(module), name)
+    for verb in app.VERBS:
+        function = getattr(importlib.import_module(f"loadstone.cli.verbs.{verb}"), verb)
         found += [(verb, option) for option in _of(function)]
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadstone.cli.progress_table import ProgressTable, stage_lengths_ns
+from loadstone.cli.display.progress_table import ProgressTable, stage_lengths_ns
 from tests.guard.plans import plan, target
 
 

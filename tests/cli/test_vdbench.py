@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.bundle.read import Bundle
-from loadstone.cli import read_workload
 from loadstone.cli.app import run as command
-from loadstone.cli.arguments import LoadOptions
-from loadstone.cli.vdbench_live import IntervalLines
+from loadstone.cli.jobs import read_workload
+from loadstone.cli.jobs.vdbench_live import IntervalLines
+from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, LoadstoneError
 from loadstone.report.vdbench import lines
 from loadstone.report.vdbench.interval_totals import Counted

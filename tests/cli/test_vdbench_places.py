@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.cli import read_workload
 from loadstone.cli.app import run as command
-from loadstone.cli.arguments import LoadOptions
+from loadstone.cli.jobs import read_workload
+from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, RefusedError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from loadstone import exitcodes
 from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
-from loadstone.cli.compare import compare as verb
+from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison.compare import JobRow, compare
 from loadstone.errors import InputError
 from tests.support import runs

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.audit import foreign
 from loadstone.audit.document import audited, document
 from loadstone.errors import LoadstoneError
-from loadstone.report.audit import markdown
+from loadstone.report.verdict.audit import markdown
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.cli import fio_run
+from loadstone.cli.fio import run as fio_run
 from loadstone.errors import RefusedError, RunError
 from loadstone.plan import guard
 from loadstone.plan.model import TargetKind

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.cli.arguments import LoadOptions
-from loadstone.cli.read_workload import total_rate
+from loadstone.cli.jobs.read_workload import total_rate
+from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import RateAmountOps, RateProcess

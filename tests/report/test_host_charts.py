@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.path.layers import Layer
-from loadstone.report import charts
+from loadstone.report.pictures import charts
 from tests.support.paths import run_on
 from tests.support.runs import Job
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadstone.report.layers import UNKNOWN, waterfall
+from loadstone.report.verdict.layers import UNKNOWN, waterfall
 from loadstone.verdict import LayerTime, Time
 
 

@@ -11,7 +11,8 @@ from loadstone.analysis.summary import summarise
 from loadstone.audit.run import audit
 from loadstone.bundle.read import Bundle
 from loadstone.errors import InputError
-from loadstone.report import answer, charts, page, terminal
+from loadstone.report.pictures import charts
+from loadstone.report.run import answer, page, terminal
 from tests.support import runs
 from tests.support.runs import Job
 

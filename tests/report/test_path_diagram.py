@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loadstone.path import ceilings
 from loadstone.path.discover import discover
 from loadstone.path.layers import Layer
-from loadstone.report import page, path_chart, path_diagram
+from loadstone.report.run import page, path_chart, path_diagram
 from tests.path.trees import Host
 from tests.support.paths import run_on
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.summary import Summary
-    from loadstone.report.path_diagram import Box, DiagramLayer
+    from loadstone.report.run.path_diagram import Box, DiagramLayer
 
 MB = 10**6
 

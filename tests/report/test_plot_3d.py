@@ -10,8 +10,8 @@ import pytest
 import vl_convert
 
 from loadstone import units
-from loadstone.report import plot_3d
-from loadstone.report.chart_images import VEGA_LITE
+from loadstone.report.pictures import plot_3d
+from loadstone.report.pictures.chart_images import VEGA_LITE
 
 
 def grid(values: list[list[float | None]]) -> plot_3d.Grid:

@@ -19,10 +19,14 @@ from loadstone.analysis.curve import curves, limit
 from loadstone.analysis.slo import read as read_slo
 from loadstone.analysis.study_document import document, schema
 from loadstone.bundle import study as on_disk
-from loadstone.cli.export import export
-from loadstone.cli.report import report
+from loadstone.cli.verbs.export import export
+from loadstone.cli.verbs.report import report
 from loadstone.errors import InputError
-from loadstone.report import study_charts, study_curve, study_curve_charts, study_page, study_terminal
+from loadstone.report.study import charts as study_charts
+from loadstone.report.study import curve as study_curve
+from loadstone.report.study import curve_charts as study_curve_charts
+from loadstone.report.study import page as study_page
+from loadstone.report.study import terminal as study_terminal
 from loadstone.study.controller import Next
 from loadstone.study.curve import CurveController, CurveOptions
 from loadstone.study.repeat import RepeatController
@@ -33,7 +37,7 @@ from tests.study import simulated
 
 if TYPE_CHECKING:
     from loadstone.plan.model import SimDevice
-    from loadstone.report.study_page import StudyPage
+    from loadstone.report.study.page import StudyPage
     from loadstone.study.controller import Controller
     from loadstone.study.factors import Name
 

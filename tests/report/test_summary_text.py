@@ -11,7 +11,7 @@ from rich.console import Console
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.plan.model import Plan
-from loadstone.report import page, terminal
+from loadstone.report.run import page, terminal
 from tests.support import runs
 from tests.support.runs import Job
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.report.verdict import evidence
+from loadstone.report.verdict.words import evidence
 from loadstone.verdict import Cause
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.analysis import repeats, run_figures
-from loadstone.cli.repeat import precision, times
+from loadstone.cli.running.repeat import precision, times
 from loadstone.errors import InputError
 from loadstone.study.controller import Next
 from loadstone.study.random_seeds import leaves_open, own_sequence

@@ -39,7 +39,9 @@ def write(
         pages.export(bundle, out or Path(), VDBENCH[kind], unverified=unverified)
         return []
     if kind in ("csv", "markdown") and on_disk.is_study(bundle):
-        from loadstone.report import exports, study_exports, study_page
+        from loadstone.report import exports
+        from loadstone.report.study import exports as study_exports
+        from loadstone.report.study import page as study_page
 
         of_study = study_exports.csv if kind == "csv" else study_exports.markdown
         exports.put(of_study(study_page.read(bundle, unverified=unverified)), out)

@@ -125,7 +125,7 @@ class Result:
     def report(self, path: Path | str | None = None) -> Path:
         """Write the report (.html, .svg, .png or .pdf) and return where; in the bundle by default."""
         from loadstone.output import check
-        from loadstone.report import page
+        from loadstone.report.run import page
 
         where = self.path / REPORT if path is None else Path(path)
         check(where)

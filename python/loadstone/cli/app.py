@@ -1,7 +1,6 @@
 """The verbs, as one table, and how a command line that cannot be read is answered.
 
-Knows names and where each verb is; a verb is imported when it is used. Adding a verb is one
-file and one line of `VERBS`.
+A verb is imported when it is used. Adding one is a file in `verbs/` and a line of `VERBS`.
 """
 
 from __future__ import annotations
@@ -18,24 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 VERBS: Final = {
-    "run": ("loadstone.cli.run:run", "Run a job file or a named workload, and report."),
-    "probe": ("loadstone.cli.probe:probe", "Run a load on a target, and tell what lies behind its number."),
-    "curve": ("loadstone.cli.curve:curve", "Measure latency against load; find the knee and a limit's load."),
-    "sweep": ("loadstone.cli.sweep:sweep", "Run a load at every combination of depths, sizes and shares."),
-    "plan": ("loadstone.cli.plan:plan", "Print what would run; touch nothing."),
-    "rerun": ("loadstone.cli.rerun:rerun", "Run a bundle's Plan again, or all of a study's."),
-    "verify": ("loadstone.cli.verify:verify", "Read back what a run with a journal wrote."),
-    "report": ("loadstone.cli.report:report", "Write the report of a bundle."),
-    "compare": ("loadstone.cli.compare:compare", "Compare results, with statistics."),
-    "audit": ("loadstone.cli.audit:audit", "Tell what results are worth, whoever measured them."),
-    "export": ("loadstone.cli.export:export", "Write a bundle's results in another format."),
-    "workloads": ("loadstone.cli.workloads:workloads", "List the named workloads, or show one."),
-    "controls": ("loadstone.cli.controls:controls", "List what can be set on this machine, and its value."),
-    "restore": ("loadstone.cli.restore:restore", "Put back settings that a killed run left changed."),
-    "doctor": ("loadstone.cli.doctor:doctor", "Tell whether this host is fit to generate load."),
-    "fio": ("loadstone.cli.app:fio", "Take fio's command line and write what fio writes."),
-    "completion": ("loadstone.cli.completion:completion", "Print the completion script of a shell."),
+    "run": "Run a job file or a named workload, and report.",
+    "probe": "Run a load on a target, and tell what lies behind its number.",
+    "curve": "Measure latency against load; find the knee and a limit's load.",
+    "sweep": "Run a load at every combination of depths, sizes and shares.",
+    "plan": "Print what would run; touch nothing.",
+    "rerun": "Run a bundle's Plan again, or all of a study's.",
+    "verify": "Read back what a run with a journal wrote.",
+    "report": "Write the report of a bundle.",
+    "compare": "Compare results, with statistics.",
+    "audit": "Tell what results are worth, whoever measured them.",
+    "export": "Write a bundle's results in another format.",
+    "workloads": "List the named workloads, or show one.",
+    "controls": "List what can be set on this machine, and its value.",
+    "restore": "Put back settings that a killed run left changed.",
+    "doctor": "Tell whether this host is fit to generate load.",
+    "fio": "Take fio's command line and write what fio writes.",
+    "completion": "Print the completion script of a shell.",
 }
+"""A verb is the function of its name in `verbs/NAME.py`, and what the list of verbs says of it."""
 
 HELP = "Storage load testing that can be believed."
 EPILOGUE = (
@@ -56,7 +56,8 @@ def build(described: Collection[str] = ()) -> App:
         help_on_error=False,
         result_action="return_value",
     )
-    for name, (where, meaning) in VERBS.items():
+    for name, meaning in VERBS.items():
+        where = f"loadstone.cli.verbs.{name}:{name}"
         app.command(where, name=name, help=None if name in described else meaning)
     return app
 
@@ -79,10 +80,3 @@ def run(words: Sequence[str]) -> int:
         hint = f"see `loadstone {verb} --help`" if verb else "see `loadstone --help`"
         raise InputError(str(error), where=Where("command line"), hint=hint) from error
     return result if isinstance(result, int) else exitcodes.DONE
-
-
-def fio(*arguments: str) -> int:
-    """Take fio's command line and write what fio writes; every word after `fio` is fio's."""
-    from loadstone.cli.fio import main
-
-    return main(list(arguments))

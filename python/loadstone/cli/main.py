@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line (without the program's name) and return the exit code."""
     if argv is None:
         _be_there_for_signals(sys.argv[1:])
-        from loadstone.cli import supervisor
+        from loadstone.cli.process import supervisor
 
         return supervisor.run(_program)
     try:
@@ -101,7 +101,7 @@ def _is_somewhere() -> bool:
 
 def _program() -> int:
     """Run the command line with an output that may be full or closed."""
-    from loadstone.cli import standard_output
+    from loadstone.cli.process import standard_output
 
     uncaught.install()
     closed = sys.stdout is None
@@ -154,7 +154,7 @@ def show(error: LoadstoneError) -> None:
 
 def _dispatch(words: list[str]) -> int:
     if words[:1] == ["fio"]:
-        from loadstone.cli.fio import main as fio
+        from loadstone.cli.fio.program import main as fio
 
         return fio(words[1:])
     if words == ["--version"]:

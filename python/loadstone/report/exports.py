@@ -21,7 +21,7 @@ from loadstone.bundle.layout import LATENCIES, OPS
 from loadstone.errors import InputError
 from loadstone.report import fio
 from loadstone.report.fio import document
-from loadstone.report.terminal import cells
+from loadstone.report.run.terminal import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable

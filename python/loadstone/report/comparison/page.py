@@ -6,20 +6,17 @@ differences; then what was left out, the details and what else differs. Computes
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
-
-from loadstone.report import chart_images
+from loadstone.report import templates
 from loadstone.report.comparison import charts, words
-from loadstone.version import __version__
+from loadstone.report.pictures import chart_images
 
 if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable, JobRow
     from loadstone.comparison.matrix import Effect, SideValue
     from loadstone.comparison.metric import Metric
-    from loadstone.report.charts import Spec
+    from loadstone.report.pictures.charts import Spec
 
 COLUMNS: Final = 3
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
@@ -27,14 +24,10 @@ COLUMNS: Final = 3
 
 def page(made: ComparisonTable) -> str:
     """Return the page."""
-    files = resources.files("loadstone.report")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    template = environment.from_string((files / "comparison.html").read_text())
     forest = charts.forest(made)
     small = [spec for spec in charts.over_time(made) if spec is not None]
-    return template.render(
-        style=(files / "page.css").read_text(),
-        version=__version__,
+    return templates.render(
+        "comparison/page.html",
         names=[one.name for one in made.sides],
         answer=words.headline(made),
         sides=[(one.name, one.verdict, words.kind(one), _sentences(one.worst)) for one in made.sides],

@@ -15,14 +15,14 @@ import vl_convert
 
 from loadstone import units
 from loadstone.printable import printable
-from loadstone.report import chart_images
-from loadstone.report.charts import FONT
 from loadstone.report.comparison import charts, words
+from loadstone.report.pictures import chart_images
+from loadstone.report.pictures.charts import FONT
 
 if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable
     from loadstone.comparison.matrix import Effect, SideValue
-    from loadstone.report.charts import Spec
+    from loadstone.report.pictures.charts import Spec
 
 WIDTH: Final = 794.0
 """A4 at 96 points to the inch."""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from loadstone import printable, units
 from loadstone.report.comparison import words
-from loadstone.report.verdict import STYLES
+from loadstone.report.verdict.words import STYLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

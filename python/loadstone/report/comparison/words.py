@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis.estimate import Estimate
-from loadstone.report.verdict import NAMES
+from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

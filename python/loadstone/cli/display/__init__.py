@@ -1,0 +1,1 @@
+"""What is shown while a verb works and when it is done."""

@@ -1,0 +1,1 @@
+"""The drop-in: fio's command line in, what fio writes out."""

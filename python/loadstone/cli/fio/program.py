@@ -1,0 +1,197 @@
+"""`loadstone fio`: fio's command line in, what fio writes out.
+
+Knows the order of things and fio's exit codes (the number of clones that failed, and 128 after an
+interrupt). What is read is in `formats.fio`, what is written in `report.fio`, what differs from fio in
+docs/drop-in.md. Everything heavy is imported when it is needed: a script may call this
+hundreds of times, most of them short.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from loadstone.cli.fio import args as fio_args
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.printable import message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.cli.fio.args import FioArguments
+    from loadstone.formats.fio import Source
+    from loadstone.workload.model import Workload
+
+FIO_VERSION: Final = "fio-3.42"
+DONE: Final = 0
+FAILED: Final = 1
+STDIN: Final = "-"
+ALLOW_EXEC: Final = "LOADSTONE_ALLOW_EXEC"
+"""Set to 1: `exec_prerun`, `exec_postrun` and the command of `--trigger` run."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run fio's command line (without the program's name) and return fio's exit code."""
+    try:
+        asked = fio_args.parse(argv)
+        if asked.question is not None:
+            return _answer(*asked.question)
+        if not asked.job_tokens and not asked.job_files:
+            return _nothing_to_do(asked)
+        given = sources(asked)
+        workload = read(asked, given)
+        if "parse" in asked.debug:
+            sys.stdout.writelines(parsed_lines(workload))
+        if asked.dry:
+            if asked.show_command:
+                _show_command(asked, given)
+            return DONE
+        from loadstone.cli.fio import run as fio_run
+
+        return fio_run.run(asked, workload, argv)
+    except LoadstoneError as error:
+        say(error)
+        return FAILED
+
+
+def say(error: LoadstoneError, names: Mapping[str, str] | None = None) -> None:
+    """Print an error to standard error as fio does: `fio: ...`, the remedy on the next line.
+
+    `names`: of files as the jobs have them, by their paths.
+    """
+    text = str(error)
+    if names:
+        from loadstone.cli.fio.names import as_given
+
+        text = as_given(text, names)
+    sys.stderr.write(message(f"fio: {text}") + "\n")
+    if error.hint:
+        sys.stderr.write(message(error.hint) + "\n")
+    sys.stderr.flush()
+
+
+def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
+    """Read the jobs. Raises for what cannot be read, and for a writing job under --readonly."""
+    from loadstone.formats.fio import ReadOptions, read_jobfiles
+
+    allow_exec = os.environ.get(ALLOW_EXEC) == "1"
+    if asked.trigger and not allow_exec:
+        raise RefusedError(
+            f"would run {asked.trigger!r}",
+            where=Where("command line", option="--trigger"),
+            hint=f"remove it, or set {ALLOW_EXEC}=1 in the environment to permit it",
+        )
+    workload = read_jobfiles(
+        given,
+        sections=asked.sections,
+        options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec, may_be_empty=asked.dry),
+    )
+    if asked.read_only:
+        for job in workload.jobs:
+            if "write" in (job.rw or "") or "trim" in (job.rw or "") or job.rw in {"rw", "randrw"}:
+                raise RefusedError(
+                    f"job <{job.name}> has write or trim bit set, but fio is in read-only mode",
+                    where=job.at("rw"),
+                )
+    traps = [note for note in workload.notes if note.kind == "trap"]
+    if asked.warnings_fatal and traps:
+        raise InputError(traps[0].text, where=traps[0].where, hint="--warnings-fatal makes this an error")
+    return workload
+
+
+def sources(asked: FioArguments) -> list[Source]:
+    """List what jobs are read from: the command line, then the files; `-` is standard input."""
+    from pathlib import Path
+
+    from loadstone.formats.fio import FileSource, TextSource, TokenSource
+
+    tokens = tuple(asked.job_tokens)
+    if asked.dry and tokens and not asked.job_files and not any(t.startswith("--name") for t in tokens):
+        tokens += ("--name=parsed",)  # fio checks options without a job when it is only to parse
+    found: list[Source] = [TokenSource(tokens)] if tokens else []
+    for name in asked.job_files:
+        if name == STDIN:
+            found.append(TextSource(sys.stdin.buffer.read(), "<stdin>"))
+        else:
+            found.append(FileSource(Path(name)))
+    return found
+
+
+def parsed_lines(workload: Workload) -> list[str]:
+    """Say of each rule for a steady state how it was read, as fio does with --debug=parse."""
+    rows = []
+    for rule in (job.steady for job in workload.jobs):
+        if rule is None:
+            continue
+        if rule.percent:
+            what = f"threshold to {rule.limit:f}%"
+        elif rule.metric == "iops":
+            what = f"IOPS threshold to {rule.limit:f}"
+        else:
+            what = f"{rule.metric.upper()} threshold to {rule.limit:.0f}"
+        rows.append(f"parse    set steady state {what}\n")
+    return rows
+
+
+def _show_command(asked: FioArguments, given: Sequence[Source]) -> None:
+    from loadstone.formats.fio import ReadOptions, command_lines
+
+    lines = command_lines(given, sections=asked.sections, options=ReadOptions(strict_fio_reading=True))
+    sys.stdout.writelines(f"{line} \n" for line in lines)  # The blank at the end is fio's.
+
+
+def _nothing_to_do(asked: FioArguments) -> int:
+    if asked.dry:
+        return DONE
+    from loadstone.cli.fio.help import USAGE
+
+    sys.stderr.write("No job(s) defined\n\n")
+    sys.stderr.flush()
+    sys.stdout.write(f"{FIO_VERSION}\n{USAGE}")
+    return FAILED
+
+
+def _answer(question: str, text: str) -> int:
+    if question == "version":
+        sys.stdout.write(f"{FIO_VERSION}\n")
+        return DONE
+    if question == "debug":
+        sys.stdout.write(f"fio: dumping debug options:{','.join(fio_args.DEBUG_AREAS)},all\n")
+        return DONE
+    if question == "idle-prof":
+        from loadstone.cli.fio.idle import unit_us
+        from loadstone.report.fio.normal import unit_work
+
+        sys.stdout.write("CPU idleness:\n" + unit_work(*unit_us()))
+        return DONE
+    if question == "inflate-log":
+        return _inflate(text)
+    from loadstone.cli.fio import help as fio_help
+
+    if question == "help":
+        sys.stdout.write(f"{FIO_VERSION}\n{fio_help.USAGE}")
+        return DONE
+    answer, code = (fio_help.option_help if question == "cmdhelp" else fio_help.engine_help)(text)
+    (sys.stderr if code else sys.stdout).write(answer)
+    return code
+
+
+def _inflate(name: str) -> int:
+    import zlib
+    from pathlib import Path
+
+    from loadstone.report.fio.zlib_log import inflate
+
+    try:
+        for piece in inflate(Path(name)):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except (OSError, zlib.error) as error:
+        raise InputError(
+            f"{name}: not a compressed log of loadstone ({error})",
+            hint="logs that fio itself compressed are read by fio --inflate-log",
+        ) from None
+    return DONE

@@ -1,0 +1,297 @@
+"""The part of `loadstone fio` that runs jobs and writes the results.
+
+Knows what is printed before, during and after a run and where it goes. The bundle is
+temporary unless LOADSTONE_FIO_BUNDLES names a directory to keep it in; consent to
+overwrite what holds something comes from LOADSTONE_ACCEPT_DATA_LOSS, paths separated by
+colons, or for all regular files, as fio does it, from LOADSTONE_FIO_OVERWRITE=1. For which fios
+it writes headers is in LOADSTONE_FIO_VERIFY.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import exitcodes, file_name, output, temporary
+from loadstone.cli.fio import names as fio_names
+from loadstone.cli.fio.disks import Disks
+from loadstone.cli.fio.eta import Eta
+from loadstone.cli.fio.idle import IdleTimes
+from loadstone.cli.fio.program import FAILED, say
+from loadstone.cli.fio.results import FioResults
+from loadstone.cli.fio.state import save_state
+from loadstone.cli.fio.trigger import Trigger
+from loadstone.cli.running import commands, schedulers
+from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
+from loadstone.plan.guard import Consent
+from loadstone.plan.model import HeaderLayout
+from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.printable import unfiltered
+from loadstone.session import RunRequest, run_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import IO
+
+    from loadstone.cli.fio.args import FioArguments
+    from loadstone.plan.model import Plan
+    from loadstone.plan.targets import TargetUse
+    from loadstone.workload.model import Workload
+
+KEEP: Final = "LOADSTONE_FIO_BUNDLES"
+ACCEPT: Final = "LOADSTONE_ACCEPT_DATA_LOSS"
+OVERWRITE: Final = "LOADSTONE_FIO_OVERWRITE"
+VERIFY: Final = "LOADSTONE_FIO_VERIFY"
+"""Version of the fio that is to read what is written with verify."""
+_LAYOUTS: Final = {"3.33": HeaderLayout.EARLIER, "3.42": HeaderLayout.LATER}
+INTERRUPTED: Final = 128
+"""fio's own code after a signal."""
+MAX_FAILED: Final = 255
+"""fio ends with the number of clones that failed; 256 of them would be none."""
+
+
+def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
+    """Run the jobs, write what was asked for, return fio's exit code.
+
+    What is refused names files as the jobs do.
+    """
+    try:
+        return _run(asked, workload, argv)
+    except LoadstoneError as error:
+        say(error, fio_names.by_path(workload))
+        return FAILED
+
+
+def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
+    commands.check(workload)
+    resolution = resolve(workload, options=_options(asked, workload))
+    if asked.read_only:
+        _refuse_changes(resolution.writes)
+    notes = [str(note.text) for note in resolution.notes]
+    with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
+        results = FioResults(asked, workload, resolution.plan, out, notes)
+        results.check_files()
+        results.begin()
+        trigger = Trigger(asked, resolution.plan)
+        watch = _Watch(asked, workload, resolution.plan, results)
+        commands.before(workload)  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
+        with schedulers.as_asked(workload, resolution.plan):
+            outcome = run_plan(
+                resolution.plan,
+                asked=RunRequest(
+                    {"argv": list(argv), "cwd": str(Path.cwd()), "front_end": "fio"},
+                    dict(workload.sources),
+                    workload.model_dump_json(),
+                    [note.model_dump(mode="json") for note in resolution.notes],
+                ),
+                out_dir=bundle,
+                progress=watch,
+                consent=_consent(),
+                steer=trigger.steer,
+                check_content=os.environ.get(OVERWRITE) != "1",
+            )
+        trigger.execute()
+        if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
+            say(
+                outcome.error, fio_names.by_path(workload)
+            )  # The engine refused the Plan: there is nothing to report.
+            return FAILED
+        if outcome.exit_code == exitcodes.INTERRUPTED:
+            results.say("\nfio: terminating on signal 2\n")
+        if outcome.status == "partial":
+            return INTERRUPTED
+        commands.after(workload)
+        try:
+            failed = results.end(outcome.bundle_path, outcome.error)
+        except (BundleError, OSError) as error:
+            # Without a bundle the error has what is known of the run.
+            say(outcome.error or RunError(str(error)), fio_names.by_path(workload))
+            return FAILED
+        if outcome.error is not None and not watch.told:
+            say(outcome.error, fio_names.by_path(workload))
+    if outcome.exit_code == exitcodes.INTERRUPTED:
+        return INTERRUPTED
+    return min(failed, MAX_FAILED)
+
+
+def _consent() -> Consent:
+    """Return the consent of the environment: fio's command line has no word for it."""
+    paths = frozenset(filter(None, os.environ.get(ACCEPT, "").split(":")))
+    return Consent(paths, remedy=_remedy)
+
+
+def _remedy(paths: Sequence[str]) -> str:
+    said = f"set {ACCEPT}={':'.join(paths)}"
+    return f"{said}, or {OVERWRITE}=1 for all files" if any(Path(one).is_file() for one in paths) else said
+
+
+def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
+    # A line of the result per clone, unless whole groups share one and no log is apart.
+    apart = any(not job.group_reporting or job.logs.wanted for job in workload.jobs)
+    return ResolveOptions(
+        per_clone_units=apart,
+        read_only=asked.read_only,
+        aux_directory=asked.aux_directory,
+        header_layout=_layout(os.environ.get(VERIFY) or "3.42"),
+    )
+
+
+def _layout(version: str) -> HeaderLayout:
+    if version not in _LAYOUTS:
+        raise InputError(f"{VERIFY} is {version!r}", hint=f"valid are {' and '.join(_LAYOUTS)}")
+    return _LAYOUTS[version]
+
+
+def _refuse_changes(uses: Sequence[TargetUse]) -> None:
+    """Refuse, for --readonly, what changes a file without being a write of a job."""
+    for use in uses:
+        what = "removed" if use.unlinks else "extended" if use.exists else "made"
+        raise RefusedError(
+            f"{use.path} would be {what}, but fio is in read-only mode",
+            where=use.jobs[0][1],
+            hint="remove unlink"
+            if use.unlinks
+            else "use no more than is there, or run it without --readonly",
+        )
+
+
+@contextlib.contextmanager
+def _bundle_directory(name: str) -> Iterator[Path]:
+    keep = os.environ.get(KEEP)
+    if keep:
+        yield Path(keep) / f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name)}-{os.getpid()}"
+        return
+    with temporary.directory() as directory:
+        yield directory / "bundle"
+
+
+@contextlib.contextmanager
+def _output(name: str | None) -> Iterator[IO[str]]:
+    if name is None:
+        yield sys.stdout
+        return
+    with output.stream(Path(name)) as file:
+        yield file
+
+
+class _Watch:
+    """The run's `Progress`: status line, errors as they come, results in between."""
+
+    def __init__(self, asked: FioArguments, workload: Workload, plan: Plan, results: FioResults) -> None:
+        self._asked = asked
+        self._names = fio_names.by_path(workload)
+        self._plan = plan
+        self._results = results
+        self._bundle: Path | None = None
+        self._eta = _eta(asked, plan)
+        self._statuses = 0
+        """Intervals whose results were printed."""
+        self._idle = IdleTimes(asked.idle_prof) if asked.idle_prof else None
+        results.idle = self._idle
+        self._wanted = False
+        """Somebody sent SIGUSR1, as to fio, to see the results so far."""
+        self.told: set[int] = set()
+        """Streams whose first error was printed."""
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Note where the bundle is; load what the results need while the engine works."""
+        self._bundle = bundle
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, self._asked_for_status)
+        self._results.disks = Disks(plan)
+        self._results.follow(bundle)
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=_load_early, daemon=True).start()
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Show one event."""
+        kind = event.get("type")
+        if kind == "too_late":
+            self._too_late(event)
+        elif kind in {"io_error", "hung"} and event.get("stream") not in self.told:
+            self.told.add(int(event["stream"]))
+            self._error(event)
+        elif kind == "damage":
+            self.told.add(int(event["stream"]))
+            sys.stderr.write(self._as_given(str(event.get("lines") or "")))
+            sys.stderr.flush()
+        elif kind == "write_state":
+            save_state(self._plan, event, self._asked.aux_directory)
+        elif kind == "note":
+            self._results.notes.append(str(event.get("text")))
+        self._eta.event(event)
+        self._results.grow(event)
+        if self._idle is not None:
+            self._idle.event(str(kind))
+        if kind in {"tick", "end"}:
+            self._status(int(event.get("t_ns", 0)))
+
+    def finish(self) -> None:
+        """End the status line."""
+        self._eta.finish()
+
+    def _asked_for_status(self, *_: object) -> None:
+        # Printed with the next tick: a handler may run in the middle of another line.
+        self._wanted = True
+
+    def _target(self, event: Mapping[str, Any]) -> str:
+        """Return the target of an event by the name the job gave it, as fio does."""
+        path = self._plan.targets[int(event["target"])].path
+        return self._names.get(path, path)
+
+    def _as_given(self, lines: str) -> str:
+        """Return what fio prints of damage, with the names of files as the jobs have them."""
+        return re.sub(r"(?<= at file )(.+?)(?= offset )", lambda it: self._names.get(it[1], it[1]), lines)
+
+    def _error(self, event: Mapping[str, Any]) -> None:
+        target = self._target(event)
+        number = int(event.get("errno") or 0)
+        what = os.strerror(number) if number else "short or hung I/O"
+        names = ("read", "write", "trim", "sync")
+        op = event["op"] if isinstance(event["op"], str) else names[int(event["op"])]
+        sys.stderr.write(
+            f"fio: io_u error on file {target}: {what}: {op} offset={event.get('offset')},"
+            f" buflen={event.get('bytes')}\n"
+        )
+        sys.stderr.flush()
+
+    def _too_late(self, event: Mapping[str, Any]) -> None:
+        target = self._target(event)
+        sys.stderr.write(
+            f"fio: latency of {event['lat_ns']} nsec exceeds specified max ({event['max_ns']} nsec): "
+            f"{target} {event['op']} {event['offset']} {event['bytes']}\n"
+        )
+        sys.stderr.flush()
+
+    def _status(self, t_ns: int) -> None:
+        """Print results where an interval is over by this time of the run, or somebody asked."""
+        every_s = self._asked.status_interval_s
+        due = int(t_ns / 1e9 / every_s) if every_s else 0
+        if self._bundle is None or not (due > self._statuses or self._wanted):
+            return
+        self._statuses = max(due, self._statuses)
+        self._wanted = False
+        self._results.status(self._bundle, self._eta.left_s)
+
+
+def _load_early() -> None:
+    # Whoever needs it later loads it again, and hears why it cannot be loaded.
+    with contextlib.suppress(Exception):
+        importlib.import_module("loadstone.report.fio.collect")
+
+
+def _eta(asked: FioArguments, plan: Plan) -> Eta:
+    """Return the status line, shown where fio would print one, always on standard output."""
+    mixes_with_data = asked.output is None and "normal" not in asked.formats
+    wanted = asked.eta == "always" or (asked.eta == "auto" and sys.stdout.isatty())
+    # Drawn over and over; it holds numbers only.
+    out = unfiltered(sys.stdout) if wanted and not mixes_with_data else None
+    return Eta(plan, out, interval_s=asked.eta_interval_s, newline_s=asked.eta_newline_s)

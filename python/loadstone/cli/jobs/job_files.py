@@ -1,0 +1,187 @@
+"""Several job files as one study: a list of files, or all that lie in a directory.
+
+Knows which files of a directory are job files, and their order: as given, or shuffled from a seed.
+A file of several runs does them in its own order. Reads no language itself.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.cli.jobs.read_workload import language_of, source, workload
+from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
+from loadstone.errors import InputError, Where
+from loadstone.formats.recognise import Language
+from loadstone.study.controller import Done, Next
+from loadstone.study.run_list import ListController
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadstone.cli.jobs.runlist import RunList
+    from loadstone.study.controller import Controller
+    from loadstone.workload.model import Note, Workload
+
+SUFFIXES: Final = (".fio", ".job", ".ini", ".vdb", ".parm", ".vdbench", ".icf")
+"""What job files are called; other files of a directory are left alone."""
+
+
+def words_of(words: Sequence[str]) -> list[str]:
+    """Put the job files of a directory in its place, in the order of their names."""
+    found: list[str] = []
+    for word in words:
+        path = Path(word)
+        if not path.is_dir():
+            found.append(word)
+            continue
+        inside = sorted(one for one in path.iterdir() if one.is_file() and one.suffix.lower() in SUFFIXES)
+        if not inside:
+            raise InputError(
+                f"{word} has no job file",
+                where=Where(COMMAND_LINE),
+                hint=f"job files end in {', '.join(SUFFIXES)}; name others one by one",
+            )
+        found += [str(one) for one in inside]
+    return found
+
+
+def apart(words: Sequence[str], load: LoadOptions) -> bool:
+    """Tell whether words are runs of their own; files of vdbench that go on with each other are not."""
+    if any(Path(word).is_dir() for word in words):
+        return True
+    if len(words) < 2:
+        return False
+    languages = [language_of(word, load) for word in words]
+    if Language.VDBENCH not in languages:
+        return True
+    # A file with little but comments is fio's by default, and goes on as well.
+    return any(
+        language is not Language.VDBENCH and (language is not Language.FIO or _has_sections(word))
+        for word, language in zip(words, languages, strict=True)
+    )
+
+
+def _has_sections(word: str) -> bool:
+    found = source(word)
+    text = found[0] if isinstance(found, tuple) else found.read_bytes()
+    return any(line.lstrip().startswith(b"[") for line in text.splitlines())
+
+
+def read(
+    words: Sequence[str],
+    load: LoadOptions,
+    one: Callable[[str], RunList | None],
+    shuffle: int | None = None,
+) -> RunList:
+    """Read all files. `one` reads a file of several runs, and says None of what is a single run."""
+    from loadstone.cli.jobs.runlist import RunList
+
+    given = words_of(words)
+    if shuffle is not None:
+        random.Random(shuffle).shuffle(given)  # noqa: S311 - an order, no secret
+    names = _names(given)
+    lists: dict[str, RunList] = {}
+    singles: dict[str, Workload] = {}
+    for name, word in zip(names, given, strict=True):
+        found = one(word)
+        if found is not None:
+            lists[name] = found
+        else:
+            singles[name] = workload(word, load).model_copy(update={"name": name})
+
+    def parts() -> Controller:
+        return ListController(
+            [
+                _Named(lists[name].made(), name) if name in lists else Next(name, singles[name])
+                for name in names
+            ]
+        )
+
+    return RunList(
+        language="files",
+        name=_title(words, given),
+        made=parts,
+        listing=_listing(names, given, lists),
+        lines=[line for name, word in zip(names, given, strict=True) for line in _lines(name, word, lists)],
+        inputs=_inputs(lists, singles),
+        notes=_notes(lists, singles),
+        settings={"files": given, "shuffle": shuffle},
+        refused={f"{name} {run}": why for name, found in lists.items() for run, why in found.refused.items()},
+        once=next((f"{name}: {found.once}" for name, found in lists.items() if found.once), ""),
+        journal=any(found.journal for found in lists.values()),
+    )
+
+
+class _Named:
+    """The runs of one file, each with the file's name before its own."""
+
+    def __init__(self, runs: Controller, name: str) -> None:
+        self._runs = runs
+        self._name = name
+
+    def next(self, done: Sequence[Done]) -> Next | None:
+        wanted = self._runs.next(done)
+        return None if wanted is None else self._own(wanted)
+
+    def known(self) -> Sequence[Next]:
+        return [self._own(wanted) for wanted in self._runs.known()]
+
+    def expected(self) -> int | None:
+        return self._runs.expected()
+
+    def _own(self, wanted: Next) -> Next:
+        return replace(wanted, name=f"{self._name} {wanted.name}")
+
+
+def _names(words: Sequence[str]) -> list[str]:
+    """Name each file by its stem, those of one stem by their whole name, those of one name by a number."""
+    stems = [Path(word).stem if Path(word).is_file() else word for word in words]
+    names = [
+        Path(word).name if stems.count(stem) > 1 else stem for word, stem in zip(words, stems, strict=True)
+    ]
+    seen: dict[str, int] = {}
+    made = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        made.append(f"{name} {seen[name]}" if names.count(name) > 1 else name)
+    return made
+
+
+def _title(words: Sequence[str], given: Sequence[str]) -> str:
+    """Name the study by its directory, or by how many files it has."""
+    if len(words) == 1:
+        return Path(words[0]).resolve().name
+    parents = {str(Path(word).resolve().parent.name) for word in given}
+    return f"{len(given)} files" + (f" of {parents.pop()}" if len(parents) == 1 else "")
+
+
+def _listing(names: Sequence[str], words: Sequence[str], lists: dict[str, RunList]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for name, word in zip(names, words, strict=True):
+        runs = lists[name].listing if name in lists else [{"name": name}]
+        for run in runs:
+            own = str(run["name"])
+            full = f"{name} {own}" if name in lists else own
+            made.append({**run, "number": len(made) + 1, "name": full, "file": word})
+    return made
+
+
+def _lines(name: str, word: str, lists: dict[str, RunList]) -> list[str]:
+    if name in lists:
+        return [f"{name}: {line}" for line in lists[name].lines]
+    return [f"{name}: {word}"]
+
+
+def _inputs(lists: dict[str, RunList], singles: dict[str, Workload]) -> dict[str, bytes]:
+    every = [found.inputs for found in lists.values()] + [one.sources for one in singles.values()]
+    return {name: content for inputs in every for name, content in inputs.items()}
+
+
+def _notes(lists: dict[str, RunList], singles: dict[str, Workload]) -> list[Note]:
+    """Return what was said of any file, each thing once."""
+    every = [*(note for found in lists.values() for note in found.notes)]
+    every += [note for one in singles.values() for note in one.notes]
+    return list(dict.fromkeys(every))

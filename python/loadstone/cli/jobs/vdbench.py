@@ -1,0 +1,191 @@
+"""vdbench's parameter files on the command line.
+
+Knows which options mean what for them: `--runtime`, `--warmup` and `--interval` are vdbench's `-e`,
+`-w` and `-i`, `--set` gives variables, `--section` keeps run definitions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.cli.jobs.read_workload import seconds, source
+from loadstone.cli.jobs.runlist import RunList, refuse
+from loadstone.cli.jobs.vdbench_live import watch
+from loadstone.cli.jobs.vdbench_output import Output
+from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats import vdbench
+from loadstone.formats.recognise import Language
+from loadstone.formats.suggest import nearest
+from loadstone.formats.vdbench.values import Number
+from loadstone.plan.host import HostFacts
+from loadstone.report.vdbench.wording import run_line
+from loadstone.study.vdbench import ParameterFileController
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.formats.vdbench import FileWork, ParameterFile, ParameterFileRun
+    from loadstone.formats.vdbench.rundef import LoopValue
+    from loadstone.workload.model import Workload
+
+
+_WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profile", "keep_ioengine")
+_NAMES: Final = ("wd", "sd", "lun", "xfersizes")
+
+
+def read(word: str, load: LoadOptions, more: Sequence[str] = ()) -> RunList:
+    """Read a parameter file, and those that go on with it, and everything they run."""
+    refuse(load, _WITHOUT_EFFECT, "a parameter file")
+    file = _file([word, *more], load)
+    overrides = vdbench.Overrides(
+        elapsed=seconds(load.runtime, "--runtime"),
+        interval=seconds(load.interval, "--interval"),
+        warmup=seconds(load.warmup, "--warmup"),
+    )
+    runs = _chosen(vdbench.expand(file, overrides), load.section)
+    said = [vdbench.facts(run) for run in runs]
+    refused = _refused(file, runs, allow_exec=load.allow_exec)
+    return RunList(
+        language=Language.VDBENCH,
+        name=file.name,
+        made=lambda: ParameterFileController(file, runs, allow_exec=load.allow_exec),
+        listing=[
+            {**_listed(number, run), "refused": refused.get(run.title)}
+            for number, run in enumerate(runs, start=1)
+        ],
+        lines=[run_line(facts, "Simulating") for facts in said],
+        inputs=dict(file.sources),
+        notes=list(file.notes),
+        refused=refused,
+        journal=file.general.journal,
+        watch=watch,
+        output=lambda out: Output(out, _lowered(file, runs, allow_exec=load.allow_exec)),
+    )
+
+
+def _lowered(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exec: bool) -> list[Workload]:
+    """Return what every run does; any rate will do where it follows from a run before."""
+    given = vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec)
+    return [vdbench.lower(file, run, given) for run in runs]
+
+
+def _size_bytes(lun: str) -> int | None:
+    """Return the size of what stands at a path; None where nothing does, or nothing that has one."""
+    try:
+        return HostFacts.here().target(str(Path(lun).absolute()), None).size_bytes or None
+    except InputError:
+        return None  # Where it is a target, it is looked at again and said why.
+
+
+def _refused(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exec: bool) -> dict[str, str]:
+    """Return the runs that are understood and will not be done, and why."""
+    found: dict[str, str] = {}
+    for run in runs:
+        try:
+            # Any rate will do where it follows from a run before.
+            vdbench.lower(file, run, vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec))
+        except RefusedError as error:
+            found[run.title] = f"{error}: {error.hint}" if error.hint else str(error)
+    return found
+
+
+def single(word: str, load: LoadOptions) -> Workload:
+    """Read a parameter file of one run, for the verbs that make several of one."""
+    file = _file([word], load)
+    if file.general.journal:
+        raise RefusedError(
+            "journal= is for `loadstone run`", where=file.general.at["journal"], hint="remove it here"
+        )
+    runs = _chosen(vdbench.expand(file), load.section)
+    if len(runs) != 1:
+        raise InputError(
+            f"{word} has {len(runs)} runs, one is needed",
+            where=Where(COMMAND_LINE),
+            hint=f"choose a run definition without loops and curve: --section {runs[0].definition.name}",
+        )
+    return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=load.allow_exec))
+
+
+def _file(words: Sequence[str], load: LoadOptions) -> ParameterFile:
+    """Read files as one, with hosts and luns as `--map` says and sizes as they are here."""
+    sources = [
+        vdbench.ParameterText(*found) if isinstance(found, tuple) else found for found in map(source, words)
+    ]
+    file = vdbench.read(sources, variables=load.parameters())
+    if mapping := load.mapping():
+        try:
+            file, mapping = vdbench.map_hosts(file, mapping)
+            file = file.map_luns(mapping) if mapping else file
+        except InputError as error:
+            if error.where is not None:
+                raise
+            where = Where(COMMAND_LINE, option="--map")
+            raise InputError(error.message, where=where, hint=error.hint) from error
+    return file.with_sizes(_size_bytes)
+
+
+def _chosen(runs: list[ParameterFileRun], names: Sequence[str]) -> list[ParameterFileRun]:
+    """Keep the runs of some run definitions; all of them without a name."""
+    if not names:
+        return runs
+    known = {run.definition.name for run in runs}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no run definition {name!r}",
+                where=Where(COMMAND_LINE, option="--section"),
+                hint=nearest(name, known),
+            )
+    return [run for run in runs if run.definition.name in names]
+
+
+def _listed(number: int, run: ParameterFileRun) -> dict[str, Any]:
+    made: dict[str, Any] = {"number": number, "name": run.title, **vdbench.facts(run)}
+    for word in ("elapsed", "warmup", "interval"):
+        made[f"{word}_s"] = int(made.pop(word))
+    made["pause_s"] = run.times.pause
+    made["values"] = {loop: _plain(value) for loop, value in run.turn.values.items()}
+    made["workloads"] = [
+        {
+            word: value if word in _NAMES else _typed(value)
+            for word, value in vdbench.workload_facts(work, run).items()
+        }
+        for work in run.works
+    ]
+    if run.file_works:
+        made["format"] = None if run.formats is None else list(run.formats)
+        made["file_workloads"] = [_file_work(work, run) for work in run.file_works]
+    return made
+
+
+def _file_work(work: FileWork, run: ParameterFileRun) -> dict[str, Any]:
+    tree = vdbench.shape(work.system, run.turn)
+    return {
+        "fwd": work.workload.name,
+        "fsd": work.system.name,
+        "anchor": work.system.anchor,
+        "operation": work.operation,
+        "threads": work.threads,
+        "skew": work.skew,
+        "target": None if work.goal is None else work.goal.name,
+        "directories": tree.directories,
+        "files": tree.total_files,
+        "expected_bytes": tree.expected_bytes,
+    }
+
+
+def _plain(value: LoopValue) -> str | int | float:
+    """Return a loop's value as JSON has it; a percentage as text."""
+    if isinstance(value, Number):
+        return f"{value.value:g}%" if value.percent else _whole(value.value)
+    return _typed(str(value))
+
+
+def _typed(text: str) -> str | int | float:
+    return _whole(float(text)) if text.lstrip("-").replace(".", "", 1).isdigit() else text
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if value == int(value) else value

@@ -1,0 +1,1 @@
+"""Options that several verbs take, and what a shell suggests for them."""

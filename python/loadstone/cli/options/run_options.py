@@ -1,0 +1,61 @@
+"""How a run or a study is done and told, whatever is in it.
+
+Knows the options that the verbs with runs share, and where a bundle goes when nobody says
+where. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from loadstone import file_name
+from loadstone.cli.options.arguments import Flag, Repeat
+
+RUNS: Final = Path("loadstone-runs")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where the result goes and what is shown."""
+
+    out: Path | None = None
+    """Directory of the bundle or study; must be new or empty [default: ./loadstone-runs/TIME-NAME]."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON document at the end instead of the summary."""
+    progress: bool = True
+    """Show each run while it runs (on a terminal only)."""
+    report: bool = True
+    """Write the report beside the result."""
+
+    def directory(self, name: str) -> Path:
+        """Return `--out`, or without it a new directory, named after the time and the job."""
+        return self.out or default_directory(name)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions(OutputOptions):
+    """The same, of runs that are judged and may write."""
+
+    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = ()
+    """Path of a target whose content may be lost (repeat for several); typed out, one by one."""
+    calibration: bool = True
+    """Measure for 0.3 s what the load generator can do without a device, before each run of another shape."""
+    require_valid: Annotated[bool, Flag] = False
+    """End with exit code 98 when the verdict on any run is 'not valid' or 'cannot tell'."""
+
+
+def default_directory(name: str) -> Path:
+    """Return a new directory under ./loadstone-runs, named after the time and the job."""
+    base = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name, most_bytes=64, keep='-_.')}"
+    candidate, number = base, 1
+    while candidate.exists():
+        number += 1
+        candidate = base.with_name(f"{base.name}-{number}")
+    return candidate

@@ -1,0 +1,1 @@
+"""What the verbs that run something have in common: consent, commands, repeats, studies."""

@@ -1,0 +1,61 @@
+"""Commands that a job file asks to run before and after the load.
+
+Knows only jobs whose commands the user permitted (`--allow-exec`); a reader that was not
+given that permission has refused the file already. Output goes to standard error.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from loadstone.cli.display import console
+from loadstone.errors import RefusedError, RunError
+
+if TYPE_CHECKING:
+    from loadstone.errors import Where
+    from loadstone.workload.model import Workload
+
+
+def check(workload: Workload) -> None:
+    """Refuse commands that could not run beside the stage they belong to.
+
+    All stages are one run of the engine, so commands run before the first or after the last.
+    """
+    walls = [index for index, job in enumerate(workload.jobs) if job.stonewall and index]
+    for index, job in enumerate(workload.jobs):
+        if job.exec_prerun is not None and walls and index >= walls[0]:
+            raise RefusedError(
+                f"[{job.name}] runs after a stonewall; its command would run before the first job",
+                where=job.at("exec_prerun"),
+                hint=f"run the stages apart: --section {job.name}",
+            )
+        if job.exec_postrun is not None and walls and index < walls[-1]:
+            raise RefusedError(
+                f"[{job.name}] runs before a stonewall; its command would run after the last job",
+                where=job.at("exec_postrun"),
+                hint=f"run the stages apart: --section {job.name}",
+            )
+
+
+def before(workload: Workload) -> None:
+    """Run every `exec_prerun`, in the order of the jobs; raise `RunError` if one fails."""
+    for job in workload.jobs:
+        if job.exec_prerun is not None:
+            _run(job.exec_prerun, job.at("exec_prerun"))
+
+
+def after(workload: Workload) -> None:
+    """Run every `exec_postrun`, in the order of the jobs; raise `RunError` if one fails."""
+    for job in workload.jobs:
+        if job.exec_postrun is not None:
+            _run(job.exec_postrun, job.at("exec_postrun"))
+
+
+def _run(command: str, where: Where) -> None:
+    console.say(f"{where}: runs {command}")
+    # A shell, as fio's system(3): the command is the user's own, permitted by --allow-exec.
+    done = subprocess.run(["/bin/sh", "-c", command], stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        raise RunError(f"{command!r} ended with exit code {done.returncode}", where=where)

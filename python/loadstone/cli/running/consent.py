@@ -1,0 +1,54 @@
+"""Consent to lose data: given on the command line, or typed when asked.
+
+Knows how to ask. What needs consent is decided by `plan.guard`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from loadstone.cli.display import console
+from loadstone.plan.guard import Consent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+QUIET_S: Final = 2.0
+EVERY_S: Final = 5.0
+
+
+def consent(paths: Iterable[str]) -> Consent:
+    """Return the consent given by `--i-accept-data-loss`, asking for the rest on a terminal."""
+    return Consent(frozenset(paths), _ask if console.on_terminal() else None, tell=_Looking())
+
+
+class _Looking:
+    """Says how far a look has come that takes more than two seconds, now and then."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._next_s = 0.0
+
+    def __call__(self, path: str, share: float) -> None:
+        now_s = time.monotonic()
+        if path != self._path:
+            self._path, self._next_s = path, now_s + QUIET_S
+        elif now_s >= self._next_s:
+            self._next_s = now_s + EVERY_S
+            console.say(f"looking at what {path} holds: {share:.0%}")
+
+
+def _ask(path: str, evidence: list[str]) -> str:
+    out = console.console()
+    out.print(f"{path} would be overwritten:", markup=False, style="bold red")
+    for reason in evidence:
+        out.print(f"  {reason}", markup=False)
+    out.print(
+        f"Type {path} to accept the loss of what is there, or press Enter to stop: ", markup=False, end=""
+    )
+    try:
+        return input()
+    except EOFError:
+        return ""

@@ -1,0 +1,69 @@
+"""The I/O schedulers that jobs ask for: set before the run, put back after it, also after a crash.
+
+Knows the devices under a run's targets, and that a scheduler is the host's, not the job's: whoever
+uses the device meanwhile has it, too. How it is set and put back is `control`'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.cli.display import console
+from loadstone.control.changes import Changes
+from loadstone.control.table import Controls
+from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.path.underlying import under_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Workload
+
+
+@contextlib.contextmanager
+def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
+    """Set the schedulers of a workload's jobs for the devices under its targets, while it runs.
+
+    Raises RefusedError for a device that does not take one; what was set is put back then, too.
+    """
+    wanted = [job for job in workload.jobs if job.ioscheduler]
+    controls = Controls()
+    with contextlib.ExitStack() as stack:
+        # Only where one is asked for: a host whose state cannot be written down runs everything else.
+        changes = stack.enter_context(Changes(controls)) if wanted else None
+        for job in wanted:
+            for disk in _disks(plan):
+                if changes is None or controls.named("io_scheduler").read(disk) is None:
+                    continue
+                try:
+                    made = changes.set("io_scheduler", disk, str(job.ioscheduler))
+                except LoadstoneError as error:
+                    raise type(error)(error.message, where=job.at("ioscheduler"), hint=error.hint) from None
+                for change in made:
+                    now = f"{change.setting}: {change.after} instead of {change.before}"
+                    console.say(f"{now}, until the run is over")
+        yield
+
+
+def refuse(workload: Workload) -> None:
+    """Refuse a scheduler where many runs follow each other: it belongs to the host then."""
+    for job in workload.jobs:
+        if job.ioscheduler:
+            raise RefusedError(
+                "is not set for the runs of a study",
+                where=job.at("ioscheduler"),
+                hint="set it in /sys/block/*/queue/scheduler",
+            )
+
+
+def _disks(plan: Plan) -> list[str]:
+    """Return the kernel names of the disks nearest under a run's targets."""
+    found = []
+    for target in plan.targets:
+        path = Path(target.path)
+        under = under_path(path if path.exists() else path.absolute().parent) if target.path else ()
+        found += [device.disk().name for device in under[:1]]
+    return list(dict.fromkeys(found))

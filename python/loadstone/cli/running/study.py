@@ -1,0 +1,201 @@
+"""What the verbs that do several runs have in common: how a study is run and what it says.
+
+Knows a study's place, its progress on standard error and its end on standard output. What is
+run is a controller's business, what the numbers say the analysis'.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loadstone import exitcodes, units
+from loadstone.cli.display import console, run_summary
+from loadstone.cli.main import show
+from loadstone.cli.running import commands, schedulers
+from loadstone.cli.running.consent import consent
+from loadstone.engine.plan_check import memory_bytes
+from loadstone.study import random_seeds
+from loadstone.study.run import Hooks, StudyProgress, StudyRequest, run_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from loadstone.bundle.study import StudyRecord
+    from loadstone.cli.options.run_options import RunOptions
+    from loadstone.plan.model import Plan
+    from loadstone.plan.resolve import Resolution
+    from loadstone.session import Progress
+    from loadstone.study.controller import Controller, Done, Next
+    from loadstone.study.run import AfterFailure, Resolved, StudyOutcome
+    from loadstone.workload.model import Workload
+
+
+def notes_of(asked_for: Workload, first: Resolution, *, json: bool) -> list[dict[str, Any]]:
+    """Return the notes of a study of one Workload; say what belongs before the first run."""
+    if json:
+        # The summary tells the notes; without it they are told here.
+        console.notes(first.notes)
+    console.memory(memory_bytes(first.plan))
+    notes = [note.model_dump(mode="json") for note in first.notes]
+    if random_seeds.leaves_open(asked_for):
+        notes.append({"kind": "changed", "text": random_seeds.NOTE, "where": None})
+    return notes
+
+
+def execute(
+    controller: Controller,
+    asked: StudyRequest,
+    run_options: RunOptions,
+    resolve: Callable[[Next], Resolved],
+    closing: Callable[[], list[Any]] | None = None,
+    *,
+    watch: Callable[[Next], Progress | None] | None = None,
+    beside: Beside | None = None,
+    after_failure: AfterFailure = "stop",
+) -> int:
+    """Run a study, print its result and return the exit code.
+
+    `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table. `beside`:
+    who writes something else of it while it runs.
+    """
+    known = controller.known()
+    certain = len(known)
+    for wanted in known:
+        commands.check(wanted.workload)
+        schedulers.refuse(wanted.workload)
+    hooks = Hooks(
+        resolve,
+        progress=_Shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
+        before=commands.before,
+        after=commands.after,
+        result=_result,
+        closing=closing,
+    )
+    outcome = run_study(
+        controller,
+        asked=asked,
+        out_dir=run_options.directory(asked.name),
+        hooks=hooks,
+        consent=consent(run_options.i_accept_data_loss),
+        after_failure=after_failure,
+        calibration=run_options.calibration,
+    )
+    if beside is not None:
+        beside.close(outcome.path)
+    return _tell(outcome, run_options)
+
+
+def _result(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
+    from loadstone.analysis.study_document import document
+
+    return document(path, study, [one.run for one in done])
+
+
+def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
+    if run_options.json:
+        # As it stands in the study, so that the two never differ.
+        sys.stdout.write((outcome.path / "result.json").read_text())
+    else:
+        from loadstone.report.study import terminal as study_terminal
+        from loadstone.screen import Screen
+
+        width = None if sys.stdout.isatty() else run_summary.PIPE_WIDTH
+        runs = [one.run for one in outcome.done]
+        study_terminal.summary(outcome.study, runs, Screen(highlight=False, width=width))
+    sys.stdout.flush()
+    if outcome.error is not None:
+        show(outcome.error)
+    console.say(f"study: {outcome.path}")
+    if run_options.report:
+        from loadstone.report.study import page as study_page
+
+        whole = study_page.StudyPage(outcome.path, outcome.study, [one.run for one in outcome.done])
+        study_page.write([whole], outcome.path / run_summary.REPORT)
+        console.say(f"report: {outcome.path / run_summary.REPORT}")
+    worthless = any(point.verdict in ("not_valid", "cannot_tell") for point in outcome.study.points)
+    if run_options.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
+        return exitcodes.NOT_VALID
+    return outcome.exit_code
+
+
+class Beside(StudyProgress, Protocol):
+    """Who writes something of a study while it runs."""
+
+    def close(self, study: Path) -> None:
+        """Write what is known at its end."""
+
+
+class _Both:
+    """Two who want to see a run."""
+
+    def __init__(self, *all_of_them: Progress) -> None:
+        self._all = all_of_them
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Tell both."""
+        for one in self._all:
+            one.begin(plan, bundle)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Tell both."""
+        for one in self._all:
+            one.event(event)
+
+    def finish(self) -> None:
+        """Tell both."""
+        for one in self._all:
+            one.finish()
+
+
+class _Shown:
+    """A line for each run on standard error, and on a terminal the run while it runs."""
+
+    def __init__(
+        self,
+        *,
+        live: bool,
+        watch: Callable[[Next], Progress | None] | None,
+        beside: Beside | None,
+        certain: int = 1,
+    ) -> None:
+        self._live = live
+        self._certain = certain
+        self._watch = watch
+        self._beside = beside
+
+    def begin(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
+        """Show a run while it runs, and let it be written."""
+        shown = self._show(wanted, number, expected)
+        written = self._beside.begin(wanted, number, expected) if self._beside is not None else None
+        if shown is None or written is None:
+            return shown or written
+        return _Both(shown, written)
+
+    def _show(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
+        """Return who shows a run; the usual table on a terminal only."""
+        watched = self._watch(wanted) if self._live and self._watch is not None else None
+        if watched is not None:
+            return watched
+        shown = run_summary.live(wanted=self._live)
+        if shown is not None:
+            console.say(f"{_of(number, expected, self._certain)} {wanted.name}")
+        return shown
+
+    def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
+        """Say what a run measured and how long the rest will take."""
+        from loadstone.report.study.terminal import in_short
+
+        if self._beside is not None:
+            self._beside.end(done, number, expected, left_s)
+        goes_on = done.run.point.status != "interrupted"
+        left = f"; about {units.whole_seconds(left_s)} left" if left_s and goes_on else ""
+        console.say(f"{_of(number, expected, self._certain)} {in_short(done.run)}{left}")
+
+
+def _of(number: int, expected: int | None, certain: int) -> str:
+    if expected is None or number > expected:
+        # What the results decide is not known: a number would be made up.
+        return f"run {number} of at least {max(number, certain)}:"
+    return f"run {number} of {expected}:"

@@ -1,0 +1,145 @@
+"""`loadstone compare`: two or more results beside each other.
+
+Knows which form goes where and what a gate's answer ends with. Computes nothing.
+"""
+
+from __future__ import annotations
+
+import json as encoder
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from loadstone import exitcodes
+from loadstone.cli.display import console
+from loadstone.cli.display.run_summary import PIPE_WIDTH
+from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from loadstone.api.comparing import Comparison
+
+
+def compare(
+    *results: Path,
+    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"])] = None,
+    html: Path | None = None,
+    markdown: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Flag] = False,
+    gate: Annotated[bool, Flag] = False,
+    detect: str | None = None,
+    tolerance: str | None = None,
+    alpha: str | None = None,
+    unverified: Unverified = False,
+) -> int:
+    """Compare results with the first of them: differences, how sure they are, and what else differs.
+
+    Parameters
+    ----------
+    results
+        Bundles, studies, other tools' results (what `loadstone audit` reads), or directories of those, two
+        or more; repeats are found and count as repeats.
+    output
+        File to write the comparison to: .html, .md or .pdf (repeat for several).
+    html
+        The same as --output FILE.html.
+    markdown
+        Print Markdown instead of a table.
+    json
+        Print one JSON document instead of a table.
+    gate
+        End with exit code 97 when something became worse, 98 when a side is not valid or has no data, or
+        when a regression of the size of --detect could have been missed.
+    detect
+        The regression that the gate must be able to see, as 5% [default: 5%].
+    tolerance
+        Let the gate pass what became worse by less than this, as 2%.
+    alpha
+        How often chance may tell equal results apart, in either direction together [default: 5%].
+    """
+    allowed = _share(tolerance, "--tolerance", "2%", 0.0, gate=gate)
+    looked_for = None if detect is None else _share(detect, "--detect", "5%", 0.0)
+    level = _share(alpha, "--alpha", "5%", 0.05)
+    if looked_for is not None and looked_for <= allowed:
+        raise InputError(
+            "is not above --tolerance: what is tolerated cannot be detected",
+            where=Where(COMMAND_LINE, option="--detect"),
+        )
+    if markdown and json:
+        raise InputError("--markdown and --json exclude each other", where=Where(COMMAND_LINE))
+    files = [*(output or []), *([html] if html is not None else [])]
+    _check(files, html)
+    from loadstone.api import comparing
+
+    compared = comparing.compare(*results, unverified=unverified, alpha=level)
+    size = looked_for if looked_for is not None else max(comparing.DETECT, 2 * allowed)
+    found = compared.decide(detect=size, tolerance=allowed) if gate else None
+    _print(compared, markdown=markdown, json=json, detect=size, allowed=allowed, gated=gate)
+    _write(compared, files)
+    if found is None:
+        return exitcodes.DONE
+    from loadstone.report.comparison import words
+
+    for line in words.gate(found, compared.powers(detect=size, tolerance=allowed)):
+        console.say(line)
+    if found.outcome == "regression":
+        return exitcodes.REGRESSION
+    return exitcodes.DONE if found.outcome == "passed" else exitcodes.NOT_VALID
+
+
+def _print(
+    compared: Comparison, *, markdown: bool, json: bool, detect: float, allowed: float, gated: bool
+) -> None:
+    from loadstone.report.comparison import document, text
+
+    if json:
+        found = compared.decide(detect=detect, tolerance=allowed) if gated else None
+        powers = compared.powers(detect=detect, tolerance=allowed)
+        told = document.document(compared.made, powers, detect, found)
+        sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
+    elif markdown:
+        sys.stdout.write(text.markdown(compared.made))
+    else:
+        from loadstone.screen import Screen
+
+        width = None if sys.stdout.isatty() else PIPE_WIDTH
+        text.terminal(compared.made, Screen(highlight=False, width=width))
+    sys.stdout.flush()
+
+
+def _check(files: list[Path], html: Path | None) -> None:
+    from loadstone import output
+    from loadstone.report.comparison import files as written
+
+    for path in files:
+        written.check_ending(path, any_ending=path is html)
+        output.check(path)
+
+
+def _write(compared: Comparison, files: list[Path]) -> None:
+    from loadstone.report.comparison import files as written
+
+    for path in files:
+        written.write(compared.made, path)
+        console.say(f"comparison: {path}")
+
+
+def _share(text: str | None, option: str, example: str, default: float, *, gate: bool = True) -> float:
+    """Read a percentage."""
+    if text is None:
+        return default
+    where = Where(COMMAND_LINE, option=option)
+    if not gate:
+        raise InputError("has no effect without --gate", where=where)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text) or re.fullmatch(r"(0?\.\d+)", text)
+    if match is None:
+        raise InputError(f"found {text!r}, expected a percentage such as {example}", where=where)
+    share = float(match[1]) / (100 if text.endswith("%") else 1)
+    if option == "--alpha" and not 0 < share <= 0.5:
+        raise InputError(f"found {text!r}, expected more than 0% and at most 50%", where=where)
+    if option == "--detect" and not 0 < share < 1:
+        raise InputError(f"found {text!r}, expected more than 0% and less than 100%", where=where)
+    return share

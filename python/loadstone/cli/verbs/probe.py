@@ -1,0 +1,92 @@
+"""`loadstone probe`: what a target's number would measure, told by short runs.
+
+Knows how a word and a few options become a job: it is run for some seconds and probed, as by
+`loadstone run --probe`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from loadstone.cli.options.arguments import Flag, LoadOptions
+from loadstone.cli.options.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Workload
+
+
+def probe(
+    target: str,
+    /,
+    *more: str,
+    rw: Literal["randread", "read", "randwrite", "write", "randrw", "rw"] = "randread",
+    bs: str = "4k",
+    iodepth: int = 32,
+    runtime: str = "5s",
+    size: str | None = None,
+    budget: str = "20s",
+    dry_run: Annotated[bool, Flag] = False,
+    run_options: RunOptions = RunOptions(),
+) -> int:
+    """Run a load for a few seconds, and tell by probes what lies behind its number.
+
+    It reads, unless --rw says otherwise; then the target is checked, and consent is asked for, as for any
+    run, and probes write nowhere else.
+
+    Parameters
+    ----------
+    target
+        A file or block device.
+    more
+        Targets that are used at the same time.
+    rw
+        What to do.
+    bs
+        Block size.
+    iodepth
+        I/Os in flight.
+    runtime
+        How long the load runs before the probes.
+    size
+        How much of the target is used [default: all of it].
+    budget
+        Longest time of all probes together.
+    dry_run
+        Print which probes would run, how long they take and what they write.
+    """
+    from loadstone.cli.options import data_sheet
+    from loadstone.cli.verbs.run import once
+
+    asked_for = _workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
+    options: dict[str, Any] = {
+        "target": [target, *more],
+        "rw": rw,
+        "bs": bs,
+        "iodepth": iodepth,
+        "runtime": runtime,
+    }
+    load = LoadOptions()
+    options |= {**asdict(load), **options, "size": size, "budget": budget}
+    return once(asked_for, load, options, run_options, data_sheet.read(None), probe=budget, dry_run=dry_run)
+
+
+def _workload(
+    targets: list[str], *, rw: str, bs: str, iodepth: int, runtime: str, size: str | None
+) -> Workload:
+    from loadstone.formats.fio.read import TextSource, read_jobfiles
+
+    lines = [
+        "[probe]",
+        "ioengine=io_uring",
+        "direct=1",
+        f"rw={rw}",
+        f"bs={bs}",
+        f"iodepth={iodepth}",
+        "time_based=1",
+        f"runtime={runtime}",
+        "filename=/placeholder",
+        *([f"size={size}"] if size is not None else []),
+    ]
+    text = "\n".join(lines) + "\n"
+    return read_jobfiles([TextSource(text.encode(), name="probe.fio")]).with_targets(targets)

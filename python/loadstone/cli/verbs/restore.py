@@ -1,0 +1,78 @@
+"""`loadstone restore`: put back what a run that was killed has left changed on this machine.
+
+Knows how that is shown. What was changed stands in the journal of `control`.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from loadstone import exitcodes
+from loadstone.cli.display import console
+from loadstone.cli.options.arguments import Flag
+
+if TYPE_CHECKING:
+    from loadstone.control.journal import Record
+
+
+def restore(
+    *,
+    dry_run: Annotated[bool, Flag] = False,
+    force: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Annotated[bool, Flag] = False,
+) -> int:
+    """Put back the settings of this machine that a killed run has left changed.
+
+    What a run that is alive has changed is its own to put back, and is only named. Ends with 1 where
+    something could not be put back; it stays in the journal then.
+
+    Parameters
+    ----------
+    dry_run
+        Only say what is changed.
+    force
+        Put back also what somebody else has set to a third value since.
+    json
+        Print one JSON document.
+    """
+    from loadstone.control import changes, journal
+
+    where = journal.folder()
+    alive = [record for record in journal.held(where) if record.open_changes()]
+    for record in alive:
+        names = ", ".join(str(change.setting) for change in record.open_changes())
+        console.say(f"process {record.pid} is alive and will put back: {names}")
+    if dry_run:
+        return _shown(journal.waiting(where), json=json)
+    done = changes.restore(where=where, force=force)
+    if json:
+        rows = [asdict(one) | {"outcome": one.outcome.value} for one in done]
+        sys.stdout.write(json_format.dumps({"restored": rows}, indent=2) + "\n")
+    else:
+        for one in sorted(done, key=lambda one: one.is_well):
+            sys.stdout.write(f"{one}\n")
+        if not done:
+            sys.stdout.write("nothing was left changed\n")
+    return exitcodes.DONE if all(one.is_well for one in done) else exitcodes.FAILED
+
+
+def _shown(waiting: list[Record], *, json: bool) -> int:
+    rows: list[dict[str, Any]] = [
+        asdict(change.setting) | {"before": change.before, "asked": change.asked, "pid": record.pid}
+        for record in waiting
+        for change in record.open_changes()
+    ]
+    if json:
+        sys.stdout.write(json_format.dumps({"changed": rows}, indent=2) + "\n")
+        return exitcodes.DONE
+    for row in rows:
+        name = f"{row['control']} of {row['subject']}" if row["subject"] else row["control"]
+        sys.stdout.write(f"{name}: set to {row['asked']} by process {row['pid']}; it was {row['before']}\n")
+    if not rows:
+        sys.stdout.write("nothing was left changed\n")
+    return exitcodes.DONE

@@ -1,0 +1,77 @@
+"""`loadstone workloads`: the named workloads, with their meaning and source.
+
+Knows how they are shown; what they are is in `workload.catalogue`.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from loadstone import exitcodes
+from loadstone.cli.options import suggestions
+from loadstone.cli.options.arguments import COMMAND_LINE, Flag
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from loadstone.workload import catalogue
+
+
+def workloads(
+    name: Annotated[str | None, Parameter(completer=suggestions.workloads)] = None,
+    /,
+    *,
+    json: Annotated[bool, Flag] = False,
+) -> int:
+    """List the named workloads, or show one.
+
+    Parameters
+    ----------
+    name
+        Show this one with its parameters.
+    json
+        Print one JSON document.
+    """
+    from loadstone.formats.suggest import nearest
+    from loadstone.workload import catalogue
+
+    known = catalogue.names()
+    if name is not None and name not in known:
+        raise InputError(
+            f"there is no workload {name!r}",
+            where=Where(COMMAND_LINE),
+            hint=nearest(name, known) or "`loadstone workloads` lists them",
+        )
+    entries = [catalogue.load(one) for one in ([name] if name else known)]
+    if json:
+        documents = [entry.document() for entry in entries]
+        sys.stdout.write(json_format.dumps(documents, indent=2) + "\n")
+        return exitcodes.DONE
+    if name is not None:
+        _show(entries[0])
+        return exitcodes.DONE
+    for group in catalogue.GROUPS:
+        sys.stdout.write(f"{group}\n")
+        source = ""
+        for entry in entries:
+            if entry.group == group:
+                sys.stdout.write(f"  {entry.name}\n    {entry.meaning}\n")
+                said = "as above" if entry.source == source else entry.source
+                sys.stdout.write(f"    source: {said}\n")
+                source = entry.source
+    return exitcodes.DONE
+
+
+def _show(entry: catalogue.CatalogueEntry) -> None:
+    sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
+    if entry.is_procedure:
+        often = f", in rounds, at most {entry.rounds.most}" if entry.rounds else ""
+        sys.stdout.write(f"  runs: {len(entry.runs())}, one after the other{often}\n")
+    elif len(jobs := entry.workload().jobs) > 1:
+        sys.stdout.write(f"  jobs, for --section: {', '.join(job.name for job in jobs)}\n")
+    for parameter in entry.parameters:
+        shown = f"{parameter.name}={parameter.default}"
+        sys.stdout.write(f"  --set {shown}: {parameter.meaning}\n")

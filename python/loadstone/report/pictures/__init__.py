@@ -1,0 +1,1 @@
+"""Charts as specifications, and how a specification becomes a picture."""

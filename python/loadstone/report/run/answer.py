@@ -1,0 +1,147 @@
+"""The answer of a run: the number, whether to believe it, and what limited it.
+
+Knows which number is that of a run: the total of all jobs that ran at the same time, reads and
+writes together; of phases that ran one after the other there is one each. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from loadstone import units
+from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.report.verdict.words import STYLES, confidence, headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import OpTotals, Total
+    from loadstone.verdict import Audited, Verdict
+
+MAX_PHASES: Final = 12
+"""More phases than this are counted on a terminal; the page has all of them."""
+MAX_NAMES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseAnswer:
+    """One number: of what, the rate that matters with its error, the rest of it, and what it is worth."""
+
+    name: str
+    number: str
+    unit: str
+    details: tuple[str, ...]
+    kind: str | None
+    believe: str | None
+    """The verdict and how sure it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """All of it. With one phase the verdict on it is that on the run."""
+
+    phases: tuple[PhaseAnswer, ...]
+    kind: str | None
+    believe: str | None
+    why: str
+
+
+def answer(made: Summary, audited: Audited | None = None) -> RunAnswer:
+    """Return the answer of a run; no phase when nothing was measured."""
+    totals = made.totals("stage")
+    verdicts = [None] * len(totals) if audited is None else [phase.verdict for phase in audited.phases]
+    if len(verdicts) != len(totals):
+        verdicts = [None] * len(totals)
+    found = [
+        _phase(made, total, verdict)
+        for total, verdict in zip(totals, verdicts, strict=True)
+        if total.data is not None and total.data.operations
+    ]
+    whole = audited.verdict if audited is not None else None
+    return RunAnswer(
+        phases=tuple(found),
+        kind=whole.kind if whole is not None else None,
+        believe=None if whole is None else _believe(whole),
+        why=whole.sentences if whole is not None else "",
+    )
+
+
+def _phase(made: Summary, total: Total, verdict: Verdict | None) -> PhaseAnswer:
+    data = total.data
+    assert data is not None  # noqa: S101 - it was chosen because it is there
+    number, unit, other = _rates(data)
+    jobs = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
+    return PhaseAnswer(
+        name=_named(jobs),
+        number=number,
+        unit=unit,
+        details=(*other, *_latencies(data), *_parts(total)),
+        kind=None if verdict is None else verdict.kind,
+        believe=None if verdict is None else _believe(verdict),
+    )
+
+
+def _rates(data: OpTotals) -> tuple[str, str, list[str]]:
+    """Return the rate that matters, its unit, and the other one."""
+    large = data.bytes / data.operations >= LARGE_BLOCK_BYTES
+    iops = units.with_error(data.iops, "count")
+    moved = units.with_error(data.bandwidth, "binary") if data.bytes else units.NONE
+    if not large:
+        return iops, "IOPS", [units.figure(data.bandwidth, "binary")] if data.bytes else []
+    number, _, unit = moved.rpartition(units.THIN)
+    return number, unit, [f"{units.figure(data.iops, 'count')} IOPS"]
+
+
+def _latencies(data: OpTotals) -> list[str]:
+    lat = data.latencies.get("lat")
+    if lat is None:
+        return []
+    p99 = lat.percentile(99)
+    told = [f"mean {units.figure(lat.mean, 'time')}"]
+    return told + ([f"p99 {units.duration(p99)}"] if p99 is not None else [])
+
+
+def _parts(total: Total) -> list[str]:
+    """Return reads and writes by themselves, where there are both."""
+    if len(total.requested) < 2:
+        return []
+    return [f"{op} {units.figure(total.ops[op].iops, 'count')}" for op in total.requested if op in total.ops]
+
+
+def _named(jobs: list[Total]) -> str:
+    names = [job.line.name for job in jobs]
+    if len(names) <= MAX_NAMES:
+        return ", ".join(names)
+    return f"{len(names)} jobs, {names[0]} to {names[-1]}"
+
+
+def _believe(verdict: Verdict) -> str:
+    return f"{headline(verdict)} ({confidence(verdict.confidence)})"
+
+
+def terminal(found: RunAnswer, console: Console) -> None:
+    """Print the answer as the last lines of a run: a line for each phase, and what they are worth."""
+    for line in _lines(found):
+        console.print(line)
+
+
+def _lines(found: RunAnswer) -> Iterator[Text]:
+    several = len(found.phases) > 1
+    for phase in found.phases[:MAX_PHASES]:
+        line = Text(f"{phase.name}: " if several else "")
+        line.append(f"{phase.number}{units.THIN}{phase.unit}", "bold")
+        line.append("".join(f" · {one}" for one in phase.details))
+        if several and phase.believe is not None:
+            line.append(" · ")
+            line.append(phase.believe, STYLES[phase.kind or "cannot_tell"])
+        yield line
+    if len(found.phases) > MAX_PHASES:
+        yield Text(f"and {len(found.phases) - MAX_PHASES} more phases", "dim")
+    if not several and found.phases and found.believe is not None:
+        yield Text(found.believe, STYLES[found.kind or "cannot_tell"])

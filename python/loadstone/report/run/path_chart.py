@@ -1,0 +1,78 @@
+"""The data path as a chart, for the pictures in which the diagram, which is HTML, has no place.
+
+Knows lines and bars: a line for each layer from the target down, and what it did as a share of its
+ceilings and of the time. What the shares are, `path_diagram` says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.report.pictures.charts import base
+from loadstone.report.run.path_diagram import KINDS, members
+
+if TYPE_CHECKING:
+    from loadstone.analysis.path import Paths
+    from loadstone.report.pictures.charts import Spec
+
+LINE_HEIGHT: Final = 26
+MAX_LABEL: Final = 210
+
+
+def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
+    """Return the chart; None for a path without layers."""
+    found = members(paths, limited_by)
+    if not found:
+        return None
+    rows: list[Spec] = []
+    for kind, member in found:
+        name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
+        marked = f"{name} ({member.mark})" if member.mark else name
+        bars = [(bar.percent, bar.colour, f"{bar.share} {bar.text}") for bar in member.bars]
+        for at, (percent, colour, text) in enumerate(bars or [(0.0, "white", member.moved)]):
+            rows.append(
+                {
+                    "line": f"{len(rows):03d}",
+                    "name": "" if at else marked,
+                    "percent": percent,
+                    "colour": colour,
+                    "text": text,
+                }
+            )
+    names = {row["line"]: row["name"] for row in rows}
+    expression = " : ".join(f"datum.value == '{line}' ? '{_quoted(name)}'" for line, name in names.items())
+    y = {
+        "field": "line",
+        "type": "nominal",
+        "axis": {
+            "title": None,
+            "labelExpr": f"{expression} : ''",
+            "labelLimit": MAX_LABEL,
+            "ticks": False,
+            "domain": False,
+        },
+    }
+    x = {
+        "field": "percent",
+        "type": "quantitative",
+        "scale": {"domain": [0, 100]},
+        "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5},
+    }
+    return {
+        **base("Data path", rows),
+        "height": {"step": LINE_HEIGHT},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": 14, "opacity": 0.55},
+                "encoding": {"y": y, "x": x, "color": {"field": "colour", "scale": None}},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "limit": 490},
+                "encoding": {"y": y, "x": {"datum": 0}, "text": {"field": "text"}},
+            },
+        ],
+    }
+
+
+def _quoted(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,0 +1,161 @@
+"""The summary a run ends with on a terminal.
+
+Knows what fits in a width. Every number comes from the analysis with its unit and error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from loadstone import units
+from loadstone.analysis import commit
+from loadstone.analysis.verification import verified
+from loadstone.report.run import data_sheet
+from loadstone.report.run.summary_text import cost, of_verified, rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import OpTotals, Total
+
+HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "errors")
+DROPPED: Final = ("p99.9", "mean", "p50", "bandwidth", "max")
+"""What goes where there is no room, in this order."""
+MAX_JOBS: Final = 16
+"""More jobs than this are not listed one by one: the report and the JSON have them."""
+STYLES: Final = {"complete": "green", "interrupted": "yellow", "partial": "yellow", "failed": "red"}
+
+
+def summary(made: Summary, console: Console) -> None:
+    """Print what a run measured: jobs, total, CPU per I/O, notes and problems."""
+    head = Text.assemble(
+        (made.status, STYLES.get(made.status, "")),
+        f" after {units.seconds(made.duration_s)}" if made.duration_s else " before the load began",
+        f" · {_many(len(made.measurement.plan.targets), 'target')}",
+        f" · {_many(len(made.measurement.plan.streams), 'stream')}",
+    )
+    console.print(head)
+    if any(total.ops for total in made.totals("job")):
+        console.print(_table(made, console.width), soft_wrap=True)
+        console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
+    else:
+        console.print("nothing was measured")
+    for row in made.pacing:
+        console.print(Text(rate(row), "" if row.held else "yellow"))
+    for figure in made.spec:
+        console.print(Text(data_sheet.line(figure)))
+    for line in _facts(made):
+        console.print(Text(line))
+    for problem in made.problems:
+        again = f" (and {problem.count - 1} more)" if problem.count > 1 else ""
+        console.print(Text(f"problem: {problem.message}{again}", "red"))
+
+
+def _listed(made: Summary) -> list[tuple[str, Total]]:
+    jobs = made.totals("job")
+    few = len(jobs) <= MAX_JOBS
+    listed = [(total.line.name, total) for total in jobs] if few else []
+    if made.has_total or not few:
+        listed.append(("total" if few else f"total of {len(jobs)} jobs", made.total))
+    return listed
+
+
+def _table(made: Summary, width: int) -> Text:
+    """Return the widest form of the table that fits: first errors go, then columns.
+
+    Where names have no room beside the numbers they get lines of their own.
+    """
+    listed = _listed(made)
+    for beside, errors, columns in _forms():
+        lines = _laid_out(listed, columns, beside=beside, errors=errors)
+        if max(cell_len(line) for line, _ in lines) <= width:
+            break
+    return Text("\n").join(Text(line, "bold" if strong else "") for line, strong in lines)
+
+
+def _forms() -> Iterator[tuple[bool, bool, tuple[int, ...]]]:
+    """Names beside the numbers, errors, and which of `HEADINGS`; the best to read first."""
+    every = tuple(range(len(HEADINGS)))
+    yield True, True, every
+    yield True, False, every
+    yield False, False, every
+    for dropped in range(len(DROPPED)):
+        yield False, False, tuple(at for at in every if HEADINGS[at] not in DROPPED[: dropped + 1])
+
+
+def _laid_out(
+    listed: list[tuple[str, Total]], columns: tuple[int, ...], *, beside: bool, errors: bool
+) -> list[tuple[str, bool]]:
+    """Return lines, and whether each is a heading."""
+    failed = any(stats.errors for _, total in listed for stats in total.ops.values())
+    columns = tuple(at for at in columns if failed or HEADINGS[at] != "errors")
+    rows = [["job" if beside else "", "", *(HEADINGS[at] for at in columns)]]
+    for name, total in listed:
+        rows += [] if beside else [[name]]
+        for index, (op, stats) in enumerate(total.ops.items()):
+            told = cells(stats, errors=errors)
+            first = "" if index or not beside else name
+            rows.append([first, op, *(told[at] for at in columns)])
+    whole = [row for row in rows if len(row) > 1]
+    widths = [max(cell_len(row[at]) for row in whole) for at in range(len(whole[0]))]
+    return [(_joined(row, widths), index == 0 or len(row) == 1) for index, row in enumerate(rows)]
+
+
+def _joined(row: list[str], widths: list[int]) -> str:
+    if len(row) == 1:
+        return row[0]
+    pads = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+    shown = [
+        pad + cell if at > 1 else cell + pad for at, (cell, pad) in enumerate(zip(row, pads, strict=True))
+    ]
+    return "  ".join(shown).rstrip()
+
+
+def cells(stats: OpTotals, *, errors: bool = True) -> list[str]:
+    """Return IOPS, bandwidth, mean, p50, p99, p99.9, maximum and errors as text.
+
+    Without `errors` only IOPS carry their standard error.
+    """
+    lat = stats.latencies.get("lat")
+    mean, moved = (lat.mean if lat else None), (stats.bandwidth if stats.bytes else None)
+    return [
+        units.with_error(stats.iops, "count"),
+        units.with_error(moved, "binary") if errors else units.figure(moved, "binary"),
+        units.with_error(mean, "time") if errors else units.figure(mean, "time"),
+        *(units.duration(lat.percentile(percent) if lat else None) for percent in (50, 99, 99.9)),
+        units.duration(lat.max_ns if lat else None),
+        units.count(stats.errors) if stats.errors else "0",
+    ]
+
+
+def _facts(made: Summary) -> list[str]:
+    read_back = verified(made.bundle)
+    lines = [] if read_back is None else [f"verified: {of_verified(read_back)}"]
+    used = made.cpu_of(made.total)
+    if used is not None and used[0].ios:
+        cpu = used[0]
+        lines.append(
+            f"CPU per I/O: {units.duration(cpu.user_ns_per_io)} user + "
+            f"{units.duration(cpu.system_ns_per_io)} system, kernel workers included"
+        )
+    lines += cost(made.tool)
+    lines += [
+        f"a commit (write and flush) of {total.line.name}: {units.duration(time_ns)} on average"
+        for total in made.totals("job")[:MAX_JOBS]
+        if (time_ns := commit.mean_ns(made.measurement, total)) is not None
+    ]
+    shorts = made.total.data.shorts if made.total.data else 0
+    if shorts:
+        lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")
+    places = {note: f"{note.where}: " if note.where else "" for note in made.notes}
+    return lines + [f"note: {place}{note.text}" for note, place in places.items()]
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,250 @@
+"""The charts of sweeps, repeats and lists, each as a Vega-Lite specification.
+
+Knows what is drawn, in which units. Every chart gets numbers the analysis has made. Knows no
+page; curves are drawn in `study_curve_charts`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from loadstone.analysis.sweep import named, shown
+from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.study.sweep import TITLES, value, written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.pooled import Pooled
+    from loadstone.analysis.repeats import RepeatedLine
+    from loadstone.analysis.run_figures import RunFigures
+    from loadstone.analysis.sweep import Sweep
+    from loadstone.bundle.study import Factor
+
+Z_95: Final = 1.96
+WIDE: Final = 4.0
+"""Intervals wider than this factor are cut at the edge of the chart."""
+POINT: Final[Spec] = {"type": "point", "filled": True, "size": 45, "opacity": 1}
+GRIDS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
+
+
+def map_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | None:
+    """Return a heat map of the last two axes, with the values written in it.
+
+    `what` is one of `study_sweep.TITLES`.
+    """
+    down, across = sweep.axes[-2:]
+    rows: list[Spec] = []
+    for row, column in itertools.product(down.values, across.values):
+        found = sweep.cell([*fixed, row, column])
+        if found is not None:
+            place = {"x": shown(across.name, column), "y": shown(down.name, row)}
+            rows.append({**place, "v": value(found, what), "text": written(found, what)})
+    known = [row["v"] for row in rows if row["v"] is not None]
+    if not known:
+        return None
+    middle = (min(known) * max(known)) ** 0.5
+    title = ", ".join([TITLES[what], *_fixed(sweep, fixed)])
+    places: Spec = {
+        "x": _ordinal("x", across.name, [shown(across.name, value) for value in across.values]),
+        "y": _ordinal("y", down.name, [shown(down.name, value) for value in down.values]),
+    }
+    scheme = "oranges" if what == "p99" else "blues"
+    ink = {"condition": {"test": f"datum.v > {middle * 1.6}", "value": "white"}, "value": "#222"}
+    return base(title, rows) | {
+        "layer": [
+            {
+                "mark": {"type": "rect", "stroke": "white"},
+                "encoding": places
+                | {
+                    "color": {
+                        "field": "v",
+                        "type": "quantitative",
+                        "scale": {"type": "log" if min(known) > 0 else "linear", "scheme": scheme},
+                        "legend": None,
+                    }
+                },
+            },
+            {
+                "mark": {"type": "text", "fontSize": 11},
+                "encoding": places | {"text": {"field": "text"}, "color": ink},
+            },
+        ]
+    }
+
+
+def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | None:
+    """Return one of `study_sweep.TITLES` over the last axis, a line per value of the one before it."""
+    *others, last = sweep.axes[len(fixed) :]
+    rows: list[Spec] = []
+    for line in itertools.product(*(axis.values for axis in others)):
+        name = ", ".join(named(axis.name, one) for axis, one in zip(others, line, strict=True))
+        for step in last.values:
+            found = sweep.cell([*fixed, *line, step])
+            told = None if found is None else value(found, what)
+            if found is not None and told is not None:
+                low, high = _within(found, what) or (told, told)
+                rows.append(
+                    {"x": shown(last.name, step), "v": float(told), "low": low, "high": high, "line": name}
+                )
+    if not rows:
+        return None
+    title = TITLES[what]
+    if what == "p99":
+        y = latency_axis("v", reach(rows))
+    else:
+        size, unit = bandwidth_unit(max(row["v"] for row in rows)) if what == "bandwidth" else (1.0, "")
+        title = f"{title}, {unit}" if unit else title
+        for row in rows:
+            row.update({key: row[key] / size for key in ("v", "low", "high")})
+        y = _from_zero()
+    x = _ordinal("x", last.name, [shown(last.name, step) for step in last.values])
+    who: Spec = {"color": colour("line", list(dict.fromkeys(row["line"] for row in rows)))} if others else {}
+    rule = {"type": "rule", "opacity": 0.6, "clip": True}
+    mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 34}, "clip": True}
+    return base(", ".join([title, *_fixed(sweep, fixed)]), rows) | {
+        "layer": [
+            {"mark": rule, "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}} | who},
+            {"mark": mark, "encoding": {"x": x, "y": y} | who},
+        ]
+    }
+
+
+def _within(found: Pooled, what: str) -> tuple[float, float] | None:
+    if what == "p99":
+        return found.intervals_ns[99.0]
+    return bounds(found.iops if what == "iops" else found.bandwidth)
+
+
+def _from_zero() -> Spec:
+    return {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
+    }
+
+
+def rate_of_repeats(line: RepeatedLine) -> Spec | None:
+    """Return each repeat's rate with its own error, over the 95 % interval of their mean."""
+    found = line.rate
+    if found is None:
+        return None
+    size, unit = bandwidth_unit(found.high) if line.large_blocks else (1.0, "IOPS")
+    rows: list[Spec] = [
+        {"x": str(number), "v": value / size} for number, value in enumerate(found.values, start=1)
+    ]
+    layers: list[Spec] = []
+    y: Spec = {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"zero": False, "nice": True, "padding": 12},
+        "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
+    }
+    if found.half_width is not None:
+        band = {
+            "low": (found.mean.value - found.half_width) / size,
+            "high": (found.mean.value + found.half_width) / size,
+            "v": found.mean.value / size,
+        }
+        of_band = {"data": {"values": [band]}}
+        layers += [
+            of_band
+            | {
+                "mark": {"type": "rect", "color": "#56B4E9", "opacity": 0.22},
+                "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}},
+            },
+            of_band | {"mark": {"type": "rule", "color": "#0072B2"}, "encoding": {"y": y}},
+        ]
+    order = [row["x"] for row in rows]
+    layers.append(
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "color": "#0072B2"},
+            "encoding": {"x": _ordinal("x", "repeat", order), "y": y},
+        }
+    )
+    name = "" if (line.job, line.op) == ("total", "all") else f": {line.job} {line.op}"
+    return base(f"{unit} of each repeat{name}; the mean and its 95 % interval", rows) | {"layer": layers}
+
+
+def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
+    """Return p50 and p99 of each run in the order run: the whole, or every job."""
+    rows: list[Spec] = []
+    order = [run.point.name for run in runs]
+    for run in runs:
+        for line in [run.whole] if run.whole is not None else run.lines:
+            for percent in (50.0, 99.0):
+                value = line.percentiles_ns[percent]
+                if value is not None:
+                    rows.append({"x": run.point.name, "v": float(value), "series": f"p{percent:g}"})
+    if not rows:
+        return None
+    y = latency_axis("v", [row["v"] for row in rows])
+    encoding = {"x": _ordinal("x", None, order), "y": y, "color": colour("series", ["p50", "p99"])}
+    return base("Latency of each run", rows) | {"mark": POINT, "encoding": encoding}
+
+
+def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
+    """Return the rate of each run in the order run, with 95 % of its own error."""
+    rows: list[Spec] = []
+    for run in runs:
+        for line in [run.whole] if run.whole is not None else run.lines:
+            if line.iops is not None and line.op != "sync":
+                within = bounds(line.iops) or (line.iops.value, line.iops.value)
+                rows.append({"x": run.point.name, "v": line.iops.value, "low": within[0], "high": within[1]})
+    if not rows:
+        return None
+    x = _ordinal("x", None, [run.point.name for run in runs])
+    y = _from_zero()
+    return base("IOPS of each run", rows) | {
+        "layer": [
+            {
+                "mark": {"type": "rule", "color": "#0072B2"},
+                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+                "encoding": {"x": x, "y": y},
+            },
+        ]
+    }
+
+
+def bounds(estimate: Estimate) -> tuple[float, float] | None:
+    """Return the 95 % interval of an estimate, None without an error."""
+    if estimate.error is None:
+        return None
+    # Neither a rate nor a latency is below zero, however large its error.
+    return max(0.0, estimate.value - Z_95 * estimate.error), estimate.value + Z_95 * estimate.error
+
+
+def _fixed(sweep: Sweep, fixed: Sequence[Factor]) -> list[str]:
+    return [named(axis.name, value) for axis, value in zip(sweep.axes, fixed, strict=False)]
+
+
+def _ordinal(field: str, title: str | None, order: Sequence[str]) -> Spec:
+    turned = max((len(text) for text in order), default=0) * len(order) > 64
+    angle = {"labelAngle": -40, "labelLimit": 150} if turned else {"labelAngle": 0}
+    return {
+        "field": field,
+        "type": "ordinal",
+        "sort": None,
+        "scale": {"domain": list(order)},
+        "axis": {"title": title, "grid": False, **angle},
+    }
+
+
+def reach(rows: Sequence[Spec]) -> list[float]:
+    """Return the latencies an axis must show: values, and intervals as far as they leave room for them."""
+    bounds_ns = [
+        min(max(row[key], row["v"] / WIDE), row["v"] * WIDE) for row in rows for key in ("low", "high")
+    ]
+    return [*(row["v"] for row in rows), *bounds_ns]
+
+
+def bandwidth_unit(top: float) -> tuple[float, str]:
+    """Return the unit that fits, in bytes per second, and its name."""
+    size, unit = next(((size, unit) for size, unit in GRIDS if top >= size), (1, "B/s"))
+    return float(size), unit

@@ -1,0 +1,188 @@
+"""The charts of latency curves, each as a Vega-Lite specification.
+
+Knows what is drawn and how: latency upwards, the load achieved to the right, IOPS for small
+blocks and bandwidth for large ones, points joined in the order of the rate asked for. Knows no page.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Final
+
+from loadstone.report.pictures.charts import COUNT_LABEL, TIME_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.study.charts import bandwidth_unit, bounds, reach
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.curve import Curve, LoadPoint
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.slo import Slo
+
+WIDE_SPREAD: Final = 20.0
+"""A latency so many times the middle one leaves no room for the others on a linear axis."""
+SERIES: Final = ("mean", "p50", "p99", "p99.9")
+RULE: Final[Spec] = {"type": "rule", "opacity": 0.55, "clip": True}
+KNEE: Final[Spec] = {
+    "type": "point", "shape": "diamond", "size": 130, "color": "#222", "strokeWidth": 2, "clip": True,
+}  # fmt: skip
+
+
+def latency_of_curves(curves: Sequence[Curve], series: str, slo: Slo | None = None) -> Spec | None:
+    """Return one latency of every curve against the load achieved, as hockey sticks are drawn.
+
+    Several curves are told apart at low loads, too: their axis of latency is logarithmic.
+    """
+    x = _LoadAxis(curves)
+    rows = [row for curve in curves for row in _rows(curve, x, {"line": curve.name}, (series,))]
+    title = "Mean latency" if series == "mean" else f"Latency, {series}"
+    limit, knees = _limit(slo, (series,)), _knees(curves, x, series)
+    marked = " (◇ knee)" if len(knees) > 1 else ""
+    title = f"{title} against {x.title}{marked}"
+    return _curves(title, rows, x, field="line", limit=limit, knees=knees, logarithmic=len(curves) > 1)
+
+
+def percentiles_of_curve(curve: Curve, slo: Slo | None = None) -> Spec | None:
+    """Return mean and percentiles of one curve against the load achieved."""
+    x = _LoadAxis([curve])
+    rows = _rows(curve, x, {}, SERIES)
+    title = f"Latency against {x.title}" + (f": {curve.name}" if curve.name else "")
+    return _curves(title, rows, x, field="series", limit=_limit(slo, SERIES), knees=[])
+
+
+class _LoadAxis:
+    """What a load is told in: IOPS for small blocks, bandwidth for large ones."""
+
+    def __init__(self, curves: Sequence[Curve]) -> None:
+        self.large = bool(curves) and all(curve.large_blocks for curve in curves)
+        values = [load.bandwidth.value for curve in curves for load in curve.loads]
+        self.size, unit = bandwidth_unit(max(values, default=1.0)) if self.large else (1.0, "IOPS")
+        self.title = f"bandwidth, {unit}" if self.large else "IOPS"
+
+    def of(self, load: LoadPoint) -> Estimate:
+        return load.bandwidth if self.large else load.iops
+
+    def channel(self, field: str) -> Spec:
+        return {
+            "field": field,
+            "type": "quantitative",
+            "scale": {"zero": True},
+            "axis": {
+                "title": self.title,
+                "tickCount": 6,
+                **({} if self.large else {"labelExpr": COUNT_LABEL}),
+            },
+        }
+
+
+def _rows(curve: Curve, x: _LoadAxis, common: Spec, series: Sequence[str]) -> list[Spec]:
+    """Return a row per point and series, in the order of the rate asked for."""
+    rows: list[Spec] = []
+    for name in series:
+        for at, load in enumerate(curve.loads):
+            found = _value(load, name)
+            if found is None:
+                continue
+            value, interval = found
+            low, high = interval or (value, value)
+            across = bounds(x.of(load)) or (x.of(load).value, x.of(load).value)
+            rows.append(
+                {
+                    "x": x.of(load).value / x.size,
+                    "x_low": across[0] / x.size,
+                    "x_high": across[1] / x.size,
+                    "v": value,
+                    "low": max(low, value / 100),
+                    "high": high,
+                    "at": at,
+                    "series": name,
+                    **common,
+                }
+            )
+    return rows
+
+
+def _value(load: LoadPoint, name: str) -> tuple[float, tuple[float, float] | None] | None:
+    if name == "mean":
+        return load.mean_ns.value, bounds(load.mean_ns)
+    percent = float(name.removeprefix("p"))
+    value = load.percentiles_ns[percent]
+    return None if value is None else (float(value), load.intervals_ns[percent])
+
+
+def _curves(
+    title: str,
+    rows: list[Spec],
+    x: _LoadAxis,
+    *,
+    field: str,
+    limit: Spec | None,
+    knees: list[Spec],
+    logarithmic: bool = False,
+) -> Spec | None:
+    if not rows:
+        return None
+    values, shown = [row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])]
+    y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
+    names = list(dict.fromkeys(row[field] for row in rows))
+    who = colour(field, names)
+    if len(names) == 1:
+        who["legend"] = None
+    places = {"x": x.channel("x"), "y": y}
+    line: Spec = {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 34}}
+    # In the order of the rate asked for, so that a load that turns back is drawn as it was.
+    order = {"field": "at", "type": "quantitative"}
+    vertical = {"x": x.channel("x"), "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": who}
+    across = {"x": x.channel("x_low"), "x2": {"field": "x_high"}, "y": y, "color": who}
+    layers: list[Spec] = [
+        {"mark": RULE, "encoding": vertical},
+        {"mark": RULE, "encoding": across},
+        {"mark": line, "encoding": places | {"color": who, "order": order}},
+    ]
+    if limit is not None:
+        layers += _level(limit, y)
+    if knees:
+        at = {"data": {"values": knees}}
+        word = {"type": "text", "dy": -13, "color": "#222", "clip": True}
+        layers.append(at | {"mark": KNEE, "encoding": places})
+        # One word has room; those of several curves would lie on each other, so the title has it.
+        if len(knees) == 1:
+            layers.append(at | {"mark": word, "encoding": places | {"text": {"value": "knee"}}})
+    return base(title, rows) | {"layer": layers}
+
+
+def _level(limit: Spec, y: Spec) -> list[Spec]:
+    """Return the line of a limit with its words at the left, where curves are low."""
+    at = {"data": {"values": [limit]}}
+    mark = {"type": "rule", "color": "#888", "strokeDash": [5, 4], "clip": True}
+    word = {"type": "text", "align": "left", "dy": -7, "dx": 4, "color": "#555", "clip": True}
+    return [
+        at | {"mark": mark, "encoding": {"y": y}},
+        at | {"mark": word, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "text"}}},
+    ]
+
+
+def _latency_y(values: Sequence[float], shown: Sequence[float]) -> Spec:
+    """Return a linear axis from zero, as readers of such curves know it, or a logarithmic one."""
+    if max(values) > WIDE_SPREAD * statistics.median(values):
+        return latency_axis("v", [*values, *shown])
+    top = min(max(shown), 1.3 * max(values))
+    return {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"domain": [0, top], "nice": True},
+        "axis": {"title": None, "labelExpr": TIME_LABEL, "tickCount": 6},
+    }
+
+
+def _limit(slo: Slo | None, series: Sequence[str]) -> Spec | None:
+    if slo is None:
+        return None
+    name = "mean" if slo.percent is None else f"p{slo.percent:g}"
+    return {"v": float(slo.limit_ns), "text": slo.text} if name in series else None
+
+
+def _knees(curves: Sequence[Curve], x: _LoadAxis, series: str) -> list[Spec]:
+    if series != "mean" or x.large:
+        return []
+    return [{"x": curve.knee.load, "v": curve.knee.latency_ns} for curve in curves if curve.knee is not None]

@@ -1,0 +1,283 @@
+"""The report of rounds to steady state, in the plots SNIA asks for, and of a matrix of sizes.
+
+Knows which plots there are: convergence, the window with its limits and its slope, the matrix,
+lines over the block size, and the matrix as bars. Every number comes from `analysis.rounds`. Knows no page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
+from loadstone.messages import say
+from loadstone.report.pictures import plot_3d
+from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.rounds import Rounds, RoundsCell
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
+
+TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth, MiB/s", "mean_ns": "Mean latency"}
+MAX_LINES: Final = 9
+WINDOW_LIMIT: Final = 0.10
+"""SNIA draws the window with lines at 110 % and 90 % of its mean."""
+_MEBIBYTE: Final = 1 << 20
+
+
+def sentences(found: Rounds) -> list[str]:
+    """Say whether it was steady, and by how much."""
+    last, count = max(found.tracked.values), len(found.window)
+    if count < ROUNDS:
+        return [say("report.rounds.few", done=count, needed=ROUNDS)]
+    told = say(
+        "report.rounds.steady" if found.found.steady else "report.rounds.not_steady",
+        last=last,
+        window=", ".join(map(str, found.window)),
+        name=found.tracked.name,
+        range_share=found.found.range_share,
+        range_limit_share=MAX_RANGE,
+        slope_share=found.found.slope_share,
+        slope_limit_share=MAX_SLOPE,
+    )
+    return [told] if found.found.steady else [told, say("report.rounds.no_result")]
+
+
+def matrix(found: Rounds) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: block sizes down, shares of reads across, means over the window."""
+    shares = _values(found.cells, "read")
+    rows = []
+    for block in _values(found.cells, "block"):
+        line = [block]
+        for share in shares:
+            cell = _find(found.cells, block, share)
+            line.append(units.NONE if cell is None else _written(found.mean(cell), found.quantity))
+        rows.append(line)
+    return ["block", *(f"{share} % read" for share in shares)], rows
+
+
+def longest(found: Rounds) -> tuple[list[str], list[list[str]]]:
+    """Return the same matrix of the longest latencies."""
+    headings, rows = matrix(found)
+    shares = _values(found.cells, "read")
+    made = []
+    for row in rows:
+        cells = [_find(found.cells, row[0], share) for share in shares]
+        line = [None if cell is None else found.longest_ns(cell) for cell in cells]
+        made.append([row[0], *(units.NONE if value is None else units.duration(value) for value in line)])
+    return headings, made
+
+
+def convergence(found: Rounds) -> Spec:
+    """Return the quantity over the rounds: of every block size at the tracked cell's share of reads."""
+    share = found.tracked.factors.get("read")
+    cells = [cell for cell in found.cells if cell.factors.get("read") == share][:MAX_LINES]
+    rows = [
+        {"x": number, "v": _scaled(value, found.quantity), "line": cell.name}
+        for cell in cells
+        for number, value in cell.values.items()
+    ]
+    spec = base(f"{TITLES[found.quantity]} by round, {share} % reads", rows)
+    mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
+    names = [cell.name for cell in cells]
+    return spec | {
+        "mark": mark,
+        "encoding": {"x": _round(), "y": _axis(rows, found), "color": colour("line", names)},
+    }
+
+
+def window(found: Rounds) -> Spec | None:
+    """Return the tracked cell in the window, its mean, 110 and 90 % of it, and its best line."""
+    if len(found.window) < ROUNDS:
+        return None
+    values = [_scaled(found.tracked.values[number], found.quantity) for number in found.window]
+    mean = sum(values) / ROUNDS
+    middle = (ROUNDS - 1) / 2
+    slope = sum((at - middle) * (value - mean) for at, value in enumerate(values)) / sum(
+        (at - middle) ** 2 for at in range(ROUNDS)
+    )
+    lines = {
+        "measured": values,
+        "mean": [mean] * ROUNDS,
+        "110 %": [mean * (1 + WINDOW_LIMIT)] * ROUNDS,
+        "90 %": [mean * (1 - WINDOW_LIMIT)] * ROUNDS,
+        "slope": [mean + slope * (at - middle) for at in range(ROUNDS)],
+    }
+    rows: list[Spec] = [
+        {"x": number, "v": value, "line": name}
+        for name, series in lines.items()
+        for number, value in zip(found.window, series, strict=True)
+    ]
+    spec = base(f"{TITLES[found.quantity]} of {found.tracked.name} in the measurement window", rows)
+    y = _axis(rows, found) | {"scale": {"zero": False, "nice": True}}
+    if found.quantity == "mean_ns":
+        y = latency_axis("v", [row["v"] for row in rows])
+    mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 34}}
+    return spec | {"mark": mark, "encoding": {"x": _round(), "y": y, "color": colour("line", list(lines))}}
+
+
+def over_blocks(found: Rounds) -> Spec | None:
+    """Return the means over the block size, a line for each share of reads; both axes logarithmic."""
+    order = _values(found.cells, "block")[::-1]
+    shares = _values(found.cells, "read")
+    if len(order) < 2:
+        return None
+    rows: list[Spec] = []
+    for cell in found.cells:
+        mean = found.mean(cell)
+        if mean:
+            line = f"{cell.factors['read']} % read"
+            rows.append({"x": cell.factors["block"], "v": _scaled(mean, found.quantity), "line": line})
+    y = _axis(rows, found) | {"scale": {"type": "log"}}
+    if found.quantity == "mean_ns":
+        y = latency_axis("v", [row["v"] for row in rows])
+    x = {"field": "x", "type": "ordinal", "sort": order, "axis": {"title": "block size", "labelAngle": 0}}
+    mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
+    names = [f"{share} % read" for share in shares]
+    spec = base(f"{TITLES[found.quantity]} by block size, means of the window", rows)
+    return spec | {"mark": mark, "encoding": {"x": x, "y": y, "color": colour("line", names)}}
+
+
+def bars(found: Rounds) -> Spec | None:
+    """Return the matrix as bars, as SNIA's reports show it."""
+    blocks, shares = _values(found.cells, "block"), _values(found.cells, "read")
+    cells = [[_find(found.cells, block, share) for block in blocks] for share in shares]
+    return plot_3d.drawn(
+        plot_3d.Grid(
+            title=f"{TITLES[found.quantity].partition(',')[0]}, means of the window",
+            across="block size",
+            columns=blocks,
+            down="% read",
+            rows=shares,
+            values=[[None if cell is None else found.mean(cell) for cell in row] for row in cells],
+            write=lambda value: _written(value, found.quantity),
+        ),
+        "bars",
+    )
+
+
+def over_written(found: Rounds) -> Spec | None:
+    """Return the tracked cell over what was written, for a test of one cell."""
+    if len(found.cells) != 1:
+        return None
+    rows: list[Spec] = []
+    written = 0.0
+    for number, value in sorted(found.tracked.values.items()):
+        written += found.tracked.moved_bytes[number]
+        rows.append({"x": written / (1 << 30), "v": _scaled(value, found.quantity)})
+    x = {"field": "x", "type": "quantitative", "axis": {"title": "GiB written"}}
+    spec = base(f"{TITLES[found.quantity]} over the data written", rows)
+    return spec | {
+        "mark": {"type": "line", "strokeWidth": 1.8},
+        "encoding": {"x": x, "y": _axis(rows, found)},
+    }
+
+
+def surfaces(runs: Sequence[RunFigures], loops: Sequence[str]) -> list[Spec]:
+    """Return each job's bandwidth over two loops as a surface, and from above with its numbers."""
+    across, down = loops[1], loops[0]
+    tests = list(
+        dict.fromkeys((line.job, line.op) for run in runs for line in run.lines if line.op != "sync")
+    )
+    specs: list[Spec | None] = []
+    for test in tests:
+        rows = []
+        for run in runs:
+            line = _line(run, test)
+            if line is not None and line.bandwidth is not None:
+                value = line.bandwidth.value
+                place = {"x": str(run.point.factors[across]), "y": str(run.point.factors[down])}
+                rows.append({**place, "v": value / _MEBIBYTE, "text": units.bandwidth(value)})
+        if rows:
+            title = f"{test[0]}: bandwidth"
+            specs += [_surface(title, rows, (across, down), runs), _map(title, rows, (across, down), runs)]
+    return [spec for spec in specs if spec is not None]
+
+
+def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[RunFigures]) -> Spec | None:
+    columns, lines = (list(dict.fromkeys(str(run.point.factors[name]) for run in runs)) for name in loops)
+    found = {(row["y"], row["x"]): row["v"] * _MEBIBYTE for row in rows}
+    return plot_3d.drawn(
+        plot_3d.Grid(
+            title=title,
+            across=f"{loops[0]} size",
+            columns=columns,
+            down=f"{loops[1]} size",
+            rows=lines,
+            values=[[found.get((line, column)) for column in columns] for line in lines],
+            write=units.bandwidth,
+        ),
+        "surface",
+    )
+
+
+def _map(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[RunFigures]) -> Spec:
+    places: Spec = {}
+    for axis, name in zip(("x", "y"), loops, strict=True):
+        order = list(dict.fromkeys(str(run.point.factors[name]) for run in runs))
+        order = order if axis == "x" else order[::-1]
+        places[axis] = {
+            "field": axis,
+            "type": "ordinal",
+            "sort": order,
+            "axis": {"title": f"{name} size", "labelAngle": 0, "grid": False},
+        }
+    shade = {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"type": "log", "scheme": "blues"},
+        "legend": None,
+    }
+    dark = f"datum.v > {(max(row['v'] for row in rows) * min(row['v'] for row in rows)) ** 0.5 * 1.6}"
+    ink = {"condition": {"test": dark, "value": "white"}, "value": "#222"}
+    return base(title, rows) | {
+        "layer": [
+            {"mark": {"type": "rect", "stroke": "white"}, "encoding": places | {"color": shade}},
+            {
+                "mark": {"type": "text", "fontSize": 10},
+                "encoding": places | {"text": {"field": "text"}, "color": ink},
+            },
+        ]
+    }
+
+
+def _line(run: RunFigures, test: tuple[str, str]) -> LineFigures | None:
+    return next((line for line in run.lines if (line.job, line.op) == test), None)
+
+
+def _values(cells: Sequence[RoundsCell], factor: str) -> list[str]:
+    return list(dict.fromkeys(cell.factors.get(factor, "") for cell in cells))
+
+
+def _find(cells: Sequence[RoundsCell], block: str, read: str) -> RoundsCell | None:
+    wanted = (block, read)
+    return next((c for c in cells if (c.factors.get("block", ""), c.factors.get("read", "")) == wanted), None)
+
+
+def _written(value: float | None, quantity: str) -> str:
+    if value is None:
+        return units.NONE
+    if quantity == "mean_ns":
+        return units.duration(value)
+    return units.bandwidth(value) if quantity == "bandwidth" else units.count(value)
+
+
+def _scaled(value: float, quantity: str) -> float:
+    return value / _MEBIBYTE if quantity == "bandwidth" else value
+
+
+def _axis(rows: Sequence[Spec], found: Rounds) -> Spec:
+    if found.quantity == "mean_ns":
+        return latency_axis("v", [row["v"] for row in rows])
+    return {
+        "field": "v",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
+    }
+
+
+def _round() -> Spec:
+    return {"field": "x", "type": "quantitative", "axis": {"title": "round", "tickMinStep": 1, "format": "d"}}

@@ -1,0 +1,220 @@
+"""What a study says on a terminal.
+
+Knows tables of runs and lines about them. Every number comes from the analysis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from loadstone import units
+from loadstone.analysis import repeats
+from loadstone.analysis.curve import curves
+from loadstone.analysis.slo import slo_of
+from loadstone.analysis.sweep import sweep
+from loadstone.report.fit_width import fitted
+from loadstone.report.run import data_sheet
+from loadstone.report.run.terminal import STYLES
+from loadstone.report.study import curve as study_curve
+from loadstone.report.study import sweep as study_sweep
+from loadstone.report.verdict.words import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.bundle.study import Point, StudyRecord
+
+REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
+SHOWN: Final = (50.0, 99.0, 99.9)
+SPARE: Final = ("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
+"""What goes where there is no room, in this order."""
+NAMED: Final = 6
+"""Runs named with a reason; the others are counted."""
+HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
+
+
+def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
+    """Print what a study measured."""
+    console.print(
+        Text.assemble((study.status, STYLES.get(study.status, "")), f" · {study.name} · {_many(len(runs))}")
+    )
+    if any(run.lines for run in runs):
+        _measured(study, runs, console)
+        console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
+    else:
+        console.print("nothing was measured")
+    if study.kind == "repeat":
+        _repeats({"": repeats.lines(runs)}, console)
+    elif study.kind == "list" and (found := repeats.by_run(runs)):
+        _repeats(found, console)
+    for name, row in data_sheet.best(runs):
+        console.print(Text(f"{name}: {data_sheet.line(row)}"))
+    for run in runs:
+        if run.point.error is not None:
+            console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
+    for said in verdicts(runs):
+        console.print(Text(said, "yellow"))
+    for note in study.notes:
+        console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
+
+
+def _measured(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
+    """Print the numbers in the form of the study's kind."""
+    if study.kind == "curve":
+        for one in curves(runs, slo_of(study)):
+            study_curve.terminal(one, console)
+    elif study.kind == "sweep":
+        gain_share = float(study.settings["gain_share"])
+        study_sweep.terminal(sweep(runs, study.settings), gain_share, console)
+    else:
+        console.print(_table(runs, console.width), soft_wrap=True)
+
+
+def _repeats(found: Mapping[str, Sequence[repeats.RepeatedLine]], console: Console) -> None:
+    """Print what the repeats of each run say together, per line; the rate that says most first."""
+    console.print()
+    rows = [row for run, lines in found.items() for row in repeated_rows(lines, run)]
+    table = fitted(REPEATED, rows, console.width, names=2, spare=("highest", "lowest"))
+    console.print(table, soft_wrap=True)
+    for run, lines in found.items():
+        for sentence in apart(lines, run):
+            console.print(Text(sentence, "yellow"))
+
+
+def repeated_rows(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[list[str]]:
+    """Return rows of `REPEATED`, one per line and quantity; of one run of a list where it is named."""
+    return [
+        ["" if index else f"{run} {line.job} {line.op}".lstrip(), quantity, *_repeated(found, kind)]
+        for line in lines
+        for index, (quantity, kind, found) in enumerate(_quantities(line))
+    ]
+
+
+def apart(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[str]:
+    """Say which quantities differ from run to run by more than the runs' own errors."""
+    of = f"{run} " if run else ""
+    return [
+        f"the runs differ by more than their own noise: {of}{line.job} {line.op}, {quantity}"
+        for line in lines
+        for quantity, _, found in _quantities(line)
+        if found.differ
+    ]
+
+
+def verdicts(runs: Sequence[RunFigures]) -> list[str]:
+    """Say which runs are not simply a measure of the storage and why, one sentence for each reason."""
+    judged = [run.point for run in runs if run.point.verdict not in {None, "measures_storage"}]
+    alike: dict[tuple[str, str | None], list[Point]] = {}
+    for point in judged:
+        alike.setdefault((NAMES[point.verdict] if point.verdict else "", point.decided_by), []).append(point)
+    said = []
+    for (kind, _), points in sorted(alike.items(), key=lambda item: -len(item[1])):
+        names = ", ".join(point.name for point in points[:NAMED])
+        more = f" and {len(points) - NAMED} more" if len(points) > NAMED else ""
+        of = f" ({points[0].name})" if len(points) > 1 else ""
+        why = f" {points[0].why}{of}" if points[0].why else ""
+        said.append(f"{kind}: {names}{more}.{why}")
+    return said
+
+
+def _quantities(line: repeats.RepeatedLine) -> list[tuple[str, str, repeats.RepeatedValue]]:
+    rate = ("bandwidth", "binary", line.bandwidth) if line.large_blocks else ("IOPS", "count", line.iops)
+    every = [rate, ("latency, mean", "time", line.mean_ns)]
+    every += [
+        (f"latency, p{percent:g}", "time", line.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)
+    ]
+    return [(name, kind, found) for name, kind, found in every if found is not None]
+
+
+def _repeated(found: repeats.RepeatedValue, kind: str) -> list[str]:
+    write = {"count": units.count, "binary": units.bandwidth, "time": units.duration}[kind]
+    share = found.half_width_share
+    return [
+        units.with_error(found.mean, kind),
+        units.NONE if share is None else f"±{units.THIN}{units.digits(share * 100)}{units.THIN}%",
+        write(found.low),
+        write(found.high),
+        units.NONE
+        if found.within_error is None
+        else f"±{units.THIN}{write(_two_digits(found.within_error))}",
+    ]
+
+
+def _two_digits(value: float) -> float:
+    """Return an error as it is known at best: nobody knows the third digit of an error."""
+    return float(f"{value:.1e}")
+
+
+def in_short(run: RunFigures) -> str:
+    """Say a run in a line: its name, rate and latency, or what went wrong."""
+    said = [run.point.name]
+    shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
+    if run.point.error is not None:
+        said.append(run.point.error)
+    elif shown is not None:
+        rate = units.bandwidth(shown.bandwidth.value) if shown.large_blocks and shown.bandwidth else None
+        said.append(rate or f"{units.count(shown.iops.value if shown.iops else None)} IOPS")
+        said += [f"mean {units.duration(shown.mean_ns.value)}"] if shown.mean_ns else []
+        if shown.percentiles_ns.get(99.0) is not None:
+            said.append(f"p99 {units.duration(shown.percentiles_ns[99.0])}")
+        if shown.held is False:
+            said.append("RATE NOT HELD")
+    elif not run.lines:
+        said.append("nothing was measured")
+    if run.point.status not in {None, "complete"}:
+        said.append(str(run.point.status))
+    return f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
+
+
+def cells(line: LineFigures) -> list[str]:
+    """Return the cells of `HEADINGS`."""
+    return [
+        units.with_error(line.iops, "count"),
+        units.with_error(line.bandwidth if line.block_bytes else None, "binary"),
+        units.with_error(line.mean_ns, "time"),
+        *(units.duration(line.percentiles_ns[percent]) for percent in SHOWN),
+        units.duration(line.max_ns),
+    ]
+
+
+def held_against_a_sheet(runs: Sequence[RunFigures]) -> bool:
+    """Tell whether any run had a data sheet with a figure for what it did."""
+    return any(reached_by(run) is not None for run in runs)
+
+
+def reached_by(run: RunFigures) -> Estimate | None:
+    """Return the share of the data sheet's figure that a run came nearest to."""
+    return None if run.whole is None else run.whole.sheet_share
+
+
+def _table(runs: Sequence[RunFigures], width: int) -> Text:
+    by_job = any(len(run.lines) > 1 for run in runs)
+    judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
+    sheet = held_against_a_sheet(runs)
+    headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS]
+    headings += [*([data_sheet.HEADING] if sheet else []), *(("verdict",) if judged else ())]
+    rows: list[list[str]] = []
+    whole: list[int] = []
+    for run in runs:
+        for index, line in enumerate(run.lines):
+            verdict = [NAMES[run.point.verdict]] if judged and not index and run.point.verdict else []
+            about = [line.job, line.op] if by_job else []
+            reached = [] if not sheet else ["" if by_job else data_sheet.share(reached_by(run))]
+            rows.append(["" if index else run.point.name, *about, *cells(line), *reached, *verdict])
+        if len(run.lines) > 1 and run.whole is not None:
+            whole.append(len(rows))
+            reached = [data_sheet.share(reached_by(run))] if sheet else []
+            rows.append(["", run.whole.job, run.whole.op, *cells(run.whole), *reached])
+        if not run.lines:
+            rows.append([run.point.name])
+    return fitted(headings, rows, width, names=3 if by_job else 1, spare=SPARE, bold=whole)
+
+
+def _many(number: int) -> str:
+    return f"{number} run{'' if number == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""A verdict and an audit in words, tables and charts."""

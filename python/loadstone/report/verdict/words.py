@@ -1,0 +1,237 @@
+"""A verdict in words: for the terminal, for a page and for Markdown.
+
+Knows how a kind, a confidence and a piece of evidence are written. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from rich.text import Text
+
+from loadstone import units
+from loadstone.messages import say, template, title
+from loadstone.report.pictures.charts import COLOURS, FONT, SCHEMA, config
+from loadstone.report.verdict import layers
+from loadstone.verdict import Effect, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+
+    from loadstone.report.pictures.charts import Spec
+    from loadstone.verdict import Audited, Cause, Chart, Verdict
+
+    _Suffix = tuple[str, Callable[[float], str]]
+
+NAMES: Final = {kind: template(f"verdict.kind.{kind}") for kind in get_args(Kind)}
+STYLES: Final = {
+    "measures_storage": "bold green",
+    "limited": "bold yellow",
+    "not_valid": "bold red",
+    "cannot_tell": "bold yellow",
+}
+EFFECTS: Final = {name: template(f"verdict.effect.{name}") for name in get_args(Effect)}
+LIKELY: Final = 0.05
+"""Explanations that are less probable are only in the JSON."""
+MAX_CAUSES: Final = 4
+"""So many on a terminal: the report and the JSON have all of them."""
+CHART_WIDTH: Final = 330
+CHART_HEIGHT: Final = 130
+
+_BY_SUFFIX: Final[tuple[_Suffix, ...]] = (
+    ("_bytes_per_io", units.size),
+    ("_bytes", units.size),
+    ("_ns", units.duration),
+    ("_ms", lambda value: units.duration(value * 1e6)),
+    ("_s", units.seconds),
+    ("_percent", lambda value: f"{units.digits(value)}{units.THIN}%"),
+    ("_share", lambda value: f"{units.digits(value * 100)}{units.THIN}%"),
+    ("_factor", lambda value: f"{units.digits(value)}{units.THIN}×"),
+)
+
+
+def headline(verdict: Verdict) -> str:
+    """Return the kind in words, with the layer when there is one."""
+    if verdict.kind == "limited" and verdict.limited_by:
+        return say("verdict.kind.limited_by", layer=verdict.limited_by)
+    return NAMES[verdict.kind]
+
+
+def confidence(value: float) -> str:
+    """Write a confidence as a percentage that says what it is."""
+    return say("verdict.terminal.confidence", confidence_share=value)
+
+
+def evidence(cause: Cause) -> list[tuple[str, str]]:
+    """Return each piece of evidence as a name without its unit and a value with it.
+
+    Bandwidths are in the unit of the sentence above them: links and data sheets are told in MB/s.
+    """
+    bandwidth = units.bandwidth if "iB/s" in cause.text else units.bandwidth_decimal
+    every = (("_bytes_per_s", bandwidth), *_BY_SUFFIX)
+    return [_piece(name, value, every) for name, value in cause.evidence.items()]
+
+
+def _piece(name: str, value: float | str, every: Sequence[_Suffix]) -> tuple[str, str]:
+    if isinstance(value, str):
+        return name.replace("_", " "), value
+    for suffix, write in every:
+        if name.endswith(suffix) and name != suffix.lstrip("_"):
+            return name.removesuffix(suffix).replace("_", " "), write(float(value))
+        if name == "bytes_per_s" == suffix.lstrip("_"):
+            return "bandwidth", write(float(value))
+    return name.replace("_", " "), units.count(float(value))
+
+
+def evidence_line(cause: Cause) -> str:
+    """Return all evidence of a cause in a line."""
+    return ", ".join(" ".join(piece) for piece in evidence(cause))
+
+
+def terminal(audited: Audited, console: Console) -> None:
+    """Print the verdict: kind, two sentences, evidence, advice."""
+    verdict = audited.verdict
+    sure = f" ({confidence(verdict.confidence)})"
+    console.print(
+        Text.assemble(
+            say("verdict.terminal.heading"), (headline(verdict), STYLES[verdict.kind]), (sure, "dim")
+        )
+    )
+    console.print(Text(verdict.sentences))
+    several = len(audited.phases) > 1
+    told = [cause for cause in verdict.causes if cause.effect != "note"]
+    for cause in told[:MAX_CAUSES]:
+        about = f"{cause.about}: " if several and cause.about else ""
+        name = (
+            title(cause.rule),
+            "red" if cause.effect == "not_valid" else "yellow",
+        )
+        told_by = (f" ({cause.rule}, {confidence(cause.confidence)})", "dim")
+        console.print(Text.assemble("  ", name, told_by, f": {about}{evidence_line(cause)}"))
+    if len(told) > MAX_CAUSES:
+        console.print(Text("  " + say("verdict.terminal.more", findings=len(told) - MAX_CAUSES), "dim"))
+    for advice in verdict.advice[:MAX_CAUSES]:
+        console.print(Text("  " + say("verdict.terminal.advice", advice=advice)))
+    _explanations(verdict, console)
+
+
+def _explanations(verdict: Verdict, console: Console) -> None:
+    """Print what may lie behind the number, or the command that would tell."""
+    if verdict.probes:
+        console.print(Text(say("verdict.explained.heading", probes=len(verdict.probes))))
+        likely = [one for one in verdict.explanations if one.probability >= LIKELY]
+        for one in likely[:MAX_CAUSES]:
+            row = say("verdict.explained.row", probability_share=one.probability, says=one.says)
+            by = f" ({one.decided_by})" if one.decided_by else ""
+            console.print(Text.assemble("  ", row, (by, "dim")))
+    elif verdict.to_decide is not None and verdict.kind != "not_valid":
+        told = say("verdict.explained.decide", remaining=_remaining(verdict), command=verdict.to_decide)
+        console.print(Text(f"  {told}"))
+
+
+def _remaining(verdict: Verdict) -> int:
+    return sum(one.probability >= LIKELY for one in verdict.explanations)
+
+
+def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
+    """Return what the page's template shows; `draw` makes an SVG of a chart."""
+    verdict, several = audited.verdict, len(audited.phases) > 1
+    causes = [_cause(cause, draw, several=several) for cause in verdict.causes]
+    return {
+        "kind": verdict.kind,
+        "headline": headline(verdict),
+        "confidence": confidence(verdict.confidence),
+        "sentences": verdict.sentences,
+        "advice": verdict.advice,
+        "causes": [drawn for drawn in causes if drawn["effect"] != "note"],
+        "notes": [drawn for drawn in causes if drawn["effect"] == "note"],
+        "not_checked": not_checked(verdict),
+        "checked": checked(verdict),
+        **layers.page(verdict),
+        "explanations": [
+            (one.says, confidence(one.probability), one.for_, one.against)
+            for one in verdict.explanations
+            if one.probability >= LIKELY
+        ],
+        "probes": [(one.name, one.bundle, one.result) for one in verdict.probes],
+        "to_decide": verdict.to_decide,
+        "phases": [
+            (phase.name, phase.verdict.kind, headline(phase.verdict), confidence(phase.verdict.confidence))
+            for phase in audited.phases
+        ]
+        if len(audited.phases) > 1
+        else [],
+    }
+
+
+def checked(verdict: Verdict) -> str | None:
+    """Say which rules looked and found nothing."""
+    titles = ", ".join(title(rule) for rule in verdict.checked)
+    return say("verdict.page.checked", titles=titles) if titles else None
+
+
+def not_checked(verdict: Verdict) -> str | None:
+    """Say which rules could not look, and why."""
+    every = dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)
+    told = [
+        say(
+            "verdict.page.not_checked_essential" if essential else "verdict.page.not_checked_rule",
+            title=title(rule),
+            reason=reason,
+        )
+        for rule, reason, essential in every
+    ]
+    return say("verdict.page.not_checked", rules="; ".join(told)) if told else None
+
+
+def _cause(cause: Cause, draw: Callable[[Spec], str], *, several: bool) -> dict[str, Any]:
+    return {
+        "rule": cause.rule,
+        "title": title(cause.rule),
+        "effect": cause.effect,
+        "effect_name": EFFECTS[cause.effect],
+        "confidence": confidence(cause.confidence),
+        "about": cause.about if several else None,
+        "text": cause.text,
+        "advice": cause.advice,
+        "evidence": evidence(cause),
+        "svg": draw(chart(cause.chart)) if cause.chart is not None else None,
+    }
+
+
+def chart(told: Chart) -> Spec:
+    """Return the small picture of a cause's evidence."""
+    x = {"field": "x", "type": "quantitative", "title": told.x, "axis": {"tickCount": 5, "grid": False}}
+    y = {"field": "y", "type": "quantitative", "title": told.y, "axis": {"tickCount": 4, "format": "~s"}}
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"x": x, "y": y} for x, y in told.points]},
+            "mark": {"type": "line", "color": COLOURS[0], "point": len(told.points) < 30},
+            "encoding": {"x": x, "y": y},
+        }
+    ]
+    if told.level is not None:
+        level = {"values": [{"y": told.level, "name": told.level_name or ""}]}
+        layers += [
+            {"data": level, "mark": {"type": "rule", "color": COLOURS[1]}, "encoding": {"y": {"field": "y"}}},
+            {
+                "data": level,
+                "mark": {"type": "text", "align": "right", "dy": -6, "color": COLOURS[1], "font": FONT},
+                "encoding": {
+                    "y": {"field": "y", "type": "quantitative"},
+                    "x": {"value": CHART_WIDTH},
+                    "text": {"field": "name"},
+                },
+            },
+        ]
+        layers[1]["encoding"]["y"]["type"] = "quantitative"
+    return {
+        "$schema": SCHEMA,
+        "config": config(),
+        "title": told.title,
+        "width": CHART_WIDTH,
+        "height": CHART_HEIGHT,
+        "layer": layers,
+    }
