@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from loadstone.analysis.estimate import ratio
-from loadstone.analysis.significance import Sample
+from loadstone.analysis.statistics.significance import Sample
 from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import gate as gates
 from loadstone.comparison import matrix, pairing

@@ -268,13 +268,13 @@ ALLOWED = {
     "bundle/host.py": "tables of the bundle while it is sealed",
     "engine/calibrate.py": "a directory of its own under the temporary directory",
     "path/child.py": "/dev/null in place of the standard streams",
-    "plan/in_use.py": "a write of no bytes, to ask whether a file is swapped to",
-    "plan/run_targets.py": "the files under test, which the guard has judged",
-    "plan/tree_mark.py": "the mark in the anchor of a tree, which the guard has judged",
+    "plan/safety/in_use.py": "a write of no bytes, to ask whether a file is swapped to",
+    "plan/safety/run_targets.py": "the files under test, which the guard has judged",
+    "plan/safety/tree_mark.py": "the mark in the anchor of a tree, which the guard has judged",
     "control/files.py": "settings of this machine, written down before and put back",
     "control/journal.py": "what was changed on this machine, in a directory of its own",
-    "cli/standard_output.py": "/dev/null in place of a standard output that fails",
-    "cli/supervisor.py": "/dev/null in place of the standard streams",
+    "cli/process/standard_output.py": "/dev/null in place of a standard output that fails",
+    "cli/process/supervisor.py": "/dev/null in place of the standard streams",
     "cli/main.py": "/dev/null in place of a missing standard stream",
 }
 """Who else opens files to write, and why it may."""

@@ -16,8 +16,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 from unittest import mock
 
-from loadstone.plan import content, sampling, structure_offsets
-from loadstone.plan.sampling import BLOCK_BYTES, Space
+from loadstone.plan.safety import content, sampling, structure_offsets
+from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadstone.plan import content, device_seal, marker, sampling, structure_offsets
+from loadstone.plan.safety import content, device_seal, marker, sampling, structure_offsets
 
 MIB = 1 << 20
 HEAD_MIB = structure_offsets.HEAD_BYTES // MIB
@@ -32,7 +32,7 @@ Written by `make safety`, which also tries every line of the tables.
 **Refused, whatever the user says**: a device that is mounted, swapped to, held by another, or that carries
 a partition or a loop device that is; a file that backs a loop device, is swapped to or is open for writing
 elsewhere; anything on a file system of the kernel's (proc, sysfs, cgroup, debugfs, tracefs, bpf, efivarfs
-and the like, told by the type that statfs(2) gives: `plan/writable.py` lists them), whose files look empty
+and the like, by the type that statfs(2) gives: `plan/safety/writable.py` lists them), whose files look empty
 and are not files; names that lead through a link in /proc, `/dev/fd` and `/dev/stdout` among them; every
 character device but null, zero and full, and NVMe's where the block device beside it passes; sockets and
 FIFOs; a tree in which a file has a second name, a symbolic link stands for a file or directory, or

@@ -17,7 +17,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadstone.plan import holes
+from loadstone.plan.safety import holes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -326,7 +326,7 @@ def _moved_over(path: Path) -> None:
 
 
 def _killed(path: Path) -> None:
-    from loadstone.plan import marker  # noqa: PLC0415 - the mark as such a run leaves it
+    from loadstone.plan.safety import marker  # noqa: PLC0415 - the mark as such a run leaves it
 
     marker.write(path, marker.Mark("writing"))
 

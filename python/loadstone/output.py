@@ -23,8 +23,8 @@ from typing import IO, TYPE_CHECKING, Final
 from blake3 import blake3
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import writable
-from loadstone.plan.in_use import Snapshot, file_uses
+from loadstone.plan.safety import writable
+from loadstone.plan.safety.in_use import Snapshot, file_uses
 from loadstone.printable import printable
 
 if TYPE_CHECKING:

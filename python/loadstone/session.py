@@ -36,8 +36,8 @@ from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
-from loadstone.plan import guard, obstacles
-from loadstone.plan.run_targets import RunTargets, hold
+from loadstone.plan.safety import guard, obstacles
+from loadstone.plan.safety.run_targets import RunTargets, hold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import interpolate, stats
 
-from loadstone.analysis import distributions, interpolation, ranks
+from loadstone.analysis.statistics import distributions, interpolation, ranks
 
 RNG = random.Random(20260101)
 FREEDOMS = [0.7, 1, 1.5, 2, 3, 4.2, 10, 99, 1234.5, 1e6, 1e9]

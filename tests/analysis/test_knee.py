@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from loadstone.analysis.knee import CurvePoint, knee
+from loadstone.analysis.statistics.knee import CurvePoint, knee
 
 
 def m_d_1(loads: list[float], error: float = 0.0, seed: int = 1) -> list[CurvePoint]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
-from loadstone.analysis.pooled import pooled
+from loadstone.analysis.study.pooled import pooled
 from tests.analysis.test_repeats import measured
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.repeats import lines, narrow, repeated
-from loadstone.analysis.run_figures import WHOLE, LineFigures, RunFigures
+from loadstone.analysis.study.repeats import lines, narrow, repeated
+from loadstone.analysis.study.run_figures import WHOLE, LineFigures, RunFigures
 from loadstone.bundle.study import Point
 
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.rounds import Rounds, rounds
-from loadstone.analysis.run_figures import RunFigures
+from loadstone.analysis.study.rounds import Rounds, rounds
+from loadstone.analysis.study.run_figures import RunFigures
 from loadstone.bundle.study import Point
 from loadstone.report.study import rounds as study_rounds
 

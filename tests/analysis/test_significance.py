@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.analysis.estimate import ratio
-from loadstone.analysis.significance import (
+from loadstone.analysis.statistics.significance import (
     MIN_WINDOWS,
     Sample,
     contrast,

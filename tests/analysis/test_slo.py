@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.slo import Slo, decide, read
+from loadstone.analysis.study.slo import Slo, decide, read
 from loadstone.analysis.summary import summarise
 from loadstone.analysis.tail import beyond, percentile_intervals
 from loadstone.bundle.read import Bundle

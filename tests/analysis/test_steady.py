@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from loadstone.analysis.steady import rounds, steady, steady_from, trend_p
+from loadstone.analysis.statistics.steady import rounds, steady, steady_from, trend_p
 
 
 def test_the_rule_is_snias_to_the_last_percent() -> None:

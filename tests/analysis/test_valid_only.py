@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loadstone.analysis.curve import curve
-from loadstone.analysis.run_figures import RunFigures
-from loadstone.analysis.sweep import sweep
+from loadstone.analysis.study.curve import curve
+from loadstone.analysis.study.run_figures import RunFigures
+from loadstone.analysis.study.sweep import sweep
 from loadstone.bundle.study import Point
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import sweep as study_sweep

@@ -33,9 +33,11 @@ from loadstone.bundle import (
 from loadstone.engine import process
 from loadstone.errors import LoadstoneError
 from loadstone.path import spec
-from loadstone.plan import anchors, content, marker, signatures, tree_mark, verify_state
+from loadstone.plan import anchors
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
+from loadstone.plan.safety import content, marker, signatures, tree_mark
+from loadstone.plan.verification import verify_state
 from loadstone.workload.model import Workload
 from tests.fuzz import fuzz_icf, fuzz_jobfile, fuzz_results, fuzz_vdbench
 

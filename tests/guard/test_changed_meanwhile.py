@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RefusedError, RunError
-from loadstone.plan import content_evidence, guard, run_targets
 from loadstone.plan.model import TargetKind
+from loadstone.plan.safety import content_evidence, guard, run_targets
 
 from .plans import plan, target
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan.content import BlockReader, ContentFound, content, look
+from loadstone.plan.safety.content import BlockReader, ContentFound, content, look
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import pytest
 from lab.safety.contents import KINDS, SIZE_BYTES
 
 from loadstone.errors import RefusedError
-from loadstone.plan import content, content_evidence, guard
-from loadstone.plan.run_targets import hold
+from loadstone.plan.safety import content, content_evidence, guard
+from loadstone.plan.safety.run_targets import hold
 
 from .plans import plan, target
 from .test_devices import attached

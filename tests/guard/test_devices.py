@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.plan import guard, in_use
+from loadstone.plan.safety import guard, in_use
 
 from .plans import plan, target
 

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from loadstone.plan import content, sampling, structure_offsets
-from loadstone.plan.content import look
-from loadstone.plan.sampling import BLOCK_BYTES, Space
+from loadstone.plan.safety import content, sampling, structure_offsets
+from loadstone.plan.safety.content import look
+from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
 from .test_devices import attached
 

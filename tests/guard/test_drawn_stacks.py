@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan import guard, in_use
+from loadstone.plan.safety import guard, in_use
 
 from .plans import plan, target
 from .test_devices import call, tool

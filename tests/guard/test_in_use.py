@@ -17,7 +17,7 @@ import pytest
 from loadstone.cli.main import main
 from loadstone.errors import RefusedError
 from loadstone.path.block import BlockDevice
-from loadstone.plan import guard, in_use, kernel_exports, open_files
+from loadstone.plan.safety import guard, in_use, kernel_exports, open_files
 
 from . import test_trees
 from .plans import plan, target

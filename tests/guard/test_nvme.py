@@ -10,10 +10,10 @@ import pytest
 
 from loadstone.path import nvme
 from loadstone.path.block import BlockDevice
-from loadstone.plan import guard
 from loadstone.plan.host import TargetFacts, namesake_of
-from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Namesake, Plan, Target, TargetKind
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.in_use import Snapshot
 from tests.path.trees import Host
 
 from .plans import plan, target

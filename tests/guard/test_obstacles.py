@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.plan import obstacles
+from loadstone.plan.safety import obstacles
 from tests.e2e.program import job, run
 from tests.guard.plans import plan, target
 from tests.guard.test_devices import attached, call

@@ -10,9 +10,9 @@ import pytest
 
 from loadstone.cli.fio import run as fio_run
 from loadstone.errors import RefusedError, RunError
-from loadstone.plan import guard
 from loadstone.plan.model import TargetKind
-from loadstone.plan.run_targets import hold
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.run_targets import hold
 
 from .plans import plan, target
 

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from loadstone.plan import sampling
-from loadstone.plan.sampling import BLOCK_BYTES, Space, blocks, chance_of_missing, never_missed
+from loadstone.plan.safety import sampling
+from loadstone.plan.safety.sampling import BLOCK_BYTES, Space, blocks, chance_of_missing, never_missed
 
 BLOCKS = 1 << 16
 STRATA = 64

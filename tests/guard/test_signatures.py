@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan import signatures
+from loadstone.plan.safety import signatures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,11 @@ import pytest
 
 from loadstone.errors import RefusedError
 from loadstone.formats.vdbench import ParameterText, expand, lower, read
-from loadstone.plan import anchors, guard, tree_mark
+from loadstone.plan import anchors
 from loadstone.plan.anchors import CONTROL_FILE, MARK
 from loadstone.plan.resolve import resolve
-from loadstone.plan.run_targets import hold
+from loadstone.plan.safety import guard, tree_mark
+from loadstone.plan.safety.run_targets import hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

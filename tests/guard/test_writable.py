@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.plan import guard, inode, writable
+from loadstone.plan.safety import guard, inode, writable
 
 from .plans import plan, target
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RunError
-from loadstone.plan import anchors, tree_mark
+from loadstone.plan import anchors
 from loadstone.plan.anchors import CONTROL_FILE, MARK, Structure, forbidden, look
-from loadstone.plan.tree_mark import begin
+from loadstone.plan.safety import tree_mark
+from loadstone.plan.safety.tree_mark import begin
 
 if TYPE_CHECKING:
     from pathlib import Path

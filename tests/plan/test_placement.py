@@ -8,10 +8,10 @@ import pytest
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
-from loadstone.plan import guard
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
-from loadstone.plan.run_targets import hold
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.run_targets import hold
 
 if TYPE_CHECKING:
     from pathlib import Path

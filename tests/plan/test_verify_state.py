@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan import verify_state
+from loadstone.plan.verification import verify_state
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ import pytest
 import vl_convert
 from rich.console import Console
 
-from loadstone.analysis.curve import curves, limit
-from loadstone.analysis.slo import read as read_slo
-from loadstone.analysis.study_document import document, schema
+from loadstone.analysis.study.curve import curves, limit
+from loadstone.analysis.study.document import document, schema
+from loadstone.analysis.study.slo import read as read_slo
 from loadstone.bundle import study as on_disk
 from loadstone.cli.verbs.export import export
 from loadstone.cli.verbs.report import report

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from loadstone.analysis.curve import curve
-from loadstone.analysis.slo import read
+from loadstone.analysis.study.curve import curve
+from loadstone.analysis.study.slo import read
 from loadstone.study.curve import VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.run import Hooks, StudyRequest, run_study
 
@@ -19,7 +19,7 @@ from . import simulated
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.analysis.curve import Curve
+    from loadstone.analysis.study.curve import Curve
     from loadstone.plan.model import SimDevice
 
 ASKED = StudyRequest("curve", "a curve", "fio", {}, {})

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.analysis import repeats, run_figures
+from loadstone.analysis.study import repeats, run_figures
 from loadstone.cli.running.repeat import precision, times
 from loadstone.errors import InputError
 from loadstone.study.controller import Next

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.analysis import repeats
-from loadstone.analysis.study_document import document
+from loadstone.analysis.study import repeats
+from loadstone.analysis.study.document import document
 from loadstone.cli.app import run as command
 from loadstone.errors import InputError
 from loadstone.study.controller import Done, Next

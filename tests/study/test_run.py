@@ -12,9 +12,9 @@ from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.plan.guard import Consent
 from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import resolve
+from loadstone.plan.safety.guard import Consent
 from loadstone.plan.stream import TotalRate
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import Hooks, StudyRequest, run_study

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.pooled import Pooled
-from loadstone.analysis.sweep import recommend, shown, sweep
+from loadstone.analysis.study.pooled import Pooled
+from loadstone.analysis.study.sweep import recommend, shown, sweep
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.study import factors
 from loadstone.study.run import Hooks, StudyRequest, run_study

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.analysis.curve import curves
+from loadstone.analysis.study.curve import curves
 from loadstone.bundle.study import Point
 from loadstone.formats.vdbench import ParameterText, expand, read
 from loadstone.study.controller import Done

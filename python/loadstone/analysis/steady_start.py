@@ -14,7 +14,7 @@ import polars as pl
 
 from loadstone import units
 from loadstone.analysis.requested_ops import is_requested
-from loadstone.analysis.steady import steady_from
+from loadstone.analysis.statistics.steady import steady_from
 
 if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle

@@ -24,9 +24,9 @@ from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
 from loadstone.formats.suggest import nearest
-from loadstone.plan.guard import Consent, check_consent
 from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.safety.guard import Consent, check_consent
 from loadstone.plan.stream import TotalRate
 from loadstone.session import RunRequest, run_plan
 from loadstone.workload import catalogue

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loadstone.analysis import significance as statistics
-from loadstone.analysis.significance import Contrast, Sample
+from loadstone.analysis.statistics import significance as statistics
+from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.comparison import curve_effects, matrix, pairing
 from loadstone.comparison.differences import Difference, differences, environment_of
 from loadstone.comparison.phase import with_tails

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from loadstone import units
-from loadstone.analysis import significance as statistics
-from loadstone.analysis.curve import RATE, Curve, curves
-from loadstone.analysis.interpolation import monotone
-from loadstone.analysis.run_figures import run as figures_of
-from loadstone.analysis.significance import Sample
+from loadstone.analysis.statistics import significance as statistics
+from loadstone.analysis.statistics.interpolation import monotone
+from loadstone.analysis.statistics.significance import Sample
+from loadstone.analysis.study.curve import RATE, Curve, curves
+from loadstone.analysis.study.run_figures import run as figures_of
 from loadstone.comparison.matrix import Effect, SideValue
 from loadstone.comparison.metric import Metric
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from loadstone.analysis.curve import LoadPoint
-    from loadstone.analysis.run_figures import RunFigures
+    from loadstone.analysis.study.curve import LoadPoint
+    from loadstone.analysis.study.run_figures import RunFigures
     from loadstone.comparison.side import Side
 
 EQUAL_LOAD: Final = 0.7

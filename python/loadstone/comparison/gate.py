@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from loadstone.analysis.distributions import NORMAL, t_quantile
+from loadstone.analysis.statistics.distributions import NORMAL, t_quantile
 from loadstone.comparison.matrix import FIRST_SHARE, error_of
 
 if TYPE_CHECKING:

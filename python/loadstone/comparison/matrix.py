@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis import significance as statistics
-from loadstone.analysis.significance import Contrast, Sample
+from loadstone.analysis.statistics import significance as statistics
+from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.comparison.metric import AT_PERCENT, BANDWIDTH, FAILED, IOPS, MEAN, P99
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis import significance as statistics
-from loadstone.analysis.curve import RATE
-from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
-from loadstone.analysis.significance import Sample
+from loadstone.analysis.statistics import significance as statistics
+from loadstone.analysis.statistics.significance import Sample
+from loadstone.analysis.study.curve import RATE
+from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.audit.judge import judge_case
 from loadstone.comparison import values
 from loadstone.comparison.metric import BANDWIDTH, IOPS

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis import significance as statistics
 from loadstone.analysis.cpu import per_interval
 from loadstone.analysis.histogram import BUCKETS, values_of
-from loadstone.analysis.significance import Sample
+from loadstone.analysis.statistics import significance as statistics
+from loadstone.analysis.statistics.significance import Sample
 from loadstone.bundle.layout import OPS
 from loadstone.comparison.metric import (
     AT_PERCENT,

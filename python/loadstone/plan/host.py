@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.path import nvme
-from loadstone.plan import anchors, marker
+from loadstone.plan import anchors
 from loadstone.plan.model import Identity, Namesake, TargetKind
+from loadstone.plan.safety import marker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

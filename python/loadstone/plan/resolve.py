@@ -19,25 +19,22 @@ from loadstone.plan import (
     backend,
     budget,
     files,
-    header_verification,
     io_priority,
-    journal,
     large_blocks,
-    obstacles,
     passthrough,
     pattern,
     stop_conditions,
     stream,
-    unverified_writes,
-    verify,
 )
 from loadstone.plan import model as plan
 from loadstone.plan.derived import reads_back
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import HeaderLayout
 from loadstone.plan.notes import Notes
+from loadstone.plan.safety import obstacles
 from loadstone.plan.targets import Targets, TargetUse
 from loadstone.plan.tree_jobs import TreePlan
+from loadstone.plan.verification import header_verification, journal, unverified_writes, verify
 from loadstone.workload.missing_target import refuse_missing_target
 from loadstone.workload.model import TargetName
 

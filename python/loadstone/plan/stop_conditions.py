@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan import verify
+from loadstone.plan.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

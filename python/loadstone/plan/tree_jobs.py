@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone import units
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import anchors, pattern, stream, tree_mark, verify
+from loadstone.plan import anchors, pattern, stream
 from loadstone.plan import model as plan
 from loadstone.plan.host import SECTOR_BYTES
 from loadstone.plan.model import Pace
+from loadstone.plan.safety import tree_mark
 from loadstone.plan.targets import TargetUse
+from loadstone.plan.verification import verify
 from loadstone.workload.trees import NEEDS_FILES
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.explanations.readings import Probed
-    from loadstone.plan.guard import Consent
     from loadstone.plan.model import Plan
+    from loadstone.plan.safety.guard import Consent
     from loadstone.probe.probe import Probe
     from loadstone.session import Progress
     from loadstone.verdict import Audited

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from loadstone.analysis.run_figures import RunFigures
-from loadstone.analysis.run_figures import run as numbers
+from loadstone.analysis.study.run_figures import RunFigures
+from loadstone.analysis.study.run_figures import run as numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

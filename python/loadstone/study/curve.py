@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.curve import PURPOSE, RATE, REPEAT, LoadPoint, loads, percent_of
+from loadstone.analysis.study.curve import PURPOSE, RATE, REPEAT, LoadPoint, loads, percent_of
 from loadstone.plan.model import RateProcess
 from loadstone.plan.stream import TotalRate
 from loadstone.study.controller import Next
@@ -20,7 +20,7 @@ from loadstone.study.controller import Next
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.slo import Slo
+    from loadstone.analysis.study.slo import Slo
     from loadstone.bundle.study import Factor
     from loadstone.study.controller import Done
     from loadstone.workload.model import Workload

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis import repeats
+from loadstone.analysis.study import repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

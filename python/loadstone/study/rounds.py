@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone.analysis.steady import ROUNDS, steady
+from loadstone.analysis.statistics.steady import ROUNDS, steady
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,8 +26,8 @@ from loadstone.engine.calibrate import shape
 from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError
 from loadstone.path.child import answering, run_in_child
-from loadstone.plan import guard
 from loadstone.plan.derived import changes_trees
+from loadstone.plan.safety import guard
 from loadstone.session import Outcome, RunRequest, run_plan, through_parent
 from loadstone.study.controller import Controller, Done, Next
 from loadstone.study.random_seeds import own_sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loadstone.analysis.repeats import REPEAT, again
+from loadstone.analysis.study.repeats import REPEAT, again
 from loadstone.study.controller import Controller, Done, Next
 
 if TYPE_CHECKING:

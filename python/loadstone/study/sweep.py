@@ -10,7 +10,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loadstone.analysis.sweep import REPEAT, STAGE, shown
+from loadstone.analysis.study.sweep import REPEAT, STAGE, shown
 from loadstone.study import factors
 from loadstone.study.controller import Done, Next
 

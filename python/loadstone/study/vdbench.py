@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.curve import RATE, RATE_IOPS
+from loadstone.analysis.study.curve import RATE, RATE_IOPS
 from loadstone.formats.vdbench.expand import FORMAT
 from loadstone.formats.vdbench.lower import Given, lower
 from loadstone.formats.vdbench.rundef import IoRate

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, MIN_TREND, ROUNDS, SteadyCheck, steady
+from loadstone.analysis.statistics.steady import MAX_RANGE, MAX_SLOPE, MIN_TREND, ROUNDS, SteadyCheck, steady
 from loadstone.audit import case_queries, timeline
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say

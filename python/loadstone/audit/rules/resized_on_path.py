@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.audit import case_queries
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say

@@ -31,9 +31,9 @@ from loadstone.cli.fio.state import save_state
 from loadstone.cli.fio.trigger import Trigger
 from loadstone.cli.running import commands, schedulers
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
-from loadstone.plan.guard import Consent
 from loadstone.plan.model import HeaderLayout
 from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.safety.guard import Consent
 from loadstone.printable import unfiltered
 from loadstone.session import RunRequest, run_plan
 

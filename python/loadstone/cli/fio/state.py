@@ -1,6 +1,6 @@
 """The files in which fio keeps how far a verified job came.
 
-Knows where they go and over what they may be written. Their layout is in `plan/verify_state.py`.
+Knows where they go and over what they may be written. Their layout is in `plan/verification/verify_state.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone import output
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import verify_state
 from loadstone.plan.model import HeaderLayout
+from loadstone.plan.verification import verify_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,9 +21,9 @@ from loadstone.cli.running import commands, study
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
 from loadstone.path.child import run_in_child
-from loadstone.plan import guard
 from loadstone.plan.derived import changes_trees
-from loadstone.plan.in_use import Snapshot
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.in_use import Snapshot
 from loadstone.study.run import StudyRequest
 from loadstone.study.run_list import RepeatedList
 from loadstone.workload import catalogue

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from loadstone.cli.display import console
-from loadstone.plan.guard import Consent
+from loadstone.plan.safety.guard import Consent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

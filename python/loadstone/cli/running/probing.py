@@ -19,8 +19,8 @@ from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
-    from loadstone.plan.guard import Consent
     from loadstone.plan.model import Plan
+    from loadstone.plan.safety.guard import Consent
 
 DEFAULT: Final = "20s"
 LEAST_S: Final = 2.0

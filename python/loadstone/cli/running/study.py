@@ -88,7 +88,7 @@ def execute(
 
 
 def _result(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
-    from loadstone.analysis.study_document import document
+    from loadstone.analysis.study.document import document
 
     return document(path, study, [one.run for one in done])
 

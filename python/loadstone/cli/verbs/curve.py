@@ -17,7 +17,7 @@ from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
-    from loadstone.analysis.slo import Slo
+    from loadstone.analysis.study.slo import Slo
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
 
@@ -143,7 +143,7 @@ def percents(text: str | None) -> tuple[float, ...] | None:
 
 def limit(text: str | None) -> Slo | None:
     """Read `--slo`; None without it."""
-    from loadstone.analysis import slo as limits
+    from loadstone.analysis.study import slo as limits
 
     if text is None:
         return None

@@ -37,7 +37,7 @@ def rerun(
     from loadstone.cli.display import run_summary
     from loadstone.cli.running.consent import consent
     from loadstone.path.spec import Spec
-    from loadstone.plan.guard import check_consent
+    from loadstone.plan.safety.guard import check_consent
     from loadstone.session import RunRequest, run_plan
     from loadstone.study.rerun import forget_identities
 

@@ -106,7 +106,7 @@ def once(
     from loadstone.cli.running import commands, probing, schedulers
     from loadstone.cli.running.consent import consent
     from loadstone.engine.plan_check import memory_bytes
-    from loadstone.plan.guard import check_consent
+    from loadstone.plan.safety.guard import check_consent
     from loadstone.session import RunRequest, run_plan
 
     resolved = resolution(asked_for, load)

@@ -60,7 +60,7 @@ def sweep(
     repeat
         Passes over all combinations [default: 1].
     """
-    from loadstone.analysis.sweep import STAGE
+    from loadstone.analysis.study.sweep import STAGE
     from loadstone.cli.jobs import runlist
     from loadstone.cli.jobs.read_workload import resolution, total_rate, workload
     from loadstone.cli.options import data_sheet

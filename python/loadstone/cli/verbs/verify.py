@@ -33,7 +33,7 @@ def verify(
     from loadstone.bundle import layout, members
     from loadstone.bundle.read import Bundle
     from loadstone.cli.display import run_summary
-    from loadstone.plan.journal import read_back
+    from loadstone.plan.verification.journal import read_back
     from loadstone.session import RunRequest, run_plan
 
     exporting.refuse_study(bundle, "verify")

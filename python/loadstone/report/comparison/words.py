@@ -16,7 +16,7 @@ from loadstone.report.verdict.words import NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.significance import Contrast, Sample
+    from loadstone.analysis.statistics.significance import Contrast, Sample
     from loadstone.comparison.compare import ComparisonTable
     from loadstone.comparison.gate import Gate, Power
     from loadstone.comparison.matrix import Effect, SideValue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
-from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.report.verdict.words import STYLES, confidence, headline
 
 if TYPE_CHECKING:

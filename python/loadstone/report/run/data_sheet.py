@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.run_figures import RunFigures
     from loadstone.analysis.spec import SpecRow
+    from loadstone.analysis.study.run_figures import RunFigures
 
 HEADING: Final = "of data sheet"
 """Of a column of `share`, which is only there where a run was held against one."""

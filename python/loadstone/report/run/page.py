@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import output, units
-from loadstone.analysis.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.analysis.verification import verified
 from loadstone.errors import InputError
 from loadstone.report import templates

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.sweep import named, shown
+from loadstone.analysis.study.sweep import named, shown
 from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
 from loadstone.report.study.sweep import TITLES, value, written
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.pooled import Pooled
-    from loadstone.analysis.repeats import RepeatedLine
-    from loadstone.analysis.run_figures import RunFigures
-    from loadstone.analysis.sweep import Sweep
+    from loadstone.analysis.study.pooled import Pooled
+    from loadstone.analysis.study.repeats import RepeatedLine
+    from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.analysis.study.sweep import Sweep
     from loadstone.bundle.study import Factor
 
 Z_95: Final = 1.96

@@ -18,8 +18,8 @@ from loadstone.report.run import data_sheet
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from loadstone.analysis.curve import Curve, LatencyLimit, LoadPoint
-    from loadstone.analysis.knee import Knee
+    from loadstone.analysis.statistics.knee import Knee
+    from loadstone.analysis.study.curve import Curve, LatencyLimit, LoadPoint
 
 HEADINGS: Final = ("load", "achieved", "mean", "p50", "p99", "p99.9", "runs", "")
 SPARE: Final = ("p99.9", "p50", "runs")

@@ -15,9 +15,9 @@ from loadstone.report.study.charts import bandwidth_unit, bounds, reach
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.curve import Curve, LoadPoint
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.slo import Slo
+    from loadstone.analysis.study.curve import Curve, LoadPoint
+    from loadstone.analysis.study.slo import Slo
 
 WIDE_SPREAD: Final = 20.0
 """A latency so many times the middle one leaves no room for the others on a linear axis."""

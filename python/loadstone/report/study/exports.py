@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone import printable
-from loadstone.analysis.run_figures import PERCENTILES
+from loadstone.analysis.study.run_figures import PERCENTILES
 from loadstone.report.exports import as_csv
 from loadstone.report.study import terminal as study_terminal
 from loadstone.report.study.terminal import HEADINGS, cells
@@ -19,7 +19,7 @@ from loadstone.screen import Screen
 
 if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.analysis.study.run_figures import LineFigures, RunFigures
     from loadstone.report.study.page import StudyPage
 
 WIDTH: Final = 200

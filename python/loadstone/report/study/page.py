@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import output, units
-from loadstone.analysis import repeats, run_figures
-from loadstone.analysis.curve import curves
-from loadstone.analysis.rounds import rounds
-from loadstone.analysis.slo import slo_of
-from loadstone.analysis.sweep import sweep
+from loadstone.analysis.study import repeats, run_figures
+from loadstone.analysis.study.curve import curves
+from loadstone.analysis.study.rounds import rounds
+from loadstone.analysis.study.slo import slo_of
+from loadstone.analysis.study.sweep import sweep
 from loadstone.bundle import study as on_disk
 from loadstone.errors import InputError
 from loadstone.report import templates
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadstone.analysis.curve import Curve
-    from loadstone.analysis.run_figures import RunFigures
-    from loadstone.analysis.slo import Slo
+    from loadstone.analysis.study.curve import Curve
+    from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.analysis.study.slo import Slo
     from loadstone.bundle.study import StudyRecord
     from loadstone.report.pictures.charts import Spec
 

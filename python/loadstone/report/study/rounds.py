@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.analysis.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
+from loadstone.analysis.statistics.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
 from loadstone.messages import say
 from loadstone.report.pictures import plot_3d
 from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
@@ -17,8 +17,8 @@ from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, la
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.rounds import Rounds, RoundsCell
-    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.analysis.study.rounds import Rounds, RoundsCell
+    from loadstone.analysis.study.run_figures import LineFigures, RunFigures
 
 TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth, MiB/s", "mean_ns": "Mean latency"}
 MAX_LINES: Final = 9

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
-from loadstone.analysis.sweep import named, shown
+from loadstone.analysis.study.sweep import named, shown
 from loadstone.messages import say
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from loadstone.analysis.pooled import Pooled
-    from loadstone.analysis.sweep import OperatingPoint, Sweep
+    from loadstone.analysis.study.pooled import Pooled
+    from loadstone.analysis.study.sweep import OperatingPoint, Sweep
     from loadstone.bundle.study import Factor
 
 TITLES: Final = {

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
-from loadstone.analysis import repeats
-from loadstone.analysis.curve import curves
-from loadstone.analysis.slo import slo_of
-from loadstone.analysis.sweep import sweep
+from loadstone.analysis.study import repeats
+from loadstone.analysis.study.curve import curves
+from loadstone.analysis.study.slo import slo_of
+from loadstone.analysis.study.sweep import sweep
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
 from loadstone.report.run.terminal import STYLES
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.analysis.study.run_figures import LineFigures, RunFigures
     from loadstone.bundle.study import Point, StudyRecord
 
 REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")

@@ -20,14 +20,14 @@ from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say
 from loadstone.path import nvme
 from loadstone.path.child import run_in_child
-from loadstone.plan import content_evidence, in_use, marker, tree_mark, writable
 from loadstone.plan.anchors import look as look_below
-from loadstone.plan.content import BlockReader
-from loadstone.plan.device_seal import DeviceSeal
 from loadstone.plan.host import namesake_of
-from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import BackendMoveExtents, BackendNames, Plan, Target, TargetKind
-from loadstone.plan.seen import Seen, change
+from loadstone.plan.safety import content_evidence, in_use, marker, tree_mark, writable
+from loadstone.plan.safety.content import BlockReader
+from loadstone.plan.safety.device_seal import DeviceSeal
+from loadstone.plan.safety.in_use import Snapshot
+from loadstone.plan.safety.seen import Seen, change
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:

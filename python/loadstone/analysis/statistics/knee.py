@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.interpolation import monotone
+from loadstone.analysis.statistics.interpolation import monotone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.knee import CurvePoint, Knee, knee
-from loadstone.analysis.pooled import Pooled, pooled
-from loadstone.analysis.slo import decide
+from loadstone.analysis.statistics.knee import CurvePoint, Knee, knee
+from loadstone.analysis.study.pooled import Pooled, pooled
+from loadstone.analysis.study.slo import decide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.run_figures import RunFigures
-    from loadstone.analysis.slo import Slo
+    from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.analysis.study.slo import Slo
 
 RATE: Final = "rate_percent"
 """The factor that makes a run a point of a curve: percent of the maximum, None for the maximum."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.analysis.steady import ROUNDS, SteadyCheck, steady
+from loadstone.analysis.statistics.steady import ROUNDS, SteadyCheck, steady
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.analysis.run_figures import RunFigures
+    from loadstone.analysis.study.run_figures import RunFigures
 
 FACTOR: Final = "round"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
 from loadstone.plan import model as plan
-from loadstone.plan.verify import reading
+from loadstone.plan.verification.verify import reading
 
 if TYPE_CHECKING:
     from pathlib import Path

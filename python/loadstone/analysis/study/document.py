@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from loadstone.analysis import curve, repeats, sweep
 from loadstone.analysis.document import SpecLine
-from loadstone.analysis.slo import slo_of
+from loadstone.analysis.study import curve, repeats, sweep
+from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.summary import spec_line
 from loadstone.bundle.study import Factor, Kind
 from loadstone.frozen_model import FrozenModel
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.pooled import Pooled
-    from loadstone.analysis.run_figures import LineFigures
-    from loadstone.analysis.run_figures import RunFigures as Numbers
+    from loadstone.analysis.study.pooled import Pooled
+    from loadstone.analysis.study.run_figures import LineFigures
+    from loadstone.analysis.study.run_figures import RunFigures as Numbers
     from loadstone.bundle.study import StudyRecord
 
 FORMAT: Final = 1

@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.analysis.pooled import Pooled, pooled
+from loadstone.analysis.study.pooled import Pooled, pooled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.analysis.study.run_figures import LineFigures, RunFigures
     from loadstone.bundle.study import Factor
 
 REPEAT: Final = "repeat"

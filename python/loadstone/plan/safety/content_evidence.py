@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadstone.plan import content, signatures
+from loadstone.plan.safety import content, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

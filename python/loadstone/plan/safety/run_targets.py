@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RunError
-from loadstone.plan import guard, in_use, marker, tree_mark
 from loadstone.plan.anchors import Structure
-from loadstone.plan.content import BlockReader
-from loadstone.plan.in_use import Snapshot
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
-from loadstone.plan.seen import Seen
+from loadstone.plan.safety import guard, in_use, marker, tree_mark
+from loadstone.plan.safety.content import BlockReader
+from loadstone.plan.safety.in_use import Snapshot
+from loadstone.plan.safety.seen import Seen
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Tree

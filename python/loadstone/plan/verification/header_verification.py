@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan import verify, verify_state
 from loadstone.plan.pattern import is_random, largest, max_block, shares, sizes, smallest
+from loadstone.plan.verification import verify, verify_state
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Limits

@@ -15,8 +15,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadstone.plan import structure_offsets
-from loadstone.plan.content import ALIGN_BYTES, BlockReader
+from loadstone.plan.safety import structure_offsets
+from loadstone.plan.safety.content import ALIGN_BYTES, BlockReader
 
 if TYPE_CHECKING:
     from pathlib import Path

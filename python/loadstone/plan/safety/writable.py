@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from loadstone.plan import inode
+from loadstone.plan.safety import inode
 
 _PROC: Final = 0x9FA0
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
-from loadstone.plan import sampling
-from loadstone.plan.content import CHUNK_BYTES, BlockReader
-from loadstone.plan.sampling import BLOCK_BYTES, Space
+from loadstone.plan.safety import sampling
+from loadstone.plan.safety.content import CHUNK_BYTES, BlockReader
+from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
     from pathlib import Path

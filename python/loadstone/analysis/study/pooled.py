@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.distributions import t_quantile
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.run_figures import PERCENTILES
+from loadstone.analysis.statistics.distributions import t_quantile
+from loadstone.analysis.study.run_figures import PERCENTILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.analysis.run_figures import LineFigures
+    from loadstone.analysis.study.run_figures import LineFigures
 
 NOTHING_KNOWN: Final = math.log(1000)
 """An interval wider than this factor, as two runs far apart have one, says nothing."""

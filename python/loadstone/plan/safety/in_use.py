@@ -22,9 +22,9 @@ from typing import Final
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
 from loadstone.path.mounts import Mount, mount_of, mounts, swaps
-from loadstone.plan import open_files
-from loadstone.plan.kernel_exports import exported
-from loadstone.plan.open_files import Key, key_of
+from loadstone.plan.safety import open_files
+from loadstone.plan.safety.kernel_exports import exported
+from loadstone.plan.safety.open_files import Key, key_of
 
 _BACKS: Final = "it backs "
 _F_SETOWN_EX: Final = 15

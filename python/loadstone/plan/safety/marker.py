@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from blake3 import blake3
 from pydantic import TypeAdapter
 
-from loadstone.plan import inode
-from loadstone.plan.content import CHUNK_BYTES, BlockReader
+from loadstone.plan.safety import inode
+from loadstone.plan.safety.content import CHUNK_BYTES, BlockReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.distributions import chi_square_upper, t_quantile
 from loadstone.analysis.estimate import Estimate
-from loadstone.analysis.run_figures import WHOLE
+from loadstone.analysis.statistics.distributions import chi_square_upper, t_quantile
+from loadstone.analysis.study.run_figures import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from loadstone.analysis.run_figures import LineFigures, RunFigures
+    from loadstone.analysis.study.run_figures import LineFigures, RunFigures
 
 LEVEL: Final = 0.95
 REPEAT: Final = "repeat"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.distributions import NORMAL, normal_upper
-from loadstone.analysis.ranks import average_ranks, sen_slope
+from loadstone.analysis.statistics.distributions import NORMAL, normal_upper
+from loadstone.analysis.statistics.ranks import average_ranks, sen_slope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

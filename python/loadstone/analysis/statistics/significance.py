@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.distributions import binomial_p, t_quantile, t_upper
 from loadstone.analysis.estimate import long_run_variance
 from loadstone.analysis.histogram import MIN_BEYOND
+from loadstone.analysis.statistics.distributions import binomial_p, t_quantile, t_upper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

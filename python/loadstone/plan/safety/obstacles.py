@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from loadstone import units
 from loadstone.errors import RefusedError
 from loadstone.path.block import SYS
-from loadstone.plan import guard
 from loadstone.plan.model import TargetKind
+from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan, Target

@@ -1,0 +1,1 @@
+"""Runs that belong together: repeats, sweeps, curves, rounds, each from the figures of its runs."""
