@@ -15,7 +15,7 @@ from loadstone.formats.fio.numbers import Reading
 from loadstone.plan import model
 from loadstone.plan.notes import Notes
 from loadstone.plan.pattern import pattern
-from loadstone.workload.model import Distribution, Job
+from loadstone.workload.model import Amount, Distribution, Job, SizeTable
 
 
 def distribution(text: str, *, strict: bool = True) -> Distribution:
@@ -136,3 +136,22 @@ def test_two_sizes_with_a_dash_are_those_of_reads_and_writes_as_in_fio() -> None
     assert "is no range" in found.notes[0].text
     with pytest.raises(InputError, match="expected one size"):
         read_jobfiles([TokenSource(words)])
+
+
+def test_a_range_in_a_split_is_read_as_far_as_fio_reads_it() -> None:
+    words = ("--name=a", "--bssplit=36k-60k/50:4k/50")
+    found = read_jobfiles([TokenSource(words)], options=ReadOptions(strict_fio_reading=True))
+    split = found.jobs[0].bssplit[0]
+    assert isinstance(split, SizeTable)
+    assert [entry.bytes for entry in split.entries] == [36864, 4096]
+    assert "fio reads 36k and leaves out -60k" in found.notes[0].text
+    with pytest.raises(InputError, match="36k-60k"):
+        read_jobfiles([TokenSource(words)])
+
+
+def test_more_than_all_of_a_target_is_all_of_it_as_in_fio() -> None:
+    found = read_jobfiles([TokenSource(("--name=a", "--size=200%"))])
+    assert found.jobs[0].size == Amount(percent=100.0)
+    assert "more than 100%" in found.notes[0].text
+    with pytest.raises(InputError, match="expected 0% to 100%"):
+        read_jobfiles([TokenSource(("--name=a", "--offset=200%"))])

@@ -136,11 +136,14 @@ def integer(text: str, reading: Reading, low: int, high: int) -> int:
     return value
 
 
-def amount(text: str, reading: Reading) -> Amount:
-    """Read bytes or a percentage."""
+def amount(text: str, reading: Reading, *, over_is_all: bool = False) -> Amount:
+    """Read bytes or a percentage. `over_is_all`: more than 100 % means all, as fio takes its `size`."""
     if not text.rstrip().endswith("%"):
         return Amount(bytes=size(text, reading))
     number, _ = _split(text.rstrip()[:-1], reading, "a percentage such as 80%")
+    if over_is_all and number > 100:
+        reading.note("trap", f"{text.strip()!r}: fio reads more than 100% as all of the target; kept")
+        number = Fraction(100)
     if not 0 <= number <= 100:
         raise reading.error(f"found {text.strip()!r}, expected 0% to 100%")
     return Amount(percent=float(number))

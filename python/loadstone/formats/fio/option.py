@@ -103,10 +103,13 @@ def size(name: str, field: str, *aliases: str, why: str = "") -> Option:
     return honoured(name, lambda text, r, _: {field: numbers.size(_need(text, r), r)}, *aliases, why=why)
 
 
-def amount(name: str, field: str, *aliases: str, why: str = "") -> Option:
+def amount(name: str, field: str, *aliases: str, why: str = "", over_is_all: bool = False) -> Option:
     """Return the row of a size in bytes or percent."""
     return honoured(
-        name, lambda text, r, _: {field: values.amount_or_none(_need(text, r), r)}, *aliases, why=why
+        name,
+        lambda text, r, _: {field: values.amount_or_none(_need(text, r), r, over_is_all=over_is_all)},
+        *aliases,
+        why=why,
     )
 
 

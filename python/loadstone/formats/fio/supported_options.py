@@ -314,7 +314,7 @@ WHERE: Final = (
         why="Most files at work on; the next is begun when one is finished. All stay open.",
     ),
     parsed("file_service_type", "file_service", values.file_service),
-    amount("size", "size"),
+    amount("size", "size", over_is_all=True),
     amount("io_size", "io_size", "io_limit"),
     parsed("filesize", "filesize_bytes", values.size_pair),
     amount("offset", "offset", "fileoffset"),

@@ -94,12 +94,14 @@ def block_range(text: str, reading: Reading) -> BlockSizes:
     return SizeRange(min_bytes=smallest, max_bytes=largest)
 
 
-def _as_far_as_fio_reads(part: str, text: str, reading: Reading) -> str:
-    """Cut an end of a range where fio stops reading it: after the first number and unit."""
-    read, *rest = re.split(r"[/-]", part.strip(), maxsplit=1)
-    if rest:
-        reading.note("trap", f"{text!r} is no range: fio reads {read} and leaves out /{rest[0]}; kept")
-    return read
+def _as_far_as_fio_reads(part: str, text: str, reading: Reading, wanted: str = "a range") -> str:
+    """Cut a size where fio stops reading it: after the first number and unit."""
+    found = re.match(r"[^(/-]+(?=[/-])", part.strip())
+    if found is None:
+        return part
+    left_out = part.strip()[found.end() :]
+    reading.note("trap", f"{text!r} is not {wanted}: fio reads {found[0]} and leaves out {left_out}; kept")
+    return found[0]
 
 
 def _shares(text: str, reading: Reading, read: Callable[[str, Reading], U]) -> list[tuple[str, U | None]]:
@@ -146,7 +148,9 @@ def block_split(text: str, reading: Reading) -> BlockSizes:
         if percent == 0:
             reading.note("trap", f"{left}/0: fio gives this size a share of what the others leave")
             share = None if reading.strict else 0.0
-        entries.append(SizeShare(block_bytes(left, reading), share))
+        cut = reading.strict and share is not None
+        size = _as_far_as_fio_reads(left, left, reading, "one size") if cut else left
+        entries.append(SizeShare(block_bytes(size, reading), share))
     given = sum(entry.percent or 0 for entry in entries)
     if given > 100:
         raise reading.error(f"the shares in {text!r} add up to {given:g}%, expected at most 100%")
@@ -422,7 +426,7 @@ def percentiles(text: str, reading: Reading) -> tuple[float, ...]:
     return tuple(found)
 
 
-def amount_or_none(text: str, reading: Reading) -> Amount | None:
+def amount_or_none(text: str, reading: Reading, *, over_is_all: bool = False) -> Amount | None:
     """Read bytes or a percentage; 0 bytes is the same as not asked for."""
-    value = numbers.amount(text, reading)
+    value = numbers.amount(text, reading, over_is_all=over_is_all)
     return None if value.bytes == 0 else value
