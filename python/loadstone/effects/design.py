@@ -1,0 +1,328 @@
+"""The design of an experiment as a matrix: which effects can be known from the runs that there are.
+
+Knows factors, levels, blocks and times. Knows no measured value: what enters the model follows
+from the design alone, so that no test decides what is tested next.
+
+Factors are coded by deviations (each level against the mean of all levels), so that a main effect
+is an average over the levels of the others, with equal weights, and orders of interaction do not
+depend on each other (D. C. Montgomery, Design and Analysis of Experiments, chapter 5). Blocks and
+a straight line of time take out what changes while the experiment runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from loadstone.effects.model import DriftTaken
+    from loadstone.effects.observations import Factor, Observation
+
+    Numbers = NDArray[np.float64]
+
+MIN_FREEDOM: Final = 4
+"""Interactions of three and more factors go to the error until it has so many degrees of freedom."""
+FREEDOM_FOR_LINE: Final = 6
+"""From so many on a line of time is worth one of them."""
+MAX_INFLATION: Final = 10.0
+"""A line that makes the variance of an effect larger than this many times cannot be told from it."""
+FOLLOWS_TIME: Final = 2.0
+"""From this inflation on a factor's levels are said to follow the time."""
+SMALL: Final = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class DesignTerm:
+    """A factor or an interaction, by the positions of its factors, and its columns."""
+
+    factors: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The matrix, and where in it what stands."""
+
+    matrix: Numbers
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    """Of each factor, those that have data."""
+    terms: tuple[DesignTerm, ...]
+    nuisance: tuple[int, ...]
+    """Columns of blocks and time."""
+    line: int | None
+    """Column of the line of time; it rises by 1 over the experiment."""
+    taken_out: DriftTaken
+    blocks: int
+    unknown: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...]
+    """Terms that cannot be known, and those that they cannot be told from (empty: cells are missing)."""
+    pooled: tuple[tuple[int, ...], ...]
+    """Terms that are taken for error."""
+    follows_time: tuple[str, ...]
+    """Factors whose levels follow the time."""
+    cannot_part: tuple[str, ...]
+    """Those that cannot be told from a drift."""
+
+    def term(self, *factors: int) -> DesignTerm | None:
+        """Return a term of the model; None when it has none."""
+        return next((one for one in self.terms if one.factors == factors), None)
+
+    def name(self, factors: Sequence[int]) -> str:
+        """Return how a term is called: `a`, `a:b`."""
+        return ":".join(self.names[at] for at in factors)
+
+    def main(self, factor: int, level: str, against: str) -> Numbers | None:
+        """Return the contrast of two levels of a factor, averaged over all other factors."""
+        return self._contrast({factor: (level, against)})
+
+    def interaction(
+        self, first: int, levels: tuple[str, str], second: int, at: tuple[str, str]
+    ) -> Numbers | None:
+        """Return the contrast of a contrast: how an effect differs between two levels of another factor."""
+        return self._contrast({first: levels, second: at})
+
+    def simple(self, factor: int, levels: tuple[str, str], other: int, at: str) -> Numbers | None:
+        """Return the contrast of two levels of a factor at one level of another."""
+        main = self.main(factor, *levels)
+        pair = (factor, other) if factor < other else (other, factor)
+        term = self.term(*pair)
+        if main is None or term is None:
+            return None
+        codes = {factor: self._difference(factor, levels), other: self._code(other, at)}
+        main[list(term.columns)] += _outer([codes[one] for one in pair])
+        return main
+
+    def cell(self, chosen: dict[str, str]) -> Numbers | None:
+        """Return the combination whose value is a cell's mean, over all blocks, in the middle of the time."""
+        row = np.zeros(self.matrix.shape[1])
+        row[0] = 1.0
+        for term in self.terms:
+            if any(chosen[self.names[at]] not in self.levels[at] for at in term.factors):
+                return None
+            codes = [self._code(at, chosen[self.names[at]]) for at in term.factors]
+            row[list(term.columns)] = _outer(codes)
+        return row
+
+    def _contrast(self, differences: dict[int, tuple[str, str]]) -> Numbers | None:
+        ordered = tuple(sorted(differences))
+        term = self.term(*ordered)
+        if term is None:
+            return None
+        row = np.zeros(self.matrix.shape[1])
+        row[list(term.columns)] = _outer([self._difference(at, differences[at]) for at in ordered])
+        return row
+
+    def _difference(self, factor: int, levels: tuple[str, str]) -> Numbers:
+        return self._code(factor, levels[0]) - self._code(factor, levels[1])
+
+    def _code(self, factor: int, level: str) -> Numbers:
+        return np.asarray(codes(len(self.levels[factor]))[self.levels[factor].index(level)])
+
+
+def codes(count: int) -> Numbers:
+    """Return a row for each level: 1 in its own column, the last level -1 in all."""
+    return np.vstack([np.eye(count - 1), -np.ones((1, count - 1))])
+
+
+def _outer(parts: Sequence[Numbers]) -> Numbers:
+    made: Numbers = parts[0]
+    for part in parts[1:]:
+        made = np.asarray(np.outer(made, part).ravel(), dtype=np.float64)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Factorial:
+    """The part of the matrix that is made of levels."""
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    matrix: Numbers
+    terms: tuple[DesignTerm, ...]
+    unknown: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...]
+    pooled: tuple[tuple[int, ...], ...]
+
+
+def build(factors: Sequence[Factor], rows: Sequence[Observation]) -> Design:
+    """Return the design of these runs."""
+    names = tuple(one.name for one in factors)
+    levels = tuple(
+        tuple(level for level in one.levels if any(row.levels[one.name] == level for row in rows))
+        for one in factors
+    )
+    varied = [at for at in range(len(names)) if len(levels[at]) > 1]
+    wanted = [term for size in range(1, len(varied) + 1) for term in combinations(varied, size)]
+    most = _most_order(wanted, rows, levels)
+    matrix = np.ones((len(rows), 1))
+    terms: list[DesignTerm] = []
+    unknown: list[tuple[tuple[int, ...], tuple[str, ...]]] = []
+    for term in wanted:
+        if len(term) > most:
+            continue
+        added = _columns(term, names, levels, rows)
+        both = np.hstack([matrix, added])
+        if _rank(both) == both.shape[1]:
+            first = matrix.shape[1]
+            terms.append(DesignTerm(term, tuple(range(first, both.shape[1]))))
+            matrix = both
+        else:
+            unknown.append((term, _aliases(matrix, added, terms, names)))
+    matrix, terms, pooled = _with_error(matrix, terms, rows)
+    made = _Factorial(names, levels, matrix, tuple(terms), tuple(unknown), tuple(pooled))
+    return _with_time(made, rows)
+
+
+def _most_order(
+    wanted: Sequence[tuple[int, ...]], rows: Sequence[Observation], levels: Sequence[Sequence[str]]
+) -> int:
+    """Return up to which order terms are looked at: beyond two only in a design with all cells."""
+    order = max((len(term) for term in wanted), default=1)
+    cells = {tuple(sorted(row.levels.items())) for row in rows}
+    every = int(np.prod([max(1, len(one)) for one in levels]))
+    return order if len(cells) == every else min(order, 2)
+
+
+def _columns(
+    term: tuple[int, ...], names: Sequence[str], levels: Sequence[Sequence[str]], rows: Sequence[Observation]
+) -> Numbers:
+    coded = [codes(len(levels[at])) for at in term]
+    return np.array(
+        [
+            _outer(
+                [code[levels[at].index(row.levels[names[at]])] for at, code in zip(term, coded, strict=True)]
+            )
+            for row in rows
+        ]
+    )
+
+
+def _rank(matrix: Numbers) -> int:
+    return int(np.linalg.matrix_rank(matrix, tol=SMALL * max(matrix.shape)))
+
+
+def _aliases(
+    matrix: Numbers, added: Numbers, terms: Sequence[DesignTerm], names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the terms that a new one is a combination of; none where it is partly its own."""
+    weights, *_ = np.linalg.lstsq(matrix, added, rcond=None)
+    if np.abs(added - matrix @ weights).max() > 1e-6:
+        return ()
+    return tuple(
+        ":".join(names[at] for at in term.factors)
+        for term in terms
+        if np.abs(weights[list(term.columns)]).max() > 1e-6
+    )
+
+
+def _with_error(
+    matrix: Numbers, terms: list[DesignTerm], rows: Sequence[Observation]
+) -> tuple[Numbers, list[DesignTerm], list[tuple[int, ...]]]:
+    """Leave out the highest orders until something is left to tell the error from."""
+    blocks = len({row.block for row in rows})
+    pooled: list[tuple[int, ...]] = []
+    while terms:
+        order = max(len(term.factors) for term in terms)
+        freedom = len(rows) - matrix.shape[1] - (blocks - 1)
+        enough = MIN_FREEDOM if order > 2 else 1
+        if order == 1 or freedom >= enough:
+            break
+        gone = [term for term in terms if len(term.factors) == order]
+        pooled += [term.factors for term in gone]
+        terms = [term for term in terms if len(term.factors) < order]
+        matrix = matrix[:, : 1 + sum(len(term.columns) for term in terms)]
+    return matrix, terms, pooled
+
+
+def _with_time(levels: _Factorial, rows: Sequence[Observation]) -> Design:
+    matrix, terms, names = levels.matrix, levels.terms, levels.names
+    count = matrix.shape[1]
+    in_blocks = _in_blocks(matrix, rows)
+    blocked = in_blocks.shape[1] > count
+    time = line_of(rows)
+    made, line = in_blocks, None
+    taken: DriftTaken = "blocks" if blocked else "nothing"
+    within, alone = (_inflation(one, time, terms) for one in (in_blocks, matrix))
+    worst, worst_alone = (max(one.values(), default=1.0) for one in (within, alone))
+    follows = {at for at, factor in within.items() if factor >= FOLLOWS_TIME}
+    never: set[int] = set()
+    if len(rows) - in_blocks.shape[1] >= FREEDOM_FOR_LINE and worst <= MAX_INFLATION:
+        made, line = np.hstack([in_blocks, time]), in_blocks.shape[1]
+        taken = "blocks_and_line" if blocked else "line"
+    elif worst > MAX_INFLATION >= worst_alone and len(rows) - count - 1 >= MIN_FREEDOM:
+        # The same order in every block: only from block to block can time be told from the levels.
+        made, line, taken = np.hstack([matrix, time]), count, "line"
+    else:
+        never = {at for at in follows if not blocked or within[at] > MAX_INFLATION}
+    return Design(
+        matrix=made,
+        names=names,
+        levels=levels.levels,
+        terms=terms,
+        nuisance=tuple(range(count, made.shape[1])),
+        line=line,
+        taken_out=taken,
+        blocks=len({row.block for row in rows}),
+        unknown=levels.unknown,
+        pooled=levels.pooled,
+        follows_time=tuple(names[at] for at in sorted(follows)),
+        cannot_part=tuple(names[at] for at in sorted(never)),
+    )
+
+
+def _in_blocks(matrix: Numbers, rows: Sequence[Observation]) -> Numbers:
+    """Return the matrix with a column for each block but one, where these are no combination of levels."""
+    numbers = sorted({row.block for row in rows})
+    if len(numbers) == 1:
+        return matrix
+    block = np.array([codes(len(numbers))[numbers.index(row.block)] for row in rows])
+    joined = np.hstack([matrix, block])
+    known = _rank(joined) == joined.shape[1] and len(rows) > joined.shape[1]
+    return joined if known else matrix
+
+
+def line_of(rows: Sequence[Observation]) -> Numbers:
+    """Return the time of each run, from -0.5 to 0.5 over the experiment; the order where no time is known."""
+    time = np.array([row.started_s for row in rows], dtype=np.float64)
+    if np.ptp(time) == 0:
+        time = np.array([row.order for row in rows], dtype=np.float64)
+    spread = np.ptp(time)
+    middle = (time.max() + time.min()) / 2
+    return np.asarray((time - middle) / (spread or 1.0), dtype=np.float64)[:, None]
+
+
+def _inflation(matrix: Numbers, time: Numbers, terms: Sequence[DesignTerm]) -> dict[int, float]:
+    """Return for each factor how many times larger the variance of its effects is with a line of time."""
+    both = np.hstack([matrix, time])
+    mains = {term.factors[0]: term for term in terms if len(term.factors) == 1}
+    if _rank(both) < both.shape[1]:
+        return dict.fromkeys(mains, float("inf"))
+    before = np.linalg.inv(matrix.T @ matrix)
+    after = np.linalg.inv(both.T @ both)
+    found = {}
+    for factor, term in mains.items():
+        columns = list(term.columns)
+        coded = codes(len(columns) + 1)
+        pairs = np.array([coded[b] - coded[a] for a, b in combinations(range(len(coded)), 2)])
+        variances = [
+            np.einsum("ij,jk,ik->i", pairs, one[np.ix_(columns, columns)], pairs) for one in (before, after)
+        ]
+        found[factor] = float((variances[1] / variances[0]).max())
+    return found
+
+
+def cells(factors: Sequence[Factor], rows: Sequence[Observation]) -> list[dict[str, str]]:
+    """Return the combinations of an experiment, in the order of the file; only those that were asked for."""
+    asked = {tuple(row.levels[one.name] for one in factors) for row in rows}
+    every = product(*(one.levels for one in factors))
+    return [
+        {one.name: level for one, level in zip(factors, combination, strict=True)}
+        for combination in every
+        if combination in asked
+    ]

@@ -1,0 +1,141 @@
+"""Least squares with errors that hold for unequal noise: contrasts, their errors and degrees of freedom.
+
+Knows matrices. Knows no factor and no metric.
+
+The error of a contrast is either pooled over all runs, or takes each run's own residual (HC2 of
+J. G. MacKinnon and H. White, Journal of Econometrics 29, 1985) with the degrees of freedom of
+R. M. Bell and D. F. McCaffrey (Survey Methodology 28, 2002), which for two groups is Welch's test
+and for a balanced factor of two levels the pooled one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from loadstone.analysis.statistics.distributions import beta_share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+TUNING: Final = 1.345
+"""Huber's constant: 95 % of the efficiency of least squares where errors are normal."""
+BETA: Final = 0.7102
+"""Mean of the square of a normal value that is cut off at `TUNING`."""
+ROUNDS: Final = 40
+NO_ROOM: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class LinearFit:
+    """A fitted model. `maker` takes values to their residuals; `solver` to the coefficients."""
+
+    matrix: Numbers
+    values: Numbers
+    solver: Numbers
+    maker: Numbers
+    coefficients: Numbers
+    residuals: Numbers
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the error."""
+        return int(self.matrix.shape[0] - self.matrix.shape[1])
+
+    @property
+    def variance(self) -> float:
+        """Variance of one run."""
+        return float(self.residuals @ self.residuals / self.freedom) if self.freedom > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastError:
+    """A standard error with its degrees of freedom."""
+
+    error: float
+    freedom: float
+
+
+def fit(matrix: Numbers, values: Numbers) -> LinearFit:
+    """Fit by least squares; the matrix has full column rank."""
+    solver = np.asarray(np.linalg.pinv(matrix), dtype=np.float64)
+    coefficients = solver @ values
+    maker = np.eye(len(values)) - matrix @ solver
+    return LinearFit(matrix, values, solver, maker, coefficients, values - matrix @ coefficients)
+
+
+def pooled_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> ContrastError | None:
+    """Return the error of a contrast when all runs are equally noisy; None without repeats."""
+    if fitted.freedom < 1:
+        return None
+    weights = contrast @ fitted.solver
+    scale = np.sqrt(max(fitted.variance, floor**2))
+    return ContrastError(float(scale * np.linalg.norm(weights)), float(fitted.freedom))
+
+
+def own_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> ContrastError | None:
+    """Return the error of a contrast by the residuals of the runs that it is made of."""
+    if fitted.freedom < 1:
+        return None
+    weights = contrast @ fitted.solver
+    room = np.diag(fitted.maker)
+    if float(np.min(room[np.abs(weights) > NO_ROOM], initial=1.0)) < NO_ROOM:
+        return None
+    scaled = weights / np.sqrt(np.maximum(room, NO_ROOM))
+    inner = scaled[:, None] * fitted.maker * scaled[None, :]
+    whole = float(np.trace(inner))
+    freedom = whole**2 / float((inner**2).sum())
+    variance = float((scaled**2 * fitted.residuals**2).sum())
+    return ContrastError(math.sqrt(max(variance, floor**2 * float(weights @ weights))), freedom)
+
+
+def f_test(fitted: LinearFit, columns: list[int], floor: float = 0.0) -> float | None:
+    """Return the p-value of some coefficients being zero together, by the pooled error."""
+    if fitted.freedom < 1:
+        return None
+    part = fitted.coefficients[columns]
+    covariance = (fitted.solver @ fitted.solver.T)[np.ix_(columns, columns)]
+    variance = max(fitted.variance, floor**2)
+    if variance == 0:
+        return 0.0 if np.abs(part).max() > 0 else 1.0
+    size = float(part @ np.linalg.solve(covariance, part)) / variance
+    return f_upper(size / len(columns), len(columns), fitted.freedom)
+
+
+def f_upper(value: float, first: float, second: float) -> float:
+    """Return how often Fisher's F with so many degrees of freedom is above a value (DLMF 8.17)."""
+    return beta_share(second / 2, first / 2, second / (second + first * value)) if value > 0 else 1.0
+
+
+def huber(matrix: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
+    """Return coefficients that far runs pull little, and values for least squares that have their errors.
+
+    P. J. Huber, Robust Statistics, 1981, sections 7.6 to 7.10: the scale by his proposal 2; the
+    values are the fit plus the cut residuals over the mean of their slope. `values` has a column
+    for each set of data.
+    """
+    count, size = matrix.shape
+    solver = np.linalg.pinv(matrix)
+    coefficients = solver @ values
+    residuals = values - matrix @ coefficients
+    scale = np.sqrt((residuals**2).sum(axis=0) / (count - size))
+    # Begin where half of the residuals are, so that one far run does not hide itself.
+    near = np.median(np.abs(residuals), axis=0) / 0.6745 * np.sqrt(count / (count - size))
+    scale = np.where(near > 0, np.minimum(scale, near), scale)
+    for _ in range(ROUNDS):
+        limit = TUNING * scale
+        cut = np.clip(residuals, -limit, limit)
+        coefficients = coefficients + solver @ cut
+        residuals = values - matrix @ coefficients
+        cut = np.clip(residuals, -limit, limit)
+        scale = np.sqrt((cut**2).sum(axis=0) / ((count - size) * BETA))
+    inside = np.abs(residuals) < TUNING * scale
+    slope = np.maximum(inside.mean(axis=0), 1 / count)
+    # Huber's correction of small samples (1981, equation 7.6.12).
+    slope = slope / (1 + size / count * (1 - slope) / slope)
+    return coefficients, matrix @ coefficients + cut / slope

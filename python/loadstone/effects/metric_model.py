@@ -1,0 +1,142 @@
+"""The model of one metric of one pattern: which method its errors allow, and any contrast with its interval.
+
+Knows a design and positive values. Knows no other metric, no test beside its own, and no sentence.
+
+On the logarithm a change is a factor. Errors are pooled where few runs are left to tell each
+level's noise and nothing shows that levels differ in it ("t"), or each run's own ("welch"). Where
+residuals are not normal, Huber's estimate and the bootstrap take the place of both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from loadstone.analysis.statistics.distributions import t_quantile, t_upper
+from loadstone.effects import bootstrap, diagnostics, fit
+from loadstone.effects.model import RatioInterval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from loadstone.effects.bootstrap import DrawnFits
+    from loadstone.effects.design import Design
+    from loadstone.effects.diagnostics import ErrorShape
+    from loadstone.effects.fit import LinearFit
+    from loadstone.effects.model import Method
+
+    Numbers = NDArray[np.float64]
+
+LEVEL: Final = 0.95
+NOT_NORMAL: Final = 0.02
+"""Below this p-value errors are not taken for normal."""
+UNEQUAL: Final = 0.05
+OWN_FREEDOM: Final = 4.0
+"""With fewer degrees of freedom of its own a contrast borrows the noise of all runs."""
+BOOTSTRAP_FREEDOM: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class KnownContrast:
+    """A contrast of logarithms. `error` is scaled so that Student's t with `freedom` gives the interval."""
+
+    log: float
+    error: float | None
+    freedom: float | None
+
+    @property
+    def p(self) -> float | None:
+        """Chance of a contrast at least as far from zero when there is none."""
+        if self.error is None or self.freedom is None:
+            return None
+        if self.error == 0:
+            return 1.0 if self.log == 0 else 0.0
+        return 2 * t_upper(abs(self.log) / self.error, self.freedom)
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+        """Return the ends of its interval, as logarithms."""
+        if self.error is None or self.freedom is None:
+            return None
+        reach = t_quantile(0.5 + level / 2, self.freedom) * self.error
+        return self.log - reach, self.log + reach
+
+    def ratio(self, p: float | None = None) -> RatioInterval:
+        """Return it as a ratio; `p` is the corrected one."""
+        ends = self.interval()
+        low, high = (None, None) if ends is None else (_exp(ends[0]), _exp(ends[1]))
+        return RatioInterval(ratio=_exp(self.log), low=low, high=high, p=p, raw_p=self.p)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricModel:
+    """One metric of one pattern, fitted."""
+
+    design: Design
+    fitted: LinearFit
+    measured: Numbers
+    """Logarithms of what was measured."""
+    method: Method
+    shape: ErrorShape
+    floor: float
+    drawn: DrawnFits | None
+
+    def known(self, contrast: Numbers) -> KnownContrast:
+        """Return a contrast with its error."""
+        log = float(contrast @ self.fitted.coefficients)
+        pooled = fit.pooled_error(self.fitted, contrast, self.floor)
+        if pooled is None:
+            return KnownContrast(log, None, None)
+        if self.drawn is not None:
+            reach = self.drawn.critical(contrast, LEVEL)
+            usual = t_quantile(0.5 + LEVEL / 2, pooled.freedom)
+            return KnownContrast(log, pooled.error * reach / usual, pooled.freedom)
+        own = fit.own_error(self.fitted, contrast, self.floor)
+        unequal = self.shape.equal_noise_p is not None and self.shape.equal_noise_p < UNEQUAL
+        if own is None or (own.freedom < OWN_FREEDOM and not unequal):
+            return KnownContrast(log, pooled.error, pooled.freedom)
+        return KnownContrast(log, own.error, own.freedom)
+
+    def together(self, columns: Sequence[int], contrasts: Sequence[Numbers]) -> float | None:
+        """Return the p-value of several coefficients being zero; by `contrasts` where noise is unequal."""
+        unequal = self.shape.equal_noise_p is not None and self.shape.equal_noise_p < UNEQUAL
+        if len(columns) > 1 and self.drawn is None and not unequal:
+            return fit.f_test(self.fitted, list(columns), self.floor)
+        ps = [p for one in contrasts if (p := self.known(one).p) is not None]
+        return min(1.0, len(ps) * min(ps)) if ps else None
+
+
+def make(
+    design: Design, values: Sequence[float], *, floor: float, chance: np.random.Generator
+) -> MetricModel:
+    """Fit one metric; `floor` is the least relative error that any run has."""
+    logs = np.log(np.array(values, dtype=np.float64))
+    fitted = fit.fit(design.matrix, logs)
+    if fitted.freedom < 1:
+        return MetricModel(design, fitted, logs, "none", diagnostics.UNKNOWN, floor, None)
+    found = diagnostics.shape(fitted, _groups(design), chance)
+    odd = found.normal_p is not None and found.normal_p < NOT_NORMAL
+    if odd and fitted.freedom >= BOOTSTRAP_FREEDOM:
+        _, made = fit.huber(design.matrix, logs[:, None])
+        resistant = fit.fit(design.matrix, made[:, 0])
+        drawn = bootstrap.draw(resistant, logs, chance)
+        return MetricModel(design, resistant, logs, "bootstrap", found, floor, drawn)
+    unequal = found.equal_noise_p is not None and found.equal_noise_p < UNEQUAL
+    return MetricModel(design, fitted, logs, "welch" if unequal else "t", found, floor, None)
+
+
+def _groups(design: Design) -> list[NDArray[np.int64]]:
+    """Return for each factor the number of each run's level."""
+    mains = [term for term in design.terms if len(term.factors) == 1]
+    return [
+        np.unique(design.matrix[:, list(term.columns)], axis=0, return_inverse=True)[1].ravel()
+        for term in mains
+    ]
+
+
+def _exp(log: float) -> float:
+    return math.exp(min(log, 700.0))

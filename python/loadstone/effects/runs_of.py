@@ -1,0 +1,93 @@
+"""Which runs an effect may rest on: the valid ones of a pattern that measured the metric.
+
+Knows the table of runs. Knows no statistics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, get_args
+
+from loadstone.effects.model import LeftOutRun
+from loadstone.effects.observations import MetricName
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from loadstone.effects.observations import Observation, Observations
+
+METRICS: Final[tuple[str, ...]] = get_args(MetricName)
+RATES: Final = ("iops", "bandwidth_bytes_per_s")
+SAME: Final = 1e-3
+"""Two rates whose ratio changes by less than this say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRuns:
+    """The runs of one metric of one pattern."""
+
+    pattern: str
+    metric: str
+    rows: tuple[Observation, ...]
+    first: bool
+    again: bool
+
+    @property
+    def values(self) -> list[float]:
+        """What was measured."""
+        return [row.metrics[self.metric] for row in self.rows]
+
+
+def patterns(table: Observations) -> list[str]:
+    """Return the names of patterns in the order they came."""
+    return list(dict.fromkeys(row.pattern for row in table.rows))
+
+
+def first_metric(table: Observations) -> str | None:
+    """Return what the experiment is about: the metric of its first aim, else a rate, else any."""
+    known = {metric for row in table.rows for metric in row.metrics}
+    asked = [one.metric for one in table.aims]
+    return next((metric for metric in (*asked, *RATES, *METRICS) if metric in known), None)
+
+
+def of_each(table: Observations) -> list[MetricRuns]:
+    """Return the runs behind every metric of every pattern, as far as there are any."""
+    main = first_metric(table)
+    made = []
+    for pattern in patterns(table):
+        valid = [row for row in table.rows if row.pattern == pattern and row.invalid is None]
+        for metric in METRICS:
+            rows = tuple(row for row in valid if row.metrics.get(metric, 0.0) > 0)
+            if rows:
+                again = metric in RATES and metric != main and _same_rates(valid)
+                again = again and (main in RATES or metric != RATES[0])
+                made.append(MetricRuns(pattern, metric, rows, metric == main, again))
+    return made
+
+
+def _same_rates(rows: list[Observation]) -> bool:
+    ratios = [
+        row.metrics[RATES[1]] / row.metrics[RATES[0]]
+        for row in rows
+        if all(row.metrics.get(rate, 0.0) > 0 for rate in RATES)
+    ]
+    return bool(ratios) and max(ratios) <= min(ratios) * (1 + SAME)
+
+
+def left_out(table: Observations) -> list[LeftOutRun]:
+    """Return the runs that nothing rests on, each with its reason."""
+    return [
+        LeftOutRun(pattern=row.pattern, run=row.run, levels=dict(row.levels), why=row.invalid)
+        for row in table.rows
+        if row.invalid is not None
+    ] + [
+        LeftOutRun(
+            pattern=row.pattern,
+            run=row.run,
+            levels=dict(row.levels),
+            why=say("effects.no_data.zero", metric=metric),
+        )
+        for row in table.rows
+        if row.invalid is None
+        for metric, value in row.metrics.items()
+        if value <= 0
+    ]

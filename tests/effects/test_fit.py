@@ -1,0 +1,107 @@
+"""Least squares, its errors and their degrees of freedom, against formulas and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from loadstone.effects import diagnostics, fit
+
+
+def two_groups(sizes: tuple[int, int]) -> np.ndarray:
+    group = np.repeat([0.0, 1.0], sizes)
+    return np.column_stack([np.ones(len(group)), group])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
+def test_own_errors_of_two_groups_are_welchs(first: int, second: int, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    a, b = chance.normal(0, 1, first), chance.normal(1, 4, second)
+    fitted = fit.fit(two_groups((first, second)), np.concatenate([a, b]))
+    contrast = np.array([0.0, 1.0])
+    error = fit.own_error(fitted, contrast)
+    assert error is not None
+    welch = np.sqrt(a.var(ddof=1) / first + b.var(ddof=1) / second)
+    assert error.error == pytest.approx(welch, rel=1e-9)
+    # Bell and McCaffrey's freedom is Welch and Satterthwaite's with equal variances put in.
+    parts = np.array([1 / first, 1 / second])
+    expected = parts.sum() ** 2 / (parts**2 / np.array([first - 1, second - 1])).sum()
+    assert error.freedom == pytest.approx(expected, rel=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
+def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    a, b = chance.normal(0, 1, first), chance.normal(0.5, 1, second)
+    fitted = fit.fit(two_groups((first, second)), np.concatenate([a, b]))
+    error = fit.pooled_error(fitted, np.array([0.0, 1.0]))
+    assert error is not None
+    found = stats.ttest_ind(b, a)
+    assert (b.mean() - a.mean()) / error.error == pytest.approx(found.statistic)
+    assert fit.f_test(fitted, [1]) == pytest.approx(found.pvalue, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.01, 50), st.integers(1, 20), st.integers(1, 200))
+def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
+    assert fit.f_upper(value, first, second) == pytest.approx(
+        stats.f.sf(value, first, second), rel=1e-8, abs=1e-14
+    )
+
+
+def test_without_repeats_there_is_no_error() -> None:
+    fitted = fit.fit(np.eye(3), np.array([1.0, 2.0, 3.0]))
+    assert fit.pooled_error(fitted, np.array([1.0, -1.0, 0.0])) is None
+    assert fit.own_error(fitted, np.array([1.0, -1.0, 0.0])) is None
+    assert fit.f_test(fitted, [1]) is None
+
+
+def test_huber_is_least_squares_where_nothing_is_far_and_stays_where_one_run_is() -> None:
+    matrix = two_groups((8, 8))
+    chance = np.random.default_rng(5)
+    values = matrix @ np.array([1.0, 0.1]) + chance.uniform(-0.01, 0.01, 16)
+    plain = fit.fit(matrix, values).coefficients
+    resistant, _ = fit.huber(matrix, values[:, None])
+    assert resistant[:, 0] == pytest.approx(plain, abs=0.003)
+    values[3] -= 1.0
+    pulled = fit.fit(matrix, values).coefficients
+    resistant, _ = fit.huber(matrix, values[:, None])
+    assert abs(pulled[1] - 0.1) > 0.1
+    assert abs(resistant[1, 0] - 0.1) < 0.01
+
+
+def test_normal_errors_are_called_odd_as_often_as_said() -> None:
+    size = (5, 5)
+    matrix = two_groups(size)
+    group = np.repeat([0, 1], size)
+    chance = np.random.default_rng(11)
+    ps = []
+    for _ in range(120):
+        fitted = fit.fit(matrix, chance.normal(0, 1, sum(size)))
+        found = diagnostics.shape(fitted, [group], chance)
+        assert found.normal_p is not None
+        assert found.equal_noise_p is not None
+        ps.append((found.normal_p, found.equal_noise_p))
+    for column in zip(*ps, strict=True):
+        # 120 tries at 10 %: 12 ± 3.3, three deviations.
+        assert 2 <= sum(p < 0.1 for p in column) <= 22
+
+
+def test_a_far_run_and_unequal_noise_are_seen() -> None:
+    matrix, group = two_groups((12, 12)), np.repeat([0, 1], 12)
+    chance = np.random.default_rng(4)
+    values = chance.normal(0, 0.01, 24)
+    values[5] += 0.2
+    far = diagnostics.shape(fit.fit(matrix, values), [group], chance)
+    assert far.furthest == 5
+    assert far.normal_p is not None
+    assert far.normal_p < 0.01
+    noisy = chance.normal(0, 1, 24) * np.repeat([0.1, 3], 12)
+    found = diagnostics.shape(fit.fit(matrix, noisy), [group], chance)
+    assert found.equal_noise_p is not None
+    assert found.equal_noise_p < 0.01
