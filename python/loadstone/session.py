@@ -10,7 +10,8 @@ the run was ended before its time), `kill` (with `why`), `silent`
 (with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
 reaped), `uncaught` (with `text`: something of ours failed and nobody waited for it),
 `calibration` (see `engine.calibrate`), `target_state` (see `monitor.files`) and
-`monitor_cost` (with `cpu_ns`, `rows`, `by_collector`).
+`monitor_cost` (with `cpu_ns`, `rows`, `by_collector`), and of each watched host `watch`,
+`watch_lost`, `watch_back` and `watch_end` (see `watch`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan.safety import guard, obstacles
 from loadstone.plan.safety.run_targets import RunTargets, hold
+from loadstone.watch.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from loadstone.engine.event_summary import RunEnding, Status
     from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
+    from loadstone.watch.address import WatchedAddress
 
 LOOK_S = 1.0
 """How often a silent engine is looked at; one that speaks wakes us by itself."""
@@ -93,6 +96,8 @@ class RunRequest:
     notes: list[Any]
     spec: Spec | None = None
     """What its data sheet says of the storage."""
+    watch: tuple[WatchedAddress, ...] = ()
+    """Hosts that are watched meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ class Means:
     look: Callable[..., Any] = run_in_child
     """Does what touches a target, and gives it up when that does not answer."""
     disk: Disk = dataclasses.field(default_factory=Disk)
+    watching: Callable[[Sequence[WatchedAddress]], Watching] = Watching.connect
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +139,12 @@ def run_plan(
 ) -> Outcome:
     """Run a Plan into a new bundle at `out_dir`.
 
-    Raises `RefusedError` from the safety check, `RunError` when a file cannot be created or a
-    target does not answer, and `BundleError` for an unusable `out_dir`; every other end, an
-    engine that cannot be started and a disk that fills up among them, is an `Outcome`: where the
-    bundle could not be completed its error has the figures. `check_content=False`
-    writes over regular files whatever they hold (what `loadstone fio` may be told to do).
+    Raises `RefusedError` from the safety check, `RunError` when a file cannot be created, or a
+    target or a host that is to be watched does not answer, and `BundleError` for an unusable
+    `out_dir`; every other end, an engine that cannot be started and a disk that fills up among
+    them, is an `Outcome`: where the bundle could not be completed its error has the figures.
+    `check_content=False` writes over regular files whatever they hold (what `loadstone fio` may
+    be told to do).
     `result` computes the bundle's `result.json`.
     `calibration` may be the event of an earlier run whose Plan has the same shape. `steer` sees
     the engine's events and may end stages and streams early. The first SIGINT, SIGTERM or
@@ -148,39 +155,43 @@ def run_plan(
     # Before files are claimed and their content is looked at: a run without a bundle leaves no trace.
     BundleWriter.check(out_dir)
     consent = consent or guard.Consent()
-    held = _held(plan, consent, means, content=check_content)
-    plan, sealing = held.plan, _Sealing(held, consent, means)
-    try:
-        calibrated = (
-            calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
-        )
-        limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
-        around, under = _looked_around(plan, asked, out_dir, means)
-        writer = BundleWriter.create(
-            out_dir,
-            request=asked.request,
-            inputs=asked.inputs,
-            workload_json=asked.workload_json,
-            plan_json=plan.model_dump_json(),
-            notes=[*asked.notes, *limits],
-            environment=around,
-            disk=means.disk,
-        )
-    except BaseException:
-        sealing.seal()
-        raise
-    run = _Run(plan, writer, means, sealing, under=under, progress=progress, steer=steer)
-    # What was measured is worth its result: one request to end does not cost it, the next does.
-    with Interrupts():
+    # Before anything is claimed: who asked for a host to be watched wants no run without it.
+    with contextlib.closing(means.watching(asked.watch)) as watching:
+        held = _held(plan, consent, means, content=check_content)
+        plan, sealing = held.plan, _Sealing(held, consent, means)
         try:
-            verdict = run.go(calibrated)
-        finally:
-            if not run.is_settled:
-                writer.close()
-        if verdict is not None and not run.writes:
-            writer.leave(result)
-            return _unsealed(writer, run.measured(), run.unwritten, verdict.error)
-        return _ended(writer, verdict, run.measured(), result)
+            calibrated = (
+                calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
+            )
+            limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
+            around, under = _looked_around(plan, asked, out_dir, means)
+            writer = BundleWriter.create(
+                out_dir,
+                request=asked.request,
+                inputs=asked.inputs,
+                workload_json=asked.workload_json,
+                plan_json=plan.model_dump_json(),
+                notes=[*asked.notes, *limits],
+                environment=around,
+                disk=means.disk,
+            )
+        except BaseException:
+            sealing.seal()
+            raise
+        run = _Run(
+            plan, writer, means, sealing, under=under, watching=watching, progress=progress, steer=steer
+        )
+        # What was measured is worth its result: one request to end does not cost it, the next does.
+        with Interrupts():
+            try:
+                verdict = run.go(calibrated)
+            finally:
+                if not run.is_settled:
+                    writer.close()
+            if verdict is not None and not run.writes:
+                writer.leave(result)
+                return _unsealed(writer, run.measured(), run.unwritten, verdict.error)
+            return _ended(writer, verdict, run.measured(), result)
 
 
 def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:
@@ -292,12 +303,14 @@ class _Run:
         sealing: _Sealing,
         *,
         under: Under,
+        watching: Watching,
         progress: Progress | None,
         steer: Steer | None,
     ) -> None:
         self._plan = plan
         self._writer = writer
         self._under = under
+        self._watching = watching
         self._progress = progress
         self._steer = steer
         self._means = means
@@ -373,6 +386,7 @@ class _Run:
                 self._give_up(self._host_error)
             if event is not None and not self._left:
                 self._do(self._state.heard(event, now()))
+                self._tell_watched(show=event.get("type") == "tick")
                 if event.get("type") == "tick":
                     crash_note.note("\n".join([*self.measured(), f"bundle: {self._writer.engine_dir}"]))
                 if self._steer is not None:
@@ -409,6 +423,22 @@ class _Run:
         except (OSError, MemoryError) as error:
             self._give_up(error)
 
+    def _tell_watched(self, *, show: bool) -> None:
+        """Tell what became of the watched hosts; their figures are only shown."""
+        for told in self._watching.events():
+            self._tell(told)
+        if show and self._progress is not None:
+            for line in self._watching.lines():
+                self._progress.event({"type": "watched", "text": line})
+
+    def _write_watched(self, name: str, row: dict[str, int]) -> None:
+        """Write a row of a watched host, whose thread must not end the run: `_listen` does."""
+        if self._host_error is None:
+            try:
+                self._writer.watched(name, row)
+            except (OSError, MemoryError) as error:
+                self._host_error = error
+
     def _write_host(self, row: dict[str, Any]) -> None:
         """Write a row of the monitors, whose thread must not end the run: `_listen` does."""
         if self._host_error is None:
@@ -434,6 +464,8 @@ class _Run:
                 self._plan, self._engine.pid, origin_ns, self._write_host, self._under
             )
             self._sampler.start()
+            for told in self._watching.begin(origin_ns, self._write_watched):
+                self._write(self._writer.event, told)
 
         def look() -> list[dict[str, Any]]:
             self._sealing.held.prepared()
@@ -446,6 +478,8 @@ class _Run:
         if self._sampler is None:
             return
         cost = self._sampler.stop()
+        for told in self._watching.end():
+            self._write(self._writer.event, told)
         if self._host_error is not None:
             self._give_up(self._host_error)
         self._write(self._writer.event, {"type": "monitor_cost", **cost})

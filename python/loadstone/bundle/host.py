@@ -1,4 +1,4 @@
-"""The monitors' rows on disk: lines while a run goes on, a table once it is sealed.
+"""The rows of the monitors and of watched hosts on disk: lines while a run goes on, then a table.
 
 Knows that all values are whole numbers and that a row leaves out what the host did not have.
 Knows no column's meaning.
@@ -35,27 +35,37 @@ def host_to_parquet(lines: Path, out: Path, columns: Collection[str]) -> None:
 
 
 def host_rows(
-    directory: Path, starts: Sequence[str], say: Callable[[str], None] | None = None
+    directory: Path,
+    starts: Sequence[str],
+    say: Callable[[str], None] | None = None,
+    *,
+    sealed: str = layout.HOST_TABLE,
+    growing: str = layout.HOST,
 ) -> pl.DataFrame:
     """Return the rows of a bundle, sealed or not; with `starts` only columns that begin with one of them.
 
     Rows that have no time are left out, and `say` is told. Raises `BundleError`.
     """
-    if members.exists(directory, layout.HOST_TABLE):
-        table = tables.whole(directory, layout.HOST_TABLE, lambda names: _chosen(names, starts))
+    if members.exists(directory, sealed):
+        table = tables.whole(directory, sealed, lambda names: _chosen(names, starts))
     else:
-        rows = read_lines(directory / layout.HOST, say=say, right=_is_row)
+        rows = read_lines(directory / growing, say=say, right=_is_row)
         table = _table(rows) if rows else pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
         table = table.select(_chosen(table.columns, starts))
     if not set(TIMES) <= set(table.columns):
-        raise BundleError(f"{directory / layout.HOST_TABLE}: columns {' and '.join(TIMES)} are missing")
+        raise BundleError(f"{directory / sealed}: columns {' and '.join(TIMES)} are missing")
     right = table.filter(
         (pl.col("t_ns") >= 0) & (pl.col("t_ns") <= TEN_YEARS_NS) & pl.col("dt_ns").is_between(1, TEN_YEARS_NS)
     )
     lost = table.height - right.height
     if lost and say is not None:
-        say(f"{layout.HOST_TABLE}: {lost} of its {table.height} rows have no time")
+        say(f"{sealed}: {lost} of its {table.height} rows have no time")
     return right
+
+
+def watched_files(name: str) -> tuple[str, str]:
+    """Return where the rows of a watched host are: once sealed, and while the run goes on."""
+    return f"{layout.WATCHED}/{name}.parquet", f"{layout.WATCHED}/{name}.jsonl"
 
 
 def _is_row(value: object) -> bool:

@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, tables
-from loadstone.bundle.host import TIMES, host_rows
+from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.json_lines import read_lines
 from loadstone.errors import BundleError
 from loadstone.plan.model import Plan
@@ -229,6 +229,20 @@ class Bundle:
         """
         try:
             return host_rows(self.path, starts, self._say)
+        except BundleError as error:
+            self._fault(error)
+            return pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
+
+    @property
+    def watched_names(self) -> list[str]:
+        """The hosts that were watched, in the order they were given."""
+        return list(dict.fromkeys(str(one["name"]) for one in self.events if one.get("type") == "watch"))
+
+    def watched(self, name: str) -> pl.DataFrame:
+        """Return the rows of a watched host: `t_ns`, `dt_ns` and what it told; empty when it told nothing."""
+        sealed, growing = watched_files(name)
+        try:
+            return host_rows(self.path, (), self._say, sealed=sealed, growing=growing)
         except BundleError as error:
             self._fault(error)
             return pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))

@@ -293,6 +293,71 @@ class _MonitorCost(_Event):
     failed: dict[str, str] = {}
 
 
+WatchedName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+
+
+class _WatchedDisk(_Shape):
+    size_bytes: Count | None = None
+    rotational: bool | None = None
+    over: Annotated[list[str], Field(max_length=4096)] = []
+
+
+class _WatchedLink(_Shape):
+    bits_per_s: Count | None = None
+    shaped_bits_per_s: Count | None = None
+    mtu_bytes: Count | None = None
+
+
+class _WatchedFacts(_Shape):
+    """What does not change of a watched host."""
+
+    host: Text = None
+    system: Text = None
+    kernel: Text = None
+    cores: Annotated[int, Field(gt=0, lt=2**20)] | None = None
+    memory_bytes: Count | None = None
+    cpu_limit: Annotated[float, Field(gt=0, lt=2**20)] | None = None
+    disks: dict[str, _WatchedDisk] = {}
+    links: dict[str, _WatchedLink] = {}
+
+
+class _Watch(_Event):
+    name: WatchedName
+    kind: Literal["ssh", "snmp", "http", "local"]
+    url: str
+    interval_ns: Time
+    facts: _WatchedFacts
+
+
+class _WatchMoment(_Event):
+    name: WatchedName
+    t_ns: Time
+    text: Text = None
+
+
+class _WatchGap(_Shape):
+    from_ns: Time
+    to_ns: Time | None = None
+    why: str
+
+
+Signed = Annotated[int, Field(gt=-(2**62), lt=2**62)]
+
+
+class _WatchEnd(_Event):
+    """The account of a watched host."""
+
+    name: WatchedName
+    rows: Count
+    gaps: list[_WatchGap] = []
+    seconds: Finite
+    cpu_ns: Count
+    there_cpu_ns: Count | None = None
+    aligned_within_ns: Time | None = None
+    clock_offset_ns: Signed | None = None
+    clock_error_ns: Time | None = None
+
+
 class _Ceiling(_Shape):
     """Of one stage, in a calibration."""
 
@@ -343,6 +408,9 @@ EVENTS: Final[dict[str, TypeAdapter[Any]]] = {
         (_TargetState, ("target_state",)),
         (_MonitorCost, ("monitor_cost",)),
         (_Calibration, ("calibration",)),
+        (_Watch, ("watch",)),
+        (_WatchMoment, ("watch_lost", "watch_back")),
+        (_WatchEnd, ("watch_end",)),
         (_Words, ("note", "talk", "kill", "silent", "fatal", "stop", "order", "uncaught")),
         (_Layout, ("layout",)),
         (_ExitCode, ("engine_exit",)),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loadstone import file_name
 from loadstone.bundle import arrows, layout, members, seal
 from loadstone.bundle.disk import Disk, reason, remedy
-from loadstone.bundle.host import host_to_parquet
+from loadstone.bundle.host import host_to_parquet, watched_files
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.path.child import run_in_child
@@ -41,6 +41,8 @@ class BundleWriter:
         self._manifest = manifest
         self._disk = disk
         self._columns: set[str] = set()
+        self._watched: dict[str, tuple[int, set[str]]] = {}
+        """Name of a watched host to its open file and the columns it has so far."""
         self._files: list[int] = []
         try:
             # Held, so that it is found again when somebody renames it.
@@ -133,6 +135,18 @@ class BundleWriter:
         self._columns.update(row)
         self._disk.write_all(self._host, _line(row))
 
+    def watched(self, name: str, row: dict[str, Any]) -> None:
+        """Append one row of a watched host; each of them is written by one thread."""
+        if name not in self._watched:
+            place = self._directory / watched_files(name)[1]
+            if not self._watched:
+                self._disk.mkdir(place.parent)
+            append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            self._watched[name] = self._kept(self._disk.open(place, append)), set()
+        file, columns = self._watched[name]
+        columns.update(row)
+        self._disk.write_all(file, _line(row))
+
     def close(self) -> None:
         """Write no more lines; without `seal` the bundle stays a partial one."""
         for file in self._files:
@@ -224,11 +238,18 @@ class BundleWriter:
             self._disk.make(made, lambda out: host_to_parquet(lines, out, self._columns))
             self._disk.replace(made, self._directory / layout.HOST_TABLE)
         self._disk.unlink(lines)
+        for name, (_, columns) in self._watched.items():
+            sealed, growing = watched_files(name)
+            place = self._directory / growing
+            made = self._directory / f"{sealed}.part"
+            self._disk.make(made, partial(_host_table, place, columns))
+            self._disk.replace(made, self._directory / sealed)
+            self._disk.unlink(place)
 
     def _clear_away(self) -> None:
         """Remove what was begun and not finished."""
         with contextlib.suppress(OSError):
-            for part in self._directory.glob("*.part"):
+            for part in [*self._directory.glob("*.part"), *self._directory.glob(f"{layout.WATCHED}/*.part")]:
                 part.unlink()
 
     def _hashes(self) -> dict[str, dict[str, Any]]:
@@ -278,6 +299,10 @@ def input_files(inputs: Mapping[str, bytes]) -> dict[str, str]:
 
 def _to_parquet(source: Path, schema: pl.Schema, out: Path) -> None:
     arrows.to_parquet(source, out, schema)
+
+
+def _host_table(lines: Path, columns: set[str], out: Path) -> None:
+    host_to_parquet(lines, out, columns)
 
 
 def _line(obj: dict[str, Any]) -> bytes:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
     from loadstone.session import Progress
     from loadstone.verdict import Audited
+    from loadstone.watch.address import WatchedAddress
     from loadstone.workload.model import Note, Workload
 
 AfterFailure = Literal["stop", "go_on"]
@@ -73,6 +74,7 @@ class StudyRequest:
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[Any] = field(default_factory=list)
     spec: Spec | None = None
+    watch: tuple[WatchedAddress, ...] = ()
 
 
 class Resolved(Protocol):
@@ -377,6 +379,7 @@ class _Runner:
                 workload_json=wanted.workload.model_dump_json(),
                 notes=[note.model_dump(mode="json") for note in resolved.notes],
                 spec=self._asked.spec,
+                watch=self._asked.watch,
             ),
             out_dir=path,
             progress=progress,

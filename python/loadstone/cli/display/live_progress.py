@@ -52,6 +52,8 @@ class LiveProgress:
         self._lengths: list[int] = []
         """How long each line was that is on the screen."""
         self._stopping = False
+        self._watched: dict[str, str] = {}
+        """Name of a watched host to its line."""
 
     def begin(self, plan: Plan, bundle: Path) -> None:
         """Start drawing."""
@@ -64,6 +66,9 @@ class LiveProgress:
     def event(self, event: Mapping[str, Any]) -> None:
         """Take note of an event; draw if it is time."""
         if self._board is None or self._live is None:
+            return
+        if event.get("type") == "watched":
+            self._watched[str(event["text"]).partition(":")[0]] = str(event["text"])
             return
         over = self._board.event(event)
         if over is not None:
@@ -100,14 +105,15 @@ class LiveProgress:
             return Text(f"writing the test files: {done} of {total} ({share:.0%})")
         rows, total_row, errors = board.take()
         # The total and what is left come first where there is no room for all.
-        room = max(1, self._console.height - 7)
+        room = max(1, self._console.height - 7 - len(self._watched))
         shown = [(_cells(row), "") for row in rows[:room]]
         if total_row is not None and len(rows) > 1:
             shown.append((_cells(total_row), "bold"))
         caption = Text(self._caption(board, errors), no_wrap=True, overflow="ellipsis")
         table = drawn(shown, self._console.width)
         more = [Text(f"… {len(rows) - room} more", "dim")] if len(rows) > room else []
-        return Group(table, *more, caption)
+        watched = [Text(one, "dim", no_wrap=True, overflow="ellipsis") for one in self._watched.values()]
+        return Group(table, *more, *watched, caption)
 
     def _caption(self, board: ProgressTable, errors: int) -> str:
         left_ns = board.left_ns()

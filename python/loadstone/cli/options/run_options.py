@@ -9,12 +9,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from loadstone import file_name
-from loadstone.cli.options.arguments import Flag, Repeat
+from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
+from loadstone.errors import InputError, Where
+
+if TYPE_CHECKING:
+    from loadstone.watch.address import WatchedAddress
 
 RUNS: Final = Path("loadstone-runs")
 
@@ -47,8 +51,31 @@ class RunOptions(OutputOptions):
     """Path of a target whose content may be lost (repeat for several); typed out, one by one."""
     calibration: bool = True
     """Measure for 0.3 s what the load generator can do without a device, before each run of another shape."""
+    watch: Annotated[tuple[str, ...], Repeat] = ()
+    """Watch the storage's own side meanwhile, as NAME=ssh://USER@HOST, NAME=snmp://HOST,
+    NAME=http://HOST:9100/metrics or NAME=local (repeat for several)."""
+    watch_interval: str | None = None
+    """How often a watched host is looked at, as 1s or 1m [default: 1s]."""
+    watch_secrets: Path | None = None
+    """TOML file that only you can read, with the communities and passwords of watched hosts by name."""
     require_valid: Annotated[bool, Flag] = False
     """End with exit code 98 when the verdict on any run is 'not valid' or 'cannot tell'."""
+
+    def watched(self) -> tuple[WatchedAddress, ...]:
+        """Return the hosts to watch. Raises `InputError`."""
+        interval_s = 1.0
+        if self.watch_interval is not None:
+            from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
+
+            option = Where(COMMAND_LINE, option="--watch-interval")
+            if not self.watch:
+                raise InputError("has no effect without --watch", where=option)
+            interval_s = time_ns(self.watch_interval, Reading(option), SECOND_NS) / 1e9
+        if not self.watch and self.watch_secrets is None:
+            return ()
+        from loadstone.watch.address import addresses
+
+        return addresses(self.watch, interval_s=interval_s, secrets=self.watch_secrets)
 
 
 def default_directory(name: str) -> Path:

@@ -6,6 +6,7 @@ run is a controller's business, what the numbers say the analysis'.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -65,6 +66,7 @@ def execute(
     for wanted in known:
         commands.check(wanted.workload)
         schedulers.refuse(wanted.workload)
+    watched = run_options.watched()
     hooks = Hooks(
         resolve,
         progress=_Shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
@@ -75,7 +77,7 @@ def execute(
     )
     outcome = run_study(
         controller,
-        asked=asked,
+        asked=dataclasses.replace(asked, watch=watched),
         out_dir=run_options.directory(asked.name),
         hooks=hooks,
         consent=consent(run_options.i_accept_data_loss),

@@ -51,6 +51,7 @@ def rerun(
         workload_json=old.workload.model_dump_json(),
         notes=[*old.notes, *_doubt(old.doubt)],
         spec=None if sheet is None else Spec.model_validate(sheet),
+        watch=run_options.watched(),
     )
     agreed = consent(run_options.i_accept_data_loss)
     check_consent(agreed, [old.plan])

@@ -123,6 +123,7 @@ def once(
         "probe": probe,
         "i_accept_data_loss": list(run_options.i_accept_data_loss),
         "json": run_options.json,
+        "watch": list(run_options.watch),
     }
     asked = RunRequest(
         request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},
@@ -130,6 +131,7 @@ def once(
         workload_json=asked_for.model_dump_json(),
         notes=[note.model_dump(mode="json") for note in resolved.notes],
         spec=sheet.spec,
+        watch=run_options.watched(),
     )
     agreed = consent(run_options.i_accept_data_loss)
     check_consent(agreed, [resolved.plan])

@@ -1,0 +1,195 @@
+"""FreeBSD as a watched host: what its shell is asked, and what the answer means.
+
+Formats: sysctl(8), iostat(8) with -I (totals since the start), netstat(1) with -b, zpool(8). Written
+from these pages and tried on recorded text only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.monitor.counters import Counters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCRIPT: Final = r"""
+n=0
+look_sample() {
+  sysctl kern.clockrate kern.cp_time kern.cp_times vm.loadavg hw.physmem vm.stats.vm.v_page_size \
+    vm.stats.vm.v_free_count vm.stats.vm.v_inactive_count vm.stats.vm.v_laundry_count vfs.bufspace 2>/dev/null
+  sysctl kstat.zfs.misc.arcstats kstat.zfs.misc.zil 2>/dev/null
+  iostat -Ixd | sed 's/^/@@iostat /'
+  netstat -ibn | sed 's/^/@@netstat /'
+  if [ $((n % 10)) = 0 ]; then
+    sysctl dev.cpu 2>/dev/null | grep temperature
+    zpool status 2>/dev/null | sed -n -e 's/^ *pool: */@@zpool /p' -e 's/^ *scan: */@@scan /p'
+  fi
+  n=$((n + 1))
+}
+look_facts() {
+  echo "@@host $(uname -n)"
+  echo "@@kernel $(uname -r)"
+  sysctl hw.ncpu hw.physmem
+  ifconfig -a | sed 's/^/@@ifconfig /'
+}
+"""
+STATES: Final = ("user", "nice", "system", "irq", "idle")
+STATHZ: Final = re.compile(r"stathz = (\d+)")
+PLAIN: Final = {
+    "kstat.zfs.misc.arcstats.hits": ("growing", "zfs.arc.hits"),
+    "kstat.zfs.misc.arcstats.misses": ("growing", "zfs.arc.misses"),
+    "kstat.zfs.misc.arcstats.size": ("levels", "zfs.arc.size_bytes"),
+    "kstat.zfs.misc.arcstats.c_max": ("levels", "zfs.arc.limit_bytes"),
+    "kstat.zfs.misc.zil.zil_commit_count": ("growing", "zfs.zil.commits"),
+    "hw.physmem": ("levels", "memory.total_bytes"),
+    "vfs.bufspace": ("levels", "memory.buffers_bytes"),
+}
+PAGES: Final = {
+    "vm.stats.vm.v_free_count": "free",
+    "vm.stats.vm.v_inactive_count": "inactive",
+    "vm.stats.vm.v_laundry_count": "laundry",
+}
+IOSTAT: Final = {
+    "r/i": ("reads", 1.0),
+    "w/i": ("writes", 1.0),
+    "kr/i": ("read_bytes", 1024.0),
+    "kw/i": ("write_bytes", 1024.0),
+    "sb/i": ("busy_ns", 1e9),
+}
+MEDIA: Final = re.compile(r"(\d+)(G)?base", re.IGNORECASE)
+
+
+def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
+    """Return what one look says; the host's own steady clock is not told."""
+    made = Counters()
+    told: dict[str, str] = {}
+    header: list[str] = []
+    pool = ""
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        match word:
+            case "@@iostat":
+                fields = rest.split()
+                if fields[:1] == ["device"]:
+                    header = fields
+                elif header and len(fields) == len(header):
+                    _disk(made, dict(zip(header, fields, strict=True)))
+            case "@@netstat":
+                _net(made, rest.split())
+            case "@@zpool":
+                pool = rest.strip()
+            case "@@scan":
+                made.levels[f"work.{pool}.running"] = int(" in progress" in rest)
+                if " in progress" in rest:
+                    made.levels[f"work.{pool}.{rest.split()[0]}"] = 1
+            case _ if word.endswith(":"):
+                told[word[:-1]] = rest.strip()
+            case _:
+                continue
+    _sysctls(made, told)
+    return made, None
+
+
+def _sysctls(made: Counters, told: dict[str, str]) -> None:  # noqa: C901 - one value after the other
+    found = STATHZ.search(told.get("kern.clockrate", ""))
+    if found and int(found[1]):
+        tick_ns = 1e9 / int(found[1])
+        _cpu(made, "all", told.get("kern.cp_time", "").split(), tick_ns)
+        every = told.get("kern.cp_times", "").split()
+        for at in range(0, len(every) - len(STATES) + 1, len(STATES)):
+            _cpu(made, str(at // len(STATES)), every[at : at + len(STATES)], tick_ns)
+    load = told.get("vm.loadavg", "").strip("{} ").split()
+    for name, value in zip(("one", "five", "fifteen"), load, strict=False):
+        made.levels[f"load.{name}_milli"] = round(float(value) * 1000)
+    for name, (kind, key) in PLAIN.items():
+        if told.get(name, "").isdecimal():
+            getattr(made, kind)[key] = int(told[name])
+    page = told.get("vm.stats.vm.v_page_size", "")
+    if page.isdecimal():
+        pages = {
+            name: int(told[key]) * int(page) for key, name in PAGES.items() if told.get(key, "").isdecimal()
+        }
+        if "free" in pages:
+            made.levels["memory.free_bytes"] = pages["free"]
+        if "inactive" in pages:
+            made.levels["memory.cached_bytes"] = pages["inactive"] + pages.get("laundry", 0)
+    for name, value in told.items():
+        if name.startswith("dev.cpu.") and name.endswith(".temperature"):
+            made.levels[f"temperature.cpu{name.split('.')[2]}.millicelsius"] = round(
+                float(value.rstrip("C")) * 1000
+            )
+
+
+def _cpu(made: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
+    if len(ticks) != len(STATES):
+        return
+    state = {key: round(int(value) * tick_ns) for key, value in zip(STATES, ticks, strict=True)}
+    made.growing |= {
+        f"cpu.{name}.user_ns": state["user"] + state["nice"],
+        f"cpu.{name}.system_ns": state["system"],
+        f"cpu.{name}.irq_ns": state["irq"],
+        f"cpu.{name}.idle_ns": state["idle"],
+    }
+
+
+def _disk(made: Counters, row: dict[str, str]) -> None:
+    name = row.get("device", "")
+    try:
+        values = {
+            key: round(float(row[column]) * scale) for column, (key, scale) in IOSTAT.items() if column in row
+        }
+        if not any(values.values()):
+            return
+        made.growing |= {f"disk.{name}.{key}": value for key, value in values.items()}
+        if "qlen" in row:
+            made.levels[f"disk.{name}.inflight"] = int(row["qlen"])
+    except ValueError:
+        return
+
+
+def _net(made: Counters, fields: list[str]) -> None:
+    """Read a row of an interface itself; its address may be missing, so it is counted from the right."""
+    if len(fields) < 11 or not fields[2].startswith("<Link"):
+        return
+    numbers = fields[-8:]
+    if not all(one.isdecimal() for one in numbers):
+        return
+    packets_in, errors_in, drops_in, bytes_in, packets_out, errors_out, bytes_out, _ = map(int, numbers)
+    made.growing |= {
+        f"net.{fields[0]}.rx_bytes": bytes_in,
+        f"net.{fields[0]}.rx_packets": packets_in,
+        f"net.{fields[0]}.rx_errors": errors_in,
+        f"net.{fields[0]}.rx_drops": drops_in,
+        f"net.{fields[0]}.tx_bytes": bytes_out,
+        f"net.{fields[0]}.tx_packets": packets_out,
+        f"net.{fields[0]}.tx_errors": errors_out,
+    }
+
+
+def facts(lines: Iterable[str]) -> dict[str, Any]:
+    """Return what does not change while the host is watched."""
+    plain: dict[str, Any] = {}
+    links: dict[str, dict[str, Any]] = {}
+    interface = ""
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        match word:
+            case "@@host" | "@@kernel":
+                plain[word[2:]] = rest.strip()
+            case "hw.ncpu:":
+                plain["cores"] = int(rest)
+            case "hw.physmem:":
+                plain["memory_bytes"] = int(rest)
+            case "@@ifconfig":
+                if rest and not rest[0].isspace():
+                    interface = rest.partition(":")[0]
+                found = MEDIA.search(rest) if rest.strip().startswith("media:") else None
+                if found and interface:
+                    links.setdefault(interface, {})["bits_per_s"] = int(found[1]) * (
+                        10**9 if found[2] else 10**6
+                    )
+            case _:
+                continue
+    return {**plain, "disks": {}, "links": links}

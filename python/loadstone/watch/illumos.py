@@ -1,0 +1,144 @@
+"""illumos as a watched host: what its shell is asked, and what the answer means.
+
+Formats: kstat(8) with -p, a statistic a line; zpool(8). Written from these pages and tried on
+recorded text only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.monitor.counters import Counters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCRIPT: Final = r"""
+n=0
+look_sample() {
+  echo "@@pagesize $(pagesize)"
+  kstat -p cpu::sys:/cpu_nsec/ unix:0:system_misc unix:0:system_pages zfs:0:arcstats link:::/64$/ \
+    link:::/errors$/ nfs:0:rfsproccnt_v3 nfs:0:rfsproccnt_v4 2>/dev/null
+  kstat -p -c disk 2>/dev/null
+  if [ $((n % 10)) = 0 ]; then
+    zpool status 2>/dev/null | sed -n -e 's/^ *pool: */@@zpool /p' -e 's/^ *scan: */@@scan /p'
+  fi
+  n=$((n + 1))
+}
+look_facts() {
+  echo "@@host $(uname -n)"
+  echo "@@kernel $(uname -v)"
+  echo "@@pagesize $(pagesize)"
+  kstat -p cpu_info:::state unix:0:system_pages:physmem link:::ifspeed
+}
+"""
+DISK: Final = {
+    "reads": ("reads", 1.0),
+    "writes": ("writes", 1.0),
+    "nread": ("read_bytes", 1.0),
+    "nwritten": ("write_bytes", 1.0),
+    "rtime": ("busy_ns", 1e9),
+    "rlentime": ("queue_time_ns", 1e9),
+}
+NET: Final = {
+    "rbytes64": "rx_bytes",
+    "obytes64": "tx_bytes",
+    "ipackets64": "rx_packets",
+    "opackets64": "tx_packets",
+    "ierrors": "rx_errors",
+    "oerrors": "tx_errors",
+}
+CPU: Final = {"user": "user_ns", "kernel": "system_ns", "intr": "irq_ns", "idle": "idle_ns"}
+ARC: Final = {"hits": "hits", "misses": "misses"}
+ARC_LEVELS: Final = {"size": "size_bytes", "c_max": "limit_bytes"}
+LOADS: Final = {"avenrun_1min": "one", "avenrun_5min": "five", "avenrun_15min": "fifteen"}
+NFS: Final = ("read", "write", "commit", "getattr")
+
+
+def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
+    """Return what one look says, and how long the host has been up."""
+    made = Counters()
+    uptime_ns: int | None = None
+    pool, page = "", 4096
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == "@@pagesize" and rest.strip().isdecimal():
+            page = int(rest)
+        elif word == "@@zpool":
+            pool = rest.strip()
+        elif word == "@@scan":
+            made.levels[f"work.{pool}.running"] = int(" in progress" in rest)
+            if " in progress" in rest:
+                made.levels[f"work.{pool}.{rest.split()[0]}"] = 1
+        elif "\t" in line:
+            key, _, value = line.partition("\t")
+            if key == "unix:0:system_misc:snaptime":
+                uptime_ns = round(float(value) * 1e9)
+            else:
+                _statistic(made, key.split(":"), value.strip(), page)
+    _all_cores(made)
+    return made, uptime_ns
+
+
+def _statistic(made: Counters, key: list[str], value: str, page: int) -> None:  # noqa: C901, PLR0912 - a table
+    if len(key) != 4:
+        return
+    module, number, name, what = key
+    try:
+        match module, name:
+            case "cpu", "sys":
+                mode = CPU.get(what.removeprefix("cpu_nsec_"))
+                if mode:
+                    made.growing[f"cpu.{number}.{mode}"] = int(value)
+            case "unix", "system_misc" if what in LOADS:
+                made.levels[f"load.{LOADS[what]}_milli"] = int(value) * 1000 // 256
+            case "unix", "system_pages" if what in ("physmem", "freemem"):
+                made.levels[f"memory.{'total' if what == 'physmem' else 'free'}_bytes"] = int(value) * page
+            case "zfs", "arcstats":
+                if what in ARC:
+                    made.growing[f"zfs.arc.{ARC[what]}"] = int(value)
+                elif what in ARC_LEVELS:
+                    made.levels[f"zfs.arc.{ARC_LEVELS[what]}"] = int(value)
+            case "link", _ if what in NET:
+                made.growing[f"net.{name}.{NET[what]}"] = int(value)
+            case "nfs", _ if name.startswith("rfsproccnt") and what in NFS:
+                total = f"nfsd.{what}s"
+                made.growing[total] = made.growing.get(total, 0) + int(value)
+            case _ if what in DISK and module not in ("cpu", "unix", "zfs", "link", "nfs"):
+                column, scale = DISK[what]
+                made.growing[f"disk.{name}.{column}"] = round(float(value) * scale)
+            case _:
+                return
+    except ValueError:
+        return
+
+
+def _all_cores(made: Counters) -> None:
+    cores = {key.split(".")[1] for key in made.growing if key.startswith("cpu.")}
+    for mode in CPU.values():
+        values = [made.growing[key] for core in cores if (key := f"cpu.{core}.{mode}") in made.growing]
+        if values:
+            made.growing[f"cpu.all.{mode}"] = sum(values)
+
+
+def facts(lines: Iterable[str]) -> dict[str, Any]:
+    """Return what does not change while the host is watched."""
+    plain: dict[str, Any] = {}
+    links: dict[str, dict[str, Any]] = {}
+    page, cores = 4096, 0
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == "@@pagesize" and rest.strip().isdecimal():
+            page = int(rest)
+        elif word in ("@@host", "@@kernel"):
+            plain[word[2:]] = rest.strip()
+        elif "\t" in line:
+            key, _, value = line.partition("\t")
+            parts = key.split(":")
+            if parts[0] == "cpu_info":
+                cores += 1
+            elif parts[0] == "unix" and value.strip().isdecimal():
+                plain["memory_bytes"] = int(value) * page
+            elif parts[0] == "link" and value.strip().isdecimal() and int(value):
+                links[parts[2]] = {"bits_per_s": int(value)}
+    return {**plain, "cores": cores or None, "disks": {}, "links": links}

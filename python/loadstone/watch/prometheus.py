@@ -1,0 +1,319 @@
+"""Watching by Prometheus text over HTTP: what node_exporter tells.
+
+Formats: Prometheus' text exposition, read by its own client library; names as node_exporter 1.x has
+them. The host's time is `node_time_seconds`, or else the Date header, which tells whole seconds.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import http.client
+import ssl
+import time
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from loadstone.version import __version__
+from loadstone.watch.source import Counters, Reading, WallClock, WatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from loadstone.watch.address import WatchedAddress
+
+MOST_BYTES: Final = 64 << 20
+MODES: Final = {
+    "user": "user_ns",
+    "nice": "user_ns",
+    "system": "system_ns",
+    "irq": "irq_ns",
+    "softirq": "irq_ns",
+    "iowait": "iowait_ns",
+    "steal": "steal_ns",
+    "idle": "idle_ns",
+}
+LEVELS: Final = {
+    "node_load1": ("load.one_milli", 1000.0),
+    "node_load5": ("load.five_milli", 1000.0),
+    "node_load15": ("load.fifteen_milli", 1000.0),
+    "node_memory_MemTotal_bytes": ("memory.total_bytes", 1.0),
+    "node_memory_MemFree_bytes": ("memory.free_bytes", 1.0),
+    "node_memory_MemAvailable_bytes": ("memory.available_bytes", 1.0),
+    "node_memory_Cached_bytes": ("memory.cached_bytes", 1.0),
+    "node_memory_Buffers_bytes": ("memory.buffers_bytes", 1.0),
+    "node_memory_Dirty_bytes": ("memory.dirty_bytes", 1.0),
+    "node_memory_Writeback_bytes": ("memory.writeback_bytes", 1.0),
+    "node_nfsd_server_threads": ("nfsd.threads", 1.0),
+    "node_zfs_arc_size": ("zfs.arc.size_bytes", 1.0),
+    "node_zfs_arc_c_max": ("zfs.arc.limit_bytes", 1.0),
+}
+GROWING: Final = {
+    "node_nfsd_disk_bytes_read_total": ("nfsd.read_bytes", 1.0),
+    "node_nfsd_disk_bytes_written_total": ("nfsd.write_bytes", 1.0),
+    "node_nfsd_server_rpcs_total": ("nfsd.calls", 1.0),
+    "node_zfs_arc_hits": ("zfs.arc.hits", 1.0),
+    "node_zfs_arc_misses": ("zfs.arc.misses", 1.0),
+    "node_zfs_zil_zil_commit_count": ("zfs.zil.commits", 1.0),
+    "node_pressure_cpu_waiting_seconds_total": ("pressure.cpu_ns", 1e9),
+}
+DISK: Final = {
+    "node_disk_reads_completed_total": ("reads", 1.0),
+    "node_disk_read_bytes_total": ("read_bytes", 1.0),
+    "node_disk_read_time_seconds_total": ("read_time_ns", 1e9),
+    "node_disk_writes_completed_total": ("writes", 1.0),
+    "node_disk_written_bytes_total": ("write_bytes", 1.0),
+    "node_disk_write_time_seconds_total": ("write_time_ns", 1e9),
+    "node_disk_io_time_seconds_total": ("busy_ns", 1e9),
+    "node_disk_io_time_weighted_seconds_total": ("queue_time_ns", 1e9),
+    "node_disk_discards_completed_total": ("trims", 1.0),
+    "node_disk_discarded_sectors_total": ("trim_bytes", 512.0),
+    "node_disk_flush_requests_total": ("flushes", 1.0),
+}
+NET: Final = {
+    "node_network_receive_bytes_total": "rx_bytes",
+    "node_network_receive_packets_total": "rx_packets",
+    "node_network_receive_errs_total": "rx_errors",
+    "node_network_receive_drop_total": "rx_drops",
+    "node_network_transmit_bytes_total": "tx_bytes",
+    "node_network_transmit_packets_total": "tx_packets",
+    "node_network_transmit_errs_total": "tx_errors",
+    "node_network_transmit_drop_total": "tx_drops",
+}
+NFS: Final = ("read", "write", "commit", "getattr")
+EXPORTER: Final = "expected the metrics of node_exporter (node_cpu_seconds_total and others)"
+Row = tuple[str, dict[str, str], float]
+
+
+class Prometheus:
+    """An exporter, over a connection that is kept."""
+
+    def __init__(self, address: WatchedAddress, *, timeout_s: float | None = None) -> None:
+        self._address = address
+        self._timeout_s = timeout_s or max(5.0, 2 * address.interval_s)
+        self._parts = urlsplit(address.url)
+        self._connection: http.client.HTTPConnection | None = None
+
+    def connect(self) -> dict[str, Any]:
+        """Fetch once, and see that it is what we can read."""
+        self.close()
+        text, _, _, _ = self._fetch()
+        rows = _rows(text)
+        if not any(name == "node_cpu_seconds_total" for name, _, _ in rows):
+            names = sorted({name for name, _, _ in rows})
+            found = f"{len(names)} others such as {names[0]}" if names else "none"
+            raise WatchError(
+                f"found {found}, {EXPORTER}", hint="name the address of node_exporter", lasting=True
+            )
+        return facts(rows)
+
+    def read(self) -> Reading:
+        """Look once."""
+        text, date, sent_ns, received_ns = self._fetch()
+        rows = _rows(text)
+        return Reading(sent_ns, received_ns, counters(rows), clock=_clock(rows, date))
+
+    def close(self) -> int:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        return 0
+
+    def _fetch(self) -> tuple[str, str | None, int, int]:
+        """Return the text, the Date header, and when it was asked and begun to be answered."""
+        kept = self._connection is not None
+        try:
+            return self._once()
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            # A server may close a connection that is kept; only the second time it says something.
+            self.close()
+            if not kept:
+                raise WatchError("it closed the connection without an answer") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise _unreachable(error, self._parts.scheme) from error
+        try:
+            return self._once()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise _unreachable(error, self._parts.scheme) from error
+
+    def _once(self) -> tuple[str, str | None, int, int]:
+        connection = self._connection
+        if connection is None:
+            kind = (
+                http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            )
+            connection = self._connection = kind(
+                self._address.host, self._address.port, timeout=self._timeout_s
+            )
+            connection.connect()
+        path = (self._parts.path or "/metrics") + (f"?{self._parts.query}" if self._parts.query else "")
+        sent_ns = time.monotonic_ns()
+        connection.request("GET", path, headers=self._headers())
+        answer = connection.getresponse()
+        received_ns = time.monotonic_ns()
+        data = answer.read(MOST_BYTES + 1)
+        if answer.status in (401, 403):
+            raise WatchError(
+                f"it refuses the user or password (HTTP {answer.status})",
+                hint=f"put user and password under [{self._address.name}] in the file of --watch-secrets",
+                lasting=True,
+            )
+        if answer.status != 200:
+            raise WatchError(
+                f"it answers HTTP {answer.status} {answer.reason}",
+                hint="look at the address: http://HOST:9100/metrics",
+            )
+        if len(data) > MOST_BYTES:
+            raise WatchError(f"it answers with more than {MOST_BYTES >> 20} MiB", lasting=True)
+        return data.decode(errors="replace"), answer.headers.get("Date"), sent_ns, received_ns
+
+    def _headers(self) -> dict[str, str]:
+        secrets = self._address.secrets
+        # The plain text, whose version the parser of our library reads.
+        headers = {"User-Agent": f"loadstone/{__version__}", "Accept": "text/plain;version=0.0.4"}
+        if secrets.token:
+            headers["Authorization"] = f"Bearer {secrets.token}"
+        elif secrets.user and secrets.password:
+            pair = base64.b64encode(f"{secrets.user}:{secrets.password}".encode()).decode()
+            headers["Authorization"] = f"Basic {pair}"
+        return headers
+
+
+def _unreachable(error: Exception, scheme: str) -> WatchError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return WatchError(
+            "its certificate is not trusted", hint="add its CA to this host's certificates", lasting=True
+        )
+    if isinstance(error, ssl.SSLError):
+        return WatchError("it does not speak TLS", hint=f"{scheme}:// or http://", lasting=True)
+    if isinstance(error, ConnectionRefusedError):
+        return WatchError("nothing listens there", hint="start node_exporter, or look at the port (9100)")
+    if isinstance(error, TimeoutError):
+        return WatchError("it does not answer", hint="look at the network and its firewall")
+    if isinstance(error, OSError) and error.errno is not None and error.errno < 0:
+        return WatchError("its name is not known", hint="write its address, or look at DNS", lasting=True)
+    told = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+    return WatchError(f"it cannot be reached: {told}")
+
+
+def _rows(text: str) -> list[Row]:
+    try:
+        return [
+            (sample.name, sample.labels, float(sample.value))
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name.startswith("node_")
+        ]
+    except (ValueError, IndexError, KeyError) as error:
+        raise WatchError(
+            f"it does not answer in Prometheus' text format: {error}"[:200], lasting=True
+        ) from error
+
+
+def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:
+    for name, _, value in rows:
+        if name == "node_time_seconds":
+            return WallClock(round(value * 1e9), 0)
+    if date is None:
+        return None
+    try:
+        told = email.utils.parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return WallClock(round(told.timestamp()) * 10**9, 10**9)
+
+
+def counters(rows: Iterable[Row]) -> Counters:  # noqa: C901 - a table
+    """Return what one answer says."""
+    made = Counters()
+    for name, labels, value in rows:
+        if value != value or abs(value) == float("inf"):  # noqa: PLR0124 - not a number
+            continue
+        if name == "node_cpu_seconds_total":
+            mode = MODES.get(labels.get("mode", ""))
+            if mode is not None:
+                for which in (labels.get("cpu", ""), "all"):
+                    _add(made, f"cpu.{which}.{mode}", round(value * 1e9))
+        elif name in LEVELS:
+            key, scale = LEVELS[name]
+            made.levels[key] = round(value * scale)
+        elif name in GROWING:
+            key, scale = GROWING[name]
+            made.growing[key] = round(value * scale)
+        elif name in DISK:
+            key, scale = DISK[name]
+            made.growing[f"disk.{labels.get('device', '')}.{key}"] = round(value * scale)
+        elif name == "node_disk_io_now":
+            made.levels[f"disk.{labels.get('device', '')}.inflight"] = round(value)
+        elif name in NET:
+            made.growing[f"net.{labels.get('device', '')}.{NET[name]}"] = round(value)
+        else:
+            _rarer(made, name, labels, value)
+    return made
+
+
+def _rarer(made: Counters, name: str, labels: Mapping[str, str], value: float) -> None:  # noqa: C901 - a table
+    match name:
+        case "node_nfsd_requests_total":
+            method = labels.get("method", "").lower()
+            if method in NFS:
+                _add(made, f"nfsd.{method}s", round(value))
+        case "node_zfs_zpool_nread" | "node_zfs_zpool_dataset_nread":
+            _add(made, f"zfs.pool-{labels.get('zpool', '')}.read_bytes", round(value))
+        case "node_zfs_zpool_nwritten" | "node_zfs_zpool_dataset_nwritten":
+            _add(made, f"zfs.pool-{labels.get('zpool', '')}.write_bytes", round(value))
+        case "node_md_state":
+            device, state = labels.get("device", ""), labels.get("state", "")
+            if state in ("resync", "recovering", "check"):
+                key = f"work.{device}.running"
+                made.levels[key] = max(made.levels.get(key, 0), round(value))
+                if value:
+                    made.levels[f"work.{device}.{state}"] = 1
+        case "node_md_degraded":
+            made.levels[f"work.{labels.get('device', '')}.degraded"] = int(value > 0)
+        case "node_bcache_cache_hits_total" | "node_bcache_cache_misses_total":
+            what = "hits" if "hits" in name else "misses"
+            _add(made, f"cache.{labels.get('backing_device', 'bcache')}.read_{what}", round(value))
+        case "node_hwmon_temp_celsius":
+            which = f"{labels.get('chip', '')}-{labels.get('sensor', '')}"
+            made.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
+        case "node_thermal_zone_temp":
+            which = f"{labels.get('type', '')}-{labels.get('zone', '')}"
+            made.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
+        case _:
+            return
+
+
+def _add(made: Counters, key: str, value: int) -> None:
+    made.growing[key] = made.growing.get(key, 0) + value
+
+
+def facts(rows: Iterable[Row]) -> dict[str, Any]:
+    """Return what does not change while the host is watched."""
+    plain: dict[str, Any] = {}
+    links: dict[str, dict[str, Any]] = {}
+    cores: set[str] = set()
+    for name, labels, value in rows:
+        match name:
+            case "node_uname_info":
+                plain |= {
+                    "host": labels.get("nodename"),
+                    "system": labels.get("sysname"),
+                    "kernel": labels.get("release"),
+                }
+            case "node_cpu_seconds_total":
+                cores.add(labels.get("cpu", ""))
+            case "node_memory_MemTotal_bytes":
+                plain["memory_bytes"] = round(value)
+            case "node_network_speed_bytes" if 0 < value < 1.25e12:
+                links.setdefault(labels.get("device", ""), {})["bits_per_s"] = round(value * 8)
+            case "node_network_mtu_bytes":
+                links.setdefault(labels.get("device", ""), {})["mtu_bytes"] = round(value)
+            case _:
+                continue
+    return {**plain, "cores": len(cores) or None, "disks": {}, "links": links}

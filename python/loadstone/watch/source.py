@@ -1,0 +1,77 @@
+"""What a way to watch a host must be able to do, and what it says when it cannot.
+
+Knows readings. Knows no protocol.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loadstone.monitor.counters import Counters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class WatchError(Exception):
+    """A host cannot be watched now. `lasting`: trying again will not help (a wrong password)."""
+
+    def __init__(self, message: str, *, hint: str | None = None, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.lasting = lasting
+
+
+@dataclass(frozen=True, slots=True)
+class WallClock:
+    """What the watched host's clock said between `sent` and `received`, and how finely it tells."""
+
+    unix_ns: int
+    step_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at a host. Times are CLOCK_MONOTONIC of this host, around the moment it was taken."""
+
+    sent_ns: int
+    received_ns: int
+    counters: Counters
+    uptime_ns: int | None = None
+    """The watched host's own steady clock, which knows nothing of the network's delay."""
+    own_ns: Mapping[str, int] = field(default_factory=dict)
+    """Group of counters (`net`) to when the host took them, where that is not the moment of the look."""
+    clock: WallClock | None = None
+    there_cpu_ns: int | None = None
+    """What watching has cost on the watched host so far."""
+
+    @property
+    def middle_ns(self) -> int:
+        """The best guess when it was taken."""
+        return (self.sent_ns + self.received_ns) // 2
+
+    @property
+    def error_ns(self) -> int:
+        """How far that may be off."""
+        return (self.received_ns - self.sent_ns) // 2
+
+
+class Source(Protocol):
+    """One way to one host; used by one thread."""
+
+    def connect(self) -> dict[str, Any]:
+        """Reach the host and return what does not change: its name, system, processors, link rates.
+
+        Raises `WatchError`.
+        """
+
+    def read(self) -> Reading:
+        """Look once. Raises `WatchError` when the host does not answer."""
+
+    def close(self) -> int:
+        """Let go, whatever state it is in; return the CPU time of helpers in ns."""
+
+
+__all__ = ["Counters", "Reading", "Source", "WallClock", "WatchError"]

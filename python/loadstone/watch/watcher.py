@@ -1,0 +1,269 @@
+"""One watched host during a run: a thread that looks, keeps time, and comes back after a loss.
+
+Knows the clockwork, what a row is and what a gap is. Knows no protocol and no bundle. A row has
+`t_ns` (since the run's origin), `dt_ns`, the increase of counters in that time, and levels as they
+are. A group of counters that the host took over another time than the row's has its own
+`GROUP.dt_ns`. What nobody saw has no row: no data is not zero.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import uncaught
+from loadstone.watch.clock import ClockOffset
+from loadstone.watch.source import WatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.watch.address import WatchedAddress
+    from loadstone.watch.source import Reading, Source
+
+AGAIN_S: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
+"""Pauses between tries to reach a host again; the last one repeats."""
+STOP_S: Final = 3.0
+LATE: Final = 2.5
+"""So many intervals without a row are a gap."""
+NEW_BOOT_NS: Final = 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Group:
+    """When a group of counters was last told, and what it said."""
+
+    t_ns: int
+    values: dict[str, int] = field(default_factory=dict)
+
+
+class Rows:
+    """Readings in, rows out."""
+
+    def __init__(self, origin_ns: int) -> None:
+        self._origin_ns = origin_ns
+        self._groups: dict[str, _Group] = {}
+        self._before: Reading | None = None
+
+    def forget(self) -> None:
+        """Begin anew: what lies between is a gap."""
+        self._groups.clear()
+        self._before = None
+
+    def take(self, reading: Reading) -> dict[str, int] | None:
+        """Return the row since the reading before; None for the first one."""
+        before = self._before
+        self._before = reading
+        if before is not None and _restarted(before, reading):
+            self._groups.clear()
+            before = None
+        now_ns = reading.middle_ns
+        dt_ns = _passed_ns(before, reading) if before is not None else 0
+        increases: dict[str, int] = {}
+        by_group: dict[str, dict[str, int]] = {}
+        for key, value in reading.counters.growing.items():
+            by_group.setdefault(key.partition(".")[0], {})[key] = value
+        for name, values in by_group.items():
+            last = self._groups.get(name)
+            self._groups[name] = _Group(now_ns, values)
+            if last is None:
+                continue
+            grown = {
+                key: value - last.values[key]
+                for key, value in values.items()
+                if key in last.values and value >= last.values[key]
+            }
+            if before is not None and last.t_ns != before.middle_ns:
+                grown[f"{name}.dt_ns"] = now_ns - last.t_ns
+            increases |= grown
+        if before is None or dt_ns <= 0:
+            return None
+        return {
+            "t_ns": now_ns - self._origin_ns,
+            "dt_ns": dt_ns,
+            "error_ns": reading.error_ns,
+            **increases,
+            **reading.counters.levels,
+        }
+
+
+def _passed_ns(before: Reading, after: Reading) -> int:
+    """Return the time between two readings: by the host's own clock, which no network delays."""
+    if before.uptime_ns is not None and after.uptime_ns is not None:
+        own_ns = after.uptime_ns - before.uptime_ns
+        # Within what the exchange can explain; a host that was suspended counts otherwise.
+        if abs(own_ns - (after.middle_ns - before.middle_ns)) <= (
+            before.error_ns + after.error_ns + 20_000_000
+        ):
+            return own_ns
+    return after.middle_ns - before.middle_ns
+
+
+def _restarted(before: Reading, after: Reading) -> bool:
+    return (
+        before.uptime_ns is not None
+        and after.uptime_ns is not None
+        and after.uptime_ns + NEW_BOOT_NS < before.uptime_ns
+    )
+
+
+class Watcher:
+    """Watches one host; connected before a run, started at its origin."""
+
+    def __init__(self, address: WatchedAddress, source: Source) -> None:
+        self.address = address
+        self.facts: dict[str, Any] = {}
+        self._source = source
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._clock = ClockOffset()
+        self._rows = 0
+        self._errors_ns: list[int] = []
+        self._gaps: list[dict[str, Any]] = []
+        self._cpu_ns = 0
+        self._there_ns = 0
+        self._there_before_ns = 0
+        self._began_ns = 0
+        self.latest: tuple[int, dict[str, int]] | None = None
+        """The last row and when it came, for who wants to show it."""
+        self.lost: str | None = None
+        """Why it does not answer just now."""
+
+    def connect(self) -> None:
+        """Reach it. Raises `WatchError`."""
+        self.facts = self._source.connect()
+
+    def start(
+        self, origin_ns: int, write: Callable[[dict[str, int]], None], tell: Callable[[dict[str, Any]], None]
+    ) -> None:
+        """Begin to look, at once and then at every interval; `write` takes rows, `tell` events."""
+        self._began_ns = time.monotonic_ns()
+        self._thread = threading.Thread(
+            target=self._loop, args=(origin_ns, write, tell), name=f"watch {self.address.name}", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._thread = None
+            self._gaps.append({"from_ns": 0, "why": str(error)})
+
+    def ask_to_stop(self) -> None:
+        """Look a last time, and end; `stop` waits for it."""
+        self._done.set()
+
+    def stop(self) -> dict[str, Any]:
+        """End, and return the account: rows, gaps, clock, and what watching cost on both sides."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join(STOP_S)
+            if self._thread.is_alive():
+                self._gaps.append({"from_ns": 0, "why": f"the last look took more than {STOP_S:.0f} s"})
+        else:
+            self._source.close()
+        seconds = max(time.monotonic_ns() - self._began_ns, 1) if self._began_ns else 1
+        errors = sorted(self._errors_ns)
+        return {
+            "name": self.address.name,
+            "rows": self._rows,
+            "gaps": self._gaps,
+            "seconds": seconds / 1e9,
+            "cpu_ns": self._cpu_ns,
+            **({"there_cpu_ns": self._there_ns} if self._there_ns else {}),
+            **({"aligned_within_ns": errors[int(0.95 * (len(errors) - 1))]} if errors else {}),
+            **(
+                {"clock_offset_ns": self._clock.offset_ns, "clock_error_ns": self._clock.error_ns}
+                if self._clock.offset_ns is not None
+                else {}
+            ),
+        }
+
+    def close(self) -> None:
+        """Let go without an account: the run came to nothing."""
+        self._done.set()
+        if self._thread is None:
+            self._source.close()
+
+    def _loop(
+        self, origin_ns: int, write: Callable[[dict[str, int]], None], tell: Callable[[dict[str, Any]], None]
+    ) -> None:
+        interval_ns = round(self.address.interval_s * 1e9)
+        rows, tries, connected = Rows(origin_ns), 0, True
+        lost_ns: int | None = None
+        while True:
+            began_ns = time.thread_time_ns()
+            try:
+                if not connected:
+                    self._source.connect()
+                    connected, self._there_before_ns = True, 0
+                reading = self._source.read()
+            except WatchError as error:
+                lost_ns, tries = self._failed(error, lost_ns, origin_ns, tell), tries + 1
+                connected = False
+                rows.forget()
+                self._cpu_ns += self._source.close()
+                pause_s = AGAIN_S[min(tries, len(AGAIN_S)) - 1]
+            except Exception as error:  # noqa: BLE001 - the run goes on, and says from when it was not watched
+                self._failed(WatchError(uncaught.words(error)), lost_ns, origin_ns, tell)
+                break
+            else:
+                tries = 0
+                if lost_ns is not None:
+                    self._back(reading, origin_ns, tell)
+                    lost_ns = None
+                self._took(rows.take(reading), reading, write)
+                pause_s = (interval_ns - (time.monotonic_ns() - origin_ns) % interval_ns) / 1e9
+            self._cpu_ns += time.thread_time_ns() - began_ns
+            if self._done.wait(pause_s):
+                break
+        if connected:
+            self._last(rows, lost_ns, origin_ns, write, tell)
+        self._cpu_ns += self._source.close()
+
+    def _last(
+        self,
+        rows: Rows,
+        lost_ns: int | None,
+        origin_ns: int,
+        write: Callable[[dict[str, int]], None],
+        tell: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """Look once more when the load is over: the row stands for its end."""
+        try:
+            reading = self._source.read()
+            self._took(rows.take(reading), reading, write)
+        except WatchError as error:
+            self._failed(error, lost_ns, origin_ns, tell)
+        except Exception as error:  # noqa: BLE001 - as in the loop
+            self._failed(WatchError(uncaught.words(error)), lost_ns, origin_ns, tell)
+
+    def _took(
+        self, row: dict[str, int] | None, reading: Reading, write: Callable[[dict[str, int]], None]
+    ) -> None:
+        self._clock.heard(reading)
+        self._errors_ns.append(reading.error_ns)
+        if reading.there_cpu_ns is not None:
+            self._there_ns += max(0, reading.there_cpu_ns - self._there_before_ns)
+            self._there_before_ns = reading.there_cpu_ns
+        if row is not None:
+            write(row)
+            self._rows += 1
+            self.latest = time.monotonic_ns(), row
+
+    def _failed(
+        self, error: WatchError, lost_ns: int | None, origin_ns: int, tell: Callable[[dict[str, Any]], None]
+    ) -> int:
+        now_ns = time.monotonic_ns() - origin_ns
+        self.lost = error.message
+        if lost_ns is not None:
+            return lost_ns
+        self._gaps.append({"from_ns": max(0, now_ns), "why": error.message})
+        tell({"type": "watch_lost", "name": self.address.name, "t_ns": max(0, now_ns), "text": error.message})
+        return now_ns
+
+    def _back(self, reading: Reading, origin_ns: int, tell: Callable[[dict[str, Any]], None]) -> None:
+        now_ns = reading.middle_ns - origin_ns
+        self.lost = None
+        self._gaps[-1]["to_ns"] = max(0, now_ns)
+        tell({"type": "watch_back", "name": self.address.name, "t_ns": max(0, now_ns)})

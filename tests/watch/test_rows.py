@@ -1,0 +1,113 @@
+"""Rows from readings: what is told, for which time, and what is left out."""
+
+from __future__ import annotations
+
+from loadstone.monitor.counters import Counters
+from loadstone.watch.clock import ClockOffset
+from loadstone.watch.source import Reading, WallClock
+from loadstone.watch.watcher import Rows
+
+S = 1_000_000_000
+
+
+def reading(
+    at_s: float,
+    growing: dict[str, int],
+    levels: dict[str, int] | None = None,
+    *,
+    uptime_s: float | None = None,
+    rtt_ns: int = 0,
+    clock: WallClock | None = None,
+) -> Reading:
+    at_ns = round(at_s * S)
+    up = None if uptime_s is None else round(uptime_s * S)
+    return Reading(at_ns - rtt_ns // 2, at_ns + rtt_ns // 2, Counters(growing, levels or {}), up, clock=clock)
+
+
+def test_counters_are_told_as_increase_and_levels_as_they_are() -> None:
+    rows = Rows(10 * S)
+    assert rows.take(reading(10, {"disk.a.reads": 100})) is None
+    row = rows.take(
+        reading(11, {"disk.a.reads": 150, "disk.b.reads": 7}, {"memory.free_bytes": 5}, rtt_ns=2000)
+    )
+    assert row == {"t_ns": S, "dt_ns": S, "error_ns": 1000, "disk.a.reads": 50, "memory.free_bytes": 5}
+
+
+def test_the_hosts_own_clock_gives_the_length_where_it_fits() -> None:
+    rows = Rows(0)
+    rows.take(reading(1, {"a.x": 0}, uptime_s=100))
+    row = rows.take(reading(2.004, {"a.x": 1}, uptime_s=101, rtt_ns=10_000_000))
+    assert row is not None
+    assert row["dt_ns"] == S
+    # A clock that runs away from what passed here is not believed.
+    row = rows.take(reading(3, {"a.x": 2}, uptime_s=105))
+    assert row is not None
+    assert row["dt_ns"] == round(0.996 * S)
+
+
+def test_a_host_that_started_anew_is_no_increase() -> None:
+    rows = Rows(0)
+    rows.take(reading(1, {"a.x": 1000}, uptime_s=500))
+    assert rows.take(reading(2, {"a.x": 2000}, uptime_s=3)) is None
+    row = rows.take(reading(3, {"a.x": 2001}, uptime_s=4))
+    assert row is not None
+    assert row["a.x"] == 1
+
+
+def test_a_counter_that_went_back_has_nothing_to_tell() -> None:
+    rows = Rows(0)
+    rows.take(reading(1, {"net.e.rx_bytes": 2**32 - 5}))
+    row = rows.take(reading(2, {"net.e.rx_bytes": 5}))
+    assert row is not None
+    assert "net.e.rx_bytes" not in row
+
+
+def test_a_group_that_stood_still_is_told_over_its_own_time() -> None:
+    rows = Rows(0)
+    rows.take(reading(1, {"net.e.rx_bytes": 0, "disk.a.reads": 0}))
+    row = rows.take(reading(2, {"disk.a.reads": 10}))
+    assert row is not None
+    assert "net.e.rx_bytes" not in row
+    assert "net.dt_ns" not in row
+    row = rows.take(reading(4, {"net.e.rx_bytes": 300, "disk.a.reads": 30}))
+    assert row is not None
+    assert (row["net.e.rx_bytes"], row["net.dt_ns"], row["dt_ns"], row["disk.a.reads"]) == (
+        300,
+        3 * S,
+        2 * S,
+        20,
+    )
+    assert "disk.dt_ns" not in row
+
+
+def test_after_a_loss_nothing_is_told_of_the_gap() -> None:
+    rows = Rows(0)
+    rows.take(reading(1, {"a.x": 0}))
+    rows.forget()
+    assert rows.take(reading(60, {"a.x": 10**6})) is None
+    row = rows.take(reading(61, {"a.x": 10**6 + 5}))
+    assert row is not None
+    assert (row["a.x"], row["dt_ns"]) == (5, S)
+
+
+def test_the_clocks_offset_is_that_of_the_shortest_exchange() -> None:
+    clock = ClockOffset()
+    clock.heard(
+        reading(10, {}, rtt_ns=4_000_000, clock=WallClock(1000 * S + 3 * S, 0)),
+        now_unix_ns=1000 * S,
+        now_ns=10 * S,
+    )
+    assert (clock.offset_ns, clock.error_ns) == (3 * S, 2_000_000)
+    clock.heard(
+        reading(20, {}, rtt_ns=100_000_000, clock=WallClock(1010 * S + 4 * S, 0)),
+        now_unix_ns=1010 * S,
+        now_ns=20 * S,
+    )
+    assert clock.offset_ns == 3 * S
+    # Whole seconds: half of one is the middle of where it can be, and the error.
+    seconds = ClockOffset()
+    seconds.heard(reading(10, {}, clock=WallClock(1000 * S, S)), now_unix_ns=1000 * S, now_ns=10 * S)
+    assert (seconds.offset_ns, seconds.error_ns) == (S // 2, S // 2)
+    nothing = ClockOffset()
+    nothing.heard(reading(10, {}))
+    assert nothing.offset_ns is None
