@@ -36,8 +36,9 @@ def test_each_way_is_read() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["nas", "nas=", "nas=ssh://x:99999", "=ssh://x", "a b=ssh://x", "../x=ssh://x", "nas=ftp://x", "nas=ssh://", "nas=10.0.0.5",
-     "nas=ssh://-oProxyCommand=x", "nas=ssh://-l@x", "nas=ssh://x/etc", f"{'n' * 33}=local"],
+    ["nas", "nas=", "nas=ssh://x:99999", "=ssh://x", "a b=ssh://x", "../x=ssh://x", "nas=ftp://x",
+     "nas=ssh://", "nas=10.0.0.5", "nas=ssh://-oProxyCommand=x", "nas=ssh://-l@x", "nas=ssh://x/etc",
+     f"{'n' * 33}=local"],
 )  # fmt: skip
 def test_what_means_nothing_is_refused(word: str) -> None:
     with pytest.raises(InputError, match="--watch"):

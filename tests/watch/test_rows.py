@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loadstone.monitor.counters import Counters
 from loadstone.watch.clock import ClockOffset
-from loadstone.watch.source import Reading, WallClock
+from loadstone.watch.source import HostReading, WallClock
 from loadstone.watch.watcher import Rows
 
 S = 1_000_000_000
@@ -18,10 +18,12 @@ def reading(
     uptime_s: float | None = None,
     rtt_ns: int = 0,
     clock: WallClock | None = None,
-) -> Reading:
+) -> HostReading:
     at_ns = round(at_s * S)
     up = None if uptime_s is None else round(uptime_s * S)
-    return Reading(at_ns - rtt_ns // 2, at_ns + rtt_ns // 2, Counters(growing, levels or {}), up, clock=clock)
+    return HostReading(
+        at_ns - rtt_ns // 2, at_ns + rtt_ns // 2, Counters(growing, levels or {}), up, clock=clock
+    )
 
 
 def test_counters_are_told_as_increase_and_levels_as_they_are() -> None:

@@ -321,7 +321,7 @@ class _WatchedFacts(_Shape):
     links: dict[str, _WatchedLink] = {}
 
 
-class _Watch(_Event):
+class _WatchBegins(_Event):
     name: WatchedName
     kind: Literal["ssh", "snmp", "http", "local"]
     url: str
@@ -408,7 +408,7 @@ EVENTS: Final[dict[str, TypeAdapter[Any]]] = {
         (_TargetState, ("target_state",)),
         (_MonitorCost, ("monitor_cost",)),
         (_Calibration, ("calibration",)),
-        (_Watch, ("watch",)),
+        (_WatchBegins, ("watch",)),
         (_WatchMoment, ("watch_lost", "watch_back")),
         (_WatchEnd, ("watch_end",)),
         (_Words, ("note", "talk", "kill", "silent", "fatal", "stop", "order", "uncaught")),

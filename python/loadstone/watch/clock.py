@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loadstone.watch.source import Reading
+    from loadstone.watch.source import HostReading
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class ClockOffset:
     offset_ns: int | None = None
     error_ns: int | None = None
 
-    def heard(self, reading: Reading, now_unix_ns: int | None = None, now_ns: int | None = None) -> None:
+    def heard(self, reading: HostReading, now_unix_ns: int | None = None, now_ns: int | None = None) -> None:
         """Take note of a reading that has the watched host's time."""
         if reading.clock is None:
             return

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadstone.version import __version__
-from loadstone.watch.source import Counters, Reading, WallClock, WatchError
+from loadstone.watch.source import Counters, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -109,11 +109,11 @@ class Prometheus:
             )
         return facts(rows)
 
-    def read(self) -> Reading:
+    def read(self) -> HostReading:
         """Look once."""
         text, date, sent_ns, received_ns = self._fetch()
         rows = _rows(text)
-        return Reading(sent_ns, received_ns, counters(rows), clock=_clock(rows, date))
+        return HostReading(sent_ns, received_ns, counters(rows), clock=_clock(rows, date))
 
     def close(self) -> int:
         """Close the connection."""

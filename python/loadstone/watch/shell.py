@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.watch import freebsd, illumos, linux
-from loadstone.watch.source import Reading, WallClock, WatchError
+from loadstone.watch.source import HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,14 +138,14 @@ class Shell:
         facts: dict[str, Any] = self._system.facts(text)
         return {"system": system, **facts}
 
-    def read(self) -> Reading:
+    def read(self) -> HostReading:
         """Look once."""
         self._reads += 1
         # Asking for the time is a process of its own there: a few times tell enough.
         clock = self._reads <= 5 or self._reads % 30 == 0
         text, sent_ns, received_ns = self._ask("sample clock" if clock else "sample", self._timeout_s)
         counters, uptime_ns = self._system.counters(text)
-        return Reading(
+        return HostReading(
             sent_ns, received_ns, counters, uptime_ns, clock=_clock(text), there_cpu_ns=_times(text)
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.watch.source import Counters, Reading, WallClock, WatchError
+from loadstone.watch.source import Counters, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
@@ -130,7 +130,7 @@ class Snmp:
             },
         }
 
-    def read(self) -> Reading:
+    def read(self) -> HostReading:
         """Look once."""
         self._reads += 1
         slow = self._reads % 10 == 1
@@ -154,7 +154,7 @@ class Snmp:
                 if found is not None:
                     made.levels[f"temperature.{names.get(index, index)}.millicelsius"] = found
         self._leave_out_unchanged(made, received_ns)
-        return Reading(sent_ns, received_ns, made, clock=_date(told.get(DATE)))
+        return HostReading(sent_ns, received_ns, made, clock=_date(told.get(DATE)))
 
     def close(self) -> int:
         """Close the socket."""

@@ -33,7 +33,7 @@ class WallClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class HostReading:
     """One look at a host. Times are CLOCK_MONOTONIC of this host, around the moment it was taken."""
 
     sent_ns: int
@@ -58,7 +58,7 @@ class Reading:
         return (self.received_ns - self.sent_ns) // 2
 
 
-class Source(Protocol):
+class HostSource(Protocol):
     """One way to one host; used by one thread."""
 
     def connect(self) -> dict[str, Any]:
@@ -67,11 +67,11 @@ class Source(Protocol):
         Raises `WatchError`.
         """
 
-    def read(self) -> Reading:
+    def read(self) -> HostReading:
         """Look once. Raises `WatchError` when the host does not answer."""
 
     def close(self) -> int:
         """Let go, whatever state it is in; return the CPU time of helpers in ns."""
 
 
-__all__ = ["Counters", "Reading", "Source", "WallClock", "WatchError"]
+__all__ = ["Counters", "HostReading", "HostSource", "WallClock", "WatchError"]

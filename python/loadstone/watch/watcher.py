@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.watch.address import WatchedAddress
-    from loadstone.watch.source import Reading, Source
+    from loadstone.watch.source import HostReading, HostSource
 
 AGAIN_S: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
 """Pauses between tries to reach a host again; the last one repeats."""
@@ -32,7 +32,7 @@ NEW_BOOT_NS: Final = 1_000_000_000
 
 
 @dataclass(slots=True)
-class _Group:
+class _CounterGroup:
     """When a group of counters was last told, and what it said."""
 
     t_ns: int
@@ -44,15 +44,15 @@ class Rows:
 
     def __init__(self, origin_ns: int) -> None:
         self._origin_ns = origin_ns
-        self._groups: dict[str, _Group] = {}
-        self._before: Reading | None = None
+        self._groups: dict[str, _CounterGroup] = {}
+        self._before: HostReading | None = None
 
     def forget(self) -> None:
         """Begin anew: what lies between is a gap."""
         self._groups.clear()
         self._before = None
 
-    def take(self, reading: Reading) -> dict[str, int] | None:
+    def take(self, reading: HostReading) -> dict[str, int] | None:
         """Return the row since the reading before; None for the first one."""
         before = self._before
         self._before = reading
@@ -67,7 +67,7 @@ class Rows:
             by_group.setdefault(key.partition(".")[0], {})[key] = value
         for name, values in by_group.items():
             last = self._groups.get(name)
-            self._groups[name] = _Group(now_ns, values)
+            self._groups[name] = _CounterGroup(now_ns, values)
             if last is None:
                 continue
             grown = {
@@ -89,7 +89,7 @@ class Rows:
         }
 
 
-def _passed_ns(before: Reading, after: Reading) -> int:
+def _passed_ns(before: HostReading, after: HostReading) -> int:
     """Return the time between two readings: by the host's own clock, which no network delays."""
     if before.uptime_ns is not None and after.uptime_ns is not None:
         own_ns = after.uptime_ns - before.uptime_ns
@@ -101,7 +101,7 @@ def _passed_ns(before: Reading, after: Reading) -> int:
     return after.middle_ns - before.middle_ns
 
 
-def _restarted(before: Reading, after: Reading) -> bool:
+def _restarted(before: HostReading, after: HostReading) -> bool:
     return (
         before.uptime_ns is not None
         and after.uptime_ns is not None
@@ -112,7 +112,7 @@ def _restarted(before: Reading, after: Reading) -> bool:
 class Watcher:
     """Watches one host; connected before a run, started at its origin."""
 
-    def __init__(self, address: WatchedAddress, source: Source) -> None:
+    def __init__(self, address: WatchedAddress, source: HostSource) -> None:
         self.address = address
         self.facts: dict[str, Any] = {}
         self._source = source
@@ -239,7 +239,7 @@ class Watcher:
             self._failed(WatchError(uncaught.words(error)), lost_ns, origin_ns, tell)
 
     def _took(
-        self, row: dict[str, int] | None, reading: Reading, write: Callable[[dict[str, int]], None]
+        self, row: dict[str, int] | None, reading: HostReading, write: Callable[[dict[str, int]], None]
     ) -> None:
         self._clock.heard(reading)
         self._errors_ns.append(reading.error_ns)
@@ -262,7 +262,7 @@ class Watcher:
         tell({"type": "watch_lost", "name": self.address.name, "t_ns": max(0, now_ns), "text": error.message})
         return now_ns
 
-    def _back(self, reading: Reading, origin_ns: int, tell: Callable[[dict[str, Any]], None]) -> None:
+    def _back(self, reading: HostReading, origin_ns: int, tell: Callable[[dict[str, Any]], None]) -> None:
         now_ns = reading.middle_ns - origin_ns
         self.lost = None
         self._gaps[-1]["to_ns"] = max(0, now_ns)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from loadstone.watch.address import WatchedAddress
-    from loadstone.watch.source import Source
+    from loadstone.watch.source import HostSource
 
 CONNECT_S: Final = 30.0
 
 
-def source(address: WatchedAddress) -> Source:
+def source(address: WatchedAddress) -> HostSource:
     """Return the way to an address; the libraries of the others are not loaded."""
     match address.kind:
         case "snmp":
@@ -48,7 +48,7 @@ class Watching:
 
     @classmethod
     def connect(
-        cls, addresses: Sequence[WatchedAddress], make: Callable[[WatchedAddress], Source] = source
+        cls, addresses: Sequence[WatchedAddress], make: Callable[[WatchedAddress], HostSource] = source
     ) -> Watching:
         """Reach all of them at the same time. Raises `RunError` for one that cannot be reached."""
         made = cls([Watcher(one, make(one)) for one in addresses])
