@@ -30,6 +30,9 @@ enum Verb {
         /// Directory of the samples; created when missing.
         #[arg(long)]
         out: PathBuf,
+        /// Say `armed` when all is ready, and start when an order `start-at NS` says.
+        #[arg(long)]
+        arm: bool,
     },
     /// Check a Plan without touching anything.
     Check {
@@ -60,9 +63,9 @@ enum Contract {
 fn main() -> ExitCode {
     let started_ns = clock::monotonic_ns();
     match Arguments::parse().verb {
-        Verb::Run { plan, out } => {
-            let outcome =
-                read(&plan).and_then(|text| run::run(text, &out, started_ns, Speaker::default()));
+        Verb::Run { plan, out, arm } => {
+            let outcome = read(&plan)
+                .and_then(|text| run::run(text, &out, started_ns, arm, Speaker::default()));
             // Leave at once: a thread stuck in the kernel must not hold the process.
             std::process::exit(outcome.map_or_else(|fault| complain(&fault), |()| 0))
         }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::events::Event;
 use crate::flow::Flows;
@@ -38,6 +39,9 @@ pub struct Control {
     awaited: BTreeSet<u32>,
     /// Those of them that have ended, and when, since the run's origin.
     gone: Mutex<BTreeMap<u32, u64>>,
+    /// When the monotonic clock shall start an armed run, and who waits to be told.
+    started_at_ns: Mutex<Option<u64>>,
+    told: Condvar,
     /// Shares of I/Os between streams of any worker.
     pub flows: Flows,
 }
@@ -96,6 +100,30 @@ impl Control {
     pub fn stop(&self, how: Stop) {
         self.stop.fetch_max(how as u32, Ordering::Relaxed);
         self.given.fetch_add(1, Ordering::Release);
+    }
+
+    /// Lets an armed run start at this time; the first order stands.
+    pub fn start_at(&self, monotonic_ns: u64) {
+        let mut at = self
+            .started_at_ns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        at.get_or_insert(monotonic_ns);
+        self.told.notify_all();
+    }
+
+    /// When an armed run shall start, once that is told; waits at most so long for it.
+    #[must_use]
+    pub fn await_start(&self, most: Duration) -> Option<u64> {
+        let at = self
+            .started_at_ns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (at, _) = self
+            .told
+            .wait_timeout_while(at, most, |at| at.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        *at
     }
 
     /// How many orders there were.

@@ -61,9 +61,14 @@ pub enum Event {
         #[serde(skip_serializing_if = "String::is_empty")]
         sender: String,
     },
+    Armed {
+        monotonic_ns: u64,
+    },
     Start {
         unix_ns: u64,
         startup_ns: u64,
+        monotonic_ns: u64,
+        first_ns: u64,
     },
     Stage {
         t_ns: u64,

@@ -36,6 +36,8 @@ use watch::{stream_ends, Seen};
 
 /// How often the main thread looks up when no message comes.
 const LOOK_UP: Duration = Duration::from_millis(50);
+/// The last of the way to the start of an armed run is not slept: a sleep ends late.
+const SPIN: Duration = Duration::from_micros(100);
 /// After its grace a worker that cannot answer is given up.
 const LOST_NS: u64 = 1_000_000_000;
 
@@ -51,6 +53,9 @@ struct Run {
     out: Sender<Message>,
     engine_start_ns: u64,
     layout_ns: u64,
+    /// Its start is told by an order, and how long it waited for that.
+    arm: bool,
+    armed_ns: u64,
     origin_ns: u64,
     started: bool,
     stopped_ns: Option<u64>,
@@ -72,7 +77,7 @@ struct Run {
     streams_by_worker: Vec<Vec<u32>>,
 }
 
-/// Runs a Plan; `engine_start_ns` is the time the process began.
+/// Runs a Plan; `engine_start_ns` is the time the process began. An armed run starts when an order says.
 ///
 /// # Errors
 /// Any [`RunError`]; it has not been said yet.
@@ -80,6 +85,7 @@ pub fn run(
     text: String,
     dir: &Path,
     engine_start_ns: u64,
+    arm: bool,
     speaker: Speaker,
 ) -> Result<(), RunError> {
     let calibration = Calibration::start();
@@ -117,6 +123,8 @@ pub fn run(
         out,
         engine_start_ns,
         layout_ns: 0,
+        arm,
+        armed_ns: 0,
         origin_ns: 0,
         started: false,
         stopped_ns: None,
@@ -241,6 +249,10 @@ impl Run {
             shared.gate.open(None);
             return Err(fault);
         }
+        if stage == 0 && self.arm && !self.await_start() {
+            shared.gate.open(None);
+            return Ok(());
+        }
         let start = self.start_time(stage, &members);
         if stage > 0 {
             self.speaker.say(&Event::Stage {
@@ -285,6 +297,40 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Says that all is ready and waits for the time of the start; false when it was stopped meanwhile.
+    fn await_start(&mut self) -> bool {
+        let armed_ns = monotonic_ns();
+        self.speaker.say(&Event::Armed {
+            monotonic_ns: armed_ns,
+        });
+        let at_ns = loop {
+            if let Some(at_ns) = self.control.await_start(LOOK_UP) {
+                break at_ns;
+            }
+            if self.is_called_off() {
+                return false;
+            }
+        };
+        while let Some(left) = Duration::from_nanos(at_ns.saturating_sub(monotonic_ns()))
+            .checked_sub(SPIN)
+            .filter(|left| !left.is_zero())
+        {
+            std::thread::sleep(left.min(LOOK_UP));
+            if self.is_called_off() {
+                return false;
+            }
+        }
+        while monotonic_ns() < at_ns {
+            std::hint::spin_loop();
+        }
+        self.armed_ns = monotonic_ns() - armed_ns;
+        true
+    }
+
+    fn is_called_off(&self) -> bool {
+        self.control.stopping() != Stop::No || self.speaker.is_alone()
     }
 
     /// Virtual clocks continue where the stage before ended; the real one just goes on.
@@ -468,12 +514,15 @@ impl Run {
         self.started = true;
         let startup_ns = handed_ns
             .saturating_sub(self.engine_start_ns)
-            .saturating_sub(self.layout_ns);
+            .saturating_sub(self.layout_ns)
+            .saturating_sub(self.armed_ns);
         // The wall clock of the origin, from the present one.
         let unix_ns = unix_ns() - (self.clock.now_ns() - self.origin_ns);
         self.speaker.say(&Event::Start {
             unix_ns,
             startup_ns,
+            monotonic_ns: self.origin_ns,
+            first_ns: handed_ns.saturating_sub(self.origin_ns),
         });
     }
 

@@ -1,7 +1,8 @@
 //! Orders of the parent, which come by standard input.
 //!
 //! Knows that its end means the parent is gone, that a line `stop` asks for an orderly end,
-//! and `end-stage N` and `end-stream N` for the end of a part of the run.
+//! `end-stage N` and `end-stream N` for the end of a part of the run, and `start-at NS` for the
+//! start of one that waits for it.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -17,6 +18,8 @@ enum Order {
     EndStage(u32),
     /// Drain one stream.
     EndStream(u32),
+    /// Start when the monotonic clock shows this.
+    StartAt(u64),
 }
 
 impl Order {
@@ -25,6 +28,7 @@ impl Order {
             None if line.trim() == "stop" => Some(Self::Stop),
             Some(("end-stage", stage)) => stage.parse().ok().map(Self::EndStage),
             Some(("end-stream", stream)) => stream.parse().ok().map(Self::EndStream),
+            Some(("start-at", time)) => time.parse().ok().map(Self::StartAt),
             _ => None,
         }
     }
@@ -46,8 +50,10 @@ pub fn listen(control: &Arc<Control>) -> io::Result<()> {
                     Some(Order::Stop) => control.stop(Stop::Drain),
                     Some(Order::EndStage(stage)) => control.end_stage(stage),
                     Some(Order::EndStream(stream)) => control.end_stream(stream),
+                    Some(Order::StartAt(time)) => control.start_at(time),
                     None => eprintln!(
-                        "not an order: {line:?}, expected `stop`, `end-stage N` or `end-stream N`"
+                        "not an order: {line:?}, expected `stop`, `end-stage N`, `end-stream N` or \
+                         `start-at NS`"
                     ),
                 }
             }
@@ -65,12 +71,15 @@ mod tests {
         assert_eq!(Order::parse("stop\n"), Some(Order::Stop));
         assert_eq!(Order::parse("end-stage 3"), Some(Order::EndStage(3)));
         assert_eq!(Order::parse("end-stream 0"), Some(Order::EndStream(0)));
+        assert_eq!(Order::parse("start-at 12"), Some(Order::StartAt(12)));
         for line in [
             "",
             "end-stage",
             "end-stage -1",
             "end-stage 1 2",
             "stop 1",
+            "start-at -1",
+            "start-at",
             "stopped",
         ] {
             assert_eq!(Order::parse(line), None, "{line:?}");

@@ -55,9 +55,12 @@ class EventLines:
 class EngineProcess:
     """A running engine. Use as a context manager: leaving it leaves no process behind."""
 
-    def __init__(self, plan: Path, out: Path, *, program: Path | None = None) -> None:
-        """Start `loadstone-engine run PLAN --out OUT`; raise `EngineError` if it cannot start."""
-        argv = [str(program or find()), "run", str(plan), "--out", str(out)]
+    def __init__(self, plan: Path, out: Path, *, program: Path | None = None, arm: bool = False) -> None:
+        """Start `loadstone-engine run PLAN --out OUT`; raise `EngineError` if it cannot start.
+
+        With `arm` it says `armed` when all is ready, and starts when `start_at` says.
+        """
+        argv = [str(program or find()), "run", str(plan), "--out", str(out), *(["--arm"] if arm else [])]
         self._children_s = _children_s()
         try:
             # A group of its own: a Ctrl-C of the terminal reaches us, and we decide.
@@ -121,6 +124,10 @@ class EngineProcess:
     def end_stream(self, stream: int) -> None:
         """Ask for the end of one stream; the others of its stage go on."""
         self._order(f"end-stream {stream}")
+
+    def start_at(self, monotonic_ns: int) -> None:
+        """Let an armed engine start when the monotonic clock shows this."""
+        self._order(f"start-at {monotonic_ns}")
 
     def _order(self, line: str) -> None:
         try:

@@ -42,7 +42,8 @@ class Watchdog:
     out one `fsync` may rightly take many minutes: it gets an hour, unless the user asks for the
     end. After `end`
     or a kill the process has a few seconds to be gone: a thread that waits in the kernel for
-    a dead device cannot be killed, and the results must not wait for it.
+    a dead device cannot be killed, and the results must not wait for it. One that is armed waits
+    for an order, for as long as that takes.
     """
 
     interval_s: float
@@ -53,11 +54,13 @@ class Watchdog:
     killed_s: float | None = None
     asked_s: float | None = None
     warned: bool = False
+    armed: bool = False
 
     def heard(self, kind: str, now_s: float) -> None:
         """Take note of an event of this type."""
         self.heard_s = now_s
         self.warned = False
+        self.armed = kind == "armed"
         if kind == "start":
             self.running = True
         elif kind in {"end", "fatal"}:
@@ -83,6 +86,8 @@ class Watchdog:
             return WatchdogAction.LEAVE if now_s - self.killed_s >= REAP_S else WatchdogAction.NOTHING
         if self.ended_s is not None:
             return WatchdogAction.KILL if now_s - self.ended_s >= EXIT_S else WatchdogAction.NOTHING
+        if self.armed and self.asked_s is None:
+            return WatchdogAction.NOTHING
         silent_s = now_s - self.heard_s
         limit_s = max(SILENT_FLOOR_S, SILENT_INTERVALS * self.interval_s)
         if self._for_too_long(silent_s, limit_s, now_s):
