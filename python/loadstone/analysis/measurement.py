@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
 
-By = Literal["all", "stage", "group", "job", "unit", "target"]
+By = Literal["all", "stage", "group", "job", "unit", "target", "host"]
 """What a line of a result stands for. A `job` is a section: all of its clones."""
 
 
@@ -234,18 +234,33 @@ class Measurement:
         """Identity and name of the lines a cell is in."""
         entry = self.plan.cells[cell]
         unit = self.plan.units[entry.unit]
-        if by == "all":
-            return [(0, "all")]
-        if by == "group":
-            return [(unit.group, f"group {unit.group}")]
-        if by == "job":
-            return [((unit.name, unit.group), unit.name)]
-        if by == "unit":
-            return [(entry.unit, unit.name if unit.clone is None else f"{unit.name}.{unit.clone}")]
-        if by == "stage":
-            stage = self._stage_of_cell(cell)
-            return [] if stage is None else [(stage, f"stage {stage}")]
-        return [] if entry.target is None else [(entry.target, self.plan.targets[entry.target].path)]
+        host = self._host_of(entry.unit)
+        one: tuple[object, str] | None
+        match by:
+            case "all":
+                one = (0, "all")
+            case "group":
+                one = (unit.group, f"group {unit.group}")
+            case "job":
+                one = ((unit.name, unit.group), unit.name)
+            case "unit":
+                name = unit.name if unit.clone is None else f"{unit.name}.{unit.clone}"
+                one = (entry.unit, name if host is None else f"{host[1]}: {name}")
+            case "host":
+                one = host
+            case "stage":
+                stage = self._stage_of_cell(cell)
+                one = None if stage is None else (stage, f"stage {stage}")
+            case "target":
+                at = entry.target
+                one = None if at is None else (at, self.plan.targets[at].path)
+        return [] if one is None else [one]
+
+    def _host_of(self, unit: int) -> tuple[int, str] | None:
+        """Return number and name of the host a unit ran on; None of a run on one."""
+        hosts = self.bundle.hosts
+        number = None if hosts is None else hosts.of_unit(unit)
+        return None if hosts is None or number is None else (number, hosts.hosts[number].name)
 
     def _stage_of_cell(self, cell: int) -> int | None:
         return next(

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, tables
 from loadstone.bundle.host import TIMES, host_rows, watched_files
+from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
 from loadstone.errors import BundleError
 from loadstone.plan.model import Plan
@@ -102,6 +103,31 @@ class Bundle:
         if wrong is not None:
             raise BundleError(f"{self.path / layout.PLAN}: {wrong}", hint="the Plan of no run: it is damaged")
         return plan
+
+    @cached_property
+    def hosts(self) -> HostsRecord | None:
+        """The hosts of a run on several; None of a run on one."""
+        if not members.exists(self.path, HOSTS):
+            return None
+        try:
+            return HostsRecord.model_validate_json(members.content(self.path, HOSTS))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BundleError(f"{self.path / HOSTS}: {where}: {first['msg']}") from error
+
+    def of_host(self, part: HostPart) -> Bundle | None:
+        """Return the bundle of one host; None where it did not come or cannot be read."""
+        if part.bundle is None:
+            return None
+        try:
+            members.check_directory(self.path, part.bundle)
+            document, _ = _manifest(self.path / part.bundle)
+        except BundleError as error:
+            self._fault(error)
+            return None
+        # It is held against the seal of the whole.
+        return Bundle(self.path / part.bundle, document, verified=self.verified)
 
     @cached_property
     def _known_plan(self) -> Plan | None:
@@ -213,7 +239,13 @@ class Bundle:
 
     def ios(self) -> pl.DataFrame | None:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""
-        if not any(members.exists(self.path, name) for name in ("ios.arrows", layout.STREAMS["ios.arrows"])):
+        folders = (
+            [self.path]
+            if self.hosts is None
+            else [self.path / one.bundle for one in self.hosts.hosts if one.bundle]
+        )
+        names = ("ios.arrows", layout.STREAMS["ios.arrows"])
+        if not any(members.exists(folder, name) for folder in folders for name in names):
             return None
         found = [layout.IOS.to_frame(), *self._pieces("ios.arrows", tuple(layout.IOS))]
         table = pl.concat(found)
@@ -265,6 +297,9 @@ class Bundle:
 
     def _pieces(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield a table of the engine's, sealed or growing; what cannot be read is said."""
+        if self.hosts is not None:
+            yield from self._pieces_of_hosts(stream, columns)
+            return
         sealed = layout.STREAMS[stream]
         schema = layout.SCHEMAS[stream]
         try:
@@ -276,6 +311,21 @@ class Bundle:
                     yield from piece.select(columns).iter_slices(PIECE_ROWS)
         except BundleError as error:
             self._fault(error)
+
+    def _pieces_of_hosts(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the tables of all hosts, on the run's clock and with its numbers."""
+        for part in self.hosts.hosts if self.hosts is not None else ():
+            bundle = self.of_host(part)
+            if bundle is None:
+                continue
+            for piece in bundle._pieces(stream, columns):
+                yield (
+                    shifted_samples(piece, part, self.plan.interval_ns)
+                    if stream == "samples.arrows"
+                    else shifted_ios(piece, part)
+                )
+            for fault in bundle.faults:
+                self._say(f"{part.name}: {fault}")
 
     def _shaped(self, what: schemas.Loader, name: str) -> Any:
         shape, empty = schemas.SHAPES[what]

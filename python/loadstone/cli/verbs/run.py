@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Job, LoadOptions, Sheet
+from loadstone.cli.options.arguments import COMMAND_LINE, Divide, Flag, Hosts, Job, LoadOptions, Sheet
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
@@ -30,6 +30,8 @@ def run(
     vdbench_output: Path | None = None,
     probe: str | None = None,
     dry_run: Annotated[bool, Flag] = False,
+    hosts: Hosts = None,
+    divide: Divide = False,
     spec: Sheet = None,
     load: LoadOptions = LoadOptions(),
     run_options: RunOptions = RunOptions(),
@@ -71,7 +73,10 @@ def run(
         options["vdbench_output"] = None if vdbench_output is None else str(vdbench_output)
         return runlist.execute(found, load, options, run_options, data_sheet.read(spec))
     runlist.refuse_given("what is no parameter file of vdbench", vdbench_output=vdbench_output)
+    from loadstone.cli.running import hosts as on_hosts
+
     asked_for, sheet = workload(job, load), data_sheet.read(spec)
+    on_hosts.refuse_alone(hosts, divide=divide)
     commands.check(asked_for)
     if dry_run and probe is None:
         raise InputError(
@@ -86,6 +91,9 @@ def run(
         return repeats.execute(
             asked_for, load, {**options, "repeat": repeat, "until": until}, run_options, sheet
         )
+    if hosts is not None:
+        runlist.refuse_given("a run on several hosts", probe=probe)
+        return on_hosts.once(asked_for, load, options, run_options, sheet, hosts=hosts, divide=divide)
     return once(asked_for, load, options, run_options, sheet, probe=probe, dry_run=dry_run)
 
 

@@ -1,0 +1,474 @@
+"""The agent: one process on each host, which does a run there as a coordinator says.
+
+Knows the words of `hosts.words`: one JSON object a line on standard input and output. Checks the
+targets, runs a session with an engine that waits for the time of the start, sends what happens and
+gives the bundle. It ends the engine by itself when the coordinator is gone: its input closed, or
+nothing was heard for as long as was agreed.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import json
+import os
+import queue
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import doctor, environment, exitcodes
+from loadstone.engine import plan_check
+from loadstone.engine.process import EngineProcess
+from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.hosts import occupancy
+from loadstone.hosts.divide import divided
+from loadstone.hosts.identity import identity
+from loadstone.hosts.work import Division, HostWork, SeenTarget
+from loadstone.path.child import run_in_child
+from loadstone.path.facts import target as target_facts
+from loadstone.plan.model import TargetKind
+from loadstone.plan.resolve import resolve
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.in_use import Snapshot
+from loadstone.session import Means, RunRequest, run_plan
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from loadstone.plan.model import Plan
+    from loadstone.plan.resolve import Resolution
+    from loadstone.session import Outcome
+
+ALIVE_EVERY_S: Final = 1.0
+DRAIN_S: Final = 1.2
+"""After the coordinator is gone, how long the engine may drain before it is killed."""
+PIECE_BYTES: Final = 256 << 10
+MOST_WAITING: Final = 4096
+"""Messages that wait to be sent; figures of a second are dropped beyond it, nothing else."""
+LIVE: Final = frozenset({"tick", "layout"})
+FORWARDED: Final = frozenset({"layout", "tick", "note", "io_error", "hung", "signal", "fatal", "steady"})
+
+
+class Outbox:
+    """Messages to the coordinator, sent by a thread of its own so that a full pipe holds up no run."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: queue.Queue[bytes | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._send_all, name="outbox", daemon=True)
+        self._thread.start()
+
+    def put(self, kind: str, /, **fields: Any) -> None:
+        """Send a message; figures of a second only where there is room."""
+        if fields.get("event", {}).get("type") in LIVE and self._waiting.qsize() > MOST_WAITING:
+            return
+        line = json.dumps({"type": kind, **fields}, separators=(",", ":"), default=str)
+        self._waiting.put(line.encode(errors="replace") + b"\n")
+
+    def close(self, timeout_s: float) -> None:
+        """Send what waits, for so long at most."""
+        self._waiting.put(None)
+        self._thread.join(timeout_s)
+
+    def _send_all(self) -> None:
+        while (line := self._waiting.get()) is not None:
+            view = memoryview(line)
+            try:
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+            except OSError:
+                return  # Nobody reads; the input tells the same.
+
+
+class EngineStops:
+    """In the place of signals: who asks a run of the agent to end."""
+
+    def __init__(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> None:
+        self.count = 0
+        self._on_first = on_first
+        self._on_second = on_second
+
+    def ask(self, times: int) -> None:
+        """Ask for the end, or insist."""
+        before, self.count = self.count, max(self.count, times)
+        if not before:
+            self._on_first()
+        if before < 2 <= times:
+            self._on_second()
+
+    def __enter__(self) -> EngineStops:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+class Agent:
+    """One coordinator's agent on one host."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source = source
+        self._out = Outbox(sink)
+        self._orders: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._engine: EngineProcess | None = None
+        self._stops: EngineStops | None = None
+        self._wanted_stops = 0
+        self._heard_s = time.monotonic()
+        self._lost_after_s: float | None = None
+        self._gone = threading.Event()
+        self._over = threading.Event()
+        self._running = False
+        self._name = ""
+        self._directory = Path()
+        self._bundle: Path | None = None
+        self._work: HostWork | None = None
+        self._resolved: Resolution | None = None
+        self._held: occupancy.Occupancy | None = None
+
+    def run(self) -> int:
+        """Serve the coordinator until it says so or is gone."""
+        self._out.put("up")
+        threading.Thread(target=self._listen, name="listen", daemon=True).start()
+        threading.Thread(target=self._keep_alive, name="alive", daemon=True).start()
+        code = exitcodes.DONE
+        while True:
+            order = self._orders.get()
+            if order["do"] == "leave":
+                if order.get("forget") and self._bundle is not None:
+                    self._forget(self._bundle)
+                break
+            try:
+                self._obey(order)
+            except LoadstoneError as error:
+                self._out.put("refused", of=order["do"], **_told(error))
+            except Exception as error:  # noqa: BLE001 # a mistake of ours must be told, not die with the agent
+                self._out.put(
+                    "refused", of=order["do"], error=f"{type(error).__name__}: {error}", hint=None, code=1
+                )
+                code = exitcodes.FAILED
+        self._over.set()
+        if self._held is not None:
+            self._held.release()
+        self._out.close(1.0)
+        return code
+
+    def _obey(self, order: Mapping[str, Any]) -> None:
+        match order["do"]:
+            case "hello":
+                self._hello(order)
+            case "check":
+                self._check(order)
+            case "arm":
+                self._arm(order)
+            case "list":
+                self._list(order)
+            case "doctor":
+                self._doctor(order)
+            case "identify":
+                found = {path: _looked_at(path) for path in order["paths"]}
+                self._out.put("identified", targets=found)
+            case other:
+                self._out.put("refused", of=other, error=f"{other!r} is no order", hint=None, code=2)
+
+    @staticmethod
+    def _forget(bundle: Path) -> None:
+        """Remove a bundle that the coordinator has."""
+        shutil.rmtree(bundle, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            bundle.parent.rmdir()
+
+    # Orders.
+
+    def _hello(self, order: Mapping[str, Any]) -> None:
+        self._name = str(order["name"])
+        self._directory = Path(str(order["directory"]))
+        self._lost_after_s = float(order["lost_after_s"])
+        told = {
+            "version": __version__,
+            "host_name": os.uname().nodename,
+            "kernel": os.uname().release,
+            "cpus": os.cpu_count(),
+            "pid": os.getpid(),
+            "unix_ns": time.time_ns(),
+            "monotonic_ns": time.monotonic_ns(),
+        }
+        if order["version"] != __version__:
+            # It is told, too, so that the coordinator can name both.
+            self._out.put("hello", **told)
+            return
+        self._held = occupancy.occupy(str(order["run"]), str(order["by"]))
+        self._out.put("hello", **told)
+
+    def _check(self, order: Mapping[str, Any]) -> None:
+        work = HostWork.model_validate(order["work"])
+        division = Division.model_validate(order["division"]) if order.get("division") else None
+        consent = guard.Consent(frozenset(order.get("consent", ())))
+        self._directory.mkdir(parents=True, exist_ok=True)
+        resolved = resolve(work.workload, options=work.options(str(Path.home())))
+        if division is not None:
+            resolved = _with(resolved, divided(resolved.plan, division))
+        memory = plan_check.memory_bytes(resolved.plan)
+        guard.check_consent(consent, [resolved.plan])
+        seen: list[SeenTarget] = run_in_child(
+            lambda: look_at(resolved.plan, consent), doing="looking at the targets"
+        )
+        self._work, self._resolved = work, resolved
+        self._out.put(
+            "checked",
+            targets=[one.model_dump(mode="json") for one in seen],
+            plan=resolved.plan.model_dump_json(),
+            notes=[note.model_dump(mode="json") for note in resolved.notes],
+            memory_bytes=memory,
+            doctor=[one.document() for one in doctor.examine(self._directory) if one.state != "ok"],
+        )
+
+    def _arm(self, order: Mapping[str, Any]) -> None:
+        if self._work is None or self._resolved is None:
+            raise RefusedError("the targets were not looked at before")
+        work, plan = self._work, self._resolved.plan
+        if order.get("division"):
+            plan = divided(plan, Division.model_validate(order["division"]))
+        self._bundle = self._directory / str(order["run"]) / self._name
+        self._bundle.parent.mkdir(parents=True, exist_ok=True)
+        self._running = True
+        try:
+            outcome = self._run(work, plan, order)
+        finally:
+            self._running, self._engine = False, None
+        error = None if outcome.error is None else _told(outcome.error)
+        self._out.put(
+            "ended",
+            status=str(outcome.status),
+            exit_code=outcome.exit_code,
+            bundle=str(outcome.bundle_path),
+            error=error,
+        )
+
+    def _run(self, work: HostWork, plan: Plan, order: Mapping[str, Any]) -> Outcome:
+        if self._bundle is None or self._resolved is None:
+            raise RefusedError("the targets were not looked at before")
+        return run_plan(
+            plan,
+            asked=RunRequest(
+                request={**work.request, "host": self._name},
+                inputs={name: base64.b64decode(text) for name, text in work.inputs.items()},
+                workload_json=work.workload.model_dump_json(),
+                notes=[*work.notes, *(note.model_dump(mode="json") for note in self._resolved.notes)],
+            ),
+            out_dir=self._bundle,
+            progress=_Forwarded(self),
+            consent=guard.Consent(frozenset(order.get("consent", ()))),
+            calibration=work.calibration,
+            means=Means(engine=self._engine_that_waits, interrupts=self._interrupts),  # type: ignore[arg-type] # in the place of signals
+        )
+
+    def _list(self, order: Mapping[str, Any]) -> None:
+        """Name the files of the bundle and their sizes."""
+        root = self._bundle
+        files = []
+        if root is not None and root.is_dir():
+            files = [
+                (path.relative_to(root).as_posix(), path.stat().st_size)
+                for path in sorted(root.rglob("*"))
+                if path.is_file()
+            ]
+        self._out.put("listed", id=order.get("id"), files=files)
+
+    def _doctor(self, order: Mapping[str, Any]) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        checks = [one.document() for one in doctor.examine(self._directory)]
+        self._out.put("doctor", id=order.get("id"), checks=checks, host=environment.host())
+
+    def _read(self, order: Mapping[str, Any]) -> None:
+        """Send a piece of a file of the bundle; the listening thread does it, also while a run goes on."""
+        root = self._bundle
+        name = str(order["path"])
+        try:
+            if root is None or ".." in Path(name).parts or name.startswith("/"):
+                raise FileNotFoundError(2, "it is no file of the bundle")
+            with (root / name).open("rb") as file:
+                file.seek(int(order["offset"]))
+                data = file.read(PIECE_BYTES)
+        except OSError as error:
+            self._out.put("piece", id=order.get("id"), error=str(error.strerror or error))
+            return
+        self._out.put("piece", id=order.get("id"), data=base64.b64encode(data).decode())
+
+    # The engine and its ends.
+
+    def _engine_that_waits(self, plan: Path, out: Path) -> EngineProcess:
+        self._engine = EngineProcess(plan, out, arm=True)
+        return self._engine
+
+    def _interrupts(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> EngineStops:
+        self._stops = EngineStops(on_first, on_second)
+        if self._wanted_stops:
+            self._stops.ask(self._wanted_stops)
+        return self._stops
+
+    def stop(self, times: int = 1) -> None:
+        """Ask the run to end, or insist."""
+        self._wanted_stops = max(self._wanted_stops, times)
+        if self._stops is not None:
+            self._stops.ask(times)
+
+    def _coordinator_is_gone(self, why: str) -> None:
+        """End the engine, first in order and then at once, and leave."""
+        if self._gone.is_set():
+            return
+        self._gone.set()
+        sys.stderr.write(f"loadstone agent {self._name}: {why}: the engine is ended\n")
+        self.stop()
+        self._orders.put({"do": "leave"})
+        until_s = time.monotonic() + DRAIN_S
+        while self._running and time.monotonic() < until_s:
+            time.sleep(0.02)
+        if self._running and self._engine is not None:
+            self._engine.kill()
+
+    # Threads.
+
+    def _listen(self) -> None:
+        rest = b""
+        while True:
+            try:
+                data = os.read(self._source, 1 << 20)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            self._heard_s = time.monotonic()
+            *lines, rest = (rest + data).split(b"\n")
+            for line in filter(None, lines):
+                self._hear(json.loads(line))
+        if not self._over.is_set():
+            self._coordinator_is_gone("the coordinator is gone")
+
+    def _hear(self, order: dict[str, Any]) -> None:
+        """Answer at once what must not wait for a run."""
+        match order.get("do"):
+            case "ping":
+                self._out.put(
+                    "pong",
+                    id=order.get("id"),
+                    monotonic_ns=time.monotonic_ns(),
+                    unix_ns=time.time_ns(),
+                )
+            case "alive":
+                pass
+            case "start":
+                if self._engine is not None:
+                    self._engine.start_at(int(order["monotonic_ns"]))
+                    self._out.put("confirmed")
+            case "stop":
+                self.stop(int(order.get("times", 1)))
+                if not self._running:
+                    self._out.put("ended", status="interrupted", exit_code=130, bundle=None, error=None)
+            case "read":
+                self._read(order)
+            case "leave":
+                self._over.set()
+                self.stop()
+                self._orders.put(order)
+            case _:
+                self._orders.put(order)
+
+    def _keep_alive(self) -> None:
+        cpu_s = time.process_time()
+        while not self._over.wait(ALIVE_EVERY_S):
+            used_s, cpu_s = time.process_time() - cpu_s, time.process_time()
+            self._out.put("alive", cpu_s=round(used_s, 4))
+            silent_s = time.monotonic() - self._heard_s
+            if self._lost_after_s is not None and silent_s > self._lost_after_s:
+                self._coordinator_is_gone(f"nothing was heard of the coordinator for {silent_s:.0f} s")
+                return
+
+    def forward(self, event: Mapping[str, Any]) -> None:
+        """Send an event of the run, as far as the coordinator shows or needs it."""
+        kind = event.get("type")
+        if kind == "armed":
+            read = self._read_document
+            self._out.put("armed", plan=read("plan.json"), environment=json.loads(read("environment.json")))
+        elif kind == "start":
+            self._out.put("started", event=dict(event))
+        elif kind in FORWARDED:
+            self._out.put("event", event=dict(event))
+
+    def _read_document(self, name: str) -> str:
+        return "null" if self._bundle is None else (self._bundle / name).read_text()
+
+
+class _Forwarded:
+    """A `session.Progress` that sends what happens to the coordinator."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Nothing is to be said: the engine says when it is armed."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Send it."""
+        self._agent.forward(event)
+
+    def finish(self) -> None:
+        """Nothing is to be said: the outcome comes."""
+
+
+def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
+    """Look at every target as the guard does, and change nothing."""
+    host, written = Snapshot(), guard.written(plan)
+    seen = []
+    for index, target in enumerate(plan.targets):
+        if target.kind is TargetKind.VIRTUAL:
+            continue
+        found = guard.examine(target, host, consent) if index in written else None
+        seen.append(
+            SeenTarget(
+                path=target.path,
+                identity=identity(target.path if target.namesake is None else target.namesake.path),
+                written=index in written,
+                size_bytes=target.size_bytes,
+                kind=str(target.kind.value),
+                forbidden=tuple(found.forbidden) if found else (),
+                in_use=tuple(found.in_use) if found else (),
+                needs_consent=tuple(found.needs_consent) if found else (),
+                laid_out_by_run=guard.layout_changes(target),
+            )
+        )
+    return seen
+
+
+def _looked_at(path: str) -> dict[str, Any]:
+    """Return what is behind a path, for a check of hosts without a job."""
+    return {"identity": identity(path), **target_facts(path)}
+
+
+def _with(resolved: Resolution, plan: Plan) -> Resolution:
+    return dataclasses.replace(resolved, plan=plan)
+
+
+def _told(error: LoadstoneError) -> dict[str, Any]:
+    return {"error": str(error), "hint": error.hint, "code": error.exit_code}
+
+
+def main() -> int:
+    """Be an agent on standard input and output."""
+    # What anything else prints must not come between the messages.
+    source, sink = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    with contextlib.suppress(OSError):
+        os.close(null)
+    return Agent(source, sink).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

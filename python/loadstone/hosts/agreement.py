@@ -1,0 +1,183 @@
+"""May the hosts go on: what each saw of its targets, held against consent and against each other.
+
+Pure: what was seen comes in, what each host may do comes out, or a refusal that names everything.
+Knows that consent is for one device of one host (`HOST:PATH`), and for a device that several hosts
+see `shared:PATH`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from loadstone.bundle.hosts import SharedSeen
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.formats.suggest import nearest
+from loadstone.hosts.work import Division
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.hosts.hosts_file import SharedTarget
+    from loadstone.hosts.work import SeenTarget
+    from loadstone.plan.safety.guard import Consent
+
+SHARED: Final = "shared"
+
+
+@dataclass(slots=True)
+class Agreement:
+    """What each host may do, by its name."""
+
+    consent: dict[str, list[str]] = field(default_factory=dict)
+    divisions: dict[str, Division] = field(default_factory=dict)
+    shared: tuple[SharedSeen, ...] = ()
+
+
+def agree(
+    seen: Mapping[str, Sequence[SeenTarget]],
+    consent: Consent,
+    *,
+    divide: bool,
+    declared: Sequence[SharedTarget] = (),
+) -> Agreement:
+    """Return what hosts may do. Raises `RefusedError` naming every target that may not be written."""
+    refused = [
+        f"{host}: {target.path}: {why}"
+        for host, targets in seen.items()
+        for target in targets
+        for why in (*target.forbidden, *target.in_use)
+    ]
+    if refused:
+        raise RefusedError(
+            "\n  ".join(["refused on every host, because of:", *refused]),
+            hint="name other targets, or free these; no consent lifts this",
+        )
+    found = Agreement()
+    groups = shared_targets(seen, declared)
+    found.shared = tuple(one.model_copy(update={"divided": divide and one.written}) for one in groups)
+    _check_given(seen, consent, groups)
+    for group in found.shared:
+        if group.written:
+            _agree_on_shared(group, seen, consent, divide=divide)
+    if divide:
+        found.divisions = _divisions(found.shared)
+    _agree_on_content(seen, consent, found)
+    return found
+
+
+def shared_targets(
+    seen: Mapping[str, Sequence[SeenTarget]], declared: Sequence[SharedTarget] = ()
+) -> list[SharedSeen]:
+    """Return the targets that several hosts see, by what they are or as the hosts file says."""
+    said = {(host, path): one.name for one in declared for host, path in one.targets.items()}
+    groups: dict[str, dict[str, SeenTarget]] = defaultdict(dict)
+    for host, targets in seen.items():
+        for target in targets:
+            name = said.get((host, target.path)) or target.identity
+            if name is not None:
+                groups[name][host] = target
+    return [
+        SharedSeen(
+            identity=identity,
+            paths={host: target.path for host, target in hosts.items()},
+            written=any(target.written for target in hosts.values()),
+            divided=False,
+        )
+        for identity, hosts in groups.items()
+        if len(hosts) > 1
+    ]
+
+
+def _agree_on_shared(
+    group: SharedSeen, seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, *, divide: bool
+) -> None:
+    writers = [
+        host
+        for host, path in group.paths.items()
+        if any(target.path == path and target.written for target in seen[host])
+    ]
+    laid_out = [
+        host
+        for host, path in group.paths.items()
+        if any(target.path == path and target.laid_out_by_run for target in seen[host])
+    ]
+    where = ", ".join(f"{host}:{path}" for host, path in group.paths.items())
+    if laid_out:
+        raise RefusedError(
+            f"{where} are one file ({group.identity}), and every host would lay it out",
+            hint="lay it out by a run on one host first, or give each host a file of its own",
+        )
+    if divide:
+        return
+    path = next(iter(group.paths.values()))
+    evidence = [f"it is one and the same on {len(group.paths)} hosts ({where}): {group.identity}"]
+    if len(writers) > 1:
+        evidence.append(f"{', '.join(writers)} would write over each other's data")
+    if not consent.given(f"{SHARED}:{path}", evidence):
+        raise RefusedError(
+            f"{where} are the same ({group.identity}): {', '.join(writers)} would write what the others use",
+            hint=f"--divide gives each host its own part; --i-accept-data-loss {SHARED}:{path} lets them",
+        )
+
+
+def _agree_on_content(seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, found: Agreement) -> None:
+    shared = {(host, path): one for one in found.shared for host, path in one.paths.items()}
+    without: list[str] = []
+    options: list[str] = []
+    for host, targets in seen.items():
+        for target in targets:
+            if not target.needs_consent:
+                continue
+            key = f"{host}:{target.path}"
+            group = shared.get((host, target.path))
+            names = [key]
+            if group is not None:
+                names.append(f"{SHARED}:{next(iter(group.paths.values()))}")
+            if any(name in consent.paths for name in names) or consent.given(key, list(target.needs_consent)):
+                found.consent.setdefault(host, []).append(target.path)
+                continue
+            without += [f"{key}: {why}" for why in target.needs_consent]
+            options.append(f"--i-accept-data-loss {key}")
+    if without:
+        raise RefusedError(
+            "\n  ".join(["these would be overwritten:", *without]),
+            hint=f"if that may be lost: {' '.join(options)}",
+        )
+
+
+def _check_given(
+    seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, groups: Sequence[SharedSeen]
+) -> None:
+    """Refuse consent for what no host writes: it is a slip."""
+    valid = {
+        f"{host}:{target.path}" for host, targets in seen.items() for target in targets if target.written
+    }
+    valid |= {f"{SHARED}:{path}" for one in groups for path in one.paths.values()}
+    for name in sorted(consent.paths - valid):
+        raise InputError(
+            f"{name!r} is no target that a host writes",
+            where=Where("command line", option="--i-accept-data-loss"),
+            hint=nearest(name, valid) or "with --hosts it is HOST:PATH",
+        )
+
+
+def _divisions(groups: Sequence[SharedSeen]) -> dict[str, Division]:
+    """Give every host its part; all groups are divided among the same hosts, in their order."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    members: set[frozenset[str]] = set()
+    for group in groups:
+        if group.written:
+            members.add(frozenset(group.paths))
+            for host, path in group.paths.items():
+                paths[host].append(path)
+    if len(members) > 1:
+        raise RefusedError(
+            "--divide: the shared targets are seen by different hosts, so no one division fits all",
+            hint="run them apart: --section, or other --hosts",
+        )
+    hosts = list(paths)
+    return {
+        host: Division(paths=tuple(paths[host]), index=at, count=len(hosts)) for at, host in enumerate(hosts)
+    }

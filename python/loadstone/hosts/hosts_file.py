@@ -1,0 +1,242 @@
+"""Which hosts, and how each is reached: `hosts.toml`, or names on a command line.
+
+Knows the keys of the file; docs/hosts.md lists them. Reaches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from loadstone.errors import InputError, Where
+from loadstone.formats.suggest import nearest
+from loadstone.frozen_model import FrozenModel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DIRECTORY: Final = "/var/tmp/loadstone-hosts"  # noqa: S108 # on a host a run may be the only user
+"""Where agents keep their bundles until they are collected."""
+_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}$"
+_WORD: Final = re.compile(
+    r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:]+\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
+)
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
+
+class HostDefaults(FrozenModel):
+    """What holds for every host that does not say otherwise."""
+
+    launch: Literal["ssh", "local"] = "ssh"
+    """`local`: a process on this machine, for a host that is this machine."""
+    user: str | None = None
+    port: Port | None = None
+    identity_file: str | None = None
+    ssh_options: tuple[str, ...] = ()
+    """As `-o` of ssh takes them: `StrictHostKeyChecking=accept-new`."""
+    program: tuple[str, ...] = ("loadstone",)
+    """Words that start Loadstone there."""
+    directory: str = DIRECTORY
+
+
+class HostEntry(HostDefaults):
+    """One host. `name` is what reports call it."""
+
+    name: Annotated[str, Field(pattern=_NAME)]
+    address: str | None = None
+    """Name or address to reach it by; its own name when there is none."""
+
+    @property
+    def reached_by(self) -> str:
+        """Name or address to reach it by."""
+        return self.address or self.name
+
+
+class SharedTarget(FrozenModel):
+    """A device that several hosts see, said where they could not find out: paths by host."""
+
+    name: str
+    targets: dict[str, str]
+
+
+class RunSettings(FrozenModel):
+    """How the hosts are held together."""
+
+    coordinator: str | None = None
+    """Address of this machine as hosts reach it."""
+    transport: Literal["dask", "pipe"] = "dask"
+    """How words travel: Dask distributed under TLS, or the standard streams of ssh."""
+    scheduler: str | None = None
+    """Address of a Dask scheduler whose workers are the hosts, in place of starting any."""
+    certificates: str | None = None
+    """Directory that `loadstone hosts certificates` wrote; without it each run makes its own."""
+    tls: bool = True
+    on_loss: Literal["stop", "continue"] = "stop"
+    lost_after_s: Seconds = 10.0
+    connect_s: Seconds = 30.0
+    lead_s: Seconds = 2.0
+
+
+class HostsFile(FrozenModel):
+    """`hosts.toml`."""
+
+    run: RunSettings = RunSettings()
+    defaults: HostDefaults = HostDefaults()
+    host: tuple[HostEntry, ...] = ()
+    shared: tuple[SharedTarget, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, given: Any) -> Any:
+        """Give each host the defaults it does not replace."""
+        if not isinstance(given, dict) or not isinstance(given.get("defaults"), dict):
+            return given
+        hosts = given.get("host")
+        if not isinstance(hosts, (list, tuple)):
+            return given
+        merged = [{**given["defaults"], **one} if isinstance(one, dict) else one for one in hosts]
+        return {**given, "host": merged}
+
+    @field_validator("host")
+    @classmethod
+    def _apart(cls, hosts: tuple[HostEntry, ...]) -> tuple[HostEntry, ...]:
+        names = [host.name for host in hosts]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two hosts are called {twice!r}")
+        return hosts
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts' names in their order."""
+        return [host.name for host in self.host]
+
+
+def read_hosts(word: str) -> HostsFile:
+    """Read what `--hosts` was given: a file, or names with commas between. Raises `InputError`."""
+    where = Where("command line", option="--hosts")
+    if word.endswith(".toml") or "/" in word:
+        return read_hosts_file(Path(word))
+    names = [one.strip() for one in word.split(",")]
+    if not all(names):
+        raise InputError(f"found {word!r}, expected names such as h1,h2 or a file HOSTS.toml", where=where)
+    entries = []
+    for name in names:
+        found = _WORD.fullmatch(name)
+        if found is None:
+            raise InputError(f"{name!r} is not [USER@]HOST[:PORT]", where=where, hint="write h1,root@h2:2222")
+        address = found["host"].strip("[]")
+        entries.append(
+            {
+                "name": address.replace(":", "-"),
+                "address": address,
+                "user": found["user"],
+                "port": int(found["port"]) if found["port"] else None,
+                "launch": "local" if address == "localhost" else "ssh",
+            }
+        )
+    try:
+        return HostsFile.model_validate({"host": entries})
+    except ValidationError as error:
+        raise InputError(_message(error), where=where) from error
+
+
+def read_hosts_file(path: Path) -> HostsFile:
+    """Read `hosts.toml`. Raises `InputError` with line, key, what was found and what is near."""
+    try:
+        content = path.read_text()
+        found = HostsFile.model_validate(tomllib.loads(content))
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}",
+            where=Where(str(path)),
+            hint="docs/hosts.md shows a whole file",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not text", where=Where(str(path))) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        at = re.search(r"at line (\d+)", str(error))
+        raise InputError(
+            f"is not TOML: {error}", where=Where(str(path), int(at[1]) if at else None)
+        ) from error
+    except ValidationError as error:
+        raise _explained(path, content, error) from error
+    if not found.host:
+        raise InputError("names no host", where=Where(str(path)), hint='write [[host]] and name = "h1"')
+    _check_shared(path, content, found)
+    return found
+
+
+def _check_shared(path: Path, content: str, found: HostsFile) -> None:
+    for number, shared in enumerate(found.shared):
+        for name in shared.targets:
+            if name not in found.names:
+                line = _line(content, "shared", number, "targets")
+                where = Where(str(path), line, f"shared.{shared.name}.targets")
+                raise InputError(
+                    f"{name!r} is no host of this file", where=where, hint=nearest(name, found.names)
+                )
+
+
+def _message(error: ValidationError) -> str:
+    return str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+
+
+def _explained(path: Path, content: str, error: ValidationError) -> InputError:
+    first = error.errors(include_url=False)[0]
+    loc = list(first["loc"])
+    table = str(loc[0]) if loc else ""
+    number = next((one for one in loc if isinstance(one, int)), 0)
+    keys = [str(one) for one in loc if isinstance(one, str)]
+    key = keys[-1] if keys else ""
+    if table == "host" and first["type"] == "extra_forbidden" and _line(content, "host", number, key) is None:
+        # It came from the defaults.
+        table = "defaults"
+    where = Where(str(path), _line(content, table, number, key), ".".join(keys) or None)
+    models: dict[str, type[FrozenModel]] = {
+        "run": RunSettings,
+        "defaults": HostDefaults,
+        "host": HostEntry,
+        "shared": SharedTarget,
+    }
+    model = models.get(table, HostsFile) if len(loc) > 1 else HostsFile
+    if first["type"] == "extra_forbidden":
+        return InputError("is no key here", where=where, hint=_near(key, model.model_fields))
+    if first["type"] == "missing":
+        return InputError("is missing", where=where, hint="docs/hosts.md shows a whole file")
+    message = _message(error)
+    given = first.get("input")
+    if isinstance(given, str | int | float) and repr(given)[:40] not in message:
+        message += f", found {given!r}"
+    return InputError(message, where=where)
+
+
+def _near(key: str, valid: Iterable[str]) -> str | None:
+    return nearest(key, valid, limit=20)
+
+
+def _line(content: str, table: str, number: int, key: str) -> int | None:
+    """Find where a key stands in the table of this number; without one, where the table begins."""
+    here, seen, begin = "", -1, None
+    for at, line in enumerate(content.splitlines(), start=1):
+        header = re.match(r"\s*(\[+)\s*([\w.]+)", line)
+        if header:
+            here = header[2]
+            seen = seen + 1 if here == table else seen
+            if here == table and (header[1] == "[" or seen == number):
+                begin = at
+                if key == table:
+                    return at
+        elif (
+            key
+            and (here == table and (seen == number or table not in {"host", "shared"}))
+            and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line)
+        ) or (not here and key == table and re.match(rf"\s*{re.escape(key)}\s*=", line)):
+            return at
+    return begin

@@ -1,0 +1,76 @@
+"""What a target is, whoever looks: the same words from every host that sees the same storage.
+
+Knows WWNs, NGUIDs and serial numbers of devices, server and file of a network mount, and, where a
+device has no name of its own, the kernel it belongs to: two hosts with one kernel (containers,
+network namespaces) see the same device under the same number.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from loadstone.path.block import BlockDevice
+from loadstone.path.mounts import mount_of
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_NETWORK: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "fuse.glusterfs", "9p", "lustre"}
+)
+_EMPTY: Final = re.compile(r"^(?:(?:eui|nguid|uuid|wwn|naa)[.:-]?)?[0.\-:]*$", re.IGNORECASE)
+
+
+def identity(path: str, *, sys: Path = Path("/sys")) -> str | None:
+    """Return what stands behind a path, in words that do not depend on the host; None: nobody can tell."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 # a device's path is followed as the engine follows it
+    except OSError:
+        return None
+    if stat.S_ISBLK(found.st_mode):
+        return _of_device(found.st_rdev, sys)
+    if stat.S_ISCHR(found.st_mode):
+        return None
+    return _of_file(path, found)
+
+
+def _of_device(number: int, sys: Path) -> str | None:
+    device = BlockDevice.of_number(number, sys)
+    if device is None:
+        return None
+    at = device.sys
+    part = ""
+    if (at / "partition").exists():
+        start = _text(at / "start")
+        part, at = f" from sector {start}", at.resolve().parent
+    for name in ("nguid", "wwid", "device/wwid", "uuid", "eui", "device/vpd_pg83_naa"):
+        told = _text(at / name)
+        if told and not _EMPTY.match(told) and "nvme.0000" not in told:
+            return f"{told}{part}"
+    uuid = _text(at / "dm" / "uuid")
+    if uuid and uuid.startswith("mpath-"):
+        return f"{uuid.removeprefix('mpath-')}{part}"
+    serial = _text(at / "serial") or _text(at / "device" / "serial")
+    if serial:
+        return f"serial {serial}{part}"
+    return f"device {os.major(number)}:{os.minor(number)} of kernel {_boot()}"
+
+
+def _of_file(path: str, found: os.stat_result) -> str | None:
+    mount = mount_of(Path(path))
+    if mount is not None and mount.kind in _NETWORK:
+        return f"{mount.source} file {found.st_ino}"
+    return f"file {found.st_ino} on {os.major(found.st_dev)}:{os.minor(found.st_dev)} of kernel {_boot()}"
+
+
+def _boot() -> str:
+    return _text(BOOT_ID) or "unknown"
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip() or None
+    except OSError:
+        return None

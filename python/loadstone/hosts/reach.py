@@ -1,0 +1,33 @@
+"""The hosts of a file as links: which way each of them is reached.
+
+Knows what has to be there for all of them together, and puts it away afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadstone.hosts.links import Link, PipeLink, agent_argv
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.hosts.hosts_file import HostsFile
+
+
+class Reached:
+    """While entered, `link` makes the link to a host."""
+
+    def __init__(self, hosts: HostsFile) -> None:
+        self._hosts = hosts
+
+    def __enter__(self) -> Reached:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def link(self, name: str, heard: Callable[[str, dict[str, Any]], None]) -> Link:
+        """Return the link to one host, not yet open."""
+        entry = next(one for one in self._hosts.host if one.name == name)
+        return PipeLink(name, agent_argv(entry), heard)
