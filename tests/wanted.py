@@ -28,6 +28,7 @@ PROGRAMS = {
     "rsync": "rsync",
     "sfdisk": "fdisk",
     "sqlite3": "sqlite3",
+    "sshd": "openssh-server",
     "wipefs": "util-linux",
     "zstd": "zstd",
 }

@@ -16,14 +16,14 @@ from loadstone.hosts.phases import (
     Do,
     Finish,
     HostPhase,
-    Limits,
+    PhaseLimits,
     Phases,
     Policy,
     RunPhase,
     SetStart,
 )
 
-LIMITS = Limits(connect_s=30, check_s=60, lost_s=10, lead_s=2, stop_s=45, collect_s=60)
+LIMITS = PhaseLimits(connect_s=30, check_s=60, lost_s=10, lead_s=2, stop_s=45, collect_s=60)
 SLOW = ("connect", "check", "arm", "confirm", "start", "run", "stop", "collect")
 
 

@@ -157,6 +157,10 @@ def _dispatch(words: list[str]) -> int:
         from loadstone.cli.fio.program import main as fio
 
         return fio(words[1:])
+    if words == ["hosts", "agent"]:
+        from loadstone.hosts.agent import main as agent
+
+        return agent()
     if words == ["--version"]:
         sys.stdout.write(f"loadstone {__version__}\n")
         return exitcodes.DONE

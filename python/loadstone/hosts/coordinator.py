@@ -124,7 +124,9 @@ class _HostsRun:
             list(works),
             time.monotonic(),
             settings.on_loss,
-            phases.Limits(connect_s=settings.connect_s, lost_s=settings.lost_after_s, lead_s=settings.lead_s),
+            phases.PhaseLimits(
+                connect_s=settings.connect_s, lost_s=settings.lost_after_s, lead_s=settings.lead_s
+            ),
         )
         self._began_s = time.monotonic()
         self._told_s = 0.0

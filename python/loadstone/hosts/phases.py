@@ -99,7 +99,7 @@ Do = Ask | SetStart | Decide | Warn | Abandon | Finish
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PhaseLimits:
     """How long each phase may take, and how long a host may be silent."""
 
     connect_s: float = 30.0
@@ -137,7 +137,7 @@ class Phases:
     names: Sequence[str]
     now_s: float
     policy: Policy = "stop"
-    limits: Limits = field(default_factory=Limits)
+    limits: PhaseLimits = field(default_factory=PhaseLimits)
     hosts: dict[str, Host] = field(default_factory=dict)
     phase: RunPhase = RunPhase.CONNECT
     since_s: float = 0.0
