@@ -88,7 +88,7 @@ class NamespaceHosts:
 
     def agents(self, name: str) -> list[int]:
         """Processes of agents on a host."""
-        space = os.stat(f"/run/netns/{self.space(name)}").st_ino
+        space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
         found = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
@@ -101,7 +101,7 @@ class NamespaceHosts:
 
     def engines(self, name: str) -> list[int]:
         """Processes of engines on a host."""
-        space = os.stat(f"/run/netns/{self.space(name)}").st_ino
+        space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
         found = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
