@@ -105,3 +105,24 @@ def test_a_far_run_and_unequal_noise_are_seen() -> None:
     found = diagnostics.shape(fit.fit(matrix, noisy), [group], chance)
     assert found.equal_noise_p is not None
     assert found.equal_noise_p < 0.01
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(3, 6), st.integers(2, 4), st.integers(0, 10**6))
+def test_errors_of_plots_are_those_of_their_means(blocks: int, runs: int, seed: int) -> None:
+    """A factor set once for several runs: the paired t-test of the means of its settings."""
+    chance = np.random.default_rng(seed)
+    block, level = (part.ravel() for part in np.meshgrid(np.arange(blocks), [0.0, 1.0], indexing="ij"))
+    block, level = np.repeat(block, runs), np.repeat(level, runs)
+    plots = np.repeat(np.arange(2 * blocks), runs)
+    values = chance.normal(0, 1, 2 * blocks)[plots] + chance.normal(0, 0.1, len(plots))
+    matrix = np.column_stack([np.eye(blocks)[block.astype(int)], level])
+    fitted = fit.fit(matrix, values)
+    contrast = np.append(np.zeros(blocks), 1.0)
+    error = fit.cluster_error(fitted, contrast, plots)
+    assert error is not None
+    means = values.reshape(-1, runs).mean(axis=1)
+    paired = stats.ttest_rel(means[1::2], means[0::2])
+    assert fitted.coefficients[-1] / error.error == pytest.approx(paired.statistic, rel=1e-6)
+    assert error.freedom == pytest.approx(blocks - 1, rel=1e-6)
+    assert fit.between_plots(fitted, contrast, plots) == pytest.approx(1.0)

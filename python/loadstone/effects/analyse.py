@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from loadstone.effects.drift import DriftLine
     from loadstone.effects.metric_model import KnownContrast, MetricModel
     from loadstone.effects.model import Recommendation
-    from loadstone.effects.observations import Factor, Observations
+    from loadstone.effects.observations import Observations
     from loadstone.effects.runs_of import MetricRuns
 
     Numbers = NDArray[np.float64]
@@ -93,7 +93,7 @@ def analyse(
     observations: Observations, alpha: float = 0.05, seed: int = 1, *, margin: float = MARGIN
 ) -> Effects:
     """Return what the factors do; the same runs and seed give the same result."""
-    studied = [_study(observations.factors, one, seed) for one in runs_of.of_each(observations)]
+    studied = [_study(observations, one, seed) for one in runs_of.of_each(observations)]
     tests = [_test(one, known.p if known else None) for one in studied for known in _knowns(one)]
     tests += [_test(one, pair.p) for one in studied for pair in one.pairs]
     ps = iter(tests_together.corrected(tests))
@@ -131,7 +131,7 @@ def analyse(
         shares=[share for one in studied for share in _shares(one)],
         drift=_drifts(studied, alpha),
         outliers=_outliers(studied),
-        models=[_fitted(one) for one in studied],
+        models=[_fitted(one, observations) for one in studied],
         cells=[cell for one in studied for cell in _cells(observations, one)],
         recommendations=list(_recommendations(observations, studied, alpha)),
         left_out=runs_of.left_out(observations),
@@ -144,8 +144,9 @@ def analyse(
     )
 
 
-def _study(factors: Sequence[Factor], runs: MetricRuns, seed: int) -> _Studied:
-    made = designs.build(factors, runs.rows)
+def _study(table: Observations, runs: MetricRuns, seed: int) -> _Studied:
+    factors = table.factors
+    made = designs.build(factors, runs.rows, table.rarely)
     names = (zlib.crc32(one.encode()) for one in (runs.pattern, runs.metric))
     chance = np.random.default_rng([seed, *names])
     # A percentile is known to within a bucket of its histogram, however alike the runs are.
@@ -421,7 +422,7 @@ def far_p(model: MetricModel, at: int) -> float:
     return 2 * t_upper(math.sqrt(own / rest), freedom)
 
 
-def _fitted(one: _Studied) -> FittedModel:
+def _fitted(one: _Studied, table: Observations) -> FittedModel:
     model, design = one.model, one.model.design
     return FittedModel(
         pattern=one.runs.pattern,
@@ -434,11 +435,11 @@ def _fitted(one: _Studied) -> FittedModel:
         noise_share=math.expm1(math.sqrt(model.fitted.variance)) if model.fitted.freedom > 0 else None,
         normal_p=model.shape.normal_p,
         equal_noise_p=model.shape.equal_noise_p,
-        notes=list(_notes(model)),
+        notes=list(_notes(model, table)),
     )
 
 
-def _notes(model: MetricModel) -> Iterator[str]:
+def _notes(model: MetricModel, table: Observations) -> Iterator[str]:
     design, shape = model.design, model.shape
     if model.method == "none":
         yield say("effects.model.not_repeated")
@@ -456,6 +457,8 @@ def _notes(model: MetricModel) -> Iterator[str]:
         yield say("effects.model.unequal", p=_p(shape.equal_noise_p), limit=f"{UNEQUAL:g}")
     if design.taken_out in {"line", "blocks_and_line"}:
         yield say("effects.model.line")
+    if design.plots is not None:
+        yield say("effects.model.rarely", factors=", ".join(table.rarely))
     if design.cannot_part:
         key = "one_order" if design.taken_out == "blocks" else "not_parted"
         yield say(f"effects.model.{key}", factors=", ".join(design.cannot_part))

@@ -11,7 +11,7 @@ a straight line of time take out what changes while the experiment runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
@@ -69,6 +69,8 @@ class Design:
     """Factors whose levels follow the time."""
     cannot_part: tuple[str, ...]
     """Those that cannot be told from a drift."""
+    plots: NDArray[np.int64] | None = None
+    """Of each run, which plot it is in, where factors are set rarely: one setting, several runs."""
 
     def term(self, *factors: int) -> DesignTerm | None:
         """Return a term of the model; None when it has none."""
@@ -150,8 +152,21 @@ class _Factorial:
     pooled: tuple[tuple[int, ...], ...]
 
 
-def build(factors: Sequence[Factor], rows: Sequence[Observation]) -> Design:
-    """Return the design of these runs."""
+def build(factors: Sequence[Factor], rows: Sequence[Observation], rarely: Sequence[str] = ()) -> Design:
+    """Return the design of these runs; `rarely`: factors that are set once for several runs."""
+    return replace(_of_runs(factors, rows), plots=_plots(rows, rarely))
+
+
+def _plots(rows: Sequence[Observation], rarely: Sequence[str]) -> NDArray[np.int64] | None:
+    if not rarely:
+        return None
+    keys = [(row.block, *(row.levels[name] for name in rarely)) for row in rows]
+    numbers = {key: at for at, key in enumerate(dict.fromkeys(keys))}
+    # One run for each setting is a design like any other.
+    return np.array([numbers[key] for key in keys]) if len(numbers) < len(rows) else None
+
+
+def _of_runs(factors: Sequence[Factor], rows: Sequence[Observation]) -> Design:
     names = tuple(one.name for one in factors)
     levels = tuple(
         tuple(level for level in one.levels if any(row.levels[one.name] == level for row in rows))

@@ -39,6 +39,8 @@ UNEQUAL: Final = 0.05
 OWN_FREEDOM: Final = 4.0
 """With fewer degrees of freedom of its own a contrast borrows the noise of all runs."""
 BOOTSTRAP_FREEDOM: Final = 6
+BETWEEN: Final = 0.05
+"""Above this share between plots the error of a contrast is that of plots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,14 @@ class MetricModel:
         pooled = fit.pooled_error(self.fitted, contrast, self.floor)
         if pooled is None:
             return KnownContrast(log, None, None)
+        plots = self.design.plots
+        if plots is not None and fit.between_plots(self.fitted, contrast, plots) > BETWEEN:
+            whole = fit.cluster_error(self.fitted, contrast, plots, self.floor)
+            return (
+                KnownContrast(log, None, None)
+                if whole is None
+                else KnownContrast(log, whole.error, whole.freedom)
+            )
         if self.drawn is not None:
             reach = self.drawn.critical(contrast, LEVEL)
             usual = t_quantile(0.5 + LEVEL / 2, pooled.freedom)
@@ -104,7 +114,11 @@ class MetricModel:
     def together(self, columns: Sequence[int], contrasts: Sequence[Numbers]) -> float | None:
         """Return the p-value of several coefficients being zero; by `contrasts` where noise is unequal."""
         unequal = self.shape.equal_noise_p is not None and self.shape.equal_noise_p < UNEQUAL
-        if len(columns) > 1 and self.drawn is None and not unequal:
+        plots = self.design.plots
+        across = plots is not None and any(
+            fit.between_plots(self.fitted, one, plots) > BETWEEN for one in contrasts
+        )
+        if len(columns) > 1 and self.drawn is None and not unequal and not across:
             return fit.f_test(self.fitted, list(columns), self.floor)
         ps = [p for one in contrasts if (p := self.known(one).p) is not None]
         return min(1.0, len(ps) * min(ps)) if ps else None

@@ -71,3 +71,5 @@ class Observations:
     """Effects that a fraction cannot tell apart, as pairs of names (`a`, `b:c`)."""
     unset_levels: Mapping[str, str] = field(default_factory=dict)
     """`factor=level` to why it could not be set here."""
+    rarely: tuple[str, ...] = ()
+    """Factors that are set rarely: within a block all runs of one of their levels follow each other."""
