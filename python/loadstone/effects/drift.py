@@ -48,7 +48,12 @@ def drift(model: MetricModel, rows: Sequence[Observation]) -> DriftLine:
     fitted = fit.fit(both, model.fitted.values)
     contrast = np.zeros(both.shape[1])
     contrast[-1] = 1.0
-    error = fit.pooled_error(fitted, contrast, model.floor)
+    plots = design.plots
+    error = (
+        fit.pooled_error(fitted, contrast, model.floor)
+        if plots is None
+        else fit.cluster_error(fitted, contrast, plots, model.floor)
+    )
     log = float(fitted.coefficients[-1])
     return DriftLine(
         KnownContrast(log, error.error, error.freedom) if error else KnownContrast(log, None, None), None
