@@ -5,7 +5,7 @@ Knows the table of runs. Knows no statistics.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone.effects.model import LeftOutRun
@@ -52,6 +52,8 @@ def first_metric(table: Observations) -> str | None:
 def of_each(table: Observations) -> list[MetricRuns]:
     """Return the runs behind every metric of every pattern, as far as there are any."""
     main = first_metric(table)
+    # In the order of time, so that the same runs give the same result however they are listed.
+    table = replace(table, rows=tuple(sorted(table.rows, key=lambda row: (row.order, row.run))))
     made = []
     for pattern in patterns(table):
         valid = [row for row in table.rows if row.pattern == pattern and row.invalid is None]
