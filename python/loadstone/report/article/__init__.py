@@ -1,0 +1,1 @@
+"""Articles: what a page, a PDF and a Markdown file say, as blocks that each of the three can write."""

@@ -1,0 +1,164 @@
+"""The blocks an article is made of: paragraphs, facts, verdicts, tables, figures, what was typed.
+
+Knows what each block says. Does not know how one looks on a screen, on paper or as Markdown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from loadstone.report import chart_images
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.report.charts import Spec
+
+ParagraphStyle = Literal["plain", "answer", "soft", "doubt"]
+CellKind = Literal["", "base", "better", "worse", "same", "unknown", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """What stands in one place of a table."""
+
+    text: str
+    kind: CellKind = ""
+    """What its colour says."""
+    struck: bool = False
+    """Nothing may rest on it."""
+    strong: bool = False
+    below: str = ""
+    """A second line, in small letters: a change and its interval."""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of what follows."""
+
+    text: str
+    block: ClassVar[str] = "heading"
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A sentence or several."""
+
+    text: str
+    style: ParagraphStyle = "plain"
+    block: ClassVar[str] = "paragraph"
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Sentences that stand by themselves."""
+
+    items: Sequence[str]
+    block: ClassVar[str] = "bullets"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and values."""
+
+    pairs: Sequence[tuple[str, str]]
+    block: ClassVar[str] = "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictLine:
+    """What something is worth: of what, which verdict, how that is told, and why."""
+
+    name: str
+    kind: str
+    told: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts, the worst first."""
+
+    lines: Sequence[VerdictLine]
+    block: ClassVar[str] = "verdicts"
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleTable:
+    """Headings and rows. A row of one cell is a heading of the rows below it."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[TableCell | str]]
+    names: int = 1
+    """So many columns at the left are words."""
+    title: str = ""
+    matrix: bool = False
+    """It is the answer: as wide as the page."""
+    block: ClassVar[str] = "table"
+
+    @property
+    def cells(self) -> list[list[TableCell]]:
+        """The rows, each place as a cell."""
+        return [[one if isinstance(one, TableCell) else TableCell(one) for one in row] for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart: what it shows, and its specification; it is drawn when somebody looks."""
+
+    title: str
+    spec: Spec
+
+    @property
+    def svg(self) -> str:
+        """Its drawing."""
+        return chart_images.svg(self.spec)
+
+
+def drawing(spec: Spec) -> Drawing:
+    """Return a chart with its own title."""
+    title = spec.get("title", "")
+    return Drawing(str(title if isinstance(title, str) else title["text"]), spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawings:
+    """Charts beside each other, so many in a row where there is room."""
+
+    figures: Sequence[Drawing]
+    columns: int = 2
+    block: ClassVar[str] = "figures"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """A drawing that a page has as HTML, and everything else as charts."""
+
+    html: str
+    figures: Sequence[Drawing] = ()
+    block: ClassVar[str] = "diagram"
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Text as it was typed or given: a command, a file."""
+
+    text: str
+    title: str = ""
+    block: ClassVar[str] = "typed"
+
+
+Block = Heading | Paragraph | Bullets | Facts | Verdicts | ArticleTable | Drawings | Diagram | Typed
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """All of it. `kicker` says what kind of thing it is, `status` how the work ended."""
+
+    kicker: str
+    title: str
+    blocks: Sequence[Block] = field(default_factory=list)
+    status: str = ""
+    footer: str = ""

@@ -1,0 +1,60 @@
+"""An article as PDF on A4: text that can be searched, tables whose heads repeat, charts, page numbers.
+
+Knows what the typesetter is given: the blocks as JSON, and the layout in `article.typ`. Nothing of
+an article is ever the typesetter's own language.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from loadstone import printable, units
+from loadstone.report.article.blocks import ArticleTable, Diagram, Drawings
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from loadstone.report.article.blocks import Article, Block
+
+
+def pdf(article: Article) -> bytes:
+    """Return the PDF."""
+    import typst
+
+    layout = (resources.files("loadstone.report") / "article" / "article.typ").read_bytes()
+    told = {
+        "kicker": article.kicker,
+        "title": article.title,
+        "status": article.status,
+        "footer": f"{article.footer} Made by Loadstone {__version__}.".lstrip(),
+        "blocks": [_block(one) for one in article.blocks],
+    }
+    return bytes(typst.compile(layout, format="pdf", sys_inputs={"article": json.dumps(_seen(told))}))
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, Diagram | Drawings):
+        drawn = [{"title": one.title, "svg": one.svg} for one in block.figures]
+        columns = block.columns if isinstance(block, Drawings) else 1
+        return {"block": Drawings.block, "columns": columns, "figures": drawn}
+    if isinstance(block, ArticleTable):
+        rows = [[asdict(one) for one in row] for row in block.cells]
+        return {
+            "block": block.block,
+            "headings": list(block.headings),
+            "rows": rows,
+            "names": block.names,
+            "title": block.title,
+            "matrix": block.matrix,
+        }
+    return {"block": block.block, **asdict(block)}
+
+
+def _seen(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable.printable(value).replace(units.THIN, " ")
+    if isinstance(value, dict):
+        return {key: one if key == "svg" else _seen(one) for key, one in value.items()}
+    return [_seen(one) for one in value] if isinstance(value, list | tuple) else value

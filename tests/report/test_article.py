@@ -1,0 +1,97 @@
+"""Articles as pages, as Markdown and on paper."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.report.article.blocks import (
+    Article,
+    ArticleTable,
+    Bullets,
+    Drawings,
+    Facts,
+    Heading,
+    Paragraph,
+    TableCell,
+    Typed,
+    VerdictLine,
+    Verdicts,
+    drawing,
+)
+from loadstone.report.article.files import as_file
+from loadstone.report.charts import base
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "</b>|#strong[x] *a* `b` \x1b[31m"
+WROTE = ArticleTable(
+    ["pattern", "IOPS"],
+    [
+        [TableCell("4k random read")],
+        ["IOPS", TableCell("100", kind="better", below="+12 % ▲")],
+        ["other", TableCell("7", struck=True)],
+    ],
+)
+
+
+def article(*more: str) -> Article:
+    blocks = [
+        Paragraph("It is faster.", "answer"),
+        Verdicts([VerdictLine("2 runs", "not_valid", "1 not valid", "the page cache answered")]),
+        Facts([("On", "/dev/sda")]),
+        WROTE,
+        Heading("Charts alone"),
+        Drawings([]),
+        Heading("Words"),
+        Bullets([HOSTILE, *more]),
+        Typed("[global]\n```\n", HOSTILE),
+    ]
+    return Article("Loadstone study", HOSTILE, blocks, "complete")
+
+
+def test_markdown_has_everything_but_charts_and_no_heading_over_nothing() -> None:
+    text = as_file(article(), ".md")
+    assert isinstance(text, str)
+    assert "**It is faster.**" in text
+    assert "| IOPS | 100 (**+12 % ▲**) |" in text
+    assert "| other | ~~7~~ |" in text
+    assert "| **4k random read** |  |" in text
+    assert "## Words" in text
+    assert "## Charts alone" not in text
+    assert "\x1b" not in text
+    assert "&lt;/b>" in text
+    assert "````\n[global]\n```\n````" in text
+
+
+def test_a_page_has_no_tag_of_what_was_measured() -> None:
+    html = as_file(article(), ".html")
+    assert isinstance(html, str)
+    assert "</b>|#strong" not in html
+    assert 'class="better"' in html
+    assert "<s>7</s>" in html
+
+
+def test_paper_is_a4_with_text_and_heads_that_repeat(tmp_path: Path) -> None:
+    long = ArticleTable(["name of the row", "value"], [[f"row {n}", str(n)] for n in range(120)])
+    made = article("a line at the end")
+    chart = base("a chart", [{"x": 1}]) | {"mark": "point", "encoding": {"x": {"field": "x"}}}
+    blocks = [*made.blocks, long, Drawings([drawing(chart)])]
+    written = as_file(Article(made.kicker, made.title, blocks), ".pdf")
+    assert isinstance(written, bytes)
+    assert written.startswith(b"%PDF")
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext (package poppler-utils)")
+    (tmp_path / "a.pdf").write_bytes(written)
+    text = subprocess.run(
+        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "It is faster." in text
+    assert "#strong[x] *a* `b` \\x1b[31m" in text
+    assert "row 119" in text
+    # The table begins on the first page and has its head on every one.
+    assert text.count("name of the row") == text.count("\f") >= 2
