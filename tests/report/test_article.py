@@ -23,10 +23,12 @@ from loadstone.report.article.blocks import (
     drawing,
 )
 from loadstone.report.article.files import as_file
-from loadstone.report.charts import base
+from loadstone.report.pictures.charts import base
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loadstone.report.article.blocks import Block
 
 HOSTILE = "</b>|#strong[x] *a* `b` \x1b[31m"
 WROTE = ArticleTable(
@@ -40,7 +42,7 @@ WROTE = ArticleTable(
 
 
 def article(*more: str) -> Article:
-    blocks = [
+    blocks: list[Block] = [
         Paragraph("It is faster.", "answer"),
         Verdicts([VerdictLine("2 runs", "not_valid", "1 not valid", "the page cache answered")]),
         Facts([("On", "/dev/sda")]),

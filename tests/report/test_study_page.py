@@ -88,6 +88,11 @@ def page(whole: StudyPage) -> str:
     return out.read_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
+def drawn(html: str) -> int:
+    """How many charts stand before the small ones over time."""
+    return html.partition("<h2>Over time</h2>")[0].count("<figure")
+
+
 def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) -> None:
     whole = curved
     text, html = said(whole), page(whole)
@@ -95,8 +100,14 @@ def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) ->
         assert re.search(r"knee: 5\.\d+k IOPS \(", place)
         assert re.search(r"mean&lt;200us: kept up to|mean<200us: kept up to", place)
         assert "closed loop" in place
-    assert html.count("<figure") == 2
-    assert 'href="runs/001-maximum"' in html
+    assert drawn(html) == 2
+    # No run has a page yet, and a link leads to a page that exists.
+    assert "href=" not in html
+    report_of_run = whole.path / "runs" / "001-maximum" / "report.html"
+    report_of_run.write_text("")
+    assert 'href="runs/001-maximum/report.html"' in page(whole)
+    report_of_run.unlink()
+    assert html.index("5.") < html.index("<table")
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)
     made = json.loads((whole.path / "study.json").read_text())
     assert made["status"] == "complete"
@@ -168,16 +179,16 @@ def test_studies_laid_over_each_other_have_the_names_of_their_directories(
 def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
     one = swept(tmp_path / "1", ("iodepth", (1, 2, 4, 8, 16)))
     assert "recommended iodepth 4" in said(one)
-    assert page(one).count("<figure") == 2
+    assert drawn(page(one)) == 2
     two = swept(tmp_path / "2", ("bs", (4096, 131072)), ("iodepth", (1, 4, 16)))
     text = said(two)
     assert "bs 4k: recommended iodepth 4" in text
     assert re.search(r"bs \\ iodepth\s+1\s+4\s+16\n4k\s+10\.0k\s+40\.0k\s+40\.0k", text)
     # Small and large blocks: IOPS and bandwidth and p99, each as a map and as lines.
-    assert page(two).count("<figure") == 6
+    assert drawn(page(two)) == 6
     three = swept(tmp_path / "3", ("bs", (4096, 8192)), ("read", (0, 100)), ("iodepth", (1, 4)))
     html = page(three)
-    assert html.count("<figure") == 8
+    assert drawn(html) == 8
     assert "<h2>bs 4k</h2>" in html
 
 
@@ -186,7 +197,7 @@ def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     whole = study(tmp_path / "s", "repeat", controller, {}, service="exponential")
     text, html = said(whole), page(whole)
     assert re.search(r"job read\s+IOPS\s+[\d.]+k ± [\d.]+k\s+± [\d.]+ %", text)
-    assert html.count("<figure") == 2
+    assert drawn(html) == 2
     assert "repeat-3" in html
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from loadstone.report import chart_images
+from loadstone.report.pictures import chart_images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.report.charts import Spec
+    from loadstone.report.pictures.charts import Spec
 
 ParagraphStyle = Literal["plain", "answer", "soft", "doubt"]
 CellKind = Literal["", "base", "better", "worse", "same", "unknown", "none"]

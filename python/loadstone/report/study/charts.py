@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.study.rate_over_time import rate_over_time
 from loadstone.analysis.study.sweep import named, shown
 from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
 from loadstone.report.study.sweep import TITLES, value, written
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
+    from loadstone.analysis.study.patterns import StudyPattern
     from loadstone.analysis.study.pooled import Pooled
     from loadstone.analysis.study.repeats import RepeatedLine
     from loadstone.analysis.study.run_figures import RunFigures
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
 
 Z_95: Final = 1.96
+SMALL: Final = (360, 220)
+MAX_PASSES: Final = 8
 WIDE: Final = 4.0
 """Intervals wider than this factor are cut at the edge of the chart."""
 POINT: Final[Spec] = {"type": "point", "filled": True, "size": 45, "opacity": 1}
+SHAPE: Final[Spec] = {"condition": {"test": "!datum.valid", "value": "cross"}, "value": "circle"}
+INK: Final[Spec] = {"condition": {"test": "!datum.valid", "value": "#a33c00"}, "value": "#0072B2"}
+"""A run that is not valid is shown for what it is."""
 GRIDS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
 
 
@@ -178,12 +185,14 @@ def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
             for percent in (50.0, 99.0):
                 value = line.percentiles_ns[percent]
                 if value is not None:
-                    rows.append({"x": run.point.name, "v": float(value), "series": f"p{percent:g}"})
+                    shown_as = {"series": f"p{percent:g}", "valid": run.valid}
+                    rows.append({"x": run.point.name, "v": float(value), **shown_as})
     if not rows:
         return None
     y = latency_axis("v", [row["v"] for row in rows])
     encoding = {"x": _ordinal("x", None, order), "y": y, "color": colour("series", ["p50", "p99"])}
-    return base("Latency of each run", rows) | {"mark": POINT, "encoding": encoding}
+    title = "Latency of each run" + _left_out(rows)
+    return base(title, rows) | {"mark": POINT, "encoding": encoding | {"shape": SHAPE}}
 
 
 def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
@@ -193,22 +202,56 @@ def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
         for line in [run.whole] if run.whole is not None else run.lines:
             if line.iops is not None and line.op != "sync":
                 within = bounds(line.iops) or (line.iops.value, line.iops.value)
-                rows.append({"x": run.point.name, "v": line.iops.value, "low": within[0], "high": within[1]})
+                ends = {"low": within[0], "high": within[1], "valid": run.valid}
+                rows.append({"x": run.point.name, "v": line.iops.value, **ends})
     if not rows:
         return None
     x = _ordinal("x", None, [run.point.name for run in runs])
     y = _from_zero()
-    return base("IOPS of each run", rows) | {
+    return base("IOPS of each run" + _left_out(rows), rows) | {
         "layer": [
             {
                 "mark": {"type": "rule", "color": "#0072B2"},
                 "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
             },
             {
-                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-                "encoding": {"x": x, "y": y},
+                "mark": POINT,
+                "encoding": {"x": x, "y": y, "shape": SHAPE, "color": INK},
             },
         ]
+    }
+
+
+def _left_out(rows: Sequence[Spec]) -> str:
+    return "" if all(row["valid"] for row in rows) else " (✚ not valid)"
+
+
+def over_time(found: StudyPattern) -> Spec | None:
+    """Return the rate of one pattern over time, a line for each pass; small, to be seen beside others."""
+    large = found.measured is not None and found.measured.large_blocks
+    rows: list[Spec] = []
+    for number, run in enumerate(found.runs[:MAX_PASSES], start=1):
+        for at, rate in rate_over_time(run, found.job, large=large):
+            rows.append({"t": at, "v": rate, "line": f"pass {number}"})
+    if not rows:
+        return None
+    size, unit = bandwidth_unit(max(row["v"] for row in rows)) if large else (1.0, "IOPS")
+    for row in rows:
+        row["v"] /= size
+    names = list(dict.fromkeys(row["line"] for row in rows))
+    who = colour("line", names)
+    if len(names) == 1:
+        who["legend"] = None
+    x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
+    axis = {"title": unit, "labelExpr": COUNT_LABEL, "tickCount": 4}
+    y = {"field": "v", "type": "quantitative", "scale": {"zero": True}, "axis": axis}
+    spec = base(found.name + ("" if found.valid else " (not valid)"), rows)
+    mark = {"type": "line", "strokeWidth": 1.4}
+    return spec | {
+        "width": SMALL[0],
+        "height": SMALL[1],
+        "mark": mark,
+        "encoding": {"x": x, "y": y, "color": who},
     }
 
 

@@ -1,29 +1,48 @@
-"""The report of a study, or of several curves beside each other: a page that needs nothing else.
+"""The report of a study, or of several curves beside each other: the answer first, then its evidence.
 
-Knows which parts a study's page has, by its kind. Charts are drawn before the page is written.
-Computes nothing.
+Knows which parts a study's report has, by its kind, and how they follow each other. Computes nothing.
 """
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from loadstone import output, units
 from loadstone.analysis.study import repeats, run_figures
 from loadstone.analysis.study.curve import curves
+from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.study.rounds import rounds
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import sweep
 from loadstone.bundle import study as on_disk
 from loadstone.errors import InputError
-from loadstone.report import templates
+from loadstone.messages import say
+from loadstone.report.article.blocks import (
+    Article,
+    ArticleTable,
+    Bullets,
+    Diagram,
+    Drawings,
+    Facts,
+    Heading,
+    Paragraph,
+    TableCell,
+    Typed,
+    Verdicts,
+    drawing,
+)
+from loadstone.report.article.files import ENDINGS as WRITTEN
+from loadstone.report.article.files import as_file
 from loadstone.report.pictures import chart_images, charts
-from loadstone.report.run import data_sheet
-from loadstone.report.run.page import FORMATS
+from loadstone.report.run import data_sheet, path_chart, path_diagram
+from loadstone.report.study import answer as study_answer
 from loadstone.report.study import charts as study_charts
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import curve_charts as study_curve_charts
+from loadstone.report.study import effects as study_effects
+from loadstone.report.study import matrix as study_matrix
 from loadstone.report.study import rounds as study_rounds
 from loadstone.report.study import sweep as study_sweep
 from loadstone.report.study.terminal import (
@@ -34,7 +53,6 @@ from loadstone.report.study.terminal import (
     held_against_a_sheet,
     reached_by,
     repeated_rows,
-    verdicts,
 )
 from loadstone.report.verdict.words import NAMES
 
@@ -45,9 +63,21 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.curve import Curve
     from loadstone.analysis.study.run_figures import RunFigures
     from loadstone.analysis.study.slo import Slo
+    from loadstone.analysis.study.sweep import Sweep
     from loadstone.bundle.study import StudyRecord
+    from loadstone.report.article.blocks import Block
     from loadstone.report.pictures.charts import Spec
 
+PICTURES: Final = (".svg", ".png")
+ENDINGS: Final = (*WRITTEN, *PICTURES)
+REPORT: Final = "report.html"
+MAX_SMALL: Final = 12
+"""So many patterns are drawn over time; more are not looked at."""
+RUNS_READ: Final = (
+    "± is one standard error; bars in charts are 95 % intervals. Latency runs from the intended start of an "
+    "I/O to its end. – stands for a percentile with fewer than ten samples beyond it. Each run is a bundle "
+    "of its own: loadstone report on its directory writes its page."
+)
 STATUS: Final = {
     "running": "The study was killed or still runs; these are the runs it got to.",
     "complete": "All runs were done.",
@@ -64,23 +94,14 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class PageTable:
-    """Headings and rows; the first `names` columns are words."""
-
-    title: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    names: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class PageSection:
     """One part of the page."""
 
     title: str
     sentences: Sequence[str]
-    tables: Sequence[PageTable]
+    tables: Sequence[ArticleTable]
     charts: Sequence[Spec]
+    columns: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,40 +124,77 @@ def read(path: Path, *, unverified: bool = False) -> StudyPage:
 
 
 def write(studies: Sequence[StudyPage], path: Path) -> None:
-    """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
+    """Write the page (`.html`), the same as PDF or Markdown, or all charts as one picture.
 
     Several studies are laid over each other and must be curves. Raises `InputError` for another
     ending, for a path that cannot be written, and for a picture with nothing to draw.
     """
     kind = path.suffix.lower()
-    if kind not in FORMATS:
+    if kind not in ENDINGS:
         found = f"ends in {kind!r}" if kind else "has no ending"
-        raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    parts = [*_parts(studies[0]), *_sheet(studies[0].runs)] if len(studies) == 1 else [_overlay(studies)]
-    doubt = next((one.doubts[0] for one in studies if one.doubts), None)
-    output.write(path, _page(studies, parts) if kind == ".html" else _picture(parts, kind, path, doubt))
+        raise InputError(f"{path}: {found}; a report is one of {', '.join(ENDINGS)}")
+    if kind in PICTURES:
+        doubt = next((one.doubts[0] for one in studies if one.doubts), None)
+        output.write(path, _picture(_evidence(studies), kind, path, doubt))
+    else:
+        output.write(path, as_file(article(studies), kind))
 
 
-def _page(studies: Sequence[StudyPage], parts: Sequence[PageSection]) -> str:
+def article(studies: Sequence[StudyPage]) -> Article:
+    """Return what the page says: the answer, what it is worth, the matrix, the evidence, how to redo it."""
     first = studies[0]
-    return templates.render(
-        "study/page.html",
-        status=first.study.status if len(studies) == 1 else None,
-        status_text=STATUS[first.study.status] if len(studies) == 1 else "",
-        kind=KINDS[first.study.kind] if len(studies) == 1 else "curves laid over each other",
-        title=first.study.name if len(studies) == 1 else " · ".join(_label(one) for one in studies),
-        doubts=[doubt for one in studies for doubt in one.doubts],
-        facts=_facts(first),
-        judged=[said for one in studies for said in verdicts(one.runs)],
-        parts=[(part, [_svg(spec) for spec in part.charts]) for part in parts],
-        studies=[_study(one) for one in studies],
-        headings=HEADINGS,
+    alone = len(studies) == 1
+    blocks: list[Block] = [Paragraph(_answer(studies), "answer")]
+    blocks += [Paragraph(doubt, "doubt") for one in studies for doubt in one.doubts]
+    if alone and first.study.status != "complete":
+        blocks.append(Paragraph(STATUS[first.study.status]))
+    if lines := [
+        line for one in studies for line in study_matrix.worth(one.runs, "" if alone else _label(one))
+    ]:
+        blocks.append(Verdicts(lines))
+    blocks.append(Facts(_facts(first) if alone else [fact for one in studies for fact in _facts(one)]))
+    blocks += study_matrix.matrix(_named(studies))
+    for part in _evidence(studies):
+        blocks += _section(part)
+    for one in studies:
+        blocks += _course(one) if alone else []
+        blocks += _path(one) if alone else []
+        blocks += _runs(one, alone=alone)
+        blocks += _redo(one)
+    return Article(
+        kicker=f"Loadstone study: {KINDS[first.study.kind] if alone else 'curves laid over each other'}",
+        title=first.study.name if alone else " · ".join(_label(one) for one in studies),
+        blocks=blocks,
+        status=first.study.status if alone else "",
+        footer="Everything here can be computed again from the bundles of the study.",
     )
 
 
-def _svg(spec: Spec) -> tuple[str, str]:
-    """Return what a chart shows, and its drawing."""
-    return str(spec["title"]), chart_images.svg(spec)
+def _answer(studies: Sequence[StudyPage]) -> str:
+    if len(studies) == 1:
+        return study_answer.answer(studies[0].study, studies[0].runs)
+    return study_answer.of_curves([curve for one in studies for curve in _curves_of(one)])
+
+
+def _named(studies: Sequence[StudyPage]) -> list[tuple[str, StudyRecord, Sequence[RunFigures]]]:
+    return [("" if len(studies) == 1 else _label(one), one.study, one.runs) for one in studies]
+
+
+def _section(part: PageSection) -> list[Block]:
+    if not (part.sentences or part.tables or part.charts):
+        return []
+    return [
+        Heading(part.title),
+        *([Bullets(part.sentences)] if part.sentences else []),
+        *part.tables,
+        *([Drawings([drawing(spec) for spec in part.charts], part.columns)] if part.charts else []),
+    ]
+
+
+def _evidence(studies: Sequence[StudyPage]) -> list[PageSection]:
+    if len(studies) > 1:
+        return [_overlay(studies)]
+    return [*_parts(studies[0]), *_sheet(studies[0].runs)]
 
 
 def _picture(parts: Sequence[PageSection], kind: str, path: Path, doubt: str | None) -> bytes:
@@ -146,9 +204,7 @@ def _picture(parts: Sequence[PageSection], kind: str, path: Path, doubt: str | N
     spec = charts.together(specs, doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()
-    if kind == ".png":
-        return chart_images.png(spec)
-    return chart_images.pdf(spec)
+    return chart_images.png(spec)
 
 
 def _parts(whole: StudyPage) -> list[PageSection]:
@@ -166,12 +222,13 @@ def _parts(whole: StudyPage) -> list[PageSection]:
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
         made.append(PageSection("Runs side by side", [], [], specs))
-        if found_repeats := repeats.by_run(runs):
+        sound = [run for run in runs if run.valid]
+        if found_repeats := repeats.by_run(sound):
             said = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
-            made.append(
-                PageSection("All passes together", said, [PageTable("", REPEATED, rows, names=2)], [])
-            )
+            drawn = _some(study_effects.passes(patterns(runs)))
+            table = ArticleTable(REPEATED, rows, names=2)
+            made.insert(0, PageSection("All passes together", said, [table], drawn, columns=1))
     return made
 
 
@@ -185,7 +242,7 @@ def _curves(found: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
             study_curve_charts.latency_of_curves([curve], "mean", slo),
             study_curve_charts.percentiles_of_curve(curve, slo),
         ]
-        table = PageTable("", *study_curve.table(curve))
+        table = ArticleTable(*study_curve.table(curve))
         made.append(PageSection(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs)))
     return made
 
@@ -196,8 +253,8 @@ def _sweep(whole: StudyPage) -> list[PageSection]:
     said = study_sweep.sentences(found, float(study.settings["gain_share"]))
     if len(found.axes) == 1:
         specs = _some(*(study_charts.lines_of_sweep(found, (), what) for what in (*found.rates, "p99")))
-        return [PageSection("Result", said, [PageTable("", *study_sweep.table(found))], specs)]
-    made = [PageSection("Where to operate", said, [], [])] if said else []
+        return [PageSection("Where to operate", said, _steps(found), specs)]
+    made = [PageSection("Where to operate", said, _steps(found), [])] if said else []
     for fixed, name in study_sweep.planes(found):
         of = (*found.rates, "p99")
         specs = _some(
@@ -208,6 +265,14 @@ def _sweep(whole: StudyPage) -> list[PageSection]:
     return made
 
 
+def _steps(found: Sweep) -> list[ArticleTable]:
+    """Return what each step changes, where the combinations were repeated."""
+    rows = study_effects.step_rows(found)
+    if not rows:
+        return []
+    return [ArticleTable(study_effects.STEP_HEADINGS, rows, names=2, title="What each step changes")]
+
+
 def _rounds(whole: StudyPage) -> list[PageSection]:
     found = rounds(whole.runs, whole.study.settings)
     if found is None:
@@ -215,9 +280,9 @@ def _rounds(whole: StudyPage) -> list[PageSection]:
     specs = _some(
         study_rounds.convergence(found), study_rounds.window(found), study_rounds.over_written(found)
     )
-    means = PageTable("", *study_rounds.matrix(found))
+    means = ArticleTable(*study_rounds.matrix(found))
     drawn = _some(study_rounds.over_blocks(found), study_rounds.bars(found))
-    longest = PageTable("", *study_rounds.longest(found))
+    longest = ArticleTable(*study_rounds.longest(found))
     return [
         PageSection("Steady state", study_rounds.sentences(found), [], specs),
         PageSection("Means of the window", [], [means], drawn),
@@ -226,11 +291,11 @@ def _rounds(whole: StudyPage) -> list[PageSection]:
 
 
 def _repeats(runs: Sequence[RunFigures]) -> PageSection:
-    lines = repeats.lines(runs)
+    lines = repeats.lines([run for run in runs if run.valid])
     specs = [study_charts.rate_of_repeats(line) for line in lines]
-    table = PageTable("", REPEATED, repeated_rows(lines), names=2)
+    tables = [ArticleTable(REPEATED, repeated_rows(lines), names=2)] if lines else []
     specs.append(study_charts.latency_of_runs(runs))
-    return PageSection("All runs together", apart(lines), [table], _some(*specs))
+    return PageSection("All runs together", apart(lines), tables, _some(*specs))
 
 
 def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
@@ -242,20 +307,12 @@ def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
         return []
     said = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
     return [
-        PageSection("Against the data sheet", [said], [PageTable("", data_sheet.HEADINGS, rows, names=4)], [])
+        PageSection("Against the data sheet", [said], [ArticleTable(data_sheet.HEADINGS, rows, names=4)], [])
     ]
 
 
 def _overlay(studies: Sequence[StudyPage]) -> PageSection:
-    named: list[Curve] = []
-    for whole in studies:
-        found = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
-        if not found:
-            raise InputError(
-                f"{whole.path} has no curve; only curves are laid over each other",
-                hint="`loadstone compare` holds other results against each other",
-            )
-        named += [study_curve.renamed(one, _label(whole)) for one in found]
+    named = [curve for whole in studies for curve in _curves_of(whole)]
     limits = {slo_of(whole.study) for whole in studies}
     slo = limits.pop() if len(limits) == 1 else None
     specs = [study_curve_charts.latency_of_curves(named, series, slo) for series in ("mean", "p99")]
@@ -284,28 +341,81 @@ def _facts(whole: StudyPage) -> list[tuple[str, str]]:
     return [*facts, ("Runs", str(len(whole.runs)))]
 
 
-def _study(whole: StudyPage) -> dict[str, Any]:
-    study = whole.study
-    return {
-        "name": _label(whole),
-        "sheet": held_against_a_sheet(whole.runs),
-        "runs": [_row(run) for run in whole.runs],
-        "notes": [note["text"] if isinstance(note, dict) else str(note) for note in study.notes],
-        "request": " ".join(str(word) for word in study.request.get("argv", [])),
-        "inputs": [
-            (name, (whole.path / file).read_text(errors="replace")) for name, file in study.inputs.items()
-        ],
-    }
+def _course(whole: StudyPage) -> list[Block]:
+    """Return small multiples: each pattern over time, its passes laid over each other."""
+    found = patterns(whole.runs, alike=whole.study.kind == "repeat")
+    specs = _some(*(study_charts.over_time(one) for one in found[:MAX_SMALL]))
+    if not specs:
+        return []
+    few = say("report.study.first_of", count=MAX_SMALL, patterns=len(found)) if len(found) > MAX_SMALL else ""
+    return [
+        Heading("Over time"),
+        *([Paragraph(few, "soft")] if few else []),
+        Drawings([drawing(spec) for spec in specs], 3),
+    ]
 
 
-def _row(run: RunFigures) -> dict[str, Any]:
+def _path(whole: StudyPage) -> list[Block]:
+    """Return the data path as the first valid run saw it."""
+    order = sorted(whole.runs, key=lambda run: not run.valid)
+    run = next((one for one in order if one.summary is not None and one.summary.paths), None)
+    if run is None or run.summary is None:
+        return []
+    paths = run.summary.paths
+    specs = _some(*(path_chart.path(one) for one in paths))
+    return [
+        Heading("Data path"),
+        Diagram("".join(path_diagram.render(one) for one in paths), [drawing(spec) for spec in specs]),
+        Paragraph(say("report.study.path_of", run=run.point.name), "soft"),
+    ]
+
+
+def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
+    sheet = held_against_a_sheet(whole.runs)
+    headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
+    rows = [_row(whole, run, sheet=sheet, linked=alone) for run in whole.runs]
+    blocks: list[Block] = [Heading("Runs" if alone else f"Runs of {_label(whole)}")]
+    blocks += [ArticleTable(headings, rows, names=2)] if rows else []
+    blocks.append(Paragraph(RUNS_READ, "soft"))
+    notes = [note["text"] if isinstance(note, dict) else str(note) for note in whole.study.notes]
+    blocks += [Heading("Notes"), Bullets(notes)] if notes else []
+    return blocks
+
+
+def _row(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> list[TableCell | str]:
     shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
-    return {
-        "name": run.point.name,
-        "bundle": run.point.bundle,
-        "cells": cells(shown) if shown is not None else [units.NONE] * len(HEADINGS),
-        "reached": data_sheet.share(reached_by(run)),
-        "verdict": run.point.verdict,
-        "verdict_text": NAMES[run.point.verdict] if run.point.verdict else units.NONE,
-        "error": run.point.error,
-    }
+    texts = cells(shown) if shown is not None else [units.NONE] * len(HEADINGS)
+    verdict = NAMES[run.point.verdict] if run.point.verdict else units.NONE
+    page = f"{run.point.bundle}/{REPORT}"
+    exists = linked and run.point.bundle is not None and (whole.path / page).is_file()
+    return [
+        TableCell(run.point.name, link=page if exists else ""),
+        verdict + (f" · {run.point.error}" if run.point.error else ""),
+        *(TableCell(text, struck=not run.valid) for text in texts),
+        *([data_sheet.share(reached_by(run))] if sheet else []),
+    ]
+
+
+def _redo(whole: StudyPage) -> list[Block]:
+    study = whole.study
+    request = shlex.join(str(word) for word in study.request.get("argv", []))
+    blocks: list[Block] = [
+        Heading("How to redo it"),
+        Typed(f"loadstone rerun {shlex.quote(str(whole.path))}", "With the same Plans, run by run:"),
+    ]
+    blocks += [Typed(request, "As it was asked:")] if request else []
+    blocks += [
+        Typed((whole.path / file).read_text(errors="replace"), name) for name, file in study.inputs.items()
+    ]
+    return blocks
+
+
+def _curves_of(whole: StudyPage) -> list[Curve]:
+    """Return the curves of a study under names that tell them from those of others."""
+    found = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
+    if not found:
+        raise InputError(
+            f"{whole.path} has no curve; only curves are laid over each other",
+            hint="`loadstone compare` holds other results against each other",
+        )
+    return [study_curve.renamed(one, _label(whole)) for one in found]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.study.run_figures import LineFigures, RunFigures
     from loadstone.bundle.study import Point, StudyRecord
+    from loadstone.verdict import Kind
 
 REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
 SHOWN: Final = (50.0, 99.0, 99.9)
@@ -49,9 +50,10 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
-    if study.kind == "repeat":
-        _repeats({"": repeats.lines(runs)}, console)
-    elif study.kind == "list" and (found := repeats.by_run(runs)):
+    sound = [run for run in runs if run.valid]
+    if study.kind == "repeat" and sound:
+        _repeats({"": repeats.lines(sound)}, console)
+    elif study.kind == "list" and (found := repeats.by_run(sound)):
         _repeats(found, console)
     for name, row in data_sheet.best(runs):
         console.print(Text(f"{name}: {data_sheet.line(row)}"))
@@ -109,17 +111,22 @@ def apart(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[str]:
 
 def verdicts(runs: Sequence[RunFigures]) -> list[str]:
     """Say which runs are not simply a measure of the storage and why, one sentence for each reason."""
-    judged = [run.point for run in runs if run.point.verdict not in {None, "measures_storage"}]
-    alike: dict[tuple[str, str | None], list[Point]] = {}
-    for point in judged:
-        alike.setdefault((NAMES[point.verdict] if point.verdict else "", point.decided_by), []).append(point)
+    return [f"{NAMES[kind]}: {names}{f' {why}' if why else ''}" for kind, names, why in reasons(runs)]
+
+
+def reasons(runs: Sequence[RunFigures]) -> list[tuple[Kind, str, str]]:
+    """Return each reason once: the verdict, the runs it is of, and what was found in the first of them."""
+    alike: dict[tuple[Kind, str | None], list[Point]] = {}
+    for run in runs:
+        if run.point.verdict not in {None, "measures_storage"}:
+            alike.setdefault((run.point.verdict, run.point.decided_by), []).append(run.point)
     said = []
     for (kind, _), points in sorted(alike.items(), key=lambda item: -len(item[1])):
         names = ", ".join(point.name for point in points[:NAMED])
         more = f" and {len(points) - NAMED} more" if len(points) > NAMED else ""
         of = f" ({points[0].name})" if len(points) > 1 else ""
-        why = f" {points[0].why}{of}" if points[0].why else ""
-        said.append(f"{kind}: {names}{more}.{why}")
+        why = f"{points[0].why}{of}" if points[0].why else ""
+        said.append((kind, f"{names}{more}.", why))
     return said
 
 

@@ -1,0 +1,101 @@
+"""The effects inside a study that has repeats, each with its interval, as charts and tables.
+
+Knows two of them: how far the passes of a pattern are from their mean, and what each step of a sweep
+changes. Both rest on valid runs alone. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.analysis.study import repeats
+from loadstone.analysis.study.sweep import named, shown
+from loadstone.analysis.study.sweep_steps import steps
+from loadstone.report.pictures.charts import Spec, base
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.study.patterns import StudyPattern
+    from loadstone.analysis.study.sweep import Sweep
+
+MAX_ROWS: Final = 30
+ROW: Final = 22
+WIDE: Final = 620
+ALPHA: Final = 0.05
+INK: Final = "#0072B2"
+STEP_HEADINGS: Final = ("step", "", "change of the rate", "95 % interval")
+
+
+def passes(found: Sequence[StudyPattern]) -> Spec | None:
+    """Return each valid pass as its distance from the mean of its pattern, over the mean's 95 % interval."""
+    points: list[Spec] = []
+    bars: list[Spec] = []
+    for one in [each for each in found if each.sound is not None and each.valid > 1][:MAX_ROWS]:
+        lines = [line for run, line in one.each if run.valid]
+        rates = [line.rate for line in lines if line.rate is not None]
+        told = repeats.repeated([rate.value for rate in rates], [rate.error for rate in rates], "")
+        if told is None or not told.mean.value:
+            continue
+        numbers = [int(run.point.factors.get(repeats.REPEAT) or 0) for run, _ in one.each if run.valid]
+        points += [
+            {"line": one.name, "v": 100 * (value / told.mean.value - 1), "n": str(number or at)}
+            for at, (value, number) in enumerate(zip(told.values, numbers, strict=True), start=1)
+        ]
+        if told.half_width_share is not None:
+            reach = 100 * told.half_width_share
+            bars.append({"line": one.name, "low": -reach, "high": reach})
+    if not points:
+        return None
+    names = list(dict.fromkeys(row["line"] for row in points))
+    # An interval of two passes may be wider than everything else: it is cut at the edge.
+    far = max(3 * max(abs(row["v"]) for row in points), 0.5)
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": [-far, far], "nice": True},
+        "axis": {"title": "distance from the mean of the passes, %", "tickCount": 7},
+    }
+    y = _names(names)
+    words = {"type": "text", "dy": -10, "fontSize": 10, "color": "#555", "clip": True}
+    return base("Each pass against the mean of its pattern; bar: 95 % interval of the mean", points) | {
+        "width": WIDE,
+        "height": 90 + (ROW + 6) * len(names),
+        "layer": [
+            {
+                "data": {"values": bars},
+                "mark": {"type": "bar", "height": 12, "color": "#56B4E9", "opacity": 0.3, "clip": True},
+                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "color": INK, "clip": True},
+                "encoding": {"x": x | {"field": "v"}, "y": y},
+            },
+            {"mark": words, "encoding": {"x": x | {"field": "v"}, "y": y, "text": {"field": "n"}}},
+        ],
+    }
+
+
+def step_rows(sweep: Sweep) -> list[list[str]]:
+    """Return rows of `STEP_HEADINGS`: where, from and to, the change with its interval, what it is worth."""
+    *others, last = sweep.axes
+    rows = []
+    for one in steps(sweep):
+        pairs = zip(others, one.fixed, strict=True)
+        where = ", ".join(named(axis.name, value) for axis, value in pairs)
+        step = f"{named(last.name, one.low)} → {shown(last.name, one.high)}"
+        low, high = one.change.low, one.change.high
+        interval = units.NONE if low is None or high is None else f"{_share(low)} to {_share(high)}"
+        told = "told apart" if one.change.p is not None and one.change.p < ALPHA else "not told apart"
+        rows.append([f"{where} {step}".strip(), told, _share(one.change.change), interval])
+    return rows
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:+.1f}{units.THIN}%"
+
+
+def _names(names: Sequence[str]) -> Spec:
+    room = min(260, 7 * max(len(name) for name in names))
+    axis = {"title": None, "labelLimit": 260, "minExtent": room}
+    return {"field": "line", "type": "nominal", "sort": list(names), "axis": axis}

@@ -1,0 +1,154 @@
+"""The matrix of a study, which stands right under its answer, and what its numbers are worth.
+
+Knows a line for each pattern, curve or combination, and that what is not valid is struck through.
+Computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.analysis.study.curve import curves
+from loadstone.analysis.study.patterns import patterns
+from loadstone.analysis.study.slo import slo_of
+from loadstone.analysis.study.sweep import shown, sweep
+from loadstone.audit.judge import WORST_FIRST
+from loadstone.report.article.blocks import ArticleTable, TableCell, VerdictLine
+from loadstone.report.study import sweep as study_sweep
+from loadstone.report.study.terminal import reasons
+from loadstone.report.verdict.words import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.study.curve import Curve, LoadPoint
+    from loadstone.analysis.study.patterns import StudyPattern
+    from loadstone.analysis.study.pooled import Pooled
+    from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.analysis.study.sweep import Sweep
+    from loadstone.bundle.study import StudyRecord
+
+OF_PATTERNS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "valid runs", "verdict")
+OF_CURVES: Final = ("curve", "maximum", "mean there", "p99 there", "knee", "mean at the knee", "valid loads")
+
+
+def worth(runs: Sequence[RunFigures], of: str = "") -> list[VerdictLine]:
+    """Return what the runs of a study are worth: how many have each verdict, then each reason."""
+    counts = Counter(run.point.verdict for run in runs if run.point.verdict is not None)
+    order = [kind for kind in WORST_FIRST if counts[kind]]
+    if not order:
+        return []
+    told = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
+    runs_of = f"{sum(counts.values())} run{'s' if sum(counts.values()) != 1 else ''}"
+    return [
+        VerdictLine(f"{of}: {runs_of}" if of else runs_of, order[0], told),
+        *(VerdictLine(NAMES[kind], kind, names, why) for kind, names, why in reasons(runs)),
+    ]
+
+
+def matrix(
+    studies: Sequence[tuple[str, StudyRecord, Sequence[RunFigures]]],
+) -> list[ArticleTable]:
+    """Return the tables; several studies are curves, and share one."""
+    found = [(name, one) for name, study, runs in studies for one in curves(runs, slo_of(study)) if one.loads]
+    if found:
+        return [_of_curves(found)]
+    _, study, runs = studies[0]
+    if study.kind == "sweep":
+        return _of_sweep(sweep(runs, study.settings))
+    if study.settings.get("rounds"):
+        return []
+    lines = patterns(runs, alike=study.kind == "repeat")
+    return [ArticleTable(OF_PATTERNS, [_pattern(one) for one in lines], matrix=True)] if lines else []
+
+
+def _pattern(one: StudyPattern) -> list[TableCell | str]:
+    found = one.sound or one.measured
+    kinds = [run.point.verdict for run, _ in one.each]
+    worst = next((kind for kind in WORST_FIRST if kind in kinds), None)
+    return [
+        one.name,
+        *_cells(found, struck=one.sound is None),
+        f"{one.valid} of {len(one.each)}",
+        NAMES[worst] if worst is not None else units.NONE,
+    ]
+
+
+def _cells(found: Pooled | None, *, struck: bool) -> list[TableCell]:
+    if found is None:
+        return [TableCell(units.NONE)] * 4
+    texts = [
+        units.with_error(found.iops, "count"),
+        units.with_error(found.bandwidth, "binary"),
+        units.with_error(found.mean_ns, "time"),
+        units.duration(found.percentiles_ns.get(99.0)),
+    ]
+    strong = 1 if found.large_blocks else 0
+    return [TableCell(text, struck=struck, strong=at == strong) for at, text in enumerate(texts)]
+
+
+def _of_curves(found: Sequence[tuple[str, Curve]]) -> ArticleTable:
+    return ArticleTable(OF_CURVES, [_curve(name, curve) for name, curve in found], matrix=True)
+
+
+def _curve(of: str, curve: Curve) -> list[TableCell | str]:
+    name = ": ".join(part for part in (of, curve.name) if part) or "curve"
+    most, knee = curve.maximum, curve.knee
+    sound = len(curve.loads) - curve.left_out
+    return [
+        name,
+        *_maximum(most),
+        units.NONE if knee is None else f"{units.count(knee.load)} IOPS",
+        units.NONE if knee is None else units.duration(knee.latency_ns),
+        f"{sound} of {len(curve.loads)}",
+    ]
+
+
+def _maximum(most: LoadPoint | None) -> list[TableCell | str]:
+    if most is None:
+        return [units.NONE] * 3
+    rate = (
+        units.with_error(most.bandwidth, "binary")
+        if most.large_blocks
+        else f"{units.with_error(most.iops, 'count')} IOPS"
+    )
+    texts = [rate, units.duration(most.mean_ns.value), units.duration(most.percentiles_ns.get(99.0))]
+    return [
+        TableCell(text, struck=not most.valid, strong=at == 0 and most.valid) for at, text in enumerate(texts)
+    ]
+
+
+def _of_sweep(found: Sweep) -> list[ArticleTable]:
+    broken = {cell.values for cell in found.cells if cell.found is not None and cell.sound is None}
+    if len(found.axes) == 1:
+        headings, rows = study_sweep.table(found)
+        values = [(one,) for one in found.axes[0].values]
+        chosen = {shown(found.axes[0].name, one.value) for one in found.advice if one.value is not None}
+        cells: list[list[TableCell | str]] = [
+            [
+                row[0],
+                *(TableCell(text, struck=key in broken, strong=row[0] in chosen) for text in row[1:]),
+            ]
+            for key, row in zip(values, rows, strict=True)
+        ]
+        return [ArticleTable(headings, cells, matrix=True)]
+    down, across = found.axes[-2:]
+    made = []
+    for fixed, name in study_sweep.planes(found):
+        for what in (*found.rates, "p99"):
+            headings, rows = study_sweep.matrix(found, fixed, what)
+            struck: list[list[TableCell | str]] = [
+                [
+                    texts[0],
+                    *(
+                        TableCell(text, struck=(*fixed, row, column) in broken)
+                        for column, text in zip(across.values, texts[1:], strict=True)
+                    ),
+                ]
+                for row, texts in zip(down.values, rows, strict=True)
+            ]
+            title = ", ".join(part for part in (study_sweep.TITLES[what], name) if part)
+            made.append(ArticleTable(headings, struck, title=title, matrix=True))
+    return made
