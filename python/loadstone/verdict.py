@@ -52,6 +52,10 @@ RuleName = Literal[
     "layer_flows",
     "time_structure",
     "probes",
+    "clock_skew",
+    "host_is_limit",
+    "hosts_unequal",
+    "hosts_overlap",
 ]
 RULE_NAMES: Final[tuple[RuleName, ...]] = get_args(RuleName)
 

@@ -152,6 +152,27 @@ class ResultGroup(ResultLine):
     group: int
 
 
+class ResultHost(FrozenModel):
+    """One host of a run on several."""
+
+    name: str
+    status: str = Field(description="as of the run, or `lost`")
+    error: str | None
+    ops: int = Field(description="completed without error, in the measured time")
+    bytes: int
+    errors: int
+    iops: float | None
+    iops_error: float | None
+    bandwidth_bytes_per_s: float | None
+    latency: LatencyNs | None
+    cpu: ResultCpu | None = Field(description="of its load generator")
+    start_skew_ns: int | None = Field(description="its first I/O after the first I/O of all")
+    clock_offset_ns: int | None = Field(description="its wall clock minus the coordinator's")
+    clock_error_ns: int | None = Field(description="bound of the error of the comparison of clocks")
+    agent_cpu_share: float | None = Field(description="what its agent took of one CPU during the load")
+    bundle: str | None = Field(description="its own bundle, below this one; null: it did not come")
+
+
 class SpecLine(FrozenModel):
     """A figure of the data sheet, with all jobs that ran at the same time held against it."""
 
@@ -216,6 +237,7 @@ class ResultDocument(FrozenModel):
     groups: list[ResultGroup]
     jobs: list[ResultJob]
     targets: list[ResultLine]
+    hosts: list[ResultHost] = Field(default=[], description="each host of a run on several")
     cpu: ResultCpu | None
     tool: ResultTool
     notes: list[ResultNote]

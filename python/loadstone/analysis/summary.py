@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import By
+    from loadstone.bundle.hosts import HostPart
     from loadstone.bundle.read import Bundle
     from loadstone.verdict import Audited
 
@@ -78,6 +79,38 @@ class Summary:
     def status(self) -> str:
         """The bundle's status."""
         return self.bundle.status
+
+    @cached_property
+    def by_host(self) -> dict[str, Summary]:
+        """Each host of a run on several, added up for itself; one whose bundle did not come is not there."""
+        record = self.bundle.hosts
+        found = {
+            part.name: self.bundle.of_host(part) for part in (record.hosts if record is not None else ())
+        }
+        return {name: summarise(bundle) for name, bundle in found.items() if bundle is not None}
+
+    def _host(self, part: HostPart) -> shape.ResultHost:
+        total = next((one for one in self.totals("host") if one.line.name == part.name), None)
+        stats = _stats(None if total is None else total.data)
+        own = self.by_host.get(part.name)
+        return shape.ResultHost(
+            name=part.name,
+            status=part.status,
+            error=part.error,
+            ops=stats.operations,
+            bytes=stats.bytes,
+            errors=stats.errors,
+            iops=stats.iops,
+            iops_error=stats.iops_error,
+            bandwidth_bytes_per_s=stats.bandwidth_bytes_per_s,
+            latency=stats.latency_ns,
+            cpu=None if own is None else own._cpu(own.total),
+            start_skew_ns=part.start_skew_ns,
+            clock_offset_ns=part.clock_offset_ns,
+            clock_error_ns=part.clock_error_ns,
+            agent_cpu_share=part.agent_cpu_share,
+            bundle=part.bundle,
+        )
 
     @cached_property
     def problems(self) -> list[Problem]:
@@ -193,6 +226,7 @@ class Summary:
                 ],
                 jobs=[self._job(total) for total in self.totals("job")],
                 targets=[shape.ResultLine(**self._line(total)) for total in self.totals("target")],
+                hosts=[self._host(part) for part in (self.bundle.hosts.hosts if self.bundle.hosts else ())],
                 cpu=self._cpu(self.total),
                 tool=self._tool(),
                 notes=[shape.ResultNote(**asdict(note)) for note in self.notes],

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from loadstone.verdict import LayerFlow, Time
 
 Op = Literal["read", "write", "trim"]
-Source = Literal["bundle", "fio", "vdbench", "iometer", "diskspd", "published"]
+Source = Literal["bundle", "hosts", "fio", "vdbench", "iometer", "diskspd", "published"]
+"""`hosts`: all hosts of a run together, for the rules about hosts; each host has a case of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,37 @@ class PublishedSetup:
 
 
 @dataclass(frozen=True, slots=True)
+class HostFigures:
+    """One host of a run on several."""
+
+    name: str
+    operations: int
+    iops: Figure | None
+    start_skew_ns: int | None
+    """Its first I/O after the first I/O of all."""
+    clock_error_ns: int | None
+    limited_by: str | None
+    """What on the host itself limited it, by its own verdict."""
+    confidence: float
+    """Of that."""
+    jobs: tuple[str, ...]
+    """Names of its jobs."""
+    paced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedByHosts:
+    """A target that several hosts of a run see."""
+
+    path: str
+    hosts: tuple[str, ...]
+    written: bool
+    divided: bool
+    same_addresses: bool
+    """Two hosts go over the same random addresses in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """All that is known of one phase.
 
@@ -293,5 +325,9 @@ class Case:
     """What short runs afterwards measured."""
     probe_command: str | None = None
     """The same run once more, with probes."""
+    hosts: tuple[HostFigures, ...] = ()
+    """Of a run on several hosts, in the case of all of them."""
+    shared: tuple[SharedByHosts, ...] | None = None
+    """What several of them see; None: nobody looked."""
     printed: Printed = Printed()
     setup: PublishedSetup = PublishedSetup()

@@ -75,14 +75,14 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         name=_name(jobs, total),
         source="bundle",
         jobs=tuple(_asked(made, job.line) for job in jobs),
-        total=_measured(total.data),
-        ops={op: _measured(total.ops[op]) for op in OPS if op in total.ops},
+        total=measured(total.data),
+        ops={op: measured(total.ops[op]) for op in OPS if op in total.ops},
         seconds=total.measured_ns / 1e9 or None,
-        flush=_measured(total.ops.get("sync")) if "sync" in total.ops else None,
+        flush=measured(total.ops.get("sync")) if "sync" in total.ops else None,
         commit_ns=commit.mean_ns(measurement, total),
         stops=tuple(one for one in stopped.times if one[1] > bounds[0] and one[0] < bounds[1]),
         stops_left_out=bool(stopped.left_out),
-        by_job={job.line.name: {op: _measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
+        by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=tuple(used),
         series=asked,
         host=host if host.height else None,
@@ -199,7 +199,8 @@ def _series(measurement: Measurement, line: MeasuredLine) -> pl.DataFrame:
     return every.filter((pl.col("name") == line.name) & ~pl.col("ramp"))
 
 
-def _measured(stats: OpTotals | None) -> shape.OpMeasurement:
+def measured(stats: OpTotals | None) -> shape.OpMeasurement:
+    """Return totals as a case has them."""
     if stats is None:
         return shape.OpMeasurement()
     return shape.OpMeasurement(

@@ -118,6 +118,8 @@ def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
             _missing("too_few_samples", cannot_tell("verdict.nothing_completed", essential=True), case)
         )
     for rule in rules:
+        if rule.of_hosts != (case.source == "hosts"):
+            continue
         answer = rule.judge(case)
         if isinstance(answer, tuple):
             causes += [_cause(rule, finding, case) for finding in answer]

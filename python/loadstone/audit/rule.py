@@ -72,6 +72,8 @@ class Rule:
     asks: str
     basis: str
     judge: Callable[[Case], Answer]
+    of_hosts: bool = False
+    """It is about a run on several hosts, and looks at nothing else."""
 
     @property
     def title(self) -> str:

@@ -1,6 +1,7 @@
 """The audit of a run: its cases put before the rules.
 
-Knows the order of the two steps.
+Knows the order of the steps: the hosts of a run on several are judged each for itself, then all of
+them together.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.audit.from_bundle import cases
-from loadstone.audit.judge import judge
+from loadstone.audit.from_hosts import case_of_all, cases_of_hosts
+from loadstone.audit.judge import judge, judge_case
 
 if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
@@ -17,4 +19,8 @@ if TYPE_CHECKING:
 
 def audit(made: Summary) -> Audited:
     """Return the verdict on a run, whole or partial."""
-    return judge(cases(made))
+    if made.bundle.hosts is None:
+        return judge(cases(made))
+    own = cases_of_hosts(made)
+    verdicts = {name: [judge_case(one) for one in found] for name, found in own}
+    return judge([case_of_all(made, verdicts), *(one for _, found in own for one in found)])

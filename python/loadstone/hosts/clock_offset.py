@@ -29,7 +29,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockOffset:
+class HostClockOffset:
     """The host's clock is `offset_ns` ahead of ours, and surely within `error_ns` of that."""
 
     offset_ns: int
@@ -45,13 +45,13 @@ class ClockOffset:
         return there_ns - self.offset_ns
 
 
-def offset(exchanges: Iterable[Exchange]) -> ClockOffset | None:
+def offset(exchanges: Iterable[Exchange]) -> HostClockOffset | None:
     """Return the offset by the exchange with the shortest round trip; None without a usable one."""
     usable = [one for one in exchanges if one.round_trip_ns >= 0]
     if not usable:
         return None
     best = min(usable, key=lambda one: one.round_trip_ns)
     middle_ns = best.asked_ns + best.round_trip_ns // 2
-    return ClockOffset(
+    return HostClockOffset(
         best.there_ns - middle_ns, best.round_trip_ns - best.round_trip_ns // 2, best.round_trip_ns
     )

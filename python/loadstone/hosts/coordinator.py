@@ -47,6 +47,7 @@ LOOK_S: Final = 0.2
 WORD_EVERY_S: Final = 1.0
 """How often each agent hears that its coordinator is there."""
 MOST_EVENTS: Final = 10_000
+LET_GO_S: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -156,14 +157,20 @@ class _HostsRun:
             finally:
                 if self._showing and self._progress is not None:
                     self._progress.finish()
-                for state in self._hosts.values():
-                    threading.Thread(target=state.link.close, daemon=True).start()
+                self._let_go()
             if interrupts.count > 1 and not self._phases.is_over:
                 if self._writer is not None:
                     self._writer.close()
                     return Outcome(self._writer.directory, "partial", exitcodes.INTERRUPTED, None)
                 raise KeyboardInterrupt
         return self._outcome(result)
+
+    def _let_go(self) -> None:
+        closing = [threading.Thread(target=state.link.close, daemon=True) for state in self._hosts.values()]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join(LET_GO_S)
 
     def _begin(self) -> None:
         for state in self._hosts.values():

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import RunError
-from loadstone.hosts.clock_offset import ClockOffset, Exchange, offset
+from loadstone.hosts.clock_offset import Exchange, HostClockOffset, offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PINGS: Final = 8
 ASK_S: Final = 10.0
 ALIVE_S: Final = 15
+CLOSE_S: Final = 3.0
 
 
 class Link(Protocol):
@@ -57,8 +58,8 @@ class Link(Protocol):
 class Clocks:
     """A host's clocks against ours: the monotonic one for the start, the other for people."""
 
-    monotonic: ClockOffset
-    wall: ClockOffset
+    monotonic: HostClockOffset
+    wall: HostClockOffset
 
 
 def clocks(link: Link, *, pings: int = PINGS) -> Clocks:
@@ -191,7 +192,7 @@ class PipeLink:
             if process.stdin is not None:
                 process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2.0)
+            process.wait(CLOSE_S)
             return
         process.terminate()
 
@@ -210,6 +211,7 @@ class PipeLink:
                 continue
             if not self._waiting.answered(message):
                 self._heard(self.name, message)
+        process.stdout.close()
         talk.join(1.0)
         code = None
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -227,6 +229,7 @@ class PipeLink:
             if text:
                 self._said.append(text)
                 del self._said[:-20]
+        self._process.stderr.close()
 
 
 REASONS: Final = (

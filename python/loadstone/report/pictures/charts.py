@@ -373,8 +373,17 @@ def host_memory(summary: Summary) -> Spec | None:
     return spec
 
 
-def _rates(summary: Summary, field: str, title: str, divisor: float, label: str) -> Spec | None:
-    table = _by_job(summary)
+def iops_by_host(summary: Summary) -> Spec | None:
+    """Return IOPS over time, one line per host and operation; None for a run on one."""
+    if not summary.totals("host"):
+        return None
+    return _rates(summary, "iops", "IOPS of each host", 1.0, COUNT_LABEL, by="host")
+
+
+def _rates(
+    summary: Summary, field: str, title: str, divisor: float, label: str, *, by: By = "job"
+) -> Spec | None:
+    table = _by_line(summary, by)
     rows = [
         {"t": _middle_s(row), "v": None if row[field] is None else row[field] / divisor, "line": row["line"]}
         for row in table.iter_rows(named=True)
@@ -394,10 +403,14 @@ def _rates(summary: Summary, field: str, title: str, divisor: float, label: str)
 
 
 def _by_job(summary: Summary) -> pl.DataFrame:
+    return _by_line(summary, "job")
+
+
+def _by_line(summary: Summary, by: By) -> pl.DataFrame:
     """Series with a column `line`: by job and operation, or by operation when those are too many."""
-    named = _lines(summary.totals("job"))
+    named = _lines(summary.totals(by))
     few = len(named) <= MAX_LINES
-    table = _windows(summary, "job" if few else "all", ())
+    table = _windows(summary, by if few else "all", ())
     names = {(total.line.key, op): name for name, total, op in named} if few else {}
     line = [
         names.get((key, op), op if not few else None)

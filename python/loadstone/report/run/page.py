@@ -16,7 +16,7 @@ from loadstone.analysis.verification import verified
 from loadstone.errors import InputError
 from loadstone.report import templates
 from loadstone.report.pictures import chart_images, charts
-from loadstone.report.run import answer, data_sheet, path_chart, path_diagram
+from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram
 from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
 from loadstone.report.run.terminal import cells
 from loadstone.report.verdict import words as verdict
@@ -82,6 +82,8 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         headline=_headline(made),
         jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
+        hosts=hosts.page(made, _drawn(charts.iops_by_host(made))) if made.bundle.hosts is not None else None,
+        host_rows=_table(made.totals("host"), None),
         rates=_rates(made),
         path=_path(made, audited),
         sheet=[data_sheet.cells(row) for row in made.spec],

@@ -61,6 +61,8 @@ def _listed(made: Summary) -> list[tuple[str, Total]]:
     jobs = made.totals("job")
     few = len(jobs) <= MAX_JOBS
     listed = [(total.line.name, total) for total in jobs] if few else []
+    if len(hosts := made.totals("host")) <= MAX_JOBS:
+        listed += [(f"on {total.line.name}", total) for total in hosts]
     if made.has_total or not few:
         listed.append(("total" if few else f"total of {len(jobs)} jobs", made.total))
     return listed

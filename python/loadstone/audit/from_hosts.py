@@ -1,0 +1,112 @@
+"""Cases of a run on several hosts: those of each host, and one of all hosts together.
+
+Knows what of each host's own verdict the rules about hosts look at. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit import case as shape
+from loadstone.audit.from_bundle import cases, measured
+from loadstone.bundle.earlier_runs import sequence
+from loadstone.plan.derived import targets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.bundle.hosts import HostPart, SharedSeen
+    from loadstone.verdict import RuleName, Verdict
+
+OWN_LIMITS: Final[frozenset[RuleName]] = frozenset(
+    ("generator_cpu", "link_ceiling", "depth_not_reached", "own_limit", "governor", "network_loss")
+)
+"""What these rules find limits the host, not what lies behind all of them."""
+
+
+def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
+    """Return the cases of each host, named after it; of a host without a bundle there are none."""
+    found = []
+    for name, one in made.by_host.items():
+        own = cases(one)
+        found.append(
+            (name, [replace(case, name=name if len(own) == 1 else f"{name}: {case.name}") for case in own])
+        )
+    return found
+
+
+def case_of_all(made: Summary, verdicts: Mapping[str, Sequence[Verdict]]) -> shape.Case:
+    """Return the case of all hosts together; `verdicts` are those of each host's own phases."""
+    record = made.bundle.hosts
+    parts = record.hosts if record is not None else ()
+    total = made.total
+    return shape.Case(
+        name="all hosts",
+        source="hosts",
+        jobs=(),
+        total=measured(total.data),
+        ops={},
+        seconds=total.measured_ns / 1e9 or None,
+        hosts=tuple(_host(made, part, verdicts.get(part.name, ())) for part in parts),
+        shared=None if record is None else tuple(_shared(made, one) for one in record.shared),
+    )
+
+
+def _host(made: Summary, part: HostPart, verdicts: Sequence[Verdict]) -> shape.HostFigures:
+    line = next((one for one in made.totals("host") if one.line.name == part.name), None)
+    stats = measured(line.data if line is not None else None)
+    plan = made.measurement.plan
+    streams = plan.streams[part.first_stream : part.first_stream + part.streams]
+    limits = [
+        (cause.layer or cause.rule, cause.confidence)
+        for verdict in verdicts
+        if verdict.kind == "limited"
+        for cause in verdict.causes[:1]
+        if cause.rule in OWN_LIMITS
+    ]
+    return shape.HostFigures(
+        name=part.name,
+        operations=stats.operations or 0,
+        iops=stats.iops,
+        start_skew_ns=part.start_skew_ns,
+        clock_error_ns=part.clock_error_ns,
+        limited_by=limits[0][0] if limits else None,
+        confidence=limits[0][1] if limits else 0.0,
+        jobs=tuple(unit.name for unit in plan.units[part.first_unit : part.first_unit + part.units]),
+        paced=any(
+            pace is not None
+            for stream in streams
+            for pace in (stream.pace.read, stream.pace.write, stream.pace.trim)
+        ),
+    )
+
+
+def _shared(made: Summary, one: SharedSeen) -> shape.SharedByHosts:
+    record = made.bundle.hosts
+    plan = made.measurement.plan
+    seen: dict[object, set[str]] = {}
+    for part in record.hosts if record is not None else ():
+        path = one.paths.get(part.name)
+        for stream in plan.streams[part.first_stream : part.first_stream + part.streams]:
+            names = {plan.targets[at].path for at in targets_of(plan, stream)}
+            found = (
+                sequence(plan, stream)
+                if path is not None and any(_is(name, one, part) for name in names)
+                else None
+            )
+            if found is not None:
+                seen.setdefault(repr(found), set()).add(part.name)
+    return shape.SharedByHosts(
+        path=next(iter(one.paths.values())),
+        hosts=tuple(one.paths),
+        written=one.written,
+        divided=one.divided,
+        same_addresses=any(len(hosts) > 1 for hosts in seen.values()),
+    )
+
+
+def _is(name: str, one: SharedSeen, part: HostPart) -> bool:
+    path = one.paths.get(part.name)
+    return path is not None and (name == path or f"{part.name}:{path}" in name)

@@ -1,0 +1,130 @@
+"""Runs on hosts that are processes of this machine: from the job file to one result."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.analysis.summary import summarise
+from loadstone.bundle.read import Bundle
+from loadstone.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = """[global]
+ioengine=psync
+bs=4k
+size=1m
+filename={file}
+[readers]
+rw=randread
+numjobs=2
+io_size=2m
+"""
+
+
+def hosts_file(tmp_path: Path, count: int = 2, more: str = "") -> Path:
+    lines = ["[defaults]", 'launch = "local"', more]
+    for number in range(1, count + 1):
+        lines += ["[[host]]", f'name = "h{number}"', f'directory = "{tmp_path}/d{number}"']
+    path = tmp_path / "hosts.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def job_file(tmp_path: Path, text: str = JOB) -> Path:
+    (tmp_path / "data").write_bytes(bytes(range(256)) * 4096)
+    path = tmp_path / "job.fio"
+    path.write_text(text.format(file=tmp_path / "data"))
+    return path
+
+
+def run(tmp_path: Path, *more: str, count: int = 2, text: str = JOB) -> int:
+    words = ["run", str(job_file(tmp_path, text)), "--hosts", str(hosts_file(tmp_path, count))]
+    return main([*words, "--out", str(tmp_path / "out"), "--no-report", "--no-calibration", *more])
+
+
+def test_totals_are_the_sum_of_the_hosts_to_the_io(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "--json") == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [host["name"] for host in told["hosts"]] == ["h1", "h2"]
+    # Two clones on each of two hosts read two MiB each.
+    assert told["total"]["operations"] == 2 * 2 * 512 == sum(host["ops"] for host in told["hosts"])
+    assert told["total"]["bytes"] == sum(host["bytes"] for host in told["hosts"])
+    assert [job["name"] for job in told["jobs"]] == ["readers"]
+    assert told["jobs"][0]["operations"] == 2048
+    assert min(host["start_skew_ns"] for host in told["hosts"]) == 0
+    for host in told["hosts"]:
+        assert {"name", "ops", "bytes", "latency", "cpu", "start_skew_ns"} <= host.keys()
+        assert host["status"] == "complete"
+    whole = Bundle.open(tmp_path / "out")
+    assert whole.verified
+    made = summarise(whole)
+    # Merged, not averaged: the histogram of all is the sum of theirs, bucket by bucket.
+    all_of_them = made.total.data
+    own = [one.total.data for one in made.by_host.values()]
+    assert all_of_them is not None
+    counts = sum(one.latencies["lat"].histogram.counts for one in own if one is not None)
+    assert (all_of_them.latencies["lat"].histogram.counts == counts).all()
+    # Each host had random addresses of its own.
+    seeds = [stream.seed for stream in whole.plan.streams]
+    assert len(set(seeds)) == 4
+    # What was collected is not left behind.
+    assert not list((tmp_path / "d1").iterdir())
+
+
+def test_nothing_is_written_where_two_hosts_see_the_same_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = JOB.replace("randread", "randwrite")
+    assert run(tmp_path, text=text) == 2
+    told = capsys.readouterr().err
+    assert "h1:" in told
+    assert "are the same" in told
+    assert "--divide" in told
+    assert (tmp_path / "data").read_bytes() == bytes(range(256)) * 4096
+    assert not (tmp_path / "out").exists()
+
+
+def test_divide_without_anything_shared_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "--divide") == 2
+    assert "--divide has no effect" in capsys.readouterr().err
+    assert main(["run", str(tmp_path / "job.fio"), "--divide"]) == 2
+
+
+def test_consent_is_for_one_device_of_one_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = JOB.replace("randread", "randwrite")
+    assert run(tmp_path, "--i-accept-data-loss", str(tmp_path / "data"), text=text) == 2
+    told = capsys.readouterr().err
+    assert "no target that a host writes" in told
+    assert "did you mean 'h" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ('[[host]]\nname = "a"\nadress = "x"\n', 3, "address"),
+        ('[[host]]\nname = "a"\n[[host]]\nname = "a"\n', 1, "called 'a'"),
+        ('[run]\non_los = "stop"\n[[host]]\nname = "a"\n', 2, "on_loss"),
+        ('[run]\nlost_after_s = -1\n[[host]]\nname = "a"\n', 2, "greater than 0"),
+        ("[run]\n", None, "names no host"),
+        ('[[host]\nname = "a"\n', 1, "TOML"),
+        ('[[host]]\nname = "a"\n[[shared]]\nname = "l"\ntargets = {b = "/dev/sda"}\n', 5, "'b' is no host"),
+    ],
+)
+def test_mistakes_in_a_hosts_file_are_told_with_their_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, line: int | None, says: str
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    assert main(["run", str(job_file(tmp_path)), "--hosts", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert says in told
+    assert line is None or f"bad.toml:{line}:" in told
