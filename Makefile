@@ -46,15 +46,18 @@ demo: build
 # Tests wait more than they compute, so more of them run side by side than there are processors.
 JOBS ?= $(shell expr 2 \* $$(nproc))
 
+# Hundreds of programs are started: without bytecode each would compile all of its modules.
+test nightly: export PYTHONDONTWRITEBYTECODE =
+
 test: build
 	$(CARGO) test $(QUIET) --locked --workspace
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
-	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST)
-	@echo "left out: $$($(BIN)/python -m pytest -m nightly --collect-only --quiet 2>/dev/null | grep -c ::) tests marked nightly; make nightly runs them"
+	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
 
-# What takes minutes: give a test the marker `nightly`.
+# What takes minutes: give a test the marker `nightly`. The second line starts an interpreter for every program.
 nightly: build
 	$(BIN)/python -m pytest -m nightly $(PYTEST)
+	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' tests/e2e tests/cli $(PYTEST)
 
 lint: $(VENV)/.python
 	$(CARGO) fmt --check

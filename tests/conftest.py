@@ -7,18 +7,43 @@ Language, 2.11), and programs inherit that. Tests that interrupt would then wait
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
+LEFT_OUT = "tests left for the night"
+_left_out: dict[str, int] = {LEFT_OUT: 0}
 
-def pytest_configure() -> None:
+
+def pytest_configure(config: pytest.Config) -> None:
     """Take SIGINT as a terminal's program does."""
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(SideBySide())
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count what is left for `make nightly`."""
+    _left_out[LEFT_OUT] += sum(item.get_closest_marker("nightly") is not None for item in items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell it to the process that started this one, where tests run side by side."""
+    if (told := getattr(session.config, "workeroutput", None)) is not None:
+        told.update(_left_out)
+
+
+class SideBySide:
+    """Hears what workers tell; a hook of pytest-xdist, registered where it is in use."""
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        _left_out[LEFT_OUT] = max(_left_out[LEFT_OUT], getattr(node, "workeroutput", {}).get(LEFT_OUT, 0))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -28,3 +53,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"some tests were skipped for want of programs: apt-get install --yes {' '.join(packages)}"
         )
+    if _left_out[LEFT_OUT]:
+        count = _left_out[LEFT_OUT]
+        terminalreporter.write_line(f"left out: {count} tests marked nightly; make nightly runs them")

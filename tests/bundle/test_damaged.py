@@ -13,7 +13,6 @@ import random
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from loadstone.cli import main as program
 from loadstone.engine import binary
 from loadstone.errors import EngineError, LoadstoneError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from tests.support import damage, runs
+from tests.support import damage, runs, started
 from tests.support.runs import Job
 
 if TYPE_CHECKING:
@@ -173,8 +172,7 @@ def real(place: Path) -> list[Path]:
     )
     quiet = ("--no-report", "--no-progress", "--no-calibration", "--out")
     for words in (("w.fio", "--journal", *quiet, "journal"), ("r.fio", "--repeat", "2", *quiet, "again")):
-        command = [sys.executable, "-m", "loadstone.cli.main", "run", *words]
-        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=300)
+        started.run(["run", *words], cwd=place, timeout=300).check_returncode()
     return [place / "journal", place / "again"]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +10,10 @@ import pytest
 
 from loadstone.bundle import schemas
 from tests.e2e.program import needs_engine
+from tests.support import started
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 LONG = ("--ioengine=null", "--size=1g", "--time_based", "--runtime=30")
@@ -25,14 +25,7 @@ def _engine() -> None:
 
 
 def fio(*words: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "loadstone.cli.main", "fio", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = started.run(["fio", *words], cwd=cwd, timeout=60)
     assert done.returncode == code, done.stderr + done.stdout
     return done
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from loadstone.cli.fio.names import as_given
 from loadstone.engine.binary import find
 from loadstone.errors import LoadstoneError
+from tests.support import started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,15 +33,7 @@ NULL = ("--name=a", "--ioengine=null", "--size=4m")
 
 
 def fio(*words: str, cwd: Path, code: int = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "loadstone.cli.main", "fio", *words],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = started.run(["fio", *words], cwd=cwd, input=stdin, timeout=60)
     assert done.returncode == code, done.stderr + done.stdout
     return done
 

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +17,7 @@ from loadstone.report.vdbench import lines
 from loadstone.report.vdbench.interval_totals import Counted
 from tests.e2e import program
 from tests.report.test_vdbench import FACTS
-from tests.support import runs
+from tests.support import runs, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,13 +116,7 @@ def test_what_makes_no_sense_is_refused(file: Path, words: list[str], text: str)
 
 def test_a_file_may_come_on_standard_input(file: Path) -> None:
     with file.open() as text:
-        done = subprocess.run(
-            [sys.executable, "-m", "loadstone.cli.main", "plan", "-", "--set", "xfer=4k"],
-            stdin=text,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = started.run(["plan", "-", "--set", "xfer=4k"], stdin=text)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 4
 

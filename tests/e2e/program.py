@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from loadstone.engine import binary
 from loadstone.errors import EngineError
+from tests.support.started import Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +49,8 @@ def needs_engine() -> None:
 def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
     """Start `loadstone WORDS` with pipes, in a process group of its own."""
     needs_engine()
-    return subprocess.Popen(
-        [sys.executable, "-m", "loadstone.cli.main", *map(str, words)],
+    return Started(
+        [*map(str, words)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -60,8 +61,18 @@ def test_figures_that_standard_output_does_not_take(
     assert ('"iops"' if "json" in words else "IOPS") in done.err
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "ascii:strict"])
-@pytest.mark.parametrize("words", ["run r.fio --out b --no-report", "fio r.fio", "doctor", "workloads"])
+ENCODINGS = ("ascii", "latin-1", "cp1252", "ascii:strict")
+SPEAKING = ("run r.fio --out b --no-report", "fio r.fio", "doctor", "workloads")
+
+
+@pytest.mark.parametrize(
+    ("words", "encoding"),
+    [
+        # Each of both by day, their pairs at night: an encoding takes an interpreter of its own.
+        pytest.param(words, encoding, marks=() if at in (0, 5, 10, 15) else pytest.mark.nightly)
+        for at, (words, encoding) in enumerate(itertools.product(SPEAKING, ENCODINGS))
+    ],
+)
 def test_encodings_without_our_letters(fast: Path, tmp_path: Path, words: str, encoding: str) -> None:
     environment = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     done = shell(f"$L {words}", tmp_path, **environment)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.started import Started
 
 from .program import PATIENCE_S, job, needs_engine
 
@@ -20,8 +21,7 @@ def on_terminal(answer: str, *words: str, cwd: Path) -> tuple[int, str]:
     """Run with a terminal for input and talk, type `answer` when asked, return code and talk."""
     needs_engine()
     ours, theirs = pty.openpty()
-    argv = [sys.executable, "-m", "loadstone", *words]
-    process = subprocess.Popen(argv, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, cwd=cwd)
+    process = Started([*words], stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, cwd=cwd)
     os.close(theirs)
     talk = b""
     typed = False

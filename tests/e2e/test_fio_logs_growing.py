@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
+
+from tests.support.started import Started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,8 +44,7 @@ def test_lines_come_while_the_run_goes_on_and_stay(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOB)
     seen: dict[str, list[str]] = {name: [] for name in GROWING}
     inodes: dict[str, set[int]] = {name: set() for name in GROWING}
-    words = [sys.executable, "-m", "loadstone.cli.main", "fio", "job.fio"]
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL) as run:
+    with Started(["fio", "job.fio"], cwd=tmp_path, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
             for name in GROWING:
                 path = tmp_path / name

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ import pytest
 
 from loadstone.engine import binary
 from loadstone.errors import LoadstoneError
+from tests.support import started
+from tests.support.started import Started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +42,8 @@ def built() -> None:
 
 
 def loadstone(directory: Path, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "loadstone", *words, "--no-report", "--json"]
-    return subprocess.Popen(command, cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [*words, "--no-report", "--json"]
+    return Started(command, cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def begin(directory: Path, options: str) -> subprocess.Popen[str]:
@@ -164,8 +165,8 @@ def test_a_run_that_ended_in_order_is_verified_later(tmp_path: Path) -> None:
 def test_a_read_back_says_what_was_checked_and_judges_no_rate(tmp_path: Path) -> None:
     """It is over in milliseconds, and 'not valid: too few I/Os' says nothing of the data."""
     begin(tmp_path, "").communicate(timeout=60)
-    command = [sys.executable, "-m", "loadstone", "verify", "bundle", "--out", "after"]
-    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=60, check=True)
+    done = started.run(["verify", "bundle", "--out", "after"], cwd=tmp_path, timeout=60)
+    assert done.returncode == 0, done.stderr
     assert f"verified: {BLOCKS:,} blocks checked, none damaged\n" in done.stdout
     assert "Verdict" not in done.stdout
     page = (tmp_path / "after" / "report.html").read_text()

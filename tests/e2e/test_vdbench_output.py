@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e import program
+from tests.support.started import Started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,10 +42,10 @@ def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) 
     job = tmp_path / "a.parm"
     job.write_text(RAW.format(d=tmp_path))
     out, study = tmp_path / "out", tmp_path / "study"
-    words = [sys.executable, "-m", "loadstone.cli.main", "run", str(job), "--out", str(study)]
+    words = ["run", str(job), "--out", str(study)]
     words += ["--vdbench-output", str(out)]
     seen: list[str] = []
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
+    with Started(words, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
             summary = out / "summary.html"
             text = summary.read_text() if summary.exists() else ""

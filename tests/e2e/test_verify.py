@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loadstone.engine import binary
 from loadstone.errors import LoadstoneError
+from tests.support import started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +32,8 @@ def fio(directory: Path, options: str) -> tuple[int, dict[str, Any], str]:
     job = f"[v]\nfilename={directory}/data\nioengine=psync\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\n{options}\n"
     (directory / "job.fio").write_text(job)
     out = directory / "out.json"
-    command = [sys.executable, "-m", "loadstone", "fio", "job.fio", "--output-format=json", f"--output={out}"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=False)
+    command = ["fio", "job.fio", "--output-format=json", f"--output={out}"]
+    done = started.run(command, cwd=directory, timeout=60)
     text = out.read_text() if out.exists() else ""
     job_said = json.loads(text)["jobs"][0] if text else {}
     return done.returncode, job_said, done.stderr + done.stdout

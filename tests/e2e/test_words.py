@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone import __version__
+from tests.support import started
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 
 def call(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "loadstone.cli.main", *words]
-    return subprocess.run(
-        argv, capture_output=True, text=True, cwd=cwd, check=False, stdin=subprocess.DEVNULL
-    )
+    return started.run([*words], cwd=cwd)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.equivalence import examples
-from tests.equivalence.test_same_as_fio import Log, assert_shares_agree, in_order, run
+from tests.equivalence.test_same_as_fio import Log, assert_shares_agree, in_order, run_fio, run_ours
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "fio-examples.md"
 NO_FIO = shutil.which("fio") is None
@@ -58,8 +57,8 @@ def test_an_example_issues_the_same_io(name: str, tmp_path: Path) -> None:
     cut = examples.APPLY[name]
     job = tmp_path / "cut.fio"
     job.write_text(examples.cut(path.read_text(), cut.changes))
-    theirs = run(["fio"], job, tmp_path / "fio")
-    ours = run([sys.executable, "-m", "loadstone", "fio"], job, tmp_path / "loadstone")
+    theirs = run_fio(job, tmp_path / "fio")
+    ours = run_ours(job, tmp_path / "loadstone")
     assert theirs
     assert theirs.keys() == ours.keys()
     for one, other in zip(in_order(theirs), in_order(ours), strict=True):

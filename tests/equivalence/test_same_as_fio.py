@@ -13,15 +13,17 @@ import math
 import os
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.support import started
+
 JOBS = Path(__file__).parent / "jobs"
 LOG_EVERY_IO = "[global]\nwrite_lat_log=log\nlog_offset=1\n"
+OUTPUT = ("--output=out.txt", "job.fio")
 ENVIRONMENT = {**os.environ, "LS_NAME": "data", "LS_BS": "4k", "LOADSTONE_FIO_OVERWRITE": "1"}
 EXISTING_BYTES = 8 << 20
 SIGMAS = 5.0
@@ -69,23 +71,32 @@ class Log:
         return sum(o == e for o, e in zip(self.offset[1:], ends, strict=False)) / max(1, len(self) - 1)
 
 
-def run(command: list[str], job: Path, directory: Path) -> dict[str, Log]:
-    """Run one tool on a job file with a log line per I/O; return its logs by file name."""
+def run_fio(job: Path, directory: Path) -> dict[str, Log]:
+    """Run fio on a job file with a log line per I/O; return its logs by file name."""
+    _prepare(job, directory)
+    words = ["fio", *OUTPUT]
+    done = subprocess.run(
+        words, cwd=directory, env=ENVIRONMENT, timeout=120, capture_output=True, text=True, check=False
+    )
+    return _logs(directory, done)
+
+
+def run_ours(job: Path, directory: Path) -> dict[str, Log]:
+    """Run `loadstone fio` likewise."""
+    _prepare(job, directory)
+    return _logs(directory, started.run(["fio", *OUTPUT], cwd=directory, env=ENVIRONMENT, timeout=120))
+
+
+def _prepare(job: Path, directory: Path) -> None:
     directory.mkdir()
     shutil.copy(JOBS / "common.inc", directory)
     (directory / "here").mkdir()
     (directory / "existing").write_bytes(os.urandom(EXISTING_BYTES))
     (directory / "job.fio").write_text(LOG_EVERY_IO + job.read_text())
-    done = subprocess.run(
-        [*command, "--output=out.txt", "job.fio"],
-        cwd=directory,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
+
+
+def _logs(directory: Path, done: subprocess.CompletedProcess[str]) -> dict[str, Log]:
+    assert done.returncode == 0, f"{directory.name}: {done.stderr}{done.stdout}"
     return {p.name: Log.read(p) for p in sorted(directory.glob("log_lat.*.log"))}
 
 
@@ -130,8 +141,8 @@ def assert_same(name: str, theirs: Log, ours: Log) -> None:
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed: nothing to compare with")
 @pytest.mark.parametrize("job", sorted(JOBS.glob("*.fio")), ids=lambda p: p.stem)
 def test_the_same_job_file_issues_the_same_io(job: Path, tmp_path: Path) -> None:
-    theirs = run(["fio"], job, tmp_path / "fio")
-    ours = run([sys.executable, "-m", "loadstone", "fio"], job, tmp_path / "loadstone")
+    theirs = run_fio(job, tmp_path / "fio")
+    ours = run_ours(job, tmp_path / "loadstone")
     assert theirs.keys() == ours.keys()
     assert theirs
     # fio makes the clones of a job last one first, so its second log may be the third clone's.

@@ -6,9 +6,9 @@ Knows the drop-in's command line only.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
+
+from tests.support import started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,10 +18,10 @@ BLOCK_BYTES = 4096
 
 def write(path: str | Path, size_bytes: int, *options: str) -> None:
     """Write it once, front to back, in 4 KiB blocks."""
-    command = [sys.executable, "-m", "loadstone", "fio", "--name=a", f"--filename={path}", "--rw=write"]
+    command = ["fio", "--name=a", f"--filename={path}", "--rw=write"]
     command += [f"--bs={BLOCK_BYTES}", f"--size={size_bytes}", "--ioengine=psync", *options]
     agreed = {**os.environ, "LOADSTONE_FIO_OVERWRITE": "1", "LOADSTONE_ACCEPT_DATA_LOSS": str(path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=agreed)
+    done = started.run(command, env=agreed)
     assert done.returncode == 0, done.stderr
 
 

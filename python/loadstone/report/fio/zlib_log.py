@@ -19,7 +19,8 @@ SUFFIX: Final = "log.fz"
 def inflate(path: Path) -> Iterator[bytes]:
     """Unpack a compressed log, piece by piece. Raises `zlib.error` for anything else."""
     unpacker = zlib.decompressobj()
-    with path.open("rb") as file:
+    # Unbuffered: what a pipe or a device has is looked at as it comes, and refused by its first bytes.
+    with path.open("rb", buffering=0) as file:
         while piece := file.read(1 << 16):
             yield unpacker.decompress(piece)
     yield unpacker.flush()
