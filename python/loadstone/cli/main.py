@@ -161,6 +161,10 @@ def _dispatch(words: list[str]) -> int:
         from loadstone.hosts.agent import main as agent
 
         return agent()
+    if words == ["hosts", "worker"]:
+        from loadstone.hosts.dask_worker import main as worker
+
+        return worker()
     if words == ["--version"]:
         sys.stdout.write(f"loadstone {__version__}\n")
         return exitcodes.DONE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loadstone.hosts.dask_link import ControlPlane, DaskLink
 from loadstone.hosts.links import Link, PipeLink, agent_argv
 
 if TYPE_CHECKING:
@@ -20,14 +21,22 @@ class Reached:
 
     def __init__(self, hosts: HostsFile) -> None:
         self._hosts = hosts
+        remote = any(host.launch == "ssh" for host in hosts.host)
+        by_dask = hosts.run.scheduler is not None or (hosts.run.transport == "dask" and remote)
+        self._plane = ControlPlane(hosts) if by_dask else None
 
     def __enter__(self) -> Reached:
+        if self._plane is not None:
+            self._plane.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        return
+        if self._plane is not None:
+            self._plane.stop()
 
     def link(self, name: str, heard: Callable[[str, dict[str, Any]], None]) -> Link:
         """Return the link to one host, not yet open."""
         entry = next(one for one in self._hosts.host if one.name == name)
-        return PipeLink(name, agent_argv(entry), heard)
+        if self._plane is None or (entry.launch == "local" and self._hosts.run.scheduler is None):
+            return PipeLink(name, agent_argv(entry), heard)
+        return DaskLink(self._plane, entry, heard)

@@ -1,0 +1,145 @@
+"""Certificates for the words between coordinator and hosts: one authority, one certificate for each.
+
+Whoever holds a certificate of the authority may give orders, so keys are readable by their owner
+only, travel on standard streams and never stand on a command line. Knows X.509; speaks with nobody.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.x509 import Certificate
+
+AUTHORITY: Final = "ca"
+COORDINATOR: Final = "coordinator"
+DAYS: Final = 825
+"""The longest that browsers and others accept of a certificate."""
+MISSING: Final = "pip install 'loadstone[hosts]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What one end needs, as PEM."""
+
+    authority: str
+    certificate: str
+    key: str
+
+    def document(self) -> dict[str, str]:
+        """As JSON, to travel on a stream."""
+        return {"authority": self.authority, "certificate": self.certificate, "key": self.key}
+
+
+class Authority:
+    """Signs certificates, as long as it lives in memory."""
+
+    def __init__(self, days: int = DAYS) -> None:
+        try:
+            from cryptography import x509  # noqa: PLC0415 # an extra
+            from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 # an extra
+        except ImportError as error:
+            raise RefusedError("certificates need the package cryptography", hint=MISSING) from error
+        self._days = days
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Loadstone hosts")])
+        self._certificate = self._signed("Loadstone hosts", self._key, authority=True)
+
+    def issue(self, name: str) -> Credentials:
+        """Return a new key and its certificate."""
+        from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 # an extra
+
+        key = ec.generate_private_key(ec.SECP256R1())
+        return Credentials(_pem(self._certificate), _pem(self._signed(name, key)), _key_pem(key))
+
+    def _signed(self, name: str, key: EllipticCurvePrivateKey, *, authority: bool = False) -> Certificate:
+        from cryptography import x509  # noqa: PLC0415 # an extra
+        from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 # an extra
+
+        now = datetime.datetime.now(datetime.UTC)
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:64])])
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            # A host's clock may be behind.
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=self._days))
+            .add_extension(
+                x509.BasicConstraints(ca=authority, path_length=0 if authority else None), critical=True
+            )
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(_dns(name))]), critical=False)
+        )
+        return made.sign(self._key, hashes.SHA256())
+
+
+def write(directory: Path, names: Sequence[str]) -> list[Path]:
+    """Write an authority's certificate and those of the coordinator and the hosts; return the files.
+
+    The authority's own key is not kept: who needs another host's certificate makes all anew.
+    """
+    if directory.exists() and any(directory.iterdir()):
+        raise InputError(
+            f"{directory} is not empty", hint="name a new directory: keys are never written over"
+        )
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    authority = Authority()
+    made = []
+    for name in (COORDINATOR, *names):
+        one = authority.issue(name)
+        for suffix, text in (("pem", one.certificate), ("key", one.key)):
+            path = directory / f"{name}.{suffix}"
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+            made.append(path)
+        ca = directory / f"{AUTHORITY}.pem"
+        if not ca.exists():
+            ca.write_text(one.authority)
+            made.insert(0, ca)
+    return made
+
+
+def read(directory: Path, name: str) -> Credentials:
+    """Read what one end needs. Raises `InputError` for a file that is missing."""
+    texts = []
+    for file in (f"{AUTHORITY}.pem", f"{name}.pem", f"{name}.key"):
+        try:
+            texts.append((directory / file).read_text())
+        except OSError as error:
+            raise InputError(
+                f"{directory / file}: {error.strerror}",
+                hint=f"`loadstone hosts certificates {directory} HOSTS` makes them",
+            ) from error
+    return Credentials(*texts)
+
+
+def _dns(name: str) -> str:
+    return "".join(one if one.isalnum() or one in "-." else "-" for one in name.lower())[:63] or "host"
+
+
+def _pem(certificate: Certificate) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 # an extra
+
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _key_pem(key: EllipticCurvePrivateKey) -> str:
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 # an extra
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -1,0 +1,310 @@
+"""Links to hosts whose words Dask distributed carries, and the scheduler in between.
+
+The scheduler lives in this process: when it dies, every worker's connection breaks, and every
+engine ends. Workers are started over ssh and get their certificate on its standard input, or are
+those of a scheduler that is there already (Slurm, Kubernetes). Nothing is ever submitted as a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shlex
+import subprocess
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import LoadstoneError, RefusedError, RunError
+from loadstone.hosts import certificates
+from loadstone.hosts.links import Waiting, ssh_argv, why_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from loadstone.hosts.hosts_file import HostEntry, HostsFile
+
+START_S: Final = 15.0
+
+
+class ControlPlane:
+    """A scheduler and a client, on an event loop of their own."""
+
+    def __init__(self, hosts: HostsFile) -> None:
+        try:
+            from loadstone.hosts import dask_worker  # noqa: PLC0415 # an extra
+        except ImportError as error:
+            raise RefusedError(
+                f"hosts are reached by Dask distributed, which is not installed ({error.name})",
+                hint='pip install "loadstone[hosts]" here and there, or transport = "pipe" in the hosts file',
+            ) from error
+        self.dask = dask_worker
+        self.hosts = hosts
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="control plane", daemon=True)
+        self._scheduler: Any = None
+        self._client: Any = None
+        self._heard: dict[str, Callable[[dict[str, Any]], None]] = {}
+        self._credentials: dict[str, certificates.Credentials] = {}
+        self._run = ""
+        self.port = 0
+        self.addresses: dict[str, str] = {}
+        """By host: its worker's address."""
+
+    def start(self) -> None:
+        """Start the scheduler, or reach the one that is there."""
+        self.dask.configure()
+        self._thread.start()
+        self._make_certificates()
+        try:
+            self.wait(self._begin(), START_S)
+        except LoadstoneError:
+            raise
+        except Exception as error:
+            where = self.hosts.run.scheduler or "here"
+            raise RunError(f"the control plane cannot be started ({where}): {error}") from error
+
+    def stop(self) -> None:
+        """Let go of everything."""
+        with contextlib.suppress(Exception):
+            self.wait(self._end(), START_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_S)
+
+    def wait(self, work: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
+        """Do something on the loop and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something on the loop."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def listen(self, name: str, heard: Callable[[dict[str, Any]], None]) -> None:
+        """Let somebody hear what comes of a host."""
+        self._heard[name] = heard
+        if self.hosts.run.scheduler is not None:
+            self.begin(self._find(name))
+
+    def given(self, entry: HostEntry) -> dict[str, Any]:
+        """Return what a worker must know, its key among it."""
+        credentials = self._credentials.get(entry.name)
+        coordinator = self.hosts.run.coordinator
+        protocol = "tls" if credentials is not None else "tcp"
+        return {
+            "name": entry.name,
+            "scheduler": None if coordinator is None else f"{protocol}://{coordinator}:{self.port}",
+            "protocol": protocol,
+            "port": self.port,
+            "credentials": None if credentials is None else credentials.document(),
+            "connect_s": self.hosts.run.connect_s,
+            "directory": entry.directory,
+        }
+
+    async def call(self, name: str, function: Any, *arguments: Any) -> Any:
+        """Run a coroutine function on a host's worker, outside of any task."""
+        address = self.addresses[name]
+        found = await self._client.run(function, *arguments, workers=[address], on_error="return")
+        answer = found.get(address)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _make_certificates(self) -> None:
+        settings = self.hosts.run
+        if not settings.tls:
+            return
+        names = [certificates.COORDINATOR, *self.hosts.names]
+        if settings.certificates is not None:
+            directory = Path(settings.certificates).expanduser()
+            wanted = names if settings.scheduler is None else names[:1]
+            self._credentials = {name: certificates.read(directory, name) for name in wanted}
+        elif settings.scheduler is None:
+            authority = certificates.Authority(days=30)
+            self._credentials = {name: authority.issue(name) for name in names}
+        else:
+            raise RefusedError(
+                f"the scheduler {settings.scheduler} needs certificates",
+                hint="set run.certificates to their directory, or run.tls = false for one without TLS",
+            )
+
+    async def _begin(self) -> None:
+        own = self._credentials.get(certificates.COORDINATOR)
+        security = self.dask.security(None if own is None else own.document())
+        address = self.hosts.run.scheduler
+        if address is None:
+            protocol = "tls" if own is not None else "tcp"
+            self._scheduler = self.dask.DASK.Scheduler(
+                host=self.hosts.run.coordinator or "",
+                port=0,
+                protocol=protocol,
+                security=security,
+                dashboard=False,
+            )
+            await self._scheduler
+            self.port = int(self._scheduler.address.rpartition(":")[2])
+            address = f"{protocol}://{self.hosts.run.coordinator or '127.0.0.1'}:{self.port}"
+        self._client = await self.dask.DASK.Client(
+            address, asynchronous=True, security=security, set_as_default=False
+        )
+        self._run = str(self._client.id)
+        self._client.subscribe_topic(self.dask.TOPIC, self._hear)
+        self._client.subscribe_topic("all", self._hear_of_workers)
+        await self._client.register_plugin(self.dask.HostAgent(self._run))
+
+    async def _end(self) -> None:
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                for topic in (self.dask.TOPIC, "all"):
+                    self._client.unsubscribe_topic(topic)
+                await self._client.unregister_worker_plugin(self.dask.PLUGIN)
+            await self._client.close()
+        if self._scheduler is not None:
+            await self._scheduler.close()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def _find(self, name: str) -> None:
+        """Find a host among the workers of a scheduler that was there before."""
+        entry = next(one for one in self.hosts.host if one.name == name)
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        for address, told in workers.items():
+            if str(told.get("name")) == name or told.get("host") == entry.reached_by:
+                self.addresses[name] = address
+                self._heard[name]({"type": "up"})
+                return
+        names = ", ".join(sorted(str(told.get("name")) for told in workers.values()))
+        self._heard[name](
+            {"type": "lost", "why": f"the scheduler has no worker of this name; it has {names or 'none'}"}
+        )
+
+    async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        told = event[1]
+        if told.get("run") != self._run:
+            return
+        heard = self._heard.get(self._host_of(told["host"]))
+        if heard is not None:
+            heard(told["message"])
+
+    def _host_of(self, worker: Any) -> str:
+        """Return the host that a worker's name is of."""
+        if str(worker) in self._heard:
+            return str(worker)
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        address = next((at for at, told in known.items() if told.get("name") == worker), None)
+        return next((name for name, at in self.addresses.items() if at == address), str(worker))
+
+    async def _hear_of_workers(self, event: tuple[float, dict[str, Any]]) -> None:
+        told = event[1]
+        address = str(told.get("worker"))
+        if told.get("action") == "add-worker" and self._scheduler is not None:
+            worker = self._scheduler.workers.get(address)
+            if worker is not None and str(worker.name) in self._heard:
+                self.addresses[str(worker.name)] = address
+                self._heard[str(worker.name)]({"type": "up"})
+        elif told.get("action") == "remove-worker":
+            name = next((name for name, at in self.addresses.items() if at == address), None)
+            if name is not None:
+                self._heard[name]({"type": "lost", "why": "its connection broke"})
+
+
+class DaskLink:
+    """The agent of one host, behind a worker."""
+
+    def __init__(
+        self, plane: ControlPlane, entry: HostEntry, heard: Callable[[str, dict[str, Any]], None]
+    ) -> None:
+        self.name = entry.name
+        self._plane = plane
+        self._entry = entry
+        self._heard = heard
+        self._waiting = Waiting()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said: list[str] = []
+        self._orders: asyncio.Queue[dict[str, Any]] | None = None
+        self._closed = False
+        self._is_up = False
+
+    def open(self) -> None:
+        """Start the worker by ssh; one of another scheduler is only found."""
+        self._plane.listen(self.name, self._hear)
+        self._plane.begin(self._pass_orders())
+        if self._plane.hosts.run.scheduler is not None:
+            return
+        argv = [*ssh_argv(self._entry), shlex.join([*self._entry.program, "hosts", "worker"])]
+        try:
+            self._process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+            )
+        except OSError as error:
+            self._heard(self.name, {"type": "lost", "why": f"{argv[0]}: {error.strerror}"})
+            return
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.write(json.dumps(self._plane.given(self._entry)).encode() + b"\n")
+                self._process.stdin.flush()
+        threading.Thread(target=self._watch, name=f"{self.name} ssh", daemon=True).start()
+
+    def tell(self, order: dict[str, Any]) -> None:
+        """Send an order; they arrive in this order."""
+        if self._orders is not None:
+            self._plane.begin(self._orders.put(order))
+
+    def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send a question and wait for its answer."""
+        number = self._waiting.number()
+        call = self._plane.call(self.name, self._plane.dask.exchange, {**order, "id": number}, timeout_s)
+        try:
+            found: dict[str, Any] = self._plane.wait(call, timeout_s + 1)
+        except Exception as error:
+            raise RunError(f"{self.name}: no answer: {error or type(error).__name__}") from error
+        return found
+
+    def close(self) -> None:
+        """Let go of it: the worker ends with its ssh, and the agent with it."""
+        self._closed = True
+        if self._process is None:
+            return
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(3.0)
+            return
+        self._process.terminate()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if message.get("type") == "up":
+            # A worker says so when it is there, its agent when that is; either may be the first.
+            if self._is_up or self.name not in self._plane.addresses:
+                return
+            self._is_up = True
+        if not self._closed:
+            self._heard(self.name, message)
+
+    async def _pass_orders(self) -> None:
+        self._orders = asyncio.Queue()
+        while not self._closed:
+            order = await self._orders.get()
+            try:
+                await self._plane.call(self.name, self._plane.dask.tell, order)
+            except Exception as error:  # noqa: BLE001 # whatever breaks it, the host is lost
+                if not self._closed:
+                    self._heard(self.name, {"type": "lost", "why": f"its connection broke ({error})"})
+                return
+
+    def _watch(self) -> None:
+        process = self._process
+        if process is None or process.stdout is None:
+            return
+        for line in process.stdout:
+            text = line.decode(errors="replace").strip()
+            if text and " - distributed." not in text:
+                self._said.append(text)
+                del self._said[:-20]
+        process.stdout.close()
+        code = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(5.0)
+        if not self._closed:
+            self._heard(self.name, {"type": "lost", "why": why_gone(code, self._said, ssh=True)})

@@ -1,0 +1,193 @@
+"""The agent of a host where Dask distributed carries the words: a worker that runs nothing itself.
+
+Knows one plugin, which owns one agent process and passes lines. No task is ever given to the
+worker, and the engine is a grandchild of it, so that neither a busy event loop nor a task that is
+run twice can touch a load. When the worker ends, the agent's input closes, and the engine with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+import threading
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+import dask.config
+import distributed
+import yaml
+from distributed.diagnostics.plugin import WorkerPlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PLUGIN: Final = "loadstone-host-agent"
+TOPIC: Final = "loadstone"
+LINE_BYTES: Final = 1 << 28
+CLOSE_S: Final = 3.0
+DASK: Final[Any] = distributed
+"""Its functions have no types."""
+
+
+def configure() -> None:
+    """Let Dask do nothing beside a load (`hosts/dask.yaml`)."""
+    text = (resources.files("loadstone.hosts") / "dask.yaml").read_text()
+    dask.config.update(dask.config.config, yaml.safe_load(text), priority="new")
+    # What it says of connections that close is told by the agent and the coordinator, in words.
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def security(credentials: Mapping[str, str] | None) -> Any:
+    """Return TLS with a certificate that both ends must have, or none where it was switched off."""
+    if credentials is None:
+        return DASK.Security(require_encryption=False)
+    parts: dict[str, Any] = {"tls_ca_file": credentials["authority"]}
+    for role in ("scheduler", "worker", "client"):
+        parts |= {f"tls_{role}_cert": credentials["certificate"], f"tls_{role}_key": credentials["key"]}
+    return DASK.Security(require_encryption=True, **parts)
+
+
+class HostAgent(WorkerPlugin):
+    """Owns the agent process of one worker."""
+
+    name = PLUGIN
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._worker: Any = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+
+    async def setup(self, worker: Any) -> None:
+        """Start the agent."""
+        self._worker = worker
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "loadstone.hosts.agent",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LINE_BYTES,
+        )
+        self._reading = asyncio.create_task(self._read())
+
+    async def teardown(self, worker: Any) -> None:
+        """Close its input, and see that it ends."""
+        _ = worker
+        if self._process is None:
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), CLOSE_S)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def tell(self, order: dict[str, Any]) -> None:
+        """Pass an order on."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            with contextlib.suppress(ConnectionError):
+                await self._process.stdin.drain()
+
+    async def exchange(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Pass a question on and return its answer."""
+        number = int(order["id"])
+        self._answers[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self.tell(order)
+            return await asyncio.wait_for(self._answers[number], timeout_s)
+        finally:
+            self._answers.pop(number, None)
+
+    async def _read(self) -> None:
+        process = self._process
+        if process is None or process.stdout is None:
+            return
+        async for line in process.stdout:
+            with contextlib.suppress(ValueError):
+                message = json.loads(line)
+                waiting = self._answers.get(message.get("id", -1))
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(message)
+                else:
+                    self._worker.log_event(
+                        TOPIC, {"run": self._run, "host": self._worker.name, "message": message}
+                    )
+        code = await process.wait()
+        why = f"its agent was killed by signal {-code}" if code < 0 else f"its agent ended with code {code}"
+        gone = {"type": "lost", "why": why}
+        self._worker.log_event(TOPIC, {"run": self._run, "host": self._worker.name, "message": gone})
+
+
+async def tell(order: dict[str, Any], *, dask_worker: Any) -> bool:
+    """Pass an order to the agent of a worker."""
+    await dask_worker.plugins[PLUGIN].tell(order)
+    return True
+
+
+async def exchange(order: dict[str, Any], timeout_s: float, *, dask_worker: Any) -> dict[str, Any]:
+    """Ask the agent of a worker."""
+    found: dict[str, Any] = await dask_worker.plugins[PLUGIN].exchange(order, timeout_s)
+    return found
+
+
+def main() -> int:
+    """Be a worker; the first line of standard input says whose, and its end is ours."""
+    source, sink = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    with os.fdopen(source, "rb", buffering=0) as orders:
+        line = b""
+        while not line.endswith(b"\n"):
+            piece = orders.read(1)
+            if not piece:
+                return 1
+            line += piece
+        given = json.loads(line)
+        configure()
+
+        def until_closed() -> None:
+            while orders.read(65536):
+                pass
+            # The coordinator is gone: the agent's input closes with this process.
+            os._exit(0)
+
+        threading.Thread(target=until_closed, daemon=True).start()
+        try:
+            asyncio.run(_work(given))
+        except (OSError, TimeoutError) as error:
+            os.write(sink, json.dumps({"error": str(error)}).encode() + b"\n")
+            return 1
+    return 0
+
+
+async def _work(given: dict[str, Any]) -> None:
+    scheduler = given["scheduler"]
+    if scheduler is None:
+        # Where the ssh connection comes from is where the coordinator is.
+        address = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "127.0.0.1"
+        scheduler = f"{given['protocol']}://{f'[{address}]' if ':' in address else address}:{given['port']}"
+    worker = DASK.Worker(
+        scheduler,
+        name=given["name"],
+        nthreads=1,
+        memory_limit=0,
+        dashboard=False,
+        security=security(given["credentials"]),
+        death_timeout=given["connect_s"],
+        local_directory=given["directory"],
+    )
+    async with worker:
+        await worker.finished()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
