@@ -186,10 +186,10 @@ class NamespaceHosts:
         )
         words = [*self.argv(name), "unshare", "--uts", "sh", "-c"]
         words.append(f"hostname {name}; exec /usr/sbin/sshd -D -e -f {conf}")
-        log = (self.directory / f"{name}.log").open("ab")
-        self._servers[name] = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self._servers[name] = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
 
     def _await(self, name: str) -> None:
         until_s = time.monotonic() + 20

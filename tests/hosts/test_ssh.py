@@ -8,9 +8,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lab.namespace_hosts import NamespaceHosts
 
 from lab import namespace_hosts
-from lab.namespace_hosts import NamespaceHosts
 
 if TYPE_CHECKING:
     from pathlib import Path
