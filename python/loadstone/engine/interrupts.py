@@ -52,7 +52,7 @@ class Interrupts:
             for number in ASKING:
                 if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._caught)
-            pending = any(outer.asked for outer in self._entered)
+            pending = self.pending()
             self._entered.append(self)
             if pending and not self.count:
                 self._take()
@@ -63,6 +63,11 @@ class Interrupts:
             self._entered.remove(self)
         for number, before in self._before.items():
             signal.signal(number, before)
+
+    @classmethod
+    def pending(cls) -> bool:
+        """Return whether somebody asked for the end of anything that is under way."""
+        return any(one.asked for one in cls._entered)
 
     def _caught(self, _number: int, _frame: FrameType | None) -> None:
         # `timeout` and some shells send one request twice, to the process and to its group.

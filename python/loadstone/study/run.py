@@ -37,6 +37,7 @@ from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from loadstone.session import Progress
     from loadstone.verdict import Audited
     from loadstone.watch.address import WatchedAddress
-    from loadstone.workload.model import Note, Workload
+    from loadstone.workload.model import Note
 
 AfterFailure = Literal["stop", "go_on"]
 PAUSE_LOOK_S: Final = 0.1
@@ -95,16 +96,24 @@ class Resolved(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What the caller does in between. `before` and `after`: around each run, with its Workload."""
+    """What the caller does in between."""
 
     resolve: Callable[[Next], Resolved]
     progress: StudyProgress | None = None
-    before: Callable[[Workload], None] | None = None
-    after: Callable[[Workload], None] | None = None
+    around: Callable[[Next], AbstractContextManager[None]] = lambda _: contextlib.nullcontext()
+    """Entered before a run is resolved, left after it: commands, settings of the machine."""
     result: Callable[[Path, StudyRecord, list[Done]], dict[str, Any]] | None = None
     """Computes the study's `result.json`, once, at the end."""
     closing: Callable[[], list[Any]] | None = None
     """Notes that can only be said at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierStudy:
+    """A study that ended before its time: its record, and a `Done` for each of its points."""
+
+    study: StudyRecord
+    done: list[Done]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +136,43 @@ def run_study(
     consent: guard.Consent | None = None,
     after_failure: AfterFailure = "stop",
     calibration: bool = True,
+    earlier: EarlierStudy | None = None,
 ) -> StudyOutcome:
-    """Run a study into a new directory at `out_dir`.
+    """Run a study into a new directory at `out_dir`, or go on with the one that is there.
 
     Every run that is certain to come is resolved and checked before the first, and consent is
     asked once. Raises what that check raises, and `BundleError` for an unusable `out_dir` or a
     full disk; any other end is a `StudyOutcome`.
     """
-    BundleWriter.check(out_dir)
-    consent = _remembered(consent or guard.Consent())
+    if earlier is None:
+        BundleWriter.check(out_dir)
+    consent = remembered(consent or guard.Consent())
     clock = TimeEstimate()
     # Asked once: to make every run of a long list anew after each of them takes its square.
     known = controller.known()
     _check(known, hooks.resolve, consent, clock)
-    study = on_disk.begin(
+    study = (
+        earlier.study.model_copy(update={"status": "running"})
+        if earlier is not None
+        else _begun(asked, out_dir)
+    )
+    runner = _Runner(
+        controller,
+        known=known,
+        asked=asked,
+        directory=out_dir,
+        hooks=hooks,
+        consent=consent,
+        study=study,
+        clock=clock,
+        calibration=calibration,
+        done=[] if earlier is None else earlier.done,
+    )
+    return runner.go(after_failure)
+
+
+def _begun(asked: StudyRequest, out_dir: Path) -> StudyRecord:
+    return on_disk.begin(
         out_dir,
         StudyRecord(
             kind=asked.kind,
@@ -154,21 +186,9 @@ def run_study(
         ),
         asked.inputs,
     )
-    runner = _Runner(
-        controller,
-        known=known,
-        asked=asked,
-        directory=out_dir,
-        hooks=hooks,
-        consent=consent,
-        study=study,
-        clock=clock,
-        calibration=calibration,
-    )
-    return runner.go(after_failure)
 
 
-def _remembered(consent: guard.Consent) -> guard.Consent:
+def remembered(consent: guard.Consent) -> guard.Consent:
     """Ask for each path once: the answer holds for all runs of the study."""
     ask, answers = consent.ask, dict[str, str]()
     if ask is None:
@@ -243,6 +263,7 @@ class _Runner:
         study: StudyRecord,
         clock: TimeEstimate,
         calibration: bool,
+        done: Sequence[Done],
     ) -> None:
         self._controller = controller
         self._known = known
@@ -254,7 +275,9 @@ class _Runner:
         self._clock = clock
         self._calibration = calibration
         self._calibrations: dict[str, dict[str, Any]] = {}
-        self._done: list[Done] = []
+        self._done: list[Done] = list(done)
+        self._earlier = len(self._done)
+        """Of these runs of earlier sessions, whose ends were told then."""
         self._blocks = KnownBlocks()
         self._error: LoadstoneError | None = None
         self._interrupts = Interrupts()
@@ -280,9 +303,10 @@ class _Runner:
             raise
         if self._interrupted:
             return self._end("interrupted", exitcodes.INTERRUPTED)
-        codes = [done.point.exit_code for done in self._done if done.point.exit_code]
+        own = self._done[self._earlier :]
+        codes = [done.point.exit_code for done in own if done.point.exit_code]
         # As with a run: one that did all that was asked is complete, whatever its I/Os ended with.
-        failed = any(done.point.status == "failed" for done in self._done)
+        failed = any(done.point.status == "failed" for done in own)
         return self._end("failed" if failed else "complete", codes[-1] if codes else exitcodes.DONE)
 
     @property
@@ -333,16 +357,13 @@ class _Runner:
         relative = path.relative_to(self._directory).as_posix()
         result = _Result()
         try:
-            resolved = self._hooks.resolve(wanted)
-            self._clock.planned(wanted, resolved.duration_ns)
-            progress = None
-            if self._hooks.progress is not None:
-                progress = self._hooks.progress.begin(wanted, number, self._controller.expected())
-            if self._hooks.before is not None:
-                self._hooks.before(wanted.workload)
-            outcome = self._plan(wanted, resolved, path, progress, result)
-            if self._hooks.after is not None:
-                self._hooks.after(wanted.workload)
+            with self._hooks.around(wanted):
+                resolved = self._hooks.resolve(wanted)
+                self._clock.planned(wanted, resolved.duration_ns)
+                progress = None
+                if self._hooks.progress is not None:
+                    progress = self._hooks.progress.begin(wanted, number, self._controller.expected())
+                outcome = self._plan(wanted, resolved, path, progress, result)
         except BundleError:
             raise
         except LoadstoneError as error:

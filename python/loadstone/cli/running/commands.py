@@ -6,6 +6,7 @@ given that permission has refused the file already. Output goes to standard erro
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -14,7 +15,10 @@ from loadstone.cli.display import console
 from loadstone.errors import RefusedError, RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadstone.errors import Where
+    from loadstone.study.controller import Next
     from loadstone.workload.model import Workload
 
 
@@ -37,6 +41,14 @@ def check(workload: Workload) -> None:
                 where=job.at("exec_postrun"),
                 hint=f"run the stages apart: --section {job.name}",
             )
+
+
+@contextlib.contextmanager
+def around(wanted: Next) -> Iterator[None]:
+    """Run the commands of a run of a study: the last ones only when it came to its end."""
+    before(wanted.workload)
+    yield
+    after(wanted.workload)
 
 
 def before(workload: Workload) -> None:

@@ -69,10 +69,9 @@ def execute(
     watched = run_options.watched()
     hooks = Hooks(
         resolve,
-        progress=_Shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
-        before=commands.before,
-        after=commands.after,
-        result=_result,
+        progress=shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
+        around=commands.around,
+        result=result_document,
         closing=closing,
     )
     outcome = run_study(
@@ -89,7 +88,19 @@ def execute(
     return _tell(outcome, run_options)
 
 
-def _result(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
+def shown(
+    *,
+    live: bool,
+    certain: int,
+    watch: Callable[[Next], Progress | None] | None = None,
+    beside: Beside | None = None,
+) -> StudyProgress:
+    """Return who shows a study while it runs."""
+    return _Shown(live=live, watch=watch, beside=beside, certain=certain)
+
+
+def result_document(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
+    """Compute a study's `result.json`."""
     from loadstone.analysis.study.document import document
 
     return document(path, study, [one.run for one in done])
@@ -116,6 +127,11 @@ def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
         whole = study_page.StudyPage(outcome.path, outcome.study, [one.run for one in outcome.done])
         study_page.write([whole], outcome.path / run_summary.REPORT)
         console.say(f"report: {outcome.path / run_summary.REPORT}")
+    return tell_worth(outcome, run_options)
+
+
+def tell_worth(outcome: StudyOutcome, run_options: RunOptions) -> int:
+    """Return the exit code, which may depend on what the runs' numbers are worth."""
     worthless = any(point.verdict in ("not_valid", "cannot_tell") for point in outcome.study.points)
     if run_options.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
         return exitcodes.NOT_VALID
