@@ -122,9 +122,14 @@ class Changes:
 
     def run(self, name: str, command: str, undo: str) -> Change:
         """Run a command, and at the end the one that undoes it. The caller asked whether it may run."""
-        kind = self._controls.named("command")
-        change = self._intend(kind, Setting("command", name), undo, command)
-        kind.write(name, command)
+        return self.make("command", name, command, undo)
+
+    def make(self, control: str, name: str, value: str, undo: str) -> Change:
+        """Do what has no value to read, and at the end what undoes it: also where it was done in part."""
+        kind = self._controls.named(control)
+        change = self._intend(kind, Setting(control, name), undo, value)
+        self._step("set")
+        kind.write(name, value)
         self._written.made(change, None)
         return change
 
@@ -235,28 +240,30 @@ def _put_back(
     controls: Controls, record: ChangeJournal, change: Change, *, same_boot: bool, force: bool = False
 ) -> Restored:
     """Put one change back and write that down; what fails stays in the record."""
+    shown: Callable[[str], str] = str
     try:
         kind = controls.named(change.setting.control)
+        shown = kind.shown
         if kind.volatile and not same_boot:
             outcome, why = ChangeOutcome.REBOOTED, ""
-        elif not kind.volatile:
+        elif not kind.readable:
             kind.write(change.setting.subject, change.before)
             outcome, why = ChangeOutcome.RESTORED, ""
         else:
-            outcome, why = _put_back_volatile(kind, change, force=force)
+            outcome, why = _put_back_value(kind, change, force=force)
         if outcome in (ChangeOutcome.RESTORED, ChangeOutcome.UNCHANGED):
             why = _put_back_beside(controls, change)
             outcome = ChangeOutcome.FAILED if why else outcome
     except (OSError, LoadstoneError) as error:
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         outcome, why = ChangeOutcome.FAILED, words
-    done = Restored(change.setting, change.before, change.asked, outcome, why)
+    done = Restored(change.setting, shown(change.before), shown(change.asked), outcome, why)
     if done.is_well:
         record.over(change)
     return done
 
 
-def _put_back_volatile(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome, str]:
+def _put_back_value(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome, str]:
     subject = change.setting.subject
     now = kind.read(subject) if kind.identity(subject) == change.identity else None
     if now is None:

@@ -19,7 +19,7 @@ class CommandPair(Control):
 
     by_name = True
     name, title, source = "command", "a command and the one that undoes it", "sh(1)"
-    volatile = False
+    volatile, readable = False, False
 
     def subjects(self) -> list[str]:
         """Return none: they are whatever the user wrote."""

@@ -33,6 +33,8 @@ class Control(abc.ABC):
     """Where the kernel documents it."""
     volatile: ClassVar[bool] = True
     """A reboot undoes it."""
+    readable: ClassVar[bool] = True
+    """It has a value; else what puts it back is written, whatever is there."""
     by_name: ClassVar[bool] = False
     """Its subjects are not listed: the user names one."""
 
@@ -73,6 +75,10 @@ class Control(abc.ABC):
     def companions(self, subject: str) -> list[Setting]:  # noqa: ARG002 - most change nothing else
         """Return the settings that the kernel resets when this one is set."""
         return []
+
+    def shown(self, value: str) -> str:
+        """Return a value as people read it."""
+        return value
 
     def agrees(self, asked: str, value: str) -> bool:
         """Return whether a value read is what was asked for."""

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.control.files import put
-from loadstone.errors import RefusedError
+from loadstone.control.remote import drop_page_cache
+from loadstone.errors import RefusedError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 FILE = Path("/proc/sys/vm/drop_caches")
 
 
-def drop(*, sync: bool = True) -> None:
-    """Write dirty pages and drop the page cache. Raises RefusedError where it may not be dropped."""
+def drop(host: str | None = None, *, sync: bool = True) -> None:
+    """Write dirty pages and drop the page cache, of another host through ssh(1).
+
+    Raises RefusedError where it may not be dropped.
+    """
+    if host is not None:
+        drop_page_cache(host)
+        return
     if sync:
         os.sync()
     try:
@@ -34,14 +41,21 @@ def drop(*, sync: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def dropped_every(seconds: float) -> Iterator[None]:
-    """Drop the page cache now and every `seconds` until the block is left."""
-    drop()
+def dropped_every(seconds: float, host: str | None = None) -> Iterator[None]:
+    """Drop the page cache now and every `seconds` until the block is left.
+
+    Raises RunError at the end where it could not be dropped in between.
+    """
+    drop(host)
     over = threading.Event()
+    failed: list[str] = []
 
     def again() -> None:
         while not over.wait(seconds):
-            drop(sync=False)
+            try:
+                drop(host, sync=False)
+            except RefusedError as error:
+                failed.append(error.message)
 
     thread = threading.Thread(target=again, name="page cache", daemon=True)
     thread.start()
@@ -50,3 +64,5 @@ def dropped_every(seconds: float) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+    if failed:
+        raise RunError(f"{len(failed)} times during the run: {failed[0]}")

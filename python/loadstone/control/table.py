@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 from loadstone.control import block, cpu, memory
 from loadstone.control.cgroup import CgroupLimit
 from loadstone.control.commands import CommandPair
+from loadstone.control.fill import FillLevel
+from loadstone.control.layout.build import LayoutControl
 from loadstone.control.mounts import MountOptions
 from loadstone.control.nfs_server import NfsServerThreads
+from loadstone.control.own_group import OwnGroup
+from loadstone.control.remote import RemoteFile
 from loadstone.control.sysctl import Sysctl
 from loadstone.errors import InputError
 
@@ -27,6 +31,10 @@ class Controls:
             *(kind(proc) for kind in (*memory.IN_PROC, Sysctl, NfsServerThreads)),
             MountOptions(),
             CgroupLimit(),
+            OwnGroup(),
+            FillLevel(),
+            LayoutControl(),
+            RemoteFile(),
             CommandPair(),
         ]
         self._by_name = {control.name: control for control in every}

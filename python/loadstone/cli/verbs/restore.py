@@ -62,10 +62,15 @@ def restore(
 
 
 def _shown(waiting: list[Record], *, json: bool) -> int:
+    from loadstone.control.table import Controls
+
+    controls = Controls()
     rows: list[dict[str, Any]] = [
-        asdict(change.setting) | {"before": change.before, "asked": change.asked, "pid": record.pid}
+        asdict(change.setting)
+        | {"before": shown(change.before), "asked": shown(change.asked), "pid": record.pid}
         for record in waiting
         for change in record.open_changes()
+        for shown in [controls.named(change.setting.control).shown]
     ]
     if json:
         sys.stdout.write(json_format.dumps({"changed": rows}, indent=2) + "\n")

@@ -1,0 +1,89 @@
+"""How full a file system is: a file beside everything else, as large as it takes.
+
+Knows fallocate(2) and statvfs(3). Room that is allocated counts as used for the file system; a device
+that counts what was written to it does not see it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from loadstone.control.model import Control
+from loadstone.errors import RefusedError
+
+FILE: Final = ".loadstone-fill"
+NONE: Final = "as is"
+CLOSE_PERCENT: Final = 2.0
+"""What is read may differ so much from what was asked for: file systems keep some room for themselves."""
+_PIECE_BYTES: Final = 1 << 30
+
+
+class FillLevel(Control):
+    """Percent of the file system that is used, root's reserve counted as used: `80%`."""
+
+    by_name = True
+    name, title, source = "fill_level", "how full a file system is", "docs/experiments.md"
+    volatile = False
+
+    def subjects(self) -> list[str]:
+        """Return none by themselves: the user names a directory."""
+        return []
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the directory, as the kernel names it."""
+        if not Path(asked).is_dir():
+            raise RefusedError(f"{self.name}: there is no directory {asked}")
+        return [os.path.realpath(asked)]
+
+    def read(self, subject: str) -> str | None:
+        """Return how full it is, or `as is` where no file of ours fills it."""
+        if not Path(subject).is_dir():
+            return None
+        return f"{used_percent(subject):.1f}%" if (Path(subject) / FILE).exists() else NONE
+
+    def write(self, subject: str, value: str) -> None:
+        """Fill it, or remove what fills it. Raises RefusedError for less than is used already."""
+        path = Path(subject) / FILE
+        if value == NONE:
+            path.unlink(missing_ok=True)
+            return
+        match = re.fullmatch(r"(\d{1,2}(?:\.\d+)?)\s*%", value)
+        if match is None:
+            raise RefusedError(f"{self.name}: found {value!r}, expected a percentage below 100 %, as 80%")
+        # 0600 and exclusive: nobody else's file is made longer.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            self._fill(file, subject, float(match[1]))
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def agrees(self, asked: str, value: str) -> bool:
+        """Return whether it is about as full as was asked for."""
+        if NONE in (asked, value):
+            return asked == value
+        return abs(float(asked.rstrip(" %")) - float(value.rstrip(" %"))) <= CLOSE_PERCENT
+
+    def _fill(self, file: int, subject: str, percent: float) -> None:
+        status = os.statvfs(subject)
+        now = used_percent(subject)
+        if now > percent + CLOSE_PERCENT:
+            raise RefusedError(f"{self.name}: {subject} is {now:.0f} % full already, more than {percent:g} %")
+        most = (status.f_blocks - status.f_bfree + status.f_bavail) * status.f_frsize
+        left = max(0, int(most * (percent - now) / 100))
+        at = 0
+        while at < left:
+            piece = min(_PIECE_BYTES, left - at)
+            os.posix_fallocate(file, at, piece)
+            at += piece
+
+
+def used_percent(folder: str) -> float:
+    """Return how full a file system is, as df(1) tells it."""
+    status = os.statvfs(folder)
+    used = status.f_blocks - status.f_bfree
+    whole = used + status.f_bavail
+    return 100 * used / whole if whole else 0.0

@@ -1,0 +1,241 @@
+"""Layouts built and taken down on this machine.
+
+Knows how a command is run, when an array has synchronised, and what of a layout is there. A device
+that is another one than it was, or carries nothing of ours, is not touched on the way down. Whether
+a device may be lost was asked before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.control.files import text
+from loadstone.control.layout.model import LEAST_DEVICES, LayoutOrder
+from loadstone.control.layout.steps import building, programs, taking_down
+from loadstone.control.model import Control
+from loadstone.errors import RefusedError
+from loadstone.path.mounts import mounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadstone.control.layout.steps import TakeDown
+
+PATIENCE_S: Final = 600
+LOOK_S: Final = 0.5
+FREE_TRIES: Final = 20
+"""Times a file system that is still busy is asked to go, half a second apart."""
+
+
+class LayoutControl(Control):
+    """A layout that stands for a while. `write` takes an order as text, with what is to become of it."""
+
+    by_name = True
+    name, title, source = "layout", "array, volumes and file systems on devices", "docs/experiments.md"
+    volatile, readable = False, False
+
+    def subjects(self) -> list[str]:
+        """Return none: an experiment names them."""
+        return []
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the name of the layout."""
+        return [asked]
+
+    def read(self, subject: str) -> str | None:  # noqa: ARG002 - an order says what there is to see
+        """Return None: nothing of it is one value."""
+        return None
+
+    def shown(self, value: str) -> str:
+        """Return what an order is about."""
+        action, order = read_order(value)
+        return "nothing" if action != "build" else f"{order.name} on {', '.join(order.used)}"
+
+    def write(self, subject: str, value: str) -> None:
+        """Build or take down. Raises RefusedError with what a command said."""
+        action, order = read_order(value)
+        if action == "build":
+            _build(subject, order)
+        else:
+            take_down(order)
+
+
+def order_text(action: str, order: LayoutOrder) -> str:
+    """Return an order as the journal keeps it: `build` or `take down`."""
+    return json.dumps({"action": action, "order": order.model_dump(mode="json")})
+
+
+def read_order(value: str) -> tuple[str, LayoutOrder]:
+    """Read what the journal keeps."""
+    document = json.loads(value)
+    return document["action"], LayoutOrder.model_validate(document["order"])
+
+
+def identity_of(device: str) -> str:
+    """Return the number that no other disk gets until a reboot; empty where there is none."""
+    name = os.path.realpath(device).removeprefix("/dev/")
+    for disk in (Path("/sys/class/block") / name, Path("/sys/class/block") / name / ".."):
+        if found := text(disk / "diskseq"):
+            return f"{name}:{found}"
+    return ""
+
+
+def why_not(order: LayoutOrder) -> str | None:
+    """Return why it cannot be built on this host; None where it can."""
+    if why := _too_few(order):
+        return why
+    absent = [name for name in programs(order) if shutil.which(name) is None]
+    if absent:
+        return f"not installed: {', '.join(absent)}"
+    return "it needs root" if os.geteuid() != 0 else _kernel_lacks(order)
+
+
+def _too_few(order: LayoutOrder) -> str | None:
+    what = order.description
+    if what.manager not in ("mount", "none"):
+        each = len(order.devices) // what.groups
+        least = 1 if what.manager == "zfs" and what.raid in ("jbod", "0") else LEAST_DEVICES[what.raid]
+        if each < least:
+            return f"raid {what.raid} needs {least} devices in each of {what.groups} arrays, there are {each}"
+        if each * what.groups != len(order.devices):
+            return f"{len(order.devices)} devices do not make {what.groups} equal arrays"
+        if what.raid == "10" and each % 2:
+            return f"raid 10 needs an even number of devices, there are {each}"
+    elif what.manager == "none" and not order.devices:
+        return "it needs at least one device"
+    return None
+
+
+def _kernel_lacks(order: LayoutOrder) -> str | None:
+    what = order.description
+    if what.manager == "md" and not Path("/proc/mdstat").exists() and not _module(f"raid{what.raid}"):
+        return "this kernel has no md (/proc/mdstat)"
+    if what.manager == "lvm" and not Path("/dev/mapper/control").exists() and not _module("dm-mod"):
+        return "this kernel has no device mapper (/dev/mapper/control)"
+    if what.manager == "zfs":
+        done = _call(("zpool", "list", "-H"))
+        return None if done.returncode == 0 else f"ZFS does not answer: {_said(done)}"
+    kind = what.filesystem_type if what.manager == "mount" else what.on_volume
+    known = (text(Path("/proc/filesystems")) or "").split()
+    if kind and kind not in ("none", *known) and not _module(kind):
+        return f"this kernel has no {kind}"
+    return None
+
+
+def _module(name: str) -> bool:
+    """Return whether a module of that name could be loaded."""
+    if shutil.which("modprobe") is None:
+        return False
+    return _call(("modprobe", "--dry-run", "--quiet", name)).returncode == 0
+
+
+def _build(name: str, order: LayoutOrder) -> None:
+    for step in building(order):
+        if step.makes is not None:
+            Path(step.makes).mkdir(parents=True, exist_ok=True)
+        done = _call(step.command)
+        if done.returncode != 0:
+            raise RefusedError(f"layout {name}: {_failed(step.command, done)}")
+
+
+def take_down(order: LayoutOrder) -> None:
+    """Take down what of it is there. Raises RefusedError for what does not go."""
+    for step in taking_down(order):
+        if not _is_there(step, order):
+            continue
+        done = _call(step.command)
+        for _ in range(FREE_TRIES):
+            if done.returncode == 0 or not _is_there(step, order):
+                break
+            time.sleep(LOOK_S)
+            done = _call(step.command)
+        else:
+            raise RefusedError(f"layout {order.name}: {_failed(step.command, done)}")
+    base = Path(order.base)
+    for folder in (*sorted(base.glob("*"), reverse=True), base):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _is_there(step: TakeDown, order: LayoutOrder) -> bool:
+    if step.mounted is not None:
+        return any(mount.point == step.mounted for mount in mounts())
+    if step.wipes is not None and not _is_ours(step.wipes, order):
+        return False
+    if step.there is not None:
+        return shutil.which(step.there[0]) is not None and _call(step.there).returncode == 0
+    return True
+
+
+def _is_ours(device: str, order: LayoutOrder) -> bool:
+    """Return whether a device is the one we built on, or carries our label after a reboot."""
+    if not Path(device).exists():
+        return False
+    known = dict(zip(order.used, order.identities, strict=True)).get(device, "")
+    if known and identity_of(device) == known:
+        return True
+    label = _call(("blkid", "-p", "-o", "value", "-s", "LABEL", device)).stdout
+    return order.label in label
+
+
+def synchronised(order: LayoutOrder) -> float | None:
+    """Return how far the arrays have come, from 0 to 1; None where nothing synchronises."""
+    shares: list[float] = []
+    for number in range(len(order.groups)):
+        if order.description.manager == "md":
+            disk = os.path.realpath(order.block_device(number)).removeprefix("/dev/")
+            shares.append(_md_share(Path("/sys/block") / disk / "md"))
+        elif order.description.manager == "lvm" and order.description.raid in ("1", "10", "5", "6"):
+            name = f"{order.group_name(number)}/{'pool' if order.description.thin else 'volume'}"
+            said = _call(("lvs", "--noheadings", "-o", "sync_percent", name)).stdout.strip()
+            shares.append(float(said) / 100 if re.fullmatch(r"[\d.]+", said) else 1.0)
+    return min(shares) if shares else None
+
+
+def _md_share(folder: Path) -> float:
+    if text(folder / "sync_action") in (None, "idle"):
+        return 1.0
+    done, _, whole = (text(folder / "sync_completed") or "").partition(" / ")
+    return int(done) / int(whole) if done.isdigit() and whole.isdigit() else 0.0
+
+
+def wait_until_synchronised(order: LayoutOrder, give_up: Callable[[], bool]) -> float | None:
+    """Wait, and return how far it is: 1 unless it was given up; None where nothing synchronises."""
+    while (share := synchronised(order)) is not None and share < 1 and not give_up():
+        time.sleep(LOOK_S)
+    return share
+
+
+def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=PATIENCE_S,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise RefusedError(f"`{' '.join(command)}` took more than {PATIENCE_S} s") from None
+    except OSError as error:
+        return subprocess.CompletedProcess(command, 127, "", str(error.strerror))
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    return " ".join((done.stderr or done.stdout).split())[:400] or f"it ended with {done.returncode}"
+
+
+def _failed(command: Sequence[str], done: subprocess.CompletedProcess[str]) -> str:
+    return f"`{' '.join(command)}` failed: {_said(done)}"

@@ -1,0 +1,125 @@
+"""A control group of ours with limits, which this process and what it starts are in for a while.
+
+Knows both versions of control groups. What the process was in before is where it goes back to; after a
+crash nobody is left in the group, and it is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+
+from loadstone.control.files import put, text
+from loadstone.control.model import Control
+from loadstone.errors import RefusedError
+
+ROOT: Final = Path("/sys/fs/cgroup")
+NONE: Final = "as is"
+CONTROLLERS: Final = ("cpu", "memory", "cpuset", "io", "blkio", "pids")
+
+
+class OwnGroup(Control):
+    """Limits of a group that is made for it: `{"memory.max": "256M"}`; `as is`: no group."""
+
+    by_name = True
+    name, title, source = "cgroup", "control group of a run", "Documentation/admin-guide/cgroup-v2.rst"
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self._root = root
+        self._before: dict[str, list[Path]] = {}
+
+    def subjects(self) -> list[str]:
+        """Return none: the experiment names its group."""
+        return []
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return the group's name."""
+        if not asked or "/" in asked or asked.startswith("."):
+            raise RefusedError(f"cgroup: {asked!r} is no name of a group")
+        return [asked]
+
+    def read(self, subject: str) -> str | None:
+        """Return the limits of the group, or that there is none."""
+        folders = [folder for folder in self._roots().values() if (folder / subject).is_dir()]
+        if not folders:
+            return NONE
+        made: dict[str, str] = {}
+        for root in dict.fromkeys(folders):
+            for file in sorted((root / subject).glob("*.*")):
+                if file.name.partition(".")[0] in CONTROLLERS and (found := text(file)) is not None:
+                    made[file.name] = found
+        return json.dumps(made)
+
+    def write(self, subject: str, value: str) -> None:
+        """Make the group and go there, or leave it and remove it."""
+        if value == NONE:
+            self._leave(subject)
+        else:
+            self._enter(subject, json.loads(value))
+
+    def agrees(self, asked: str, value: str) -> bool:
+        """Return whether there is none, as asked; limits were read one by one when they were set."""
+        if NONE in (asked, value):
+            return asked == value
+        return set(json.loads(asked)) <= set(json.loads(value))
+
+    def _roots(self) -> dict[str, Path]:
+        """Return where each controller's groups are."""
+        if (self._root / "cgroup.controllers").exists():
+            return dict.fromkeys((text(self._root / "cgroup.controllers") or "").split(), self._root)
+        return {name: self._root / name for name in CONTROLLERS if (self._root / name).is_dir()}
+
+    def why_not(self, limits: dict[str, str]) -> str | None:
+        """Return why these limits cannot be set here; None where they can."""
+        roots = self._roots()
+        for file in limits:
+            controller = file.partition(".")[0]
+            if controller not in roots:
+                return f"there is no controller {controller!r}: there are {', '.join(roots) or 'none'}"
+            if not os.access(roots[controller], os.W_OK):
+                return f"{roots[controller]} may not be written: it needs root"
+        return None
+
+    def _enter(self, subject: str, limits: dict[str, str]) -> None:
+        if why := self.why_not(limits):
+            raise RefusedError(f"cgroup: {why}")
+        roots = self._roots()
+        used = list(dict.fromkeys(roots[file.partition(".")[0]] for file in limits))
+        self._before[subject] = [folder for root in used if (folder := self._of_this_process(root))]
+        for root in used:
+            folder = root / subject
+            folder.mkdir(exist_ok=True)
+            if root == self._root:
+                needed = {file.partition(".")[0] for file in limits}
+                put(root / "cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(needed)))
+            if (root / "cpuset.cpus").exists():
+                for name in ("cpuset.cpus", "cpuset.mems"):
+                    put(folder / name, text(root / name) or "")
+        for file, value in limits.items():
+            path = roots[file.partition(".")[0]] / subject / file
+            if not path.exists():
+                raise RefusedError(f"cgroup: this kernel has no {file}")
+            put(path, value)
+        for root in used:
+            put(root / subject / "cgroup.procs", str(os.getpid()))
+
+    def _leave(self, subject: str) -> None:
+        for folder in self._before.pop(subject, []):
+            put(folder / "cgroup.procs", str(os.getpid()))
+        for root in dict.fromkeys(self._roots().values()):
+            folder = root / subject
+            if folder.is_dir():
+                for left in (text(folder / "cgroup.procs") or "").split():
+                    # What we started and has not ended: it goes where it would have been without us.
+                    put(root / "cgroup.procs", left)
+                folder.rmdir()
+
+    def _of_this_process(self, root: Path) -> Path | None:
+        """Return the group this process is in, of a controller's hierarchy."""
+        for line in (text(Path("/proc/self/cgroup")) or "").splitlines():
+            _, names, path = line.split(":", 2)
+            if (not names and root == self._root) or root.name in names.split(","):
+                return root / path.lstrip("/")
+        return None

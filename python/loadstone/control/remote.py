@@ -1,0 +1,112 @@
+"""Settings of another host through ssh(1): kernel files that hold one value.
+
+Knows the few places whose files are settings, and that a host that has booted since has none of ours.
+Keys, users and jump hosts are ssh's own business (ssh_config(5)); it never asks for a password here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from typing import Final
+
+from loadstone.control.model import Control
+from loadstone.errors import RefusedError
+
+PATIENCE_S: Final = 30
+DROP: Final = "sync; echo 1 > /proc/sys/vm/drop_caches"
+ALLOWED: Final = (
+    r"/proc/sys/(vm|fs|net|sunrpc)/[\w./-]+",
+    r"/proc/fs/nfsd/threads",
+    r"/sys/block/[\w!-]+/queue/[\w/]+",
+    r"/sys/devices/system/cpu/cpufreq/policy\d+/\w+",
+)
+DOES_SOMETHING: Final = ("/proc/sys/vm/drop_caches", "/proc/sys/vm/compact_memory")
+
+
+class RemoteFile(Control):
+    """One value in a file of another host: of `user@server:/proc/sys/vm/dirty_ratio`."""
+
+    by_name = True
+    name, title, source = "remote_file", "kernel file of another host, through ssh", "ssh(1)"
+    volatile = False
+
+    def subjects(self) -> list[str]:
+        """Return none: the user names host and file."""
+        return []
+
+    def resolve(self, asked: str) -> list[str]:
+        """Return host and file."""
+        host, path = _parts(asked)
+        allowed = any(re.fullmatch(one, path) for one in ALLOWED) and ".." not in path
+        if not allowed or path in DOES_SOMETHING:
+            raise RefusedError(
+                f"remote_file: {path} is not set on {host}",
+                hint="below /proc/sys/vm, fs, net or sunrpc, /sys/block/*/queue, cpufreq, or nfsd's threads",
+            )
+        if self.read(asked) is None:
+            raise RefusedError(f"remote_file: {host} does not show {path}")
+        return [asked]
+
+    def read(self, subject: str) -> str | None:
+        """Return the value; of a list the one in brackets."""
+        host, path = _parts(subject)
+        done = over_ssh(host, f"cat {shlex.quote(path)}")
+        if done.returncode != 0:
+            return None
+        value = " ".join(done.stdout.split())
+        chosen = re.search(r"\[([\w-]+)\]", value)
+        return chosen[1] if chosen else value
+
+    def write(self, subject: str, value: str) -> None:
+        """Set it. Raises RefusedError where the host does not take it."""
+        host, path = _parts(subject)
+        done = over_ssh(host, f"printf %s {shlex.quote(value)} > {shlex.quote(path)}")
+        if done.returncode != 0:
+            raise RefusedError(f"{host}: {path} does not take {value!r}: {_words(done)}")
+
+    def agrees(self, asked: str, value: str) -> bool:
+        """Return whether it is what was asked for."""
+        return " ".join(asked.split()) == value
+
+    def identity(self, subject: str) -> str:
+        """Return the host's boot: after another one nothing of ours is left there."""
+        done = over_ssh(_parts(subject)[0], "cat /proc/sys/kernel/random/boot_id")
+        if done.returncode != 0:
+            raise RefusedError(f"{_parts(subject)[0]} does not answer: {_words(done)}")
+        return done.stdout.strip()
+
+
+def drop_page_cache(host: str) -> None:
+    """Write dirty pages and drop the page cache of another host. Raises RefusedError."""
+    done = over_ssh(host, DROP)
+    if done.returncode != 0:
+        raise RefusedError(
+            f"the page cache of {host} cannot be dropped: {_words(done)}", hint="it needs root there"
+        )
+
+
+def over_ssh(host: str, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of a shell on another host."""
+    words = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={PATIENCE_S // 3}", "--", host, command]
+    try:
+        return subprocess.run(
+            words, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE_S,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, 255, "", f"no answer for {PATIENCE_S} s")
+    except OSError as error:
+        return subprocess.CompletedProcess(words, 127, "", f"ssh: {error.strerror}")
+
+
+def _parts(subject: str) -> tuple[str, str]:
+    host, colon, path = subject.partition(":")
+    if not colon or not host or host.startswith("-") or not path.startswith("/"):
+        raise RefusedError(f"remote_file: found {subject!r}, expected HOST:/PATH")
+    return host, path
+
+
+def _words(done: subprocess.CompletedProcess[str]) -> str:
+    return " ".join((done.stderr or done.stdout).split())[:300] or f"ssh ended with {done.returncode}"
