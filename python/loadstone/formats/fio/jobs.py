@@ -53,10 +53,10 @@ class JobReader:
 
     def _check(self, entries: list[Entry]) -> None:
         """Read defaults for their errors even when no job follows."""
-        self._fields(entries)
+        self.fields_of(entries)
 
     def _job(self, section: Section, *, wall_before: bool) -> Job:
-        fields, set_at = self._fields([*self.defaults, *section.entries])
+        fields, set_at = self.fields_of([*self.defaults, *section.entries])
         given = fields.pop("reported_name", None)
         if given and not any(entry.name == "name" for entry in section.entries):
             given = None
@@ -93,7 +93,7 @@ class JobReader:
             **fields,
         )
 
-    def _fields(self, entries: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
+    def fields_of(self, entries: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
         """Read entries in order (a later one replaces an earlier one)."""
         fields: dict[str, Any] = {}
         set_at: dict[str, Where] = {}
