@@ -22,6 +22,7 @@ VERBS: Final = {
     "curve": "Measure latency against load; find the knee and a limit's load.",
     "sweep": "Run a load at every combination of depths, sizes and shares.",
     "plan": "Print what would run; touch nothing.",
+    "experiment": "Vary settings of load and machine, and tell which makes the difference.",
     "rerun": "Run a bundle's Plan again, or all of a study's.",
     "verify": "Read back what a run with a journal wrote.",
     "report": "Write the report of a bundle.",

@@ -152,7 +152,7 @@ def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content
     except OSError as error:
         return TargetFinding(name, needs_consent=[say("refusals.target.unreadable", reason=error.strerror)])
     if stat.S_ISBLK(status.st_mode):
-        return _examine_device(name, path, status.st_rdev, host, consent)
+        return examine_device(name, path, status.st_rdev, host, consent)
     if stat.S_ISCHR(status.st_mode):
         return _examine_char(name, status.st_rdev, host, consent)
     if not stat.S_ISREG(status.st_mode):
@@ -160,7 +160,8 @@ def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content
     return _examine_file(path, status, host, consent, content=content)
 
 
-def _examine_device(name: str, path: Path, number: int, host: Snapshot, consent: Consent) -> TargetFinding:
+def examine_device(name: str, path: Path, number: int, host: Snapshot, consent: Consent) -> TargetFinding:
+    """Look at one block device that would be written. Changes nothing."""
     used = in_use.device_uses(path, host)
     if used:
         return TargetFinding(name, in_use=used)
@@ -185,7 +186,7 @@ def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> T
     beside = None if block is None else namesake_of(block)
     if block is None or beside is None:
         return TargetFinding(name, in_use=[say("refusals.target.no_namespace")])
-    return _examine_device(name, Path(beside.path), block.number, host, consent)
+    return examine_device(name, Path(beside.path), block.number, host, consent)
 
 
 def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:

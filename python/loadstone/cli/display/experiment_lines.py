@@ -1,0 +1,95 @@
+"""What an experiment would do, as lines for people.
+
+Knows the order in which it is told. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.experiment.announce import Announcement
+
+MOST_RUNS: Final = 40
+DESIGNS: Final = {
+    "full": "all combinations",
+    "one_at_a_time": "one factor at a time",
+    "fraction": "a fraction of the combinations",
+}
+
+
+def lines(told: Announcement) -> Iterator[str]:
+    """Return a plan, line by line."""
+    document = told.prepared.document
+    yield document.title
+    if document.question:
+        yield document.question
+    yield ""
+    yield from _design(told)
+    yield ""
+    yield from _cost(told)
+    yield ""
+    yield from _machine(told)
+    yield ""
+    yield "runs, in order:"
+    for number, run in enumerate(document.runs[:MOST_RUNS], start=1):
+        yield f"  {number}. {run.name}"
+    if len(document.runs) > MOST_RUNS:
+        yield f"  ... and {len(document.runs) - MOST_RUNS} more (--json lists all)"
+
+
+def _design(told: Announcement) -> Iterator[str]:
+    document = told.prepared.document
+    patterns = len(document.patterns)
+    drawn = f"in random order within blocks (seed {document.seed})"
+    yield (
+        f"{len(document.runs)} runs: {patterns} pattern{'s' if patterns != 1 else ''} x "
+        f"{document.combinations} of {document.full_combinations} combinations "
+        f"({DESIGNS[document.design]}) x {document.blocks} blocks, "
+        + (drawn if document.order == "random" else "in the order given")
+    )
+    for factor in document.factors:
+        yield f"  {factor.name} ({factor.meaning}): {', '.join(factor.levels)}"
+    for name in document.rarely:
+        yield f"  {name} changes rarely: within a block all runs of a level follow each other"
+    for one, two in document.aliased:
+        yield f"  {one} cannot be told from {two}"
+
+
+def _cost(told: Announcement) -> Iterator[str]:
+    length = told.prepared.length_s
+    yield "time: " + (f"about {units.whole_seconds(length)}" if length else "not known: runs end by bytes")
+    if told.over_budget:
+        yield f"  {told.over_budget}"
+    if not told.writes and told.most_written_bytes == 0 and not told.laid_out_bytes:
+        yield "written: nothing"
+        return
+    most = told.most_written_bytes
+    bound = "as much as fits into the time" if most is None else f"at most {units.size(most)}"
+    yield f"written by the runs: {bound}"
+    if told.laid_out_bytes:
+        yield f"written before, to lay files out: {units.size(told.laid_out_bytes)}"
+    if told.writes:
+        yield f"written targets: {', '.join(told.writes)}"
+    budget = told.prepared.document.budget.written_bytes
+    if budget is not None:
+        yield f"budget of writes: {units.size(budget)}; it ends before it would be exceeded"
+
+
+def _machine(told: Announcement) -> Iterator[str]:
+    changed = bool(told.changes or told.layouts)
+    yield "changed on this machine, and put back:" if changed else "changed on this machine: nothing"
+    for one in told.changes:
+        of = f" of {one['subject']}" if one["subject"] else ""
+        yield f"  {one['control']}{of}: {one['value']} ({one['for']})"
+    for layout in told.layouts:
+        yield f"  layout {layout['name']}, for targets {', '.join(layout['volumes'])}:"
+        yield from (f"    {command}" for command in layout["build"])
+    for level in told.prepared.document.unset_levels:
+        yield f"CANNOT BE SET HERE: {level.factor} = {level.level}: {level.why}"
+    for device in told.consent:
+        yield f"{device['device']}: {device['found']} (consent {device['consent']})"

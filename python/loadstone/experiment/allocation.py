@@ -1,0 +1,144 @@
+"""What was written to a target before its run: nothing, all of it, room only, every second piece.
+
+Knows how each state is made on a file, and which of them a device can have. What is made here is known
+to the safety check as ours; what is not ours needs the consent that a run would need. Nothing is put
+back: a target's content was given up by whoever consented to the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import struct
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError, RunError
+from loadstone.messages import say
+from loadstone.plan.model import TargetKind
+from loadstone.plan.safety import guard, marker
+from loadstone.plan.safety.content import BlockReader
+from loadstone.plan.safety.in_use import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadstone.plan.model import Plan, Target
+
+WRITTEN: Final = ("later pass", "holes")
+PIECE_BYTES: Final = 1 << 20
+HOLE_BYTES: Final = 64 << 10
+"""Of `holes`: so much is written, so much is not, and again."""
+DIGEST_S: Final = 1.0
+_BLKDISCARD: Final = 0x1277
+"""ioctl(2) of <linux/fs.h>."""
+
+
+def why_not(plan: Plan, state: str) -> str | None:
+    """Return why the targets of a Plan cannot be brought into a state; None where they can."""
+    for target in plan.targets:
+        device = target.kind in (TargetKind.BLOCK, TargetKind.NVME)
+        if target.kind not in (TargetKind.FILE, TargetKind.BLOCK):
+            return f"{target.path} is neither a file nor a block device"
+        if device and state in ("preallocated", "holes"):
+            return f"{target.path} is a device: it can be discarded (first pass), or written (later pass)"
+        if not device and state == "trimmed":
+            return f"{target.path} is a file: new, preallocated or holes are its states without data"
+    files = any(target.kind is TargetKind.FILE for target in plan.targets)
+    if state in ("new", "first pass") and files and not guard.written(plan):
+        return "a run that only reads lays a new file out: that is what `later pass` says"
+    return None
+
+
+def prepare(plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[], bool]) -> None:
+    """Bring every target into a state. Raises RefusedError without consent, RunError where it fails."""
+    if why := why_not(plan, state):
+        raise RefusedError(f"allocation {state!r}: {why}")
+    host = Snapshot()
+    for target in plan.targets:
+        found = guard.examine(target, host, consent)
+        if found.refused:
+            raise RefusedError(
+                f"{say('refusals.in_use.refusal')}: {target.path}: {'; '.join(found.refused)}",
+                hint=say("refusals.in_use.hint"),
+            )
+        if found.needs_consent and not consent.given(target.path, found.needs_consent):
+            raise RefusedError(
+                f"{say('refusals.consent.refusal')}: {target.path}: {'; '.join(found.needs_consent)}",
+                hint=f"--i-accept-data-loss {target.path}",
+            )
+        try:
+            _prepare(target, plan, state, consent, give_up)
+        except OSError as error:
+            raise RunError(f"{target.path} cannot be made {state!r}: {error.strerror}") from error
+
+
+def _prepare(
+    target: Target, plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[], bool]
+) -> None:
+    path = Path(target.path)
+    size = _size_bytes(target, plan)
+    if target.kind is TargetKind.BLOCK:
+        file = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        try:
+            if state != "later pass":
+                fcntl.ioctl(file, _BLKDISCARD, struct.pack("QQ", 0, os.lseek(file, 0, os.SEEK_END)))
+            else:
+                _write(file, size, give_up)
+                os.fsync(file)
+        finally:
+            os.close(file)
+        guard.remember(target, consent.left)
+        return
+    # A new inode, not an old one cut: what a file system kept of the old one is gone with it.
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    if state in ("new", "first pass"):
+        return
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.ftruncate(file, size)
+        if state == "preallocated":
+            os.posix_fallocate(file, 0, size)
+        else:
+            _write(file, size, give_up, every_second=state == "holes")
+        os.fsync(file)
+        # Its pages would make the first reads hits.
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(file)
+    with BlockReader(path) as reader:
+        sealed = marker.seal(reader, laid_out=True, digest_until_s=time.monotonic() + DIGEST_S)
+        status = os.fstat(reader.descriptor)
+    consent.left.files[status.st_dev, status.st_ino] = sealed
+    marker.settle([sealed])
+
+
+def _size_bytes(target: Target, plan: Plan) -> int:
+    """Return how much of a target the run works on."""
+    if target.layout is not None:
+        return target.layout.size_bytes
+    index = plan.targets.index(target)
+    ends = [
+        use.offset_bytes + use.length_bytes
+        for one in plan.streams
+        for use in one.files
+        if use.target == index
+    ]
+    return max(ends, default=0)
+
+
+def _write(file: int, size: int, give_up: Callable[[], bool], *, every_second: bool = False) -> None:
+    """Write what no device makes smaller: pieces of a pool of random bytes, each from another start."""
+    pool = os.urandom(8 * PIECE_BYTES + 8191)
+    at = number = 0
+    step = HOLE_BYTES if every_second else PIECE_BYTES
+    while at < size:
+        if give_up():
+            raise RunError("interrupted while the target was prepared")
+        start = (number * 4099) % (7 * PIECE_BYTES)
+        os.pwrite(file, memoryview(pool)[start : start + min(step, size - at)], at)
+        at += 2 * step if every_second else step
+        number += 1

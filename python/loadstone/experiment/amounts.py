@@ -1,0 +1,44 @@
+"""Times and sizes as an experiment's file has them: `30s`, `5m`, `4k`, `10g`.
+
+Knows the units that job files have, too. Knows no key.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from loadstone.path import quantity
+
+_TIME_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE: Final = {unit: 1 << (10 * power) for power, unit in enumerate(("", "k", "m", "g", "t"))}
+
+
+def time_s(text: str) -> float:
+    """Read a time. Raises ValueError."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
+    if match is None or match[2] not in _TIME_S or float(match[1]) <= 0:
+        raise ValueError(f"found {text[:40]!r}, expected a time with its unit, such as 30s or 5m")
+    return float(match[1]) * _TIME_S[match[2]]
+
+
+def size_bytes(text: str) -> int:
+    """Read a size; `k` is 1024. Raises ValueError."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
+    if match is None or not float(match[1]):
+        raise ValueError(f"found {text[:40]!r}, expected a size such as 4k or 10g")
+    return int(float(match[1]) * _SIZE[match[2]])
+
+
+def metric_value(metric: str, given: str | float) -> float:
+    """Read a limit in the unit that the metric's name ends with. Raises ValueError."""
+    if isinstance(given, (int, float)):
+        return float(given)
+    if metric.endswith("_ns") or metric == "cpu_ns_per_io":
+        return quantity.time_ns(given)
+    if metric.endswith("bytes_per_s"):
+        return quantity.bandwidth_bytes_per_s(given)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(k|m|)\s*", given.lower())
+    if match is None:
+        raise ValueError(f"found {given[:40]!r}, expected a number such as 20000 or 20k")
+    return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6}[match[2]]

@@ -1,0 +1,248 @@
+"""What an experiment will do, before it does it: runs, time, bytes, changes of the machine.
+
+Knows what can be told from Plans without touching a target. Knows no screen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from loadstone.control.layout.steps import building, taking_down
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.experiment import allocation
+from loadstone.experiment.file import level_name
+from loadstone.experiment.levels import applies
+from loadstone.experiment.machine import order_of
+from loadstone.experiment.run import device_evidence, layout_devices
+from loadstone.plan.safety import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.experiment.file import ExperimentFactor
+    from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.plan.model import Limits, Plan
+
+FORMAT = 1
+"""Of the document of `loadstone experiment plan --json`."""
+
+
+@dataclass(slots=True)
+class Announcement:
+    """All that is told."""
+
+    prepared: PreparedExperiment
+    laid_out_bytes: int = 0
+    """What is written into files that are not there yet, or too short."""
+    most_written_bytes: int | None = 0
+    """What the runs may write; None: nobody knows, some end by their time."""
+    writes: list[str] = field(default_factory=list)
+    """Targets that are written."""
+    changes: list[dict[str, str]] = field(default_factory=list)
+    """What is set on the machine."""
+    layouts: list[dict[str, Any]] = field(default_factory=list)
+    consent: list[dict[str, str]] = field(default_factory=list)
+    """Devices of layouts that hold something, and what."""
+    over_budget: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        prepared = self.prepared
+        told = prepared.document
+        return {
+            "format": FORMAT,
+            "title": told.title,
+            "question": told.question,
+            "design": told.design,
+            "combinations": told.combinations,
+            "full_combinations": told.full_combinations,
+            "aliased": [list(pair) for pair in told.aliased],
+            "blocks": told.blocks,
+            "order": told.order,
+            "seed": told.seed,
+            "rarely": list(told.rarely),
+            "factors": [one.model_dump(mode="json") for one in told.factors],
+            "patterns": [one.model_dump(mode="json") for one in told.patterns],
+            "metrics": list(told.metrics),
+            "aims": [one.model_dump(mode="json") for one in told.aims],
+            "runs": [
+                {"name": run.name, "block": run.block, "pattern": run.pattern, "levels": run.levels}
+                for run in told.runs
+            ],
+            "time_s": prepared.length_s,
+            "laid_out_bytes": self.laid_out_bytes,
+            "most_written_bytes": self.most_written_bytes,
+            "written_targets": self.writes,
+            "machine": self.changes,
+            "layouts": self.layouts,
+            "needs_consent": self.consent,
+            "cannot_be_set": [one.model_dump(mode="json") for one in told.unset_levels],
+            "over_budget": self.over_budget,
+        }
+
+
+def announce(prepared: PreparedExperiment) -> Announcement:
+    """Resolve what can be resolved, and tell. Raises what a run would, and for factors without effect."""
+    told = Announcement(prepared)
+    plans: dict[str, Plan] = {}
+    for one in prepared.known:
+        try:
+            plans[one.name] = prepared.resolve(one).plan
+        except (InputError, RefusedError) as error:
+            raise type(error)(
+                f"run {one.name}: {error.message}", where=error.where, hint=error.hint
+            ) from error
+    _refuse_without_effect(prepared, plans)
+    _refuse_allocations(prepared, plans)
+    _writes(told, plans)
+    told.changes = list(_changes(prepared))
+    told.layouts = list(_layouts(prepared))
+    told.consent = list(_consent(prepared))
+    limit_s = prepared.document.budget.time_s
+    if limit_s is not None and prepared.length_s is not None and prepared.length_s > limit_s:
+        told.over_budget = (
+            f"it takes about {prepared.length_s:.0f} s, and the budget is {limit_s:.0f} s: "
+            "the last runs are left out"
+        )
+    return told
+
+
+def _refuse_without_effect(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
+    """Refuse a factor of jobs whose levels make the same Plan in every run that can be compared."""
+    for factor in prepared.varied.factors:
+        if factor.what not in ("option", "parameter", "cache_share") or len(factor.levels) < 2:
+            continue
+        twins = list(_twins(prepared, plans, factor))
+        if twins and all(one == other for one, other in twins):
+            names = ", ".join(map(level_name, factor.levels))
+            raise InputError(
+                f"{factor.option or factor.parameter or 'cache_share'} = {names} makes no difference: "
+                "the Plans of these runs are the same",
+                where=Where(str(prepared.path), option=f"factors.{factor.name}"),
+                hint="vary something that the load uses, or leave the factor out",
+            )
+
+
+def _twins(
+    prepared: PreparedExperiment, plans: dict[str, Plan], factor: ExperimentFactor
+) -> Iterator[tuple[str, str]]:
+    """Return pairs of Plans of runs that differ in one factor only."""
+    first: dict[tuple[Any, ...], str] = {}
+    for run in prepared.document.runs:
+        if run.block or run.name not in plans or not applies(factor, run.pattern):
+            continue
+        others = tuple(level for name, level in run.levels.items() if name != factor.name)
+        key = (run.pattern, others)
+        # Names tell the runs apart, and seeds are drawn for each.
+        text = _without_names(plans[run.name], run.name)
+        if key in first:
+            yield first[key], text
+        else:
+            first[key] = text
+
+
+def _without_names(plan: Plan, name: str) -> str:
+    text = plan.model_dump_json().replace(name, "")
+    return re.sub(r'"seed":\d+', '"seed":0', text)
+
+
+def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
+    for run in prepared.document.runs:
+        state = prepared.asked(run).allocation
+        if state is None or run.name not in plans or run.block:
+            continue
+        if why := allocation.why_not(plans[run.name], state):
+            raise RefusedError(
+                f"run {run.name}: {why}",
+                where=Where(str(prepared.path), option="factors"),
+                hint="say for which patterns the factor is: patterns = [...]",
+            )
+
+
+def _writes(told: Announcement, plans: dict[str, Plan]) -> None:
+    laid_out: dict[str, int] = {}
+    for plan in plans.values():
+        for target in plan.targets:
+            if target.layout is not None and target.layout.write and guard.layout_changes(target):
+                laid_out[target.path] = max(laid_out.get(target.path, 0), target.layout.size_bytes)
+        told.writes += [plan.targets[index].path for index in sorted(guard.written(plan))]
+        own = _most_written(plan)
+        known = told.most_written_bytes
+        told.most_written_bytes = None if own is None or known is None else known + own
+    told.writes = list(dict.fromkeys(told.writes))
+    told.laid_out_bytes = sum(laid_out.values())
+    if len(plans) < len(told.prepared.nexts):
+        told.most_written_bytes = None
+
+
+def _most_written(plan: Plan) -> int | None:
+    """Return what the load of a run may write; None where its time decides."""
+    most = 0
+    for stream in plan.streams:
+        if not (stream.pattern.write_percent or stream.pattern.trim_percent):
+            continue
+        limits: Limits = stream.limits
+        if limits.time_based or not limits.bytes:
+            return None
+        most += limits.bytes
+    return most
+
+
+def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
+    """Return every setting that some run makes, once."""
+    seen: set[tuple[str, ...]] = set()
+    for one in prepared.whole.settings:
+        yield {
+            "control": one.control,
+            "subject": one.subject,
+            "value": level_name(one.value),
+            "for": "all runs",
+        }
+    for run in prepared.document.runs:
+        asked = prepared.asked(run)
+        found = [(one.control, one.subject, one.value) for one in asked.settings]
+        found += [("command", pair.name, f"{pair.do}; afterwards: {pair.undo}") for pair in asked.commands]
+        found += [("page_cache", drop.host or "", str(drop)) for drop in asked.drops]
+        found += [("allocation", "its targets", asked.allocation)] if asked.allocation else []
+        found += [("cgroup", "the run", asked.group)] if asked.group else []
+        for control, subject, value in found:
+            if (control, subject, value) not in seen:
+                seen.add((control, subject, value))
+                yield {"control": control, "subject": subject, "value": value, "for": "some runs"}
+
+
+def _layouts(prepared: PreparedExperiment) -> Iterator[dict[str, Any]]:
+    used = {prepared.asked(run).layout for run in prepared.document.runs} - {None}
+    for name in sorted(map(str, used)):
+        order = order_of(prepared.whole, name, prepared.label)
+        yield {
+            "name": name,
+            "devices": list(order.used),
+            "volumes": order.volumes,
+            "build": [" ".join(step.command) for step in building(order)],
+            "take_down": [" ".join(step.command) for step in taking_down(order)],
+        }
+
+
+def _consent(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
+    for device in layout_devices(prepared):
+        try:
+            found = device_evidence(device, guard.NONE)
+        except LoadstoneError as error:
+            yield {"device": device, "found": error.message, "consent": "refused"}
+            continue
+        if found.refused or found.needs_consent:
+            yield {
+                "device": device,
+                "found": "; ".join(found.refused or found.needs_consent),
+                "consent": "refused" if found.refused else "needed",
+            }
+
+
+def check_levels(prepared: PreparedExperiment) -> None:
+    """Refuse what `plan` would refuse, before a run begins."""
+    with contextlib.suppress(OSError):
+        announce(prepared)

@@ -1,0 +1,356 @@
+"""An experiment's file as it was written: workloads, factors, repeats, order, budget, aims.
+
+Knows names, shapes and what excludes what. Knows no host: whether a level can be set here, and what
+a job file asks for, is found later. `contract/experiment.schema.json` is made from this.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable  # noqa: TC003 - pydantic reads annotations
+from typing import Annotated, Final, Literal, Self, get_args
+
+from pydantic import AfterValidator, Field, model_validator
+
+from loadstone.control.layout.model import LayoutDescription
+from loadstone.effects.observations import MetricName
+from loadstone.experiment.amounts import metric_value, size_bytes, time_s
+from loadstone.frozen_model import FrozenModel
+from loadstone.verdict import RuleName
+
+AS_IS: Final = "as is"
+"""The level of a control that leaves it as it is."""
+NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9 ._+%-]{0,63}$"
+
+Scalar = bool | int | float | str
+FactorKind = Literal[
+    "option",
+    "parameter",
+    "control",
+    "layout",
+    "target",
+    "allocation",
+    "page_cache",
+    "cache_share",
+    "fill_level",
+    "cgroup",
+    "command",
+]
+AllocationState = Literal["new", "first pass", "later pass", "preallocated", "holes", "trimmed"]
+Name = Annotated[str, Field(pattern=NAME)]
+
+
+def _readable(read: Callable[[str], float]) -> AfterValidator:
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)
+
+
+Time = Annotated[str, _readable(time_s)]
+"""As `30s`, `5m`."""
+Size = Annotated[str, _readable(size_bytes)]
+"""As `4k`, `10g`."""
+
+
+class ExperimentLevel(FrozenModel):
+    """A level with a name of its own."""
+
+    name: Name
+    value: Scalar | None = None
+    do: str | None = None
+    """Of a `command`: what sets it."""
+    undo: str | None = None
+    """Of a `command`: what puts it back."""
+    limits: dict[str, str] = Field(default_factory=dict)
+    """Of a `cgroup`: file of the group and value, as `memory.max = "256M"`."""
+    every: Time | None = None
+    """Of `page_cache`: dropped so often during the run."""
+    host: str | None = None
+    """Of `page_cache`: `user@server`, whose page cache is dropped through ssh(1), in place of ours."""
+
+
+class ExperimentFactor(FrozenModel):
+    """What is varied on purpose."""
+
+    name: Name
+    levels: Annotated[tuple[Scalar | ExperimentLevel, ...], Field(min_length=2)]
+    """The first is the one that the others are held against."""
+    kind: FactorKind | None = None
+    """Told by `option`, `parameter` or `control` where one of those is given."""
+    option: str | None = None
+    """Any option of fio's job files, set in each job."""
+    parameter: str | None = None
+    """A parameter of the named workloads."""
+    control: str | None = None
+    """A setting of the machine (`loadstone controls`)."""
+    subject: str = ""
+    """Of what the control is set: `sda`, `policy0`, a mount point; empty: all there are."""
+    of: str | None = None
+    """Of `cache_share`: the memory a share is of, as `1g`; without it this host's. Of `fill_level`: a
+    directory on the file system that is filled."""
+    patterns: tuple[Name, ...] = ()
+    """Only these patterns are changed by it; empty: all."""
+    rarely: bool | None = None
+    """Changes rarely: within a block all runs of a level follow each other [layouts: true, others: false]."""
+
+    @property
+    def what(self) -> FactorKind:
+        """What kind it is, however that is told."""
+        if self.kind is not None:
+            return self.kind
+        return "option" if self.option is not None else "control" if self.control is not None else "parameter"
+
+    @property
+    def changes_rarely(self) -> bool:
+        """Whether runs of one level follow each other."""
+        return self.what == "layout" if self.rarely is None else self.rarely
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """How its levels are called, in the order of the file."""
+        return tuple(level_name(one) for one in self.levels)
+
+    def level(self, name: str) -> ExperimentLevel:
+        """Return a level by its name."""
+        found = next(one for one in self.levels if level_name(one) == name)
+        return found if isinstance(found, ExperimentLevel) else ExperimentLevel(name=name, value=found)
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Self:
+        told = [one for one in ("option", "parameter", "control") if getattr(self, one) is not None]
+        if len(told) > 1:
+            raise ValueError(f"has {' and '.join(told)}: one factor varies one thing")
+        if not told and self.kind is None:
+            raise ValueError("says not what it varies: give it option, parameter, control or kind")
+        if self.kind is not None and told and told != [self.kind]:
+            raise ValueError(f"has kind {self.kind!r} and {told[0]}: one factor varies one thing")
+        if self.kind in ("option", "parameter", "control") and not told:
+            raise ValueError(f"is of kind {self.kind!r}: name it, as {self.kind} = ...")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        what, names = self.what, self.level_names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"has the level {twice!r} twice")
+        if self.subject and what != "control":
+            raise ValueError("has a subject, which only a control has")
+        if self.of is not None and what not in ("cache_share", "fill_level"):
+            raise ValueError("has `of`, which only cache_share and fill_level have")
+        if what == "fill_level" and self.of is None:
+            raise ValueError("does not say what is filled: of = a directory on that file system")
+        for one in self.levels:
+            if isinstance(one, ExperimentLevel):
+                _check_level(what, one)
+            else:
+                _check_word(what, one)
+        return self
+
+
+def _check_word(what: str, level: Scalar) -> None:
+    """Refuse a plain level where only some words mean anything."""
+    if what == "command" and level != AS_IS:
+        raise ValueError(f"the level {level!r} has no commands: {{name = ..., do = ..., undo = ...}}")
+    if what == "cgroup" and level != AS_IS:
+        raise ValueError(f"the level {level!r} has no limits: {{name = ..., limits = {{...}}}}")
+    words = _WORDS.get(what)
+    if words is not None and level not in words:
+        near = difflib.get_close_matches(str(level), words, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"found the level {level!r}, expected {', '.join(words)}{hint}")
+
+
+def level_name(level: Scalar | ExperimentLevel) -> str:
+    """Return how a level is called."""
+    if isinstance(level, ExperimentLevel):
+        return level.name
+    if isinstance(level, bool):
+        return "1" if level else "0"
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+_WORDS: Final[dict[str, tuple[str, ...]]] = {
+    "page_cache": ("kept", "dropped"),
+    "allocation": get_args(AllocationState),
+}
+_OF_LEVEL: Final = {"do": "command", "undo": "command", "limits": "cgroup", "every": "page_cache"} | {
+    "host": "page_cache"
+}
+
+
+def _check_level(what: str, level: ExperimentLevel) -> None:
+    for key, kind in _OF_LEVEL.items():
+        if getattr(level, key) and what != kind:
+            raise ValueError(f"the level {level.name!r} has {key}, which only a {kind} has")
+    if what == "command" and (level.do is None or level.undo is None):
+        raise ValueError(f"the level {level.name!r} needs both do and undo")
+    if what == "cgroup" and not level.limits:
+        raise ValueError(f"the level {level.name!r} has no limits")
+    if what not in ("command", "cgroup", "page_cache") and level.value is None:
+        raise ValueError(f"the level {level.name!r} has no value")
+
+
+class ExperimentPattern(FrozenModel):
+    """A workload: a row of the matrix. A job file, a named workload, or options of a job of its own."""
+
+    name: Name
+    meaning: str = ""
+    job: str | None = None
+    """A job file of fio, vdbench or Iometer, beside the experiment's file; one run of it."""
+    section: tuple[str, ...] = ()
+    """Only these sections, run definitions or access specifications of the job file."""
+    workload: str | None = None
+    """A name of `loadstone workloads`."""
+    set: dict[str, Scalar] = Field(default_factory=dict)
+    """Parameters of the named workload."""
+    options: dict[str, Scalar] = Field(default_factory=dict)
+    """Options of fio's job files: set in each job, or alone the job itself."""
+    targets: tuple[str, ...] = ()
+    """In place of the targets of the experiment."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if self.job is not None and self.workload is not None:
+            raise ValueError("has a job file and a named workload: one of the two")
+        if self.job is None and self.workload is None and not self.options:
+            raise ValueError("has no load: give it job, workload or options")
+        if self.set and self.workload is None:
+            raise ValueError("has `set`, which only a named workload has")
+        if self.section and self.job is None:
+            raise ValueError("has `section`, which only a job file has")
+        return self
+
+
+class ExperimentSetting(FrozenModel):
+    """A setting of the machine for all runs."""
+
+    control: str
+    subject: str = ""
+    value: Scalar
+
+
+class ExperimentAims(FrozenModel):
+    """What is wanted: the most or the least of a metric, perhaps under a limit of another."""
+
+    most: MetricName | None = None
+    least: MetricName | None = None
+    limit: MetricName | None = None
+    at_most: str | float | None = None
+    """With its unit for times and rates, as `2ms`."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.most is None) == (self.least is None):
+            raise ValueError("needs one of most and least")
+        if (self.limit is None) != (self.at_most is None):
+            raise ValueError("needs limit and at_most together, or neither")
+        if self.limit is not None and self.at_most is not None:
+            metric_value(self.limit, self.at_most)
+        return self
+
+
+class ExperimentLimits(FrozenModel):
+    """What the whole may take."""
+
+    time: Time | None = None
+    written: Size | None = None
+
+
+class ExperimentFile(FrozenModel):
+    """All of it."""
+
+    title: str
+    question: str = ""
+    parameters: dict[str, Scalar | tuple[Scalar, ...]] = Field(default_factory=dict)
+    """Values that `$name` stands for elsewhere in the file, with their defaults; `--set NAME=VALUE`."""
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Blocks: passes over all combinations."""
+    order: Literal["random", "given"] = "random"
+    seed: Annotated[int, Field(ge=0)] = 1
+    design: Literal["full", "one_at_a_time", "fraction"] = "full"
+    budget: ExperimentLimits = Field(default_factory=ExperimentLimits)
+    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)] = (
+        "iops",
+        "bandwidth_bytes_per_s",
+        "lat_mean_ns",
+        "lat_p50_ns",
+        "lat_p99_ns",
+        "cpu_ns_per_io",
+    )
+    """The first is what the answer is about."""
+    studied: tuple[RuleName, ...] = ()
+    """Rules of the verdict (docs/rules.md) that find what is studied on purpose, and so exclude no run.
+    Factors of the page cache and of allocation bring their own."""
+    aims: tuple[ExperimentAims, ...] = ()
+    targets: tuple[str, ...] = ()
+    """Files or devices for every pattern. `{volume}` stands for each volume of the layout, `{file}` for a
+    file on each, or the volume itself where it has no file system."""
+    runtime: Time | None = None
+    """Of every job, in place of its own."""
+    ramp: Time | None = None
+    size: Size | None = None
+    pause: Time | None = None
+    """Before each run, with its settings made."""
+    wait_for_sync: bool = True
+    """Wait until an array has synchronised; false: measure while it does, and say so."""
+    devices: tuple[str, ...] = ()
+    """For layouts; everything on them is lost."""
+    layouts: dict[Name, LayoutDescription] = Field(default_factory=dict)
+    settings: tuple[ExperimentSetting, ...] = ()
+    """Set for all runs, and put back at the end."""
+    patterns: Annotated[tuple[ExperimentPattern, ...], Field(min_length=1)]
+    factors: tuple[ExperimentFactor, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_apart(self) -> Self:
+        for kind, names in (
+            ("pattern", [one.name for one in self.patterns]),
+            ("factor", [one.name for one in self.factors]),
+        ):
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f"two {kind}s are called {twice!r}")
+        known = {one.name for one in self.patterns}
+        for factor in self.factors:
+            if unknown := next((one for one in factor.patterns if one not in known), None):
+                raise ValueError(f"the factor {factor.name!r} is for {unknown!r}, which is no pattern")
+        return self
+
+    @model_validator(mode="after")
+    def _layouts_are_used(self) -> Self:
+        varied = [factor for factor in self.factors if factor.what == "layout"]
+        if len(varied) > 1:
+            raise ValueError("two factors are layouts: one stands on the devices at a time")
+        named = {name for factor in varied for name in map(layout_of, factor.levels)}
+        if unknown := sorted(named - set(self.layouts)):
+            raise ValueError(
+                f"there is no [layouts.{unknown[0]}]: there are {', '.join(self.layouts) or 'none'}"
+            )
+        if unused := sorted(set(self.layouts) - named):
+            raise ValueError(f"[layouts.{unused[0]}] has no effect: no factor has it as a level")
+        if self.devices and not self.layouts:
+            raise ValueError("devices have no effect without layouts: name them in targets")
+        uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
+        if self.layouts and not any("{volume}" in text or "{file}" in text for text in uses):
+            raise ValueError("layouts have no effect: no target is on {volume} or {file}")
+        return self
+
+
+_STUDIED: Final[dict[str, tuple[RuleName, ...]]] = {
+    "page_cache": ("page_cache_read", "writeback_absorbed"),
+    "cache_share": ("page_cache_read", "writeback_absorbed"),
+    "allocation": ("unwritten_region", "first_pass_allocation"),
+}
+"""What a kind of factor varies on purpose."""
+
+
+def studied_rules(whole: ExperimentFile) -> tuple[RuleName, ...]:
+    """Return the rules whose findings exclude no run."""
+    own = [rule for factor in whole.factors for rule in _STUDIED.get(factor.what, ())]
+    return tuple(dict.fromkeys([*whole.studied, *own]))
+
+
+def layout_of(level: Scalar | ExperimentLevel) -> str:
+    """Return which layout a level means."""
+    return str(level.value) if isinstance(level, ExperimentLevel) else str(level)

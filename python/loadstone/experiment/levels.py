@@ -1,0 +1,183 @@
+"""What a level changes about a workload, and what it asks of the machine.
+
+Knows each kind of factor by what it does: to jobs before the run is planned, or to the machine around
+it. Sets nothing; how the machine is set and put back is `machine`'s.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.experiment.amounts import size_bytes, time_s
+from loadstone.experiment.file import AS_IS, layout_of, level_name
+from loadstone.formats.fio.override import with_options
+from loadstone.workload.model import Amount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from loadstone.experiment.file import ExperimentFactor, ExperimentFile
+    from loadstone.workload.model import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSetting:
+    """One control of the machine, set around a run."""
+
+    control: str
+    subject: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsOfLevel:
+    """A pair of commands around a run."""
+
+    name: str
+    do: str
+    undo: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheDrop:
+    """The page cache is dropped before a run, and perhaps again and again during it."""
+
+    every_s: float | None = None
+    host: str | None = None
+
+    def __str__(self) -> str:
+        return "dropped" if self.every_s is None else f"dropped, and again every {self.every_s:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that the levels of one run ask of the machine."""
+
+    layout: str | None = None
+    settings: tuple[WantedSetting, ...] = ()
+    commands: tuple[CommandsOfLevel, ...] = ()
+    drops: tuple[CacheDrop, ...] = ()
+    allocation: str | None = None
+    group: str | None = None
+    """Limits of a control group, as its control takes them."""
+
+
+def applies(factor: ExperimentFactor, pattern: str) -> bool:
+    """Return whether a factor is for a pattern."""
+    return not factor.patterns or pattern in factor.patterns
+
+
+def parameters(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> dict[str, str]:
+    """Return the parameters of a named workload that the levels set."""
+    return {
+        str(factor.parameter): level_name(factor.level(levels[factor.name]).value or "")
+        for factor in whole.factors
+        if factor.what == "parameter" and applies(factor, pattern)
+    }
+
+
+def targets(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> list[str]:
+    """Return the targets of a pattern, with `{volume}` as it is written; none: its own."""
+    for factor in whole.factors:
+        if factor.what == "target" and applies(factor, pattern):
+            return [str(factor.level(levels[factor.name]).value)]
+    own = next(one for one in whole.patterns if one.name == pattern)
+    return list(own.targets or whole.targets)
+
+
+def changed(
+    workload: Workload,
+    whole: ExperimentFile,
+    file: Path,
+    *,
+    levels: Mapping[str, str],
+    pattern: str,
+    memory_bytes: int,
+) -> Workload:
+    """Return a workload as the levels have it."""
+    for factor in whole.factors:
+        if not applies(factor, pattern):
+            continue
+        level = factor.level(levels[factor.name])
+        where = Where(str(file), option=f"factors.{factor.name}")
+        try:
+            if factor.what == "option":
+                workload = with_options(workload, {str(factor.option): level_name(level.value or 0)}, where)
+            elif factor.what == "cache_share":
+                of = size_bytes(factor.of) if factor.of else memory_bytes
+                share = _share(str(level.value), where)
+                # Whole blocks of 1 MiB: any block size divides it.
+                size = max(1 << 20, int(of * share) >> 20 << 20)
+                sized = workload.with_size(Amount(bytes=size))
+                workload = sized.model_copy(update={"notes": workload.notes})
+        except LoadstoneError as error:
+            if error.where is not None:
+                raise
+            raise type(error)(error.message, where=where, hint=error.hint) from error
+    return workload
+
+
+def asked(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> Asked:
+    """Return what the levels of a run ask of the machine."""
+    settings: list[WantedSetting] = []
+    commands: list[CommandsOfLevel] = []
+    drops: list[CacheDrop] = []
+    layout = allocation = group = None
+    for factor in whole.factors:
+        level = factor.level(levels[factor.name])
+        if factor.what == "layout":
+            layout = layout_of(level)
+        if not applies(factor, pattern) or level.value == AS_IS:
+            continue
+        match factor.what:
+            case "control":
+                value = level_name(level.value if level.value is not None else "")
+                settings.append(WantedSetting(str(factor.control), factor.subject, value))
+            case "fill_level":
+                settings.append(WantedSetting("fill_level", str(factor.of), str(level.value)))
+            case "command":
+                commands.append(
+                    CommandsOfLevel(f"{factor.name}={level.name}", str(level.do), str(level.undo))
+                )
+            case "page_cache" if level.value != "kept":
+                every = None if level.every is None else time_s(level.every)
+                drops.append(CacheDrop(every, level.host))
+            case "allocation":
+                allocation = str(level.value)
+            case "cgroup":
+                group = json.dumps(level.limits)
+            case _:
+                pass
+    return Asked(layout, tuple(settings), tuple(commands), tuple(drops), allocation, group)
+
+
+def meaning(factor: ExperimentFactor) -> str:
+    """Return in words what a factor varies."""
+    words = {
+        "option": f"{factor.option} of the jobs",
+        "parameter": f"parameter {factor.parameter} of the workload",
+        "control": f"{factor.control} of {factor.subject or 'this host'}",
+        "layout": "array and file system",
+        "target": "target",
+        "allocation": "what was written to the target before",
+        "page_cache": "page cache before and during the run",
+        "cache_share": f"size as a share of {factor.of or 'memory'}",
+        "fill_level": f"how full the file system of {factor.of} is",
+        "cgroup": "limits of a control group",
+        "command": "commands",
+    }
+    return words[factor.what]
+
+
+def _share(text: str, where: Where) -> float:
+    try:
+        share = float(text.removesuffix("%").strip()) / 100
+    except ValueError:
+        share = 0.0
+    if not text.endswith("%") or share <= 0:
+        raise InputError(f"found {text!r}, expected a share such as 50% or 200%", where=where)
+    return share

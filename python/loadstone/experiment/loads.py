@@ -1,0 +1,169 @@
+"""The workload of a pattern: from a job file, a named workload, or options of its own.
+
+Knows how each is read and that one run must come of it. Changes nothing for a level: that is `levels`'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.experiment.amounts import size_bytes, time_s
+from loadstone.experiment.file import level_name
+from loadstone.formats import iometer, vdbench
+from loadstone.formats.fio.override import with_options
+from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
+from loadstone.formats.recognise import Language, recognise
+from loadstone.formats.suggest import nearest
+from loadstone.workload import catalogue
+from loadstone.workload.model import Amount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from loadstone.experiment.file import ExperimentFile, ExperimentPattern
+    from loadstone.workload.model import Workload
+
+SECOND_NS: Final = 10**9
+
+
+def workload_of(
+    pattern: ExperimentPattern,
+    whole: ExperimentFile,
+    file: Path,
+    *,
+    parameters: Mapping[str, str],
+    targets: Sequence[str],
+    allow_exec: bool,
+) -> Workload:
+    """Return the workload of a pattern, with what the experiment says for all of them.
+
+    `parameters`: levels of factors that are parameters; `targets`: where it works, none for its own.
+    """
+    where = Where(str(file), option=f"patterns.{pattern.name}")
+    try:
+        found = _read(pattern, file, parameters, targets, allow_exec=allow_exec)
+        if pattern.job is not None or pattern.workload is not None:
+            options = {key: level_name(value) for key, value in pattern.options.items()}
+            found = with_options(found, options, where)
+        told = found.notes
+        if targets:
+            found = found.with_targets(targets)
+        # What the experiment's own file asks for needs no note that it was asked for.
+        return _for_all(found, whole).model_copy(update={"notes": told})
+    except LoadstoneError as error:
+        if error.where is not None:
+            raise
+        raise type(error)(error.message, where=where, hint=error.hint) from error
+
+
+def _for_all(found: Workload, whole: ExperimentFile) -> Workload:
+    if whole.size is not None:
+        found = found.with_size(Amount(bytes=size_bytes(whole.size)))
+    if whole.runtime is not None:
+        found = found.with_runtime(int(time_s(whole.runtime) * SECOND_NS))
+        jobs = tuple(job.model_copy(update={"time_based": True}) for job in found.jobs)
+        found = found.model_copy(update={"jobs": jobs})
+    if whole.ramp is not None:
+        ramp = {"ramp_ns": int(time_s(whole.ramp) * SECOND_NS)}
+        found = found.model_copy(update={"jobs": tuple(job.model_copy(update=ramp) for job in found.jobs)})
+    return found
+
+
+def _read(
+    pattern: ExperimentPattern,
+    file: Path,
+    parameters: Mapping[str, str],
+    targets: Sequence[str],
+    *,
+    allow_exec: bool,
+) -> Workload:
+    if pattern.workload is not None:
+        entry = catalogue.load(pattern.workload)
+        if entry.is_procedure and not _is_one_run(pattern, entry):
+            raise InputError(
+                f"{pattern.workload} is {len(entry.runs())} runs, and a pattern is one",
+                hint="set the parameter it runs over, or make that a factor of its own pattern",
+            )
+        given = {key: level_name(value) for key, value in pattern.set.items()} | dict(parameters)
+        if entry.is_procedure:
+            (only,) = entry.runs(given)
+            return only.workload
+        return entry.workload(given)
+    if parameters:
+        name = next(iter(parameters))
+        raise InputError(
+            f"the parameter {name!r} has no effect: this is no named workload",
+            hint="say for which patterns the factor is: patterns = [...], or use option",
+        )
+    if pattern.job is None:
+        return _own(pattern, file, allow_exec=allow_exec)
+    return _job_file(pattern, file.parent / pattern.job, targets, allow_exec=allow_exec)
+
+
+def _is_one_run(pattern: ExperimentPattern, entry: catalogue.CatalogueEntry) -> bool:
+    given = {key: level_name(value) for key, value in pattern.set.items()}
+    return len(entry.runs(given)) == 1 and entry.rounds is None
+
+
+def _own(pattern: ExperimentPattern, file: Path, *, allow_exec: bool) -> Workload:
+    lines = [f"{key}={level_name(value)}" for key, value in pattern.options.items()]
+    text = "\n".join([f"[{pattern.name}]", *lines]) + "\n"
+    source = TextSource(text, name=f"{file}: patterns.{pattern.name}.options", directory=file.parent)
+    return read_jobfiles([source], options=ReadOptions(allow_exec=allow_exec))
+
+
+def _job_file(
+    pattern: ExperimentPattern, path: Path, targets: Sequence[str], *, allow_exec: bool
+) -> Workload:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    match recognise(content, path.name):
+        case Language.VDBENCH:
+            return _of_vdbench(pattern, path, allow_exec=allow_exec)
+        case Language.IOMETER:
+            return _of_iometer(pattern, path, content, targets)
+        case _:
+            options = ReadOptions(allow_exec=allow_exec)
+            return read_jobfiles([FileSource(path)], sections=pattern.section, options=options)
+
+
+def _of_vdbench(pattern: ExperimentPattern, path: Path, *, allow_exec: bool) -> Workload:
+    read = vdbench.read([path])
+    runs = vdbench.expand(read)
+    known = {run.definition.name for run in runs}
+    _check_sections(pattern, known, path, "run definition")
+    runs = [run for run in runs if not pattern.section or run.definition.name in pattern.section]
+    titles = [run.title for run in runs]
+    if len(runs) != 1:
+        raise _several(path, titles)
+    return vdbench.lower(read, runs[0], vdbench.Given(allow_exec=allow_exec))
+
+
+def _of_iometer(pattern: ExperimentPattern, path: Path, content: bytes, targets: Sequence[str]) -> Workload:
+    configuration = iometer.read_icf(content, str(path))
+    runs = iometer.runs(configuration, iometer.CommandLineChanges(targets=list(targets)))
+    known = {str(run.factors["access_specification"]) for run in runs}
+    _check_sections(pattern, known, path, "access specification")
+    runs = [
+        run for run in runs if not pattern.section or run.factors["access_specification"] in pattern.section
+    ]
+    if len(runs) != 1:
+        raise _several(path, [run.name for run in runs])
+    return runs[0].workload
+
+
+def _check_sections(pattern: ExperimentPattern, known: set[str], path: Path, kind: str) -> None:
+    for name in pattern.section:
+        if name not in known:
+            raise InputError(f"{path} has no {kind} {name!r}", hint=nearest(name, known))
+
+
+def _several(path: Path, names: Sequence[str]) -> InputError:
+    return InputError(
+        f"{path} is {len(names)} runs, and a pattern is one: {', '.join(names[:6])}",
+        hint="choose one with section = [...]",
+    )

@@ -1,0 +1,263 @@
+"""The machine around the runs of an experiment: set before each, put back after it, and told.
+
+Knows the order: what is for all runs, the layout (kept while the next run has the same), then what is
+of one run: its control group, settings, commands, the state of its targets, and last the page cache.
+All of it is written down before it is done (`control.journal`), so that `loadstone restore` finds it.
+Does not know what is measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadstone.bundle.experiment import MachineSetting
+from loadstone.control import page_cache
+from loadstone.control.changes import Changes
+from loadstone.control.layout import build
+from loadstone.control.layout.model import LayoutOrder
+from loadstone.control.table import Controls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadstone.control.changes import Restored
+    from loadstone.control.journal import Change
+    from loadstone.experiment.file import ExperimentFile
+    from loadstone.experiment.levels import Asked, CacheDrop
+
+BASE: Final = Path("/run/loadstone")
+NOTHING: Final = "none"
+
+
+def new_label() -> str:
+    """Return what file systems and arrays of one experiment are called."""
+    return f"ls{secrets.token_hex(4)}"
+
+
+def order_of(whole: ExperimentFile, layout: str, label: str) -> LayoutOrder:
+    """Return the order for a layout of the file."""
+    what = whole.layouts[layout]
+    order = LayoutOrder(
+        label=label,
+        name=layout,
+        devices=whole.devices,
+        identities=(),
+        description=what,
+        base=str(BASE / label),
+    )
+    return order.model_copy(update={"identities": tuple(build.identity_of(one) for one in order.used)})
+
+
+@dataclass(slots=True)
+class Machine:
+    """What is set now. `told` hears of each record that changed; `give_up`: somebody asked for the end."""
+
+    whole: ExperimentFile
+    label: str
+    give_up: Callable[[], bool] = lambda: False
+    tell: Callable[[str], None] = lambda _: None
+    controls: Controls = field(default_factory=Controls)
+    where: Path | None = None
+    """Directory of the journal; None: the usual one."""
+    for_all: list[MachineSetting] = field(default_factory=list)
+    """Records of what is for several runs."""
+    still_changed: list[MachineSetting] = field(default_factory=list)
+    """What could not be put back."""
+    step: Callable[[str], None] = lambda _: None
+    """Called at each step of a change; a test ends the process there."""
+    _all: Changes | None = None
+    _layout: tuple[str, LayoutOrder, Changes, int] | None = None
+
+    def begin(self) -> None:
+        """Set what is for all runs."""
+        if not self.whole.settings:
+            return
+        self._all = self._changes()
+        for one in self.whole.settings:
+            made = self._all.set(one.control, one.subject, _text(one.value))
+            self.for_all += [_record(change) for change in made]
+
+    def end(self) -> None:
+        """Put back what is left: the layout, then what is for all runs."""
+        self._take_down()
+        if self._all is not None:
+            self.for_all = self._put_back(self._all, self.for_all)
+            self._all = None
+
+    @contextlib.contextmanager
+    def around(
+        self,
+        asked: Asked,
+        prepare: Callable[[], None] | None,
+        record: Callable[[Sequence[MachineSetting]], None],
+    ) -> Iterator[None]:
+        """Set what a run asks for, and put it back after it. `prepare` brings its targets into a state."""
+        self._stand(asked.layout)
+        changes = self._changes()
+        made: list[MachineSetting] = []
+        try:
+            self._set(changes, asked, made)
+            if prepare is not None:
+                prepare()
+                made.append(_done("allocation", "", asked.allocation or ""))
+            with contextlib.ExitStack() as drops:
+                for drop in asked.drops:
+                    drops.enter_context(_dropping(drop))
+                    made.append(_dropped(drop))
+                record(made)
+                yield
+        finally:
+            record(self._put_back(changes, made))
+
+    def volumes(self, layout: str) -> list[str]:
+        """Return where the volumes of a layout are, or will be."""
+        return order_of(self.whole, layout, self.label).volumes
+
+    def _set(self, changes: Changes, asked: Asked, made: list[MachineSetting]) -> None:
+        """Set everything; what was set stands in `made`, also when something is refused."""
+        if asked.group is not None:
+            made += [
+                _record(one) for one in changes.set("cgroup", f"{self.label}-{os.getpid()}", asked.group)
+            ]
+        for setting in asked.settings:
+            subject = self._in_layout(setting.subject, asked.layout)
+            found = changes.set(setting.control, subject, setting.value)
+            made += [_record(one) for one in found] or [
+                MachineSetting(
+                    control=setting.control,
+                    subject=subject,
+                    before=setting.value,
+                    asked=setting.value,
+                    after=setting.value,
+                    outcome="unchanged",
+                )
+            ]
+        for pair in asked.commands:
+            made.append(_record(changes.run(pair.name, pair.do, pair.undo), before=""))
+
+    def _in_layout(self, subject: str, layout: str | None) -> str:
+        return subject.replace("{volume}", self.volumes(layout)[0]) if layout else subject
+
+    def _stand(self, layout: str | None) -> None:
+        """Have this layout stand, and no other."""
+        if self._layout is not None and self._layout[0] == layout:
+            return
+        self._take_down()
+        if layout is None:
+            return
+        order = order_of(self.whole, layout, self.label)
+        changes = self._changes()
+        self.tell(f"building {layout} on {', '.join(order.used) or order.description.source or ''}")
+        self.for_all.append(
+            MachineSetting(control="layout", subject=layout, before=NOTHING, asked=_layout_words(order))
+        )
+        at = len(self.for_all) - 1
+        self._layout = (layout, order, changes, at)
+        texts = (build.order_text("build", order), build.order_text("take down", order))
+        try:
+            changes.make("layout", f"{layout} ({self.label})", *texts)
+        except BaseException:
+            self._take_down()
+            raise
+        self.for_all[at] = self.for_all[at].model_copy(update={"after": self._sync(order)})
+
+    def _sync(self, order: LayoutOrder) -> str:
+        share = build.synchronised(order)
+        if share is None:
+            return "built"
+        if self.whole.wait_for_sync and share < 1:
+            self.tell(f"waiting until {order.name} has synchronised")
+            share = build.wait_until_synchronised(order, self.give_up)
+        return "built, synchronised" if share == 1 else f"built, {share or 0:.0%} synchronised: it goes on"
+
+    def _take_down(self) -> None:
+        if self._layout is None:
+            return
+        _, _, changes, at = self._layout
+        self._layout = None
+        if not changes.made:
+            self.for_all[at] = self.for_all[at].model_copy(update={"outcome": "none"})
+            return
+        self.for_all[at] = self._put_back(changes, [self.for_all[at]])[0]
+
+    def _changes(self) -> Changes:
+        return Changes(self.controls, self.where, self.step)
+
+    def _put_back(self, changes: Changes, made: Sequence[MachineSetting]) -> list[MachineSetting]:
+        """Put back, and return the records with what became of each."""
+        restored = {(one.setting.control, _name(one)): one for one in changes.put_back()}
+        done: list[MachineSetting] = []
+        for one in made:
+            found = restored.pop((one.control, one.subject), None)
+            outcome = one.outcome if found is None else found.outcome.value
+            done.append(
+                one.model_copy(update={"outcome": outcome, "why": "" if found is None else found.why})
+            )
+        # What was begun and refused has no record of its own yet.
+        done += [
+            MachineSetting(
+                control=one.setting.control,
+                subject=_name(one),
+                before=_shown(one),
+                asked=one.asked,
+                outcome=one.outcome.value,
+                why=one.why,
+            )
+            for one in restored.values()
+        ]
+        self.still_changed += [one for one in done if one.outcome in ("failed", "changed_by_others")]
+        return done
+
+
+def _name(one: Restored) -> str:
+    """Return the subject as records have it: a layout's without its label."""
+    subject = one.setting.subject
+    return subject.partition(" (")[0] if one.setting.control == "layout" else subject
+
+
+def _shown(one: Restored) -> str:
+    return NOTHING if one.setting.control in ("layout", "command") else one.before
+
+
+def _record(change: Change, before: str | None = None) -> MachineSetting:
+    return MachineSetting(
+        control=change.setting.control,
+        subject=change.setting.subject,
+        before=change.before if before is None else before,
+        asked=change.asked,
+        after=change.after,
+    )
+
+
+def _done(control: str, subject: str, asked: str) -> MachineSetting:
+    return MachineSetting(control=control, subject=subject, before="", asked=asked, outcome="none")
+
+
+def _dropped(drop: CacheDrop) -> MachineSetting:
+    return _done("page_cache", drop.host or "", str(drop))
+
+
+@contextlib.contextmanager
+def _dropping(drop: CacheDrop) -> Iterator[None]:
+    if drop.every_s is None:
+        page_cache.drop(drop.host)
+        yield
+        return
+    with page_cache.dropped_every(drop.every_s, drop.host):
+        yield
+
+
+def _layout_words(order: LayoutOrder) -> str:
+    what = order.description
+    where = f"on {', '.join(order.used)}" if order.used else f"of {what.source}"
+    raid = "" if what.manager == "mount" else f" raid {what.raid}" if what.raid != "jbod" else " jbod"
+    return f"{what.manager}{raid}, {what.on_volume}, {where}"
+
+
+def _text(value: object) -> str:
+    return ("1" if value else "0") if isinstance(value, bool) else str(value)

@@ -1,0 +1,121 @@
+"""An experiment's directory as the table that its effects are computed from.
+
+Knows which figure of a run is which metric. Computes no effect.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from loadstone.analysis.study.run_figures import run as figures_of
+from loadstone.analysis.summary import summarise
+from loadstone.bundle import experiment as on_disk
+from loadstone.bundle import layout, members
+from loadstone.bundle import study as study_on_disk
+from loadstone.effects.observations import Aim, Factor, Observation, Observations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.bundle.experiment import ExperimentDocument
+
+
+def observations(path: Path, *, unverified: bool = False) -> Observations:
+    """Read an experiment. Raises `BundleError` where a run cannot be opened."""
+    document = on_disk.read(path)
+    opened = study_on_disk.open_all(path, unverified=unverified)
+    found = [
+        figures_of(point, summarise(opened.bundles[point.name]))
+        for point in opened.study.points
+        if point.status == "complete" and point.name in opened.bundles
+    ]
+    return table(document, found, asked=())
+
+
+def table(
+    document: ExperimentDocument, found: list[RunFigures], *, asked: tuple[str, ...] = ()
+) -> Observations:
+    """Return the table of runs; `asked`: only these metrics, none for those of the file."""
+    runs = {run.name: (at, run) for at, run in enumerate(document.runs)}
+    wanted = asked or document.metrics
+    limits = [aim.limit_metric for aim in document.aims if aim.limit_metric]
+    kept = dict.fromkeys([*wanted, *(aim.metric for aim in document.aims), *limits])
+    complete = [one for one in found if one.point.name in runs and one.point.status == "complete"]
+    starts = {one.point.name: _time_s(runs[one.point.name][1].started) for one in complete}
+    first = min((start for start in starts.values() if start is not None), default=0.0)
+    rows = []
+    for order, one in enumerate(sorted(complete, key=lambda one: starts[one.point.name] or 0.0)):
+        _, run = runs[one.point.name]
+        values = metrics(one)
+        rows.append(
+            Observation(
+                run=run.name,
+                order=order,
+                started_s=(starts[run.name] or first) - first,
+                block=run.block,
+                levels=run.levels,
+                pattern=run.pattern,
+                metrics={name: values[name] for name in kept if name in values},
+                invalid=_invalid(one, document.studied),
+            )
+        )
+    return Observations(
+        factors=tuple(Factor(one.name, one.levels) for one in document.factors if len(one.levels) > 1),
+        rows=tuple(rows),
+        aims=tuple(
+            Aim(one.metric, one.larger_is_better, one.limit_metric, one.limit_at_most)
+            for one in document.aims
+        ),
+        aliased=document.aliased,
+        unset_levels={f"{one.factor}={one.level}": one.why for one in document.unset_levels},
+    )
+
+
+def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:
+    """Return why a run's number is not valid; None where nothing but what is studied on purpose speaks so."""
+    if figures.valid:
+        return None
+    why = figures.point.why or "its verdict is not valid"
+    if figures.summary is None:
+        return why
+    told = members.document(figures.summary.bundle.path, layout.RESULT).get("verdict") or {}
+    causes = [cause for cause in told.get("causes", []) if cause.get("effect") == "not_valid"]
+    others = [cause for cause in causes if cause.get("rule") not in studied]
+    if causes and not others:
+        return None
+    return str(others[0].get("text", why)) if others else why
+
+
+def metrics(figures: RunFigures) -> dict[str, float]:
+    """Return what a run measured; what it did not is absent."""
+    whole = figures.whole
+    if whole is None:
+        return {}
+    percentiles = {name: whole.percentiles_ns.get(percent) for name, percent in _PERCENTILES.items()}
+    found: dict[str, float | None] = {
+        "iops": None if whole.iops is None else whole.iops.value,
+        "bandwidth_bytes_per_s": None if whole.bandwidth is None else whole.bandwidth.value,
+        "lat_mean_ns": None if whole.mean_ns is None else whole.mean_ns.value,
+        **percentiles,
+        "cpu_ns_per_io": _cpu_ns_per_io(figures),
+    }
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+_PERCENTILES = {"lat_p50_ns": 50.0, "lat_p99_ns": 99.0, "lat_p999_ns": 99.9}
+
+
+def _cpu_ns_per_io(figures: RunFigures) -> float | None:
+    if figures.summary is None:
+        return None
+    used = figures.summary.cpu_of(figures.summary.total)
+    if used is None or not used[0].ios:
+        return None
+    return (used[0].user_ns + used[0].system_ns) / used[0].ios
+
+
+def _time_s(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,448 @@
+"""An experiment before its first run: which runs there are, in which order, and what cannot be set here.
+
+Knows the file, this host's controls and how long each run takes. Asks and changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from blake3 import blake3
+
+from loadstone.bundle.experiment import (
+    DesignFactor,
+    DesignPattern,
+    ExperimentAim,
+    ExperimentBudget,
+    ExperimentDocument,
+    ExperimentRun,
+    UnsetLevel,
+)
+from loadstone.control.layout import build
+from loadstone.control.own_group import OwnGroup
+from loadstone.control.page_cache import FILE as DROP_FILE
+from loadstone.control.table import Controls
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.experiment import design, levels, loads
+from loadstone.experiment.amounts import metric_value, size_bytes, time_s
+from loadstone.experiment.file import AS_IS, layout_of, level_name, studied_rules
+from loadstone.experiment.machine import new_label, order_of
+from loadstone.experiment.order import ordered
+from loadstone.experiment.read_file import line_of, read_file
+from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.study.controller import Next
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.experiment.design import Combinations
+    from loadstone.experiment.file import ExperimentFactor, ExperimentFile
+    from loadstone.plan.resolve import Resolution
+    from loadstone.workload.model import Note, Workload
+
+BESIDE_S: Final = 2.0
+"""What a run takes beside its load: files, calibration, sealing."""
+VOLUME: Final = "{volume}"
+FILE: Final = "{file}"
+"""A file on each volume, or the volume itself where it has no file system."""
+DATA: Final = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptionsOfExperiment:
+    """What the command line says of how a file is read."""
+
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    allow_exec: bool = False
+    leave_out_unset: bool = False
+    """Go on without the levels that cannot be set here."""
+
+
+@dataclass(frozen=True)
+class PreparedExperiment:
+    """All of it. Nothing was touched to make it."""
+
+    path: Path
+    content: bytes
+    whole: ExperimentFile
+    options: ReadOptionsOfExperiment
+    unset: tuple[UnsetLevel, ...]
+    factors: tuple[ExperimentFactor, ...]
+    """Those that are varied or held: with the levels that can be set."""
+    combinations: Combinations
+    label: str
+    document: ExperimentDocument
+    nexts: tuple[Next, ...]
+
+    @cached_property
+    def runs(self) -> dict[str, ExperimentRun]:
+        """Every run by its name."""
+        return {run.name: run for run in self.document.runs}
+
+    @cached_property
+    def sources(self) -> dict[str, bytes]:
+        """Return every file that was read, the experiment's first."""
+        found = {str(self.path): self.content}
+        for one in self.nexts:
+            found |= {name: data for name, data in one.workload.sources.items() if name not in found}
+        return found
+
+    @property
+    def notes(self) -> list[Note]:
+        """Return what was said about any job file, each thing once."""
+        return list(dict.fromkeys(note for one in self.nexts for note in one.workload.notes))
+
+    @property
+    def inputs(self) -> dict[str, bytes]:
+        """Return what a study keeps of them."""
+        return self.sources
+
+    def asked(self, run: ExperimentRun) -> levels.Asked:
+        """Return what a run asks of the machine."""
+        return levels.asked(self.varied, run.levels, run.pattern)
+
+    @cached_property
+    def varied(self) -> ExperimentFile:
+        """Return the file with those factors and levels only that can be set here."""
+        return self.whole.model_copy(update={"factors": self.factors})
+
+    def resolve(self, wanted: Next) -> Resolution:
+        """Resolve a run against this host."""
+        return resolve(wanted.workload, options=ResolveOptions())
+
+    def needs_layout(self, run: ExperimentRun) -> bool:
+        """Return whether its targets are not there before it begins."""
+        return self.asked(run).layout is not None
+
+    @cached_property
+    def known(self) -> list[Next]:
+        """Return the runs that can be resolved before the first one begins."""
+        return [one for one in self.nexts if not self.needs_layout(self.runs[one.name])]
+
+    @cached_property
+    def length_s(self) -> float | None:
+        """Return how long all of it takes, None where a run ends by its bytes."""
+        lengths = [self._length(one) for one in self.nexts]
+        known = [one for one in lengths if one is not None]
+        pause = time_s(self.whole.pause) if self.whole.pause else 0.0
+        return sum(known) + (BESIDE_S + pause) * len(known) if len(known) == len(lengths) else None
+
+    def _length(self, wanted: Next) -> float | None:
+        return load_s(wanted.workload)
+
+
+def prepare(path: Path, options: ReadOptionsOfExperiment | None = None) -> PreparedExperiment:
+    """Read a file and make its runs. Raises `InputError` and `RefusedError` with file, line and key."""
+    options = options or ReadOptionsOfExperiment()
+    whole, content = read_file(path, options.parameters)
+    where = _Located(path, content)
+    _refuse_commands(whole, where, options)
+    unset = tuple(_unset(whole))
+    factors = tuple(_without(whole, unset))
+    if whole.layouts and not any(factor.what == "layout" for factor in factors):
+        varied = {factor.name for factor in whole.factors if factor.what == "layout"}
+        why = "; ".join(f"{one.level}: {one.why}" for one in unset if one.factor in varied)
+        raise RefusedError(
+            f"no layout can be built here: {why}",
+            where=where.at("layouts"),
+            hint="nothing can be measured then",
+        )
+    label = new_label()
+    here = whole.model_copy(update={"factors": factors})
+    maker = _Maker(here, path, label, options, where)
+    combinations = _combinations(here, maker, where)
+    runs, nexts = _runs(here, combinations, maker)
+    document = _document(here, combinations).model_copy(
+        update={
+            "file": str(path),
+            "file_blake3": blake3(content).hexdigest(),
+            "unset_levels": unset,
+            "runs": tuple(runs),
+        }
+    )
+    return PreparedExperiment(
+        path=path,
+        content=content,
+        whole=whole,
+        options=options,
+        unset=unset,
+        factors=factors,
+        combinations=combinations,
+        label=label,
+        document=document,
+        nexts=tuple(nexts),
+    )
+
+
+def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
+    """Return why it may not run: levels that cannot be set here, and nobody said to leave them out."""
+    if not prepared.unset or prepared.options.leave_out_unset:
+        return None
+    first = prepared.unset[0]
+    words = "; ".join(f"{one.factor} = {one.level}: {one.why}" for one in prepared.unset)
+    return RefusedError(
+        f"{len(prepared.unset)} level{'s' if len(prepared.unset) > 1 else ''} cannot be set here: {words}",
+        where=Where(str(prepared.path), option=f"factors.{first.factor}"),
+        hint="--leave-out-unset measures the others",
+    )
+
+
+class _Located:
+    """Errors with the line of a key."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self._path, self._text = path, content.decode()
+
+    def at(self, *loc: str | int) -> Where:
+        key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in loc)
+        return Where(str(self._path), line_of(self._text, loc), key.lstrip(".") or None)
+
+
+def _refuse_commands(whole: ExperimentFile, where: _Located, options: ReadOptionsOfExperiment) -> None:
+    for at, factor in enumerate(whole.factors):
+        if factor.what == "command" and not options.allow_exec:
+            raise RefusedError(
+                f"would run {factor.level(factor.level_names[-1]).do!r}",
+                where=where.at("factors", at, "levels"),
+                hint="add --allow-exec to permit them",
+            )
+
+
+def _unset(whole: ExperimentFile) -> list[UnsetLevel]:
+    """Return every level that cannot be set on this host, and why."""
+    controls, found = Controls(), []
+    for factor in whole.factors:
+        for name in factor.level_names:
+            why = _why_not(whole, factor, name, controls)
+            if why is not None:
+                found.append(UnsetLevel(factor=factor.name, level=name, why=why))
+    return found
+
+
+def _why_not(whole: ExperimentFile, factor: ExperimentFactor, name: str, controls: Controls) -> str | None:
+    level, why = factor.level(name), None
+    match "" if level.value == AS_IS else factor.what:
+        case "control":
+            value = level_name(level.value if level.value is not None else "")
+            why = _why_not_control(controls, str(factor.control), factor.subject, value)
+        case "layout":
+            why = build.why_not(order_of(whole, layout_of(level), "ls00000000"))
+        case "cgroup":
+            why = OwnGroup().why_not(level.limits)
+        case "page_cache" if (
+            level.value != "kept" and level.host is None and not os.access(DROP_FILE, os.W_OK)
+        ):
+            why = f"the page cache cannot be dropped ({DROP_FILE}): it needs root"
+        case "fill_level" if VOLUME not in str(factor.of) and not Path(str(factor.of)).is_dir():
+            why = f"there is no directory {factor.of}"
+        case _:
+            pass
+    return why
+
+
+def _why_not_control(controls: Controls, control: str, subject: str, value: str) -> str | None:
+    kind = controls.named(control)  # A name that is none is a mistake of the file, not of this host.
+    if VOLUME in subject:
+        return None  # It is not there before the layout stands.
+    try:
+        subjects = kind.resolve(subject)
+    except LoadstoneError as error:
+        return error.message
+    for one in subjects:
+        choices = kind.choices(one)
+        if choices and value not in choices:
+            return f"{kind.name} of {one or 'this host'} takes {', '.join(choices)}"
+    return None
+
+
+def _without(whole: ExperimentFile, unset: tuple[UnsetLevel, ...]) -> list[ExperimentFactor]:
+    gone = {(one.factor, one.level) for one in unset}
+    kept = []
+    for factor in whole.factors:
+        left = tuple(
+            level for level, name in zip(factor.levels, factor.level_names, strict=True)
+            if (factor.name, name) not in gone
+        )  # fmt: skip
+        if left:
+            kept.append(factor.model_copy(update={"levels": left}))
+    return kept
+
+
+def load_s(workload: Workload) -> float | None:
+    """Return how long the load of a workload lasts, jobs behind walls one after the other."""
+    stages: list[float] = []
+    for job in workload.jobs:
+        if not job.runtime_ns:
+            return None
+        length = ((job.ramp_ns or 0) + job.runtime_ns + (job.start_delay_ns or (0, 0))[1]) / 1e9
+        if job.stonewall or not stages:
+            stages.append(length)
+        else:
+            stages[-1] = max(stages[-1], length)
+    return sum(stages)
+
+
+class _Maker:
+    """Makes the workload of a combination and a pattern, each once."""
+
+    def __init__(
+        self,
+        whole: ExperimentFile,
+        path: Path,
+        label: str,
+        options: ReadOptionsOfExperiment,
+        where: _Located,
+    ) -> None:
+        self._whole, self._path, self._label, self._options = whole, path, label, options
+        self._where = where
+        self._made: dict[tuple[str, tuple[str, ...]], Workload] = {}
+        self._memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+    def workload(self, chosen: Mapping[str, str], pattern: str) -> Workload:
+        """Return the workload of a pattern at these levels."""
+        key = (pattern, tuple(chosen.values()))
+        if key not in self._made:
+            self._made[key] = self._make(chosen, pattern)
+        return self._made[key]
+
+    def _make(self, chosen: Mapping[str, str], pattern: str) -> Workload:
+        whole = self._whole
+        own = next(one for one in whole.patterns if one.name == pattern)
+        layout = levels.asked(whole, chosen, pattern).layout
+        places = levels.targets(whole, chosen, pattern)
+        if layout:
+            order = order_of(whole, layout, self._label)
+            raw = order.description.on_volume == "none"
+            files = [one if raw else f"{one}/{DATA}" for one in order.volumes]
+            for mark, put in ((VOLUME, order.volumes), (FILE, files)):
+                places = [
+                    text.replace(mark, one) for text in places for one in (put if mark in text else [""])
+                ]
+        found = loads.workload_of(
+            own,
+            whole,
+            self._path,
+            parameters=levels.parameters(whole, chosen, pattern),
+            targets=places,
+            allow_exec=self._options.allow_exec,
+        )
+        return levels.changed(
+            found, whole, self._path, levels=chosen, pattern=pattern, memory_bytes=self._memory
+        )
+
+
+def _combinations(whole: ExperimentFile, maker: _Maker, where: _Located) -> Combinations:
+    counts = [len(factor.levels) for factor in whole.factors]
+    names = [factor.name for factor in whole.factors]
+    try:
+        if whole.design == "one_at_a_time":
+            return design.one_at_a_time(counts)
+        if whole.design == "full":
+            return design.full(counts)
+        most = _fits(whole, maker, where)
+        return design.fraction(counts, most, names, whole.seed)
+    except ValueError as error:
+        hint = "allow a larger budget, fewer repeats or shorter runs" if whole.design == "fraction" else (
+            "use design = \"fraction\" with a budget"
+        )  # fmt: skip
+        raise InputError(str(error), where=where.at("design"), hint=hint) from error
+
+
+def _fits(whole: ExperimentFile, maker: _Maker, where: _Located) -> int:
+    """Return how many combinations fit into the budget of time."""
+    if whole.budget.time is None:
+        raise InputError(
+            "a fraction is chosen for a budget of time, and there is none",
+            where=where.at("design"),
+            hint='add [budget] with time = "30m"',
+        )
+    first = {factor.name: factor.level_names[0] for factor in whole.factors}
+    each = 0.0
+    for pattern in whole.patterns:
+        length = load_s(maker.workload(first, pattern.name))
+        if length is None:
+            raise InputError(
+                f"the pattern {pattern.name!r} ends by its bytes, so nobody knows how long a run takes",
+                where=where.at("design"),
+                hint='give runtime = "30s" for all, or choose design = "full"',
+            )
+        each += length + BESIDE_S + (time_s(whole.pause) if whole.pause else 0.0)
+    return int(time_s(whole.budget.time) / (each * whole.repeats))
+
+
+def _runs(
+    varied: ExperimentFile, combinations: Combinations, maker: _Maker
+) -> tuple[list[ExperimentRun], list[Next]]:
+    """Return all runs in their order, as the document has them and as the study does."""
+    rarely = [at for at, factor in enumerate(varied.factors) if factor.changes_rarely]
+    planned = ordered(
+        combinations.rows,
+        len(varied.patterns),
+        varied.repeats,
+        rarely=rarely,
+        seed=varied.seed if varied.order == "random" else None,
+    )
+    runs, nexts = [], []
+    for one in planned:
+        chosen = {
+            factor.name: factor.level_names[level]
+            for factor, level in zip(varied.factors, one.row, strict=True)
+        }
+        pattern = varied.patterns[one.pattern].name
+        name = _run_name(pattern, chosen, one.block)
+        runs.append(ExperimentRun(name=name, block=one.block, pattern=pattern, levels=chosen))
+        factors: dict[str, Any] = {"pattern": pattern, **chosen, "repeat": one.block + 1}
+        workload = maker.workload(chosen, pattern).model_copy(update={"name": name})
+        pause_s = time_s(varied.pause) if varied.pause else 0.0
+        nexts.append(Next(name, workload, factors, pause_s=pause_s))
+    return runs, nexts
+
+
+def _run_name(pattern: str, chosen: Mapping[str, str], block: int) -> str:
+    return ",".join([pattern, *(f"{name}={level}" for name, level in chosen.items())]) + f"-{block + 1}"
+
+
+def _document(whole: ExperimentFile, combinations: Combinations) -> ExperimentDocument:
+    return ExperimentDocument(
+        title=whole.title,
+        question=whole.question,
+        file="",
+        file_blake3="",
+        factors=tuple(
+            DesignFactor(
+                name=factor.name, kind=factor.what, meaning=levels.meaning(factor), levels=factor.level_names
+            )
+            for factor in whole.factors
+        ),
+        patterns=tuple(DesignPattern(name=one.name, meaning=one.meaning) for one in whole.patterns),
+        design=whole.design,
+        combinations=len(combinations.rows),
+        full_combinations=combinations.full,
+        aliased=combinations.aliased,
+        order=whole.order,
+        seed=whole.seed,
+        rarely=tuple(factor.name for factor in whole.factors if factor.changes_rarely),
+        blocks=whole.repeats,
+        metrics=whole.metrics,
+        aims=tuple(
+            ExperimentAim(
+                metric=str(aim.most or aim.least),
+                larger_is_better=aim.most is not None,
+                limit_metric=aim.limit,
+                limit_at_most=metric_value(aim.limit, aim.at_most)
+                if aim.limit is not None and aim.at_most is not None
+                else None,
+            )
+            for aim in whole.aims
+        ),
+        budget=ExperimentBudget(
+            time_s=time_s(whole.budget.time) if whole.budget.time else None,
+            written_bytes=size_bytes(whole.budget.written) if whole.budget.written else None,
+        ),
+        studied=studied_rules(whole),
+        runs=(),
+    )

@@ -1,0 +1,233 @@
+"""An experiment's file read: its parameters filled in, and errors that say where.
+
+Knows TOML and how a mistake is told: file, line, key, what was found, what was expected, what is
+near. Reads no job file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from loadstone.control.layout.model import LayoutDescription
+from loadstone.errors import InputError, Where
+from loadstone.experiment.file import (
+    ExperimentAims,
+    ExperimentFactor,
+    ExperimentFile,
+    ExperimentLevel,
+    ExperimentLimits,
+    ExperimentPattern,
+    ExperimentSetting,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_TABLES: Final[dict[str, type[BaseModel]]] = {
+    "patterns": ExperimentPattern,
+    "factors": ExperimentFactor,
+    "aims": ExperimentAims,
+    "settings": ExperimentSetting,
+    "layouts": LayoutDescription,
+    "budget": ExperimentLimits,
+    "levels": ExperimentLevel,
+}
+_REFERENCE: Final = re.compile(r"\$(?:([a-z_][a-z0-9_]*)|\{([a-z_][a-z0-9_]*)\})")
+MOST_BYTES: Final = 1 << 20
+
+
+def read_file(path: Path, given: Mapping[str, str] | None = None) -> tuple[ExperimentFile, bytes]:
+    """Read a file with its parameters set; return it with its bytes. Raises `InputError`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
+    return parse(content, str(path), given), content
+
+
+def parse(content: bytes, name: str, given: Mapping[str, str] | None = None) -> ExperimentFile:
+    """Read the text of a file. Raises `InputError` with line, key, what was found and what is near."""
+    if len(content) > MOST_BYTES:
+        raise InputError(f"is larger than {MOST_BYTES} bytes", where=Where(name))
+    try:
+        text = content.decode()
+        document = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", where=Where(name)) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        at = re.search(r"at line (\d+)", str(error))
+        raise InputError(f"is not TOML: {error}", where=Where(name, int(at[1]) if at else None)) from error
+    document = _with_parameters(document, given or {}, name, text)
+    try:
+        return ExperimentFile.model_validate(document)
+    except ValidationError as error:
+        raise _explained(name, text, error) from error
+
+
+def _with_parameters(
+    document: dict[str, Any], given: Mapping[str, str], name: str, text: str
+) -> dict[str, Any]:
+    """Put the value of each parameter in place of its `$name`."""
+    own = document.get("parameters", {})
+    if not isinstance(own, dict):
+        return document
+    for key in given:
+        if key not in own:
+            near = difflib.get_close_matches(key, own, 1)
+            known = ", ".join(own) or "none"
+            raise InputError(
+                f"the experiment has no parameter {key!r}",
+                where=Where("command line", option="--set"),
+                hint=f"did you mean {near[0]!r}?" if near else f"it has: {known}",
+            )
+    values = {key: _given(given[key], default) if key in given else default for key, default in own.items()}
+    used: set[str] = set()
+    filled = {
+        key: value if key == "parameters" else _filled(value, values, used, _KeyPlace(name, text, (key,)))
+        for key, value in document.items()
+    }
+    if unused := [key for key in values if key not in used]:
+        place = _KeyPlace(name, text, ("parameters", unused[0]))
+        raise InputError("has no effect: nothing refers to it", where=place.where())
+    return filled | ({"parameters": values} if own else {})
+
+
+def _given(text: str, default: Any) -> Any:
+    """Return a value of the command line: a list where the default is one, a number where it is one."""
+    if isinstance(default, list):
+        return [word for word in text.split(",") if word]
+    if isinstance(default, int) and re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return text
+
+
+class _KeyPlace:
+    """Where in the document a value stands."""
+
+    def __init__(self, name: str, text: str, loc: tuple[str | int, ...]) -> None:
+        self.name, self.text, self.loc = name, text, loc
+
+    def below(self, part: str | int) -> _KeyPlace:
+        """Return a place inside this one."""
+        return _KeyPlace(self.name, self.text, (*self.loc, part))
+
+    def where(self) -> Where:
+        """Return file, line and key."""
+        return Where(self.name, line_of(self.text, self.loc), _key(self.loc) or None)
+
+
+def _filled(value: Any, values: Mapping[str, Any], used: set[str], place: _KeyPlace) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(one, values, used, place.below(key)) for key, one in value.items()}
+    if isinstance(value, list):
+        made = [_filled(one, values, used, place.below(at)) for at, one in enumerate(value)]
+        # A list in a list: `targets = ["$disks"]` has all of them.
+        return [one for item, was in zip(made, value, strict=True) for one in _spread(item, was)]
+    if not isinstance(value, str) or "$" not in value:
+        return value
+
+    def one(match: re.Match[str]) -> str:
+        found = _value(match, values, used, place)
+        if isinstance(found, list):
+            raise InputError(
+                f"${match[1] or match[2]} is a list and cannot stand inside a text", where=place.where()
+            )
+        return str(found)
+
+    whole = _REFERENCE.fullmatch(value)
+    return _value(whole, values, used, place) if whole else _REFERENCE.sub(one, value)
+
+
+def _spread(item: Any, was: Any) -> list[Any]:
+    return item if isinstance(item, list) and isinstance(was, str) else [item]
+
+
+def _value(match: re.Match[str], values: Mapping[str, Any], used: set[str], place: _KeyPlace) -> Any:
+    name = match[1] or match[2]
+    if name not in values:
+        near = difflib.get_close_matches(name, values, 1)
+        known = ", ".join(values) or "none"
+        raise InputError(
+            f"there is no parameter {name!r}",
+            where=place.where(),
+            hint=f"did you mean {near[0]!r}?" if near else f"[parameters] has: {known}",
+        )
+    used.add(name)
+    return values[name]
+
+
+def _explained(name: str, text: str, error: ValidationError) -> InputError:
+    first = error.errors(include_url=False)[0]
+    # A level may be a word or a table: what is wrong with the table says more.
+    tables = [one for one in error.errors(include_url=False) if "ExperimentLevel" in one["loc"]]
+    if tables and first["loc"][: len(first["loc"]) - 1] == tables[0]["loc"][: len(first["loc"]) - 1]:
+        given = first.get("input")
+        first = tables[0] if isinstance(given, dict) else first
+    loc = tuple(part for part in first["loc"] if part != "ExperimentLevel" and part not in _SCALARS)
+    place = _KeyPlace(name, text, loc)
+    if first["type"] == "extra_forbidden":
+        model = _model(loc[:-1])
+        key = str(loc[-1])
+        near = difflib.get_close_matches(key, model.model_fields, 1, 0.5)
+        hint = f"did you mean {near[0]!r}?" if near else "valid are: " + ", ".join(model.model_fields)
+        return InputError("is no key here", where=place.where(), hint=hint)
+    if first["type"] == "missing":
+        return InputError("is missing", where=place.where(), hint="docs/experiments.md has every key")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    given = first.get("input")
+    if isinstance(given, (str, int, float)) and repr(given)[:40] not in message:
+        message += f", found {given!r}"
+    nearer = None
+    if first["type"] == "literal_error" and isinstance(given, str):
+        valid = re.findall(r"'([^']+)'", str(first["msg"]))
+        near = difflib.get_close_matches(given, valid, 1, 0.5)
+        nearer = f"did you mean {near[0]!r}?" if near else None
+    return InputError(message[0].lower() + message[1:], where=place.where(), hint=nearer)
+
+
+_SCALARS: Final = ("bool", "int", "float", "str")
+
+
+def _model(loc: Sequence[str | int]) -> type[BaseModel]:
+    named = (_TABLES.get(part) for part in reversed(loc) if isinstance(part, str))
+    return next((one for one in named if one is not None), ExperimentFile)
+
+
+def _key(loc: Sequence[str | int]) -> str:
+    """Return a place as people write it: `factors[2].levels`."""
+    made = ""
+    for part in loc:
+        made += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if made else part
+    return made
+
+
+def line_of(text: str, loc: Sequence[str | int]) -> int | None:
+    """Find the line of a value, or of the nearest thing around it; tomllib does not tell."""
+    counts: dict[str, int] = {}
+    here: tuple[str | int, ...] = ()
+    best: tuple[int, int] | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*(\[{1,2})\s*([^\]]+?)\s*\]{1,2}\s*(?:#.*)?$", line)
+        if header:
+            names = tuple(part.strip().strip("\"'") for part in header[2].split("."))
+            if header[1] == "[[":
+                counts[header[2]] = counts.get(header[2], -1) + 1
+                here = (*names, counts[header[2]])
+            elif names[0] in counts:
+                here = (names[0], counts[names[0]], *names[1:])
+            else:
+                here = names
+            found = here
+        elif key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*(?:\.|=)", line):
+            found = (*here, key[1])
+        else:
+            continue
+        if tuple(loc[: len(found)]) == found and (best is None or len(found) > best[0]):
+            best = (len(found), number)
+    return None if best is None else best[1]

@@ -1,0 +1,352 @@
+"""An experiment done, or gone on with: a study whose runs each have the machine set for them.
+
+Knows the order: devices are checked, consent is asked once, then run by run; what was set and what
+became of it is written down before and after each. However it ends, the machine is put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from blake3 import blake3
+
+from loadstone import exitcodes
+from loadstone.analysis.summary import summarise
+from loadstone.bundle import experiment as on_disk
+from loadstone.bundle import members
+from loadstone.bundle import study as study_on_disk
+from loadstone.bundle.write import BundleWriter
+from loadstone.engine.interrupts import Interrupts
+from loadstone.errors import BundleError, InputError, RefusedError, Where
+from loadstone.experiment import allocation
+from loadstone.experiment.controller import ExperimentController
+from loadstone.experiment.machine import Machine, order_of
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
+from loadstone.messages import say
+from loadstone.path.child import answering, run_in_child
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.in_use import Snapshot
+from loadstone.session import through_parent
+from loadstone.study.controller import Done, Next
+from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, run_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from loadstone.bundle.experiment import ExperimentDocument, MachineSetting
+    from loadstone.bundle.study import Point, StudyRecord
+    from loadstone.control.layout.model import LayoutOrder
+    from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.plan.resolve import Resolution
+    from loadstone.study.run import StudyOutcome, StudyProgress
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentMeans:
+    """What an experiment is done with; a test puts its own resolver and machine in their place."""
+
+    progress: StudyProgress | None = None
+    tell: Callable[[str], None] = lambda _: None
+    result: Callable[[Path, StudyRecord, list[Done]], dict[str, Any]] | None = None
+    resolve: Callable[[Next], Resolution] | None = None
+    machine: Callable[[PreparedExperiment, Callable[[str], None]], Machine] | None = None
+    around: Callable[[Next], contextlib.AbstractContextManager[None]] = field(
+        default=lambda _: contextlib.nullcontext()
+    )
+    """Entered for each run when the machine is set: commands of job files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentOutcome:
+    """How it ended. `exit_code` is 1 where the machine could not be put back."""
+
+    study: StudyOutcome
+    document: ExperimentDocument
+    exit_code: int
+    still_changed: tuple[MachineSetting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedExperiment:
+    """What is on disk of an experiment that is to be gone on with."""
+
+    path: Path
+    document: ExperimentDocument
+    earlier: EarlierStudy
+
+
+def run_experiment(
+    prepared: PreparedExperiment,
+    *,
+    out_dir: Path,
+    request: Mapping[str, Any],
+    consent: guard.Consent,
+    means: ExperimentMeans | None = None,
+    calibration: bool = True,
+    stopped: StoppedExperiment | None = None,
+) -> ExperimentOutcome:
+    """Do all of its runs into a study at `out_dir`, or those that are missing of one that stopped.
+
+    Raises RefusedError for devices and targets that may not be written, and what `run_study` raises.
+    """
+    means = means or ExperimentMeans()
+    if stopped is None:
+        BundleWriter.check(out_dir)
+    consent = remembered(consent)
+    consent = _check_devices(prepared, consent)
+    session = _Session(prepared, out_dir, consent, means, stopped)
+    try:
+        outcome = run_study(
+            session.controller,
+            asked=StudyRequest(
+                kind="experiment",
+                name=prepared.whole.title,
+                front_end="experiment",
+                request=dict(request),
+                inputs=prepared.inputs,
+                settings=_settings(prepared.options),
+                notes=[note.model_dump(mode="json") for note in prepared.notes],
+            ),
+            out_dir=out_dir,
+            hooks=Hooks(
+                means.resolve or prepared.resolve,
+                progress=means.progress,
+                around=session.around,
+                result=means.result,
+                closing=session.closing,
+            ),
+            consent=consent,
+            after_failure="go_on",
+            calibration=calibration,
+            earlier=None if stopped is None else stopped.earlier,
+        )
+    finally:
+        session.end()
+    left = tuple(session.machine.still_changed)
+    code = exitcodes.FAILED if left else outcome.exit_code
+    return ExperimentOutcome(outcome, session.document, code, left)
+
+
+def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
+    """Open an experiment that ended before its last run. Raises InputError where its file changed since."""
+    document = on_disk.read(path)
+    if blake3(prepared.content).hexdigest() != document.file_blake3:
+        raise InputError(
+            "is not what the experiment began with",
+            where=Where(str(prepared.path)),
+            hint=f"{path}/input has it as it was; begin another experiment for a changed one",
+        )
+    study = study_on_disk.read(path)
+    for name, file in study.inputs.items():
+        now = prepared.inputs.get(name)
+        if now is not None and now != members.content(path, file):
+            raise InputError("was changed since the experiment began", where=Where(name))
+    planned, here = {run.name for run in document.runs}, {run.name for run in prepared.document.runs}
+    if planned != here:
+        lost = min(planned ^ here)
+        raise InputError(
+            f"other runs than then would be done, as {lost}: other levels can be set here now",
+            where=Where(str(prepared.path)),
+            hint="begin another experiment",
+        )
+    points = _renamed(study.points)
+    done = [_done(path, point) for point in points]
+    return StoppedExperiment(path, document, EarlierStudy(study.model_copy(update={"points": points}), done))
+
+
+def options_of(path: Path, *, allow_exec: bool) -> ReadOptionsOfExperiment:
+    """Return how the file of a study was read. A permission to run commands is not kept."""
+    settings = study_on_disk.read(path).settings
+    return ReadOptionsOfExperiment(
+        parameters=settings.get("parameters", {}),
+        allow_exec=allow_exec,
+        leave_out_unset=bool(settings.get("leave_out_unset")),
+    )
+
+
+def prepared_again(path: Path, file: Path, *, allow_exec: bool) -> PreparedExperiment:
+    """Read the file of a study once more, with the parameters it was read with then."""
+    return prepare(file, options_of(path, allow_exec=allow_exec))
+
+
+def _settings(options: ReadOptionsOfExperiment) -> dict[str, Any]:
+    return {"parameters": dict(options.parameters), "leave_out_unset": options.leave_out_unset}
+
+
+def _renamed(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Give runs that did not complete a name of their own: that run is still to be done."""
+    names = {point.name for point in points}
+    made = []
+    for point in points:
+        if point.status == "complete":
+            made.append(point)
+            continue
+        stem = point.name.partition(" (attempt ")[0]
+        number = 1
+        while f"{stem} (attempt {number})" in names and f"{stem} (attempt {number})" != point.name:
+            number += 1
+        names.add(f"{stem} (attempt {number})")
+        made.append(point.model_copy(update={"name": f"{stem} (attempt {number})"}))
+    return tuple(made)
+
+
+def _done(path: Path, point: Point) -> Done:
+    """Return a run of an earlier session; one that cannot be opened has nothing to say."""
+    with contextlib.suppress(BundleError):
+        bundle = study_on_disk.bundle_of(path, point)
+        return Done(point, None if bundle is None else summarise(bundle))
+    return Done(point, None)
+
+
+def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guard.Consent:
+    """Check the devices of layouts and ask for them; return the consent that is left for the runs."""
+    devices = layout_devices(prepared)
+    asking, questions = through_parent(consent)
+    if devices:
+        with answering(*questions):
+            run_in_child(lambda: _look(devices, asking), doing="looking at the devices of the layouts")
+    return _of_runs(prepared, consent, set(devices))
+
+
+def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[str]) -> guard.Consent:
+    """Return the consent of the runs: what is lost with the devices of a layout was agreed to with them."""
+    ours = {os.path.realpath(one) for one in devices}
+    ours |= {one for order in _orders(prepared) for one in order.volumes}
+    ask = consent.ask
+
+    def answer(path: str, evidence: list[str]) -> str:
+        if path in ours or os.path.realpath(path) in ours:
+            return path
+        return "" if ask is None else ask(path, evidence)
+
+    left = frozenset(one for one in consent.paths if os.path.realpath(one) not in ours)
+    return dataclasses.replace(consent, paths=left, ask=answer)
+
+
+def _orders(prepared: PreparedExperiment) -> list[LayoutOrder]:
+    names = {prepared.asked(run).layout for run in prepared.document.runs} - {None}
+    return [order_of(prepared.whole, name, prepared.label) for name in sorted(map(str, names))]
+
+
+def layout_devices(prepared: PreparedExperiment) -> list[str]:
+    """Return every device that some layout is built on."""
+    used = [one for order in _orders(prepared) for one in order.used]
+    return list(dict.fromkeys(used))
+
+
+def device_evidence(device: str, consent: guard.Consent) -> guard.TargetFinding:
+    """Look at a device that a layout would be built on. Raises RefusedError where it is none."""
+    path = Path(device)
+    if not path.is_block_device():
+        raise RefusedError(f"{device} is no block device", hint="layouts are built on block devices")
+    return guard.examine_device(device, path, path.stat().st_rdev, Snapshot(), consent)
+
+
+def _look(devices: Sequence[str], consent: guard.Consent) -> None:
+    found = [device_evidence(device, consent) for device in devices]
+    if used := {one.path: one.refused for one in found if one.refused}:
+        words = "; ".join(f"{path}: {', '.join(why)}" for path, why in used.items())
+        raise RefusedError(f"{say('refusals.in_use.refusal')}: {words}", hint=say("refusals.in_use.hint"))
+    lost = [one for one in found if one.needs_consent and not consent.given(one.path, one.needs_consent)]
+    if lost:
+        words = "; ".join(f"{one.path}: {', '.join(one.needs_consent)}" for one in lost)
+        remedy = consent.remedy([one.path for one in lost])
+        raise RefusedError(
+            f"{say('refusals.consent.refusal')}: {words}", hint=say("refusals.consent.hint", remedy=remedy)
+        )
+
+
+class _Session:
+    """One session of an experiment."""
+
+    def __init__(
+        self,
+        prepared: PreparedExperiment,
+        out_dir: Path,
+        consent: guard.Consent,
+        means: ExperimentMeans,
+        stopped: StoppedExperiment | None,
+    ) -> None:
+        self._prepared, self._out_dir, self._consent, self._means = prepared, out_dir, consent, means
+        self.document = prepared.document if stopped is None else stopped.document.model_copy(
+            update={"ended_because": None}
+        )  # fmt: skip
+        self._before = self.document.settings
+        self.machine = (means.machine or _machine)(prepared, means.tell)
+        self._begun = False
+        self.controller = ExperimentController(
+            prepared.nexts,
+            prepared.known,
+            self.document.budget,
+            done_before=[] if stopped is None else stopped.earlier.done,
+            obstacle=self._obstacle,
+        )
+
+    @contextlib.contextmanager
+    def around(self, wanted: Next) -> Iterator[None]:
+        """Set the machine for a run, and put it back after it."""
+        run = self._prepared.runs[wanted.name]
+        asked = self._prepared.asked(run)
+        self._record(wanted.name, started=datetime.now(UTC).isoformat(timespec="milliseconds"), settings=())
+        if not self._begun:
+            self._begun = True
+            self.machine.begin()
+        prepares = None if asked.allocation is None else lambda: self._prepare(wanted, asked.allocation or "")
+
+        def record(settings: Sequence[MachineSetting]) -> None:
+            self._record(wanted.name, settings=tuple(settings))
+
+        with self.machine.around(asked, prepares, record), self._means.around(wanted):
+            yield
+
+    def closing(self) -> list[Any]:
+        """Return the notes of the end; the machine is put back first, so that they say what became of it."""
+        self.end()
+        why = self.controller.ended_because
+        return [{"kind": "info", "text": f"ended before its last run: {why}", "where": None}] if why else []
+
+    def end(self) -> None:
+        """Put back everything that is left, and write down what became of it."""
+        try:
+            self.machine.end()
+        finally:
+            self.document = self.document.model_copy(update={"ended_because": self.controller.ended_because})
+            if self._out_dir.is_dir():
+                self._write()
+
+    def _prepare(self, wanted: Next, state: str) -> None:
+        plan = (self._means.resolve or self._prepared.resolve)(wanted).plan
+        allocation.prepare(plan, state, self._consent, Interrupts.pending)
+
+    def _obstacle(self) -> str | None:
+        if not self.machine.still_changed:
+            return None
+        names = ", ".join(f"{one.control} of {one.subject}" for one in self.machine.still_changed)
+        return f"the machine could not be put back ({names})"
+
+    def _record(self, name: str, **changes: object) -> None:
+        runs = tuple(
+            run.model_copy(update=changes) if run.name == name else run for run in self.document.runs
+        )
+        self.document = self.document.model_copy(update={"runs": runs})
+        self._write()
+
+    def _write(self) -> None:
+        settings = (*self._before, *self.machine.for_all)
+        self.document = self.document.model_copy(update={"settings": settings})
+        try:
+            on_disk.write(self._out_dir, self.document)
+        except OSError as error:
+            raise BundleError(
+                f"{self._out_dir}: the experiment cannot be written: {error.strerror}"
+            ) from error
+
+
+def _machine(prepared: PreparedExperiment, tell: Callable[[str], None]) -> Machine:
+    return Machine(prepared.varied, prepared.label, give_up=Interrupts.pending, tell=tell)

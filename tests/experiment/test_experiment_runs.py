@@ -1,0 +1,282 @@
+"""Experiments on a simulated device and a machine of files: what is set, put back, kept and gone on with."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone import exitcodes
+from loadstone.bundle import experiment as on_disk
+from loadstone.errors import InputError, RefusedError
+from loadstone.experiment.announce import announce
+from loadstone.experiment.machine import Machine
+from loadstone.experiment.observe import observations
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
+from loadstone.experiment.run import (
+    ExperimentMeans,
+    ExperimentOutcome,
+    open_stopped,
+    prepared_again,
+    run_experiment,
+)
+from loadstone.plan.safety.guard import Consent
+from tests.control import machine as files
+from tests.study import simulated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.study.controller import Next
+
+FILE = """title = "Read-ahead and depth"
+repeats = 2
+runtime = "2s"
+size = "1g"
+
+[[patterns]]
+name = "read"
+options = { ioengine = "null", rw = "randread", bs = "4k" }
+
+[[factors]]
+name = "depth"
+option = "iodepth"
+levels = [1, 4]
+
+[[factors]]
+name = "swappiness"
+control = "sysctl"
+subject = "vm.swappiness"
+levels = [60, 10]
+"""
+SLOW_NS = 200_000
+
+
+def written(folder: Path, text: str = FILE) -> Path:
+    path = folder / "x.toml"
+    path.write_text(text)
+    return path
+
+
+class Host:
+    """A machine of files, on which a run takes twice as long where swappiness is 10."""
+
+    def __init__(self, folder: Path) -> None:
+        self.host, self.state = folder / "host", folder / "state"
+        self.controls = files.make(self.host)
+        self.seen: list[str] = []
+        self.step: Callable[[str], None] = lambda _: None
+
+    @property
+    def swappiness(self) -> str:
+        return (self.host / "proc/sys/vm/swappiness").read_text().strip()
+
+    def machine(self, prepared: PreparedExperiment, tell: Callable[[str], None]) -> Machine:
+        return Machine(
+            prepared.varied,
+            prepared.label,
+            tell=tell,
+            controls=self.controls,
+            where=self.state,
+            step=self.step,
+        )
+
+    @contextlib.contextmanager
+    def look(self, wanted: Next) -> Iterator[None]:
+        self.seen.append(self.swappiness)
+        yield
+        assert wanted.factors["swappiness"] == self.swappiness
+
+    def means(self, **changes: Any) -> ExperimentMeans:
+        resolve = simulated.on(
+            lambda _: simulated.device(SLOW_NS if self.swappiness == "10" else SLOW_NS // 2, servers=8)
+        )
+        return dataclasses.replace(
+            ExperimentMeans(resolve=resolve, machine=self.machine, around=self.look), **changes
+        )
+
+    def run(self, prepared: PreparedExperiment, out: Path, **changes: Any) -> ExperimentOutcome:
+        stopped = changes.pop("stopped", None)
+        return run_experiment(
+            prepared,
+            out_dir=out,
+            request={},
+            consent=Consent(),
+            means=self.means(**changes),
+            calibration=False,
+            stopped=stopped,
+        )
+
+
+def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
+    host, prepared = Host(tmp_path), prepare(written(tmp_path))
+    outcome = host.run(prepared, tmp_path / "out")
+    assert (outcome.exit_code, outcome.study.study.status) == (exitcodes.DONE, "complete")
+    assert sorted(host.seen) == ["10"] * 4 + ["60"] * 4
+    assert host.swappiness == "60"
+    assert not list(host.state.glob("*"))
+    document = on_disk.read(tmp_path / "out")
+    for run in document.runs:
+        (setting,) = run.settings
+        assert run.started is not None
+        assert (setting.control, setting.subject, setting.before) == ("sysctl", "vm.swappiness", "60")
+        expected = ("10", "restored") if run.levels["swappiness"] == "10" else ("60", "unchanged")
+        assert (setting.after, setting.outcome) == expected
+    table = observations(tmp_path / "out")
+    assert [row.order for row in table.rows] == list(range(8))
+    assert [row.run for row in table.rows] == [run.name for run in document.runs]
+    means = {
+        depth: [
+            row.metrics["iops"]
+            for row in table.rows
+            if (row.levels["depth"], row.levels["swappiness"]) == (depth, "10")
+        ]
+        for depth in ("1", "4")
+    }
+    assert means["1"] == pytest.approx([5000, 5000], rel=0.02)
+    assert means["4"] == pytest.approx([20000, 20000], rel=0.02)
+
+
+def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    host, path, out = Host(tmp_path), written(tmp_path), tmp_path / "out"
+    count = 0
+
+    @contextlib.contextmanager
+    def interrupted(_: Next) -> Iterator[None]:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path), out, around=interrupted)
+    assert host.swappiness == "60"
+    before = [run.started for run in on_disk.read(out).runs]
+    assert sum(started is not None for started in before) == 4
+    again = prepared_again(out, path, allow_exec=False)
+    outcome = host.run(again, out, stopped=open_stopped(out, again))
+    assert outcome.exit_code == exitcodes.DONE
+    assert len(host.seen) == 5
+    after = [run.started for run in on_disk.read(out).runs]
+    assert after[:3] == before[:3]
+    names = [point.name for point in outcome.study.study.points]
+    assert len(names) == 9
+    assert names[3] == f"{again.document.runs[3].name} (attempt 1)"
+    assert len(observations(out).rows) == 8
+    finished = open_stopped(out, again)
+    assert host.run(again, out, stopped=finished).study.done == finished.earlier.done
+    assert len(host.seen) == 5
+
+
+def test_another_file_does_not_go_on(tmp_path: Path) -> None:
+    host, path, out = Host(tmp_path), written(tmp_path), tmp_path / "out"
+
+    @contextlib.contextmanager
+    def interrupted(_: Next) -> Iterator[None]:
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path), out, around=interrupted)
+    written(tmp_path, FILE.replace("[1, 4]", "[1, 8]"))
+    with pytest.raises(InputError, match="is not what the experiment began with"):
+        open_stopped(out, prepare(path))
+
+
+def test_what_cannot_be_put_back_ends_it_with_1(tmp_path: Path) -> None:
+    host, prepared = Host(tmp_path), prepare(written(tmp_path))
+
+    @contextlib.contextmanager
+    def meddling(wanted: Next) -> Iterator[None]:
+        yield
+        if wanted.factors["swappiness"] == "10":
+            (host.host / "proc/sys/vm/swappiness").write_text("33\n")
+
+    outcome = host.run(prepared, tmp_path / "out", around=meddling)
+    assert outcome.exit_code == exitcodes.FAILED
+    (left,) = outcome.still_changed
+    assert (left.before, left.outcome) == ("60", "changed_by_others")
+    assert "33" in left.why
+    assert "could not be put back" in (outcome.document.ended_because or "")
+    assert [one.subject for one in on_disk.read(tmp_path / "out").still_changed] == ["vm.swappiness"]
+    done = [run for run in outcome.document.runs if run.started is not None]
+    assert len(done) < 8
+
+
+def test_the_budget_ends_it_before_it_is_exceeded(tmp_path: Path) -> None:
+    path = written(tmp_path, FILE.replace("repeats = 2", 'repeats = 2\n[budget]\nwritten = "100m"\n'))
+    text = path.read_text().replace("randread", "randwrite").replace('runtime = "2s"\nsize = "1g"\n', "")
+    path.write_text(text.replace("repeats = 2", 'repeats = 2\nruntime = "2s"\nsize = "1g"'))
+    host = Host(tmp_path)
+    outcome = host.run(prepare(path), tmp_path / "out")
+    assert "could write more than the budget" in (outcome.document.ended_because or "")
+    assert 0 < len(outcome.study.done) < 8
+
+
+def test_a_level_that_cannot_be_set_is_said_before(tmp_path: Path) -> None:
+    path = written(tmp_path, FILE.replace("vm.swappiness", "vm.no_such_thing"))
+    prepared = prepare(path)
+    assert [(one.factor, one.level) for one in prepared.document.unset_levels] == [
+        ("swappiness", "60"),
+        ("swappiness", "10"),
+    ]
+    refusal = why_refused(prepared)
+    assert refusal is not None
+    assert "this kernel has no vm.no_such_thing" in refusal.message
+    left_out = prepare(path, ReadOptionsOfExperiment(leave_out_unset=True))
+    assert why_refused(left_out) is None
+    assert {tuple(run.levels) for run in left_out.document.runs} == {("depth",)}
+
+
+def test_commands_need_a_permission(tmp_path: Path) -> None:
+    text = FILE.replace("repeats = 2", "repeats = 1").replace("levels = [1, 4]", "levels = [1, 2]")
+    text = text.replace('control = "sysctl"\nsubject = "vm.swappiness"\nlevels = [60, 10]', "COMMAND")
+    done = tmp_path / "done"
+    levels = f'["as is", {{ name = "on", do = "touch {done}", undo = "rm {done}" }}]'
+    path = written(tmp_path, text.replace("COMMAND", f'kind = "command"\nlevels = {levels}'))
+    with pytest.raises(RefusedError, match="would run 'touch"):
+        prepare(path)
+    prepared = prepare(path, ReadOptionsOfExperiment(allow_exec=True))
+    host, seen = Host(tmp_path), []
+
+    @contextlib.contextmanager
+    def look(wanted: Next) -> Iterator[None]:
+        seen.append((wanted.factors["swappiness"], done.exists()))
+        yield
+
+    host.run(prepared, tmp_path / "out", around=look)
+    assert set(seen) == {("as is", False), ("on", True)}
+    assert not done.exists()
+
+
+def test_a_factor_without_effect_is_refused(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, FILE.replace('"null", rw = "randread"', '"psync", filename = "/dev/zero", rw = "randread"')
+    )
+    with pytest.raises(InputError, match="iodepth = 1, 4 makes no difference"):
+        announce(prepare(path))
+
+
+def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:
+    told = announce(prepare(written(tmp_path))).document()
+    assert (told["combinations"], told["blocks"], len(told["runs"])) == (4, 2, 8)
+    assert told["time_s"] == pytest.approx(8 * 4.0)
+    assert {(one["control"], one["value"]) for one in told["machine"]} == {("sysctl", "60"), ("sysctl", "10")}
+    assert told["most_written_bytes"] == 0
+    assert list(tmp_path.iterdir()) == [tmp_path / "x.toml"]
+
+
+def test_a_fraction_fits_its_budget(tmp_path: Path) -> None:
+    more = '[[factors]]\nname = "NAME"\noption = "OPTION"\nlevels = [LEVELS]\n'
+    text = FILE.replace('runtime = "2s"', 'runtime = "2s"\ndesign = "fraction"\nbudget = { time = "34s" }')
+    text += more.replace("NAME", "size").replace("OPTION", "bs").replace("LEVELS", '"4k", "8k"')
+    prepared = prepare(written(tmp_path, text))
+    assert (prepared.document.combinations, prepared.document.full_combinations) == (4, 8)
+    assert prepared.document.aliased
+    assert prepared.length_s is not None
+    assert prepared.length_s <= 34

@@ -1,0 +1,149 @@
+"""An experiment's file: its schema, its parameters, and what is said of a mistake in it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.errors import InputError
+from loadstone.experiment.file import ExperimentFile
+from loadstone.experiment.read_file import line_of, parse
+
+CONTRACT = Path(__file__).parents[2] / "contract" / "experiment.schema.json"
+WHOLE = """title = "Depths"
+repeats = 2
+targets = ["/dev/shm/x"]
+
+[parameters]
+disks = ["/dev/sdb", "/dev/sdc"]
+time = "5s"
+
+[budget]
+time = "30m"
+
+[[patterns]]
+name = "read"
+options = { rw = "randread", runtime = "$time" }
+
+[[patterns]]
+name = "on all"
+targets = ["$disks", "/dev/sdd"]
+workload = "four-corners"
+
+[[factors]]
+name = "depth"
+option = "iodepth"
+levels = [1, 8]
+
+[[factors]]
+name = "cache"
+kind = "page_cache"
+levels = ["kept", "dropped", { name = "every 2 s", every = "2s" }]
+"""
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema that is committed."""
+    made = ExperimentFile.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def text() -> str:
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def read(content: str, given: dict[str, str] | None = None) -> ExperimentFile:
+    return parse(content.encode(), "x.toml", given)
+
+
+def test_the_schema_is_fresh() -> None:
+    assert CONTRACT.read_text() == text()
+
+
+def test_a_whole_file_is_read() -> None:
+    found = read(WHOLE)
+    assert [one.name for one in found.patterns] == ["read", "on all"]
+    assert found.patterns[0].options["runtime"] == "5s"
+    assert found.patterns[1].targets == ("/dev/sdb", "/dev/sdc", "/dev/sdd")
+    assert found.factors[0].level_names == ("1", "8")
+    assert found.factors[1].level("every 2 s").every == "2s"
+
+
+def test_parameters_are_set_from_outside() -> None:
+    found = read(WHOLE, {"disks": "/dev/vdb", "time": "7s"})
+    assert found.patterns[1].targets == ("/dev/vdb", "/dev/sdd")
+    assert found.patterns[0].options["runtime"] == "7s"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message", "hint"),
+    [
+        ("option = ", "optoin = ", 23, "is no key here", "did you mean 'option'?"),
+        ('"kept", "dropped"', '"kept", "droped"', 26, "did you mean 'dropped'", None),
+        ("repeats = 2", "repeats = 0", 2, "greater than or equal to 1, found 0", None),
+        ("repeats = 2", 'design = "ful"', 2, "found 'ful'", "did you mean 'full'?"),
+        ("repeats = 2", 'metrics = ["iop"]', 2, "found 'iop'", "did you mean 'iops'?"),
+        ('time = "30m"', 'time = "30"', 10, "expected a time with its unit", None),
+        ("levels = [1, 8]", "levels = [1]", 24, "at least 2 items", None),
+        ("levels = [1, 8]", "levels = [8, 8]", 21, "has the level '8' twice", None),
+        ('"iodepth"', '"iodepth"\ncontrol = "governor"', 21, "one factor varies one thing", None),
+        ('"$time"', '"$tine"', 14, "there is no parameter 'tine'", "did you mean 'time'?"),
+        ('runtime = "$time"', 'bs = "4k"', 7, "nothing refers to it", None),
+        ('"/dev/sdd"', '"a$disks"', 18, "is a list and cannot stand inside a text", None),
+        ("title = ", "title == ", 1, "is not TOML", None),
+        ('workload = "four-corners"', "", 16, "has no load", None),
+        ('name = "cache"', 'name = "depth"', None, "two factors are called 'depth'", None),
+        (
+            'kind = "page_cache"',
+            'kind = "page_cashe"',
+            28,
+            "found 'page_cashe'",
+            "did you mean 'page_cache'?",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(
+    old: str, new: str, line: int | None, message: str, hint: str | None
+) -> None:
+    assert old in WHOLE
+    with pytest.raises(InputError) as caught:
+        read(WHOLE.replace(old, new))
+    assert message in caught.value.message
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.line) == ("x.toml", line)
+    assert hint is None or caught.value.hint == hint
+
+
+def test_a_parameter_that_is_none_is_told() -> None:
+    with pytest.raises(InputError, match="no parameter 'disk'") as caught:
+        read(WHOLE, {"disk": "x"})
+    assert caught.value.hint == "did you mean 'disks'?"
+
+
+def test_layouts_need_a_factor_and_a_target() -> None:
+    layout = WHOLE + '\n[layouts.r0]\nmanager = "btrfs"\nraid = "0"\n'
+    with pytest.raises(InputError, match="no factor has it as a level"):
+        read(layout)
+    used = layout + '[[factors]]\nname = "l"\nkind = "layout"\nlevels = ["r0", "r1"]\n'
+    with pytest.raises(InputError, match=r"there is no \[layouts.r1\]"):
+        read(used)
+    both = used + '[layouts.r1]\nmanager = "md"\nraid = "1"\n'
+    with pytest.raises(InputError, match="layouts have no effect"):
+        read(both)
+    with pytest.raises(InputError, match="thin has no effect with manager 'md'"):
+        read(both + "thin = true\n")
+
+
+def test_lines_are_found_in_tables_of_tables() -> None:
+    assert line_of(WHOLE, ("patterns", 1, "targets", 0)) == 18
+    assert line_of(WHOLE, ("factors", 1, "levels", 2, "every")) == 29
+    assert line_of(WHOLE, ("budget", "written")) == 9
+    assert line_of(WHOLE, ("nothing",)) is None
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())
