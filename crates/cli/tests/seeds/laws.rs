@@ -298,7 +298,7 @@ fn log(plan: &Plan, outcome: &Outcome) -> bool {
                 io.pushed_ns,
                 io.op as u8,
                 io.offset,
-                result.err().map_or(0, |why| why.errno),
+                result.err().unwrap_or(0),
             )
         })
         .collect();

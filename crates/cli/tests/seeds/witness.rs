@@ -9,7 +9,7 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 
 use loadstone_engine::backend::sim::{Sim, START_NS};
-use loadstone_engine::backend::{Backend, Done, Failure, Io};
+use loadstone_engine::backend::{Backend, Done, Io};
 use loadstone_engine::budget::buffer_stride;
 use loadstone_engine::control::{Control, Message};
 use loadstone_engine::events::{Event, StreamEnd};
@@ -39,7 +39,7 @@ pub struct Seen {
     pub len: u32,
     pub pushed_ns: u64,
     /// When it came back and with what; none: never.
-    pub back: Option<(u64, Result<u32, Failure>)>,
+    pub back: Option<(u64, Result<u32, i32>)>,
     /// I/Os of its stream in flight with it when it was pushed, itself included.
     pub depth: u32,
 }
@@ -144,7 +144,7 @@ impl Backend for Witness {
         self.sim.reap(max, &mut |done: Done| {
             let (stream, current) = &mut slots[done.slot as usize];
             let index = current.take().expect("it was in flight");
-            seen[index].back = Some((now_ns, done.outcome));
+            seen[index].back = Some((now_ns, done.outcome.result()));
             in_flight[*stream as usize] -= 1;
             take(done);
         })

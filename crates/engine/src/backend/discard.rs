@@ -86,7 +86,7 @@ pub fn ring_discards(file: &OpenFile) -> io::Result<bool> {
 mod tests {
     use super::*;
     use crate::backend::psync::Psync;
-    use crate::backend::Failure;
+    use crate::backend::Outcome;
     use crate::clock::Clock;
     use std::os::fd::AsRawFd;
     use std::process::Command;
@@ -147,12 +147,12 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let (known, trimmed, before, inside) = outcome.unwrap();
         assert!(known);
-        if trimmed == [(0, Err(Failure::of_errno(libc::EOPNOTSUPP)))] {
+        if trimmed == [(0, Outcome::failed(libc::EOPNOTSUPP))] {
             eprintln!("skipped: this loop device has no discard");
             return;
         }
-        assert_eq!(trimmed, [(0, Ok(4096))]);
-        assert_eq!(before, (vec![(1, Ok(4096))], 7));
-        assert_eq!(inside, (vec![(2, Ok(4096))], 0));
+        assert_eq!(trimmed, [(0, Outcome::moved(4096))]);
+        assert_eq!(before, (vec![(1, Outcome::moved(4096))], 7));
+        assert_eq!(inside, (vec![(2, Outcome::moved(4096))], 0));
     }
 }

@@ -5,7 +5,7 @@
 use std::os::fd::RawFd;
 
 use super::special_engines::{retried, Call};
-use super::{syscall, Failure, Io, Op, OpenFile, Outcome};
+use super::{syscall, Io, Op, OpenFile, Outcome};
 
 /// Reads allocate and leave the size alone, writes allocate and may make the file longer,
 /// trims punch holes.
@@ -33,7 +33,9 @@ impl Call for Falloc {
             Op::Trim => libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
             Op::Sync(kind) => return syscall::sync(file, kind),
         };
-        fallocate(file.fd, mode, io.offset, io.len).map(|_| io.len)
+        fallocate(file.fd, mode, io.offset, io.len)
+            .map(|_| io.len)
+            .into()
     }
 }
 
@@ -77,7 +79,7 @@ impl MoveExtents {
         }
     }
 
-    fn exchange(&self, file: &OpenFile, io: &Io) -> Outcome {
+    fn exchange(&self, file: &OpenFile, io: &Io) -> Result<u32, i32> {
         let (block, len) = (self.block_bytes, u64::from(io.len));
         let first = io.offset / block;
         let mut asked = MoveExtent {
@@ -92,7 +94,7 @@ impl MoveExtents {
         // SAFETY: the request reads and writes this structure.
         retried(|| unsafe { libc::ioctl(file.fd, EXT4_IOC_MOVE_EXT as _, asked_at) } as isize)?;
         match (asked.moved_len * block).min(len) {
-            0 => Err(Failure::of_errno(libc::EINVAL)), // Beyond the end of the file.
+            0 => Err(libc::EINVAL), // Beyond the end of the file.
             moved => Ok(moved as u32),
         }
     }
@@ -103,23 +105,25 @@ impl Call for MoveExtents {
         let file = &self.files[io.file as usize];
         match io.op {
             Op::Sync(kind) => return syscall::sync(file, kind),
-            Op::Read | Op::Trim => return Err(Failure::of_errno(libc::EINVAL)),
+            Op::Read | Op::Trim => return Outcome::failed(libc::EINVAL),
             Op::Write => {}
         }
         if self.in_place {
-            fallocate(self.donor, 0, io.offset, io.len)?;
+            if let Err(errno) = fallocate(self.donor, 0, io.offset, io.len) {
+                return Outcome::failed(errno);
+            }
         }
         let outcome = self.exchange(file, io);
         if self.in_place {
             // SAFETY: no memory is involved.
             let emptied = retried(|| unsafe { libc::ftruncate(self.donor, 0) } as isize);
-            return outcome.and_then(|moved| emptied.map(|_| moved));
+            return outcome.and_then(|moved| emptied.map(|_| moved)).into();
         }
-        outcome
+        outcome.into()
     }
 }
 
-fn fallocate(fd: RawFd, mode: i32, offset: u64, len: u32) -> Outcome {
+fn fallocate(fd: RawFd, mode: i32, offset: u64, len: u32) -> Result<u32, i32> {
     let (offset, len) = (offset as i64, i64::from(len));
     // SAFETY: no memory is involved.
     retried(|| unsafe { libc::fallocate64(fd, mode, offset, len) } as isize)
@@ -161,13 +165,19 @@ mod tests {
             (result, found.len(), found.blocks() * 512)
         };
         let first = does(Op::Read, 0);
-        if first.0 == Err(Failure::of_errno(libc::EOPNOTSUPP)) {
+        if first.0 == Outcome::failed(libc::EOPNOTSUPP) {
             eprintln!("skipped: this file system allocates nothing ahead");
             return;
         }
-        assert_eq!(first, (Ok(65536), 0, 65536));
-        assert_eq!(does(Op::Write, 65536), (Ok(65536), 131_072, 131_072));
-        assert_eq!(does(Op::Trim, 65536), (Ok(65536), 131_072, 65536));
-        assert_eq!(does(Op::Sync(SyncKind::File), 0).0, Ok(0));
+        assert_eq!(first, (Outcome::moved(65536), 0, 65536));
+        assert_eq!(
+            does(Op::Write, 65536),
+            (Outcome::moved(65536), 131_072, 131_072)
+        );
+        assert_eq!(
+            does(Op::Trim, 65536),
+            (Outcome::moved(65536), 131_072, 65536)
+        );
+        assert_eq!(does(Op::Sync(SyncKind::File), 0).0, Outcome::moved(0));
     }
 }

@@ -9,7 +9,7 @@
 use std::io;
 
 use super::queue::Queue;
-use super::{outcome_of, sleep_until, syscall, Backend, Done, Failure, Io, Op, OpenFile, SyncKind};
+use super::{sleep_until, syscall, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::clock::Clock;
 
 const PREAD: u16 = 0;
@@ -175,7 +175,7 @@ impl Libaio {
         };
         let outcome = match kind {
             Some(kind) if error == libc::EINVAL => syscall::sync(&self.files[file as usize], kind),
-            _ => Err(Failure::of_errno(error)),
+            _ => Outcome::failed(error),
         };
         self.done.push(request.data as u32, outcome);
     }
@@ -205,7 +205,7 @@ impl Libaio {
             };
             if got >= 0 {
                 for event in &self.events[..got as usize] {
-                    let outcome = outcome_of(event.result as i32);
+                    let outcome = Outcome::of(event.result as i32);
                     self.done.push(event.data as u32, outcome);
                 }
                 self.in_flight -= got as u32;

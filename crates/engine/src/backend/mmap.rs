@@ -12,7 +12,7 @@ use std::sync::atomic::{compiler_fence, AtomicPtr, Ordering};
 use std::sync::Once;
 
 use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Failure, Io, Op, OpenFile, Outcome};
+use super::{sleep_until, syscall, Backend, Done, Io, Op, OpenFile, Outcome};
 use crate::clock::Clock;
 
 /// The mapping backend.
@@ -65,9 +65,7 @@ impl Mmap {
         match io.op {
             Op::Trim => syscall::trim(&mapped.file, io.offset, io.len),
             Op::Sync(_) => mapped.sync(),
-            Op::Write if mapped.protection & libc::PROT_WRITE == 0 => {
-                Err(Failure::of_errno(libc::EBADF))
-            }
+            Op::Write if mapped.protection & libc::PROT_WRITE == 0 => Outcome::failed(libc::EBADF),
             Op::Read | Op::Write => self.copy(io),
         }
     }
@@ -76,7 +74,7 @@ impl Mmap {
         let mapped = &self.files[io.file as usize];
         let len = io.len as usize;
         let Some(start) = mapped.address(io.offset, len) else {
-            return Err(Failure::of_errno(libc::EINVAL));
+            return Outcome::failed(libc::EINVAL);
         };
         let (from, to) = match io.op {
             Op::Read => (start.cast_const(), io.buffer),
@@ -86,12 +84,12 @@ impl Mmap {
         // slot owns as many at `buffer`; the two never overlap.
         let complete = unsafe { copy_guarded(from, to, len, start as usize) };
         if complete {
-            return Ok(io.len);
+            return Outcome::moved(io.len);
         }
         if let Err(error) = mapped.map_again(io.offset, len, self.page_bytes) {
             self.broken = Some(error);
         }
-        Err(Failure::of_errno(libc::EIO))
+        Outcome::failed(libc::EIO)
     }
 }
 
@@ -124,10 +122,10 @@ impl Mapped {
     fn sync(&self) -> Outcome {
         // SAFETY: exactly the mapping.
         match unsafe { libc::msync(self.start.cast(), self.len, libc::MS_SYNC) } {
-            0 => Ok(0),
+            0 => Outcome::moved(0),
             _ => {
                 let error = io::Error::last_os_error().raw_os_error();
-                Err(Failure::of_errno(error.unwrap_or(libc::EIO)))
+                Outcome::failed(error.unwrap_or(libc::EIO))
             }
         }
     }

@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 
 pub use crate::ops::{Op, SyncKind};
 use crate::plan::TargetKind;
-pub use outcome::{outcome_of, Failure, MediumStatus, Outcome};
+pub use outcome::{Failure, MediumStatus, Outcome};
 
 pub mod discard;
 pub mod extents;
@@ -71,6 +71,28 @@ pub struct Done {
     pub slot: u32,
     /// What came of it.
     pub outcome: Outcome,
+    /// What the medium itself answered, where it failed there.
+    pub status: Option<MediumStatus>,
+}
+
+impl Done {
+    /// One of which the kernel alone tells.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(slot: u32, outcome: Outcome) -> Self {
+        Self {
+            slot,
+            outcome,
+            status: None,
+        }
+    }
+
+    /// Why it failed; none when it did not.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        let status = self.status;
+        self.outcome.errno().map(|errno| Failure { errno, status })
+    }
 }
 
 /// A way to do I/O.
@@ -99,7 +121,7 @@ pub trait Backend {
     #[inline(always)]
     fn perform(&mut self, io: Io) -> Outcome {
         self.push(io);
-        let mut outcome = Ok(0);
+        let mut outcome = Outcome::moved(0);
         self.reap(1, &mut |done| outcome = done.outcome);
         outcome
     }

@@ -29,7 +29,7 @@ impl Names {
 impl Call for Names {
     fn call(&mut self, io: &Io) -> Outcome {
         if io.op.is_sync() {
-            return Ok(0); // There is nothing to be written back.
+            return Outcome::moved(0); // There is nothing to be written back.
         }
         let path = self.paths[io.file as usize].as_ptr();
         // SAFETY: the path is a text with its end; what is filled is as large as the kernel
@@ -56,18 +56,21 @@ impl Call for Names {
                 NameOperation::Rmdir => libc::rmdir(path) as isize,
             }
         });
-        let opened = result?;
+        let opened = match result {
+            Ok(opened) => opened,
+            Err(errno) => return Outcome::failed(errno),
+        };
         if self.operation == NameOperation::Create {
             // SAFETY: the descriptor was just opened and nobody else has it.
             unsafe { libc::close(opened as i32) };
         }
-        Ok(io.len)
+        Outcome::moved(io.len)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Failure, Op};
+    use super::super::Op;
     use super::*;
 
     #[test]
@@ -86,32 +89,23 @@ mod tests {
             priority: 0,
         };
         let does = |operation| Names::new(operation, vec![name.clone()]).call(&io);
-        assert_eq!(
-            does(NameOperation::Stat),
-            Err(Failure::of_errno(libc::ENOENT))
-        );
-        assert_eq!(does(NameOperation::Create), Ok(4096));
+        assert_eq!(does(NameOperation::Stat), Outcome::failed(libc::ENOENT));
+        assert_eq!(does(NameOperation::Create), Outcome::moved(4096));
         assert!(place.is_file());
         for looks in [
             NameOperation::Stat,
             NameOperation::Lstat,
             NameOperation::Statx,
         ] {
-            assert_eq!(does(looks), Ok(4096));
+            assert_eq!(does(looks), Outcome::moved(4096));
         }
-        assert_eq!(
-            does(NameOperation::Mkdir),
-            Err(Failure::of_errno(libc::EEXIST))
-        );
-        assert_eq!(
-            does(NameOperation::Rmdir),
-            Err(Failure::of_errno(libc::ENOTDIR))
-        );
-        assert_eq!(does(NameOperation::Delete), Ok(4096));
+        assert_eq!(does(NameOperation::Mkdir), Outcome::failed(libc::EEXIST));
+        assert_eq!(does(NameOperation::Rmdir), Outcome::failed(libc::ENOTDIR));
+        assert_eq!(does(NameOperation::Delete), Outcome::moved(4096));
         assert!(!place.exists());
-        assert_eq!(does(NameOperation::Mkdir), Ok(4096));
+        assert_eq!(does(NameOperation::Mkdir), Outcome::moved(4096));
         assert!(place.is_dir());
-        assert_eq!(does(NameOperation::Rmdir), Ok(4096));
+        assert_eq!(does(NameOperation::Rmdir), Outcome::moved(4096));
         assert!(!place.exists());
     }
 }

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::{sleep_until, Backend, Done, Io};
+use super::{sleep_until, Backend, Done, Io, Outcome};
 use crate::clock::Clock;
 
 /// Completes everything at once.
@@ -53,10 +53,7 @@ impl Backend for Null {
         let end = self.done.len().min(self.taken + max as usize);
         let count = end - self.taken;
         for &(slot, bytes) in &self.done[self.taken..end] {
-            take(Done {
-                slot,
-                outcome: Ok(bytes),
-            });
+            take(Done::new(slot, Outcome::moved(bytes)));
         }
         self.taken = end;
         if end == self.done.len() {

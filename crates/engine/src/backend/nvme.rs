@@ -15,7 +15,7 @@ use super::ring::Entry;
 use super::uring::{
     open_ring, register_buffers, unregistered, Commands, Uring, UringOptions, MAX_FIXED_BYTES,
 };
-use super::{Done, Failure, Io, Op, OpenFile};
+use super::{Done, Io, Op, OpenFile, Outcome};
 use crate::clock::Clock;
 use crate::memory::Mapping;
 use command::{Command, Range};
@@ -145,17 +145,19 @@ impl Commands for Nvme {
     #[inline]
     fn done(&self, completion: Cqe32) -> Done {
         let asked = (completion.user_data >> 32) as u32;
+        let slot = completion.user_data as u32;
+        let status = match completion.result {
+            0 => return Done::new(slot, Outcome::moved(asked)),
+            answer @ 1.. => answer as u32,
+            error if error == -libc::EINVAL && asked == UNALIGNED => status::NOT_WHOLE_BLOCKS,
+            error if error == -libc::EINVAL => status::NOT_TAKEN,
+            error => return Done::new(slot, Outcome::of(error)),
+        };
+        let failure = status::failure(status);
         Done {
-            slot: completion.user_data as u32,
-            outcome: match completion.result {
-                0 => Ok(asked),
-                answer @ 1.. => Err(status::failure(answer as u32)),
-                error if error == -libc::EINVAL && asked == UNALIGNED => {
-                    Err(status::failure(status::NOT_WHOLE_BLOCKS))
-                }
-                error if error == -libc::EINVAL => Err(status::failure(status::NOT_TAKEN)),
-                error => Err(Failure::of_errno(-error)),
-            },
+            slot,
+            outcome: Outcome::failed(failure.errno),
+            status: failure.status,
         }
     }
 }
@@ -171,7 +173,7 @@ fn user_data(slot: u32, len: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Outcome, SyncKind};
+    use super::super::SyncKind;
     use super::*;
 
     const NAMESPACE: Namespace = Namespace {
@@ -210,13 +212,19 @@ mod tests {
         unsafe { std::mem::transmute_copy(entry) }
     }
 
-    fn done(result: i32, user_data: u64) -> Outcome {
+    /// Outcome and status of a completion.
+    fn done(result: i32, user_data: u64) -> (Outcome, Option<u32>) {
         let completion = Cqe32 {
             user_data,
             result,
             ..Cqe32::default()
         };
-        nvme(None).done(completion).outcome
+        let done = nvme(None).done(completion);
+        (done.outcome, done.status.map(|status| status.code))
+    }
+
+    fn failed(status: u32) -> (Outcome, Option<u32>) {
+        (Outcome::failed(status::failure(status).errno), Some(status))
     }
 
     #[test]
@@ -276,7 +284,7 @@ mod tests {
             let entry = nvme(None).entry(&io(Op::Write, offset, len));
             assert_eq!((entry.pad, entry.command), (REFUSE, Command::new(3)));
             let told = done(-libc::EINVAL, entry.user_data);
-            assert_eq!(told, Err(status::failure(says)));
+            assert_eq!(told, failed(says));
         }
         let trim = nvme(None).entry(&io(Op::Trim, 512, 4096));
         assert_eq!((trim.pad, trim.command), (REFUSE, Command::new(3)));
@@ -285,11 +293,11 @@ mod tests {
     #[test]
     fn a_status_is_never_taken_for_a_count() {
         let asked = user_data(2, 4096);
-        assert_eq!(done(0, asked), Ok(4096));
+        assert_eq!(done(0, asked), (Outcome::moved(4096), None));
         let refused = done(0x4080, asked);
-        assert_eq!(refused, Err(status::failure(0x80)), "do not retry");
-        assert!(done(0x281, asked).is_err());
-        let plain = Failure::of_errno(libc::EACCES);
-        assert_eq!(done(-libc::EACCES, asked), Err(plain));
+        assert_eq!(refused, failed(0x80), "do not retry");
+        assert_eq!(done(0x281, asked), failed(0x281));
+        let plain = Outcome::failed(libc::EACCES);
+        assert_eq!(done(-libc::EACCES, asked), (plain, None));
     }
 }

@@ -5,7 +5,7 @@ use super::{Done, Outcome};
 /// A queue that holds at most as many completions as I/Os can be in flight.
 #[derive(Debug)]
 pub(super) struct Queue {
-    done: Vec<Done>,
+    done: Vec<(u32, Outcome)>,
     taken: usize,
 }
 
@@ -32,15 +32,15 @@ impl Queue {
             self.done.len() < self.done.capacity(),
             "more in flight than the depth"
         );
-        self.done.push(Done { slot, outcome });
+        self.done.push((slot, outcome));
     }
 
     /// As [`super::Backend::reap`].
     #[inline]
     pub(super) fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
         let end = self.done.len().min(self.taken.saturating_add(max as usize));
-        for done in &self.done[self.taken..end] {
-            take(*done);
+        for &(slot, outcome) in &self.done[self.taken..end] {
+            take(Done::new(slot, outcome));
         }
         let count = end - self.taken;
         self.taken = end;
@@ -62,7 +62,7 @@ mod tests {
         let mut expected = 0;
         for round in 0..20u32 {
             for i in 0..3 {
-                queue.push(round * 3 + i, Ok(1));
+                queue.push(round * 3 + i, Outcome::moved(1));
             }
             let max = if round % 2 == 0 { 2 } else { u32::MAX };
             let mut check = |done: Done| {
@@ -84,7 +84,7 @@ mod tests {
         let mut queue = Queue::new(5);
         let capacity = queue.done.capacity();
         for slot in 0..1000 {
-            queue.push(slot, Ok(0));
+            queue.push(slot, Outcome::moved(0));
             if queue.len() == 5 {
                 queue.reap(1 + slot % 4, &mut |_| {});
             }

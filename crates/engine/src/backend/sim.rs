@@ -24,7 +24,7 @@ use std::sync::Arc;
 use super::queue::Queue;
 use super::sim_behaviour::{behave, limited, Remembered};
 use super::sim_medium::{Faults, Medium};
-use super::{Backend, Done, Failure, Io, Op, Outcome};
+use super::{Backend, Done, Io, Op, Outcome};
 use crate::pattern::{mix, Rng};
 use crate::plan::{ServiceTime, SimDevice};
 
@@ -169,10 +169,10 @@ impl Device {
             return None;
         }
         let outcome = match io.op {
-            _ if fate < hang + error => Err(Failure::of_errno(libc::EIO)),
-            Op::Sync(_) => Ok(0),
-            _ if fate < hang + error + u64::from(model.short_ppm) => Ok(io.len / 2),
-            _ => Ok(io.len),
+            _ if fate < hang + error => Outcome::failed(libc::EIO),
+            Op::Sync(_) => Outcome::moved(0),
+            _ if fate < hang + error + u64::from(model.short_ppm) => Outcome::moved(io.len / 2),
+            _ => Outcome::moved(io.len),
         };
         let mean_ns = if io.op == Op::Read {
             model.read_ns
@@ -213,7 +213,7 @@ impl Backend for Sim {
         let arrival_ns = self.now_ns - START_NS;
         if let Some((end_ns, outcome)) = device.serve(&self.model, arrival_ns, &io) {
             let time_ns = START_NS.saturating_add(end_ns);
-            if let (Some((medium, faults)), Ok(moved)) = (&mut device.medium, outcome) {
+            if let (Some((medium, faults)), Some(moved)) = (&mut device.medium, outcome.bytes()) {
                 let moved = if io.op == Op::Trim { io.len } else { moved };
                 medium.perform(&io, moved, faults);
             }
@@ -256,7 +256,6 @@ impl Backend for Sim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::outcome_of;
     use crate::pattern::Rng;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
@@ -467,7 +466,7 @@ mod tests {
             let seen = run();
             prop_assert_eq!(&seen, &run());
             prop_assert!(seen.is_sorted_by_key(|io| io.0));
-            prop_assert!(seen.iter().all(|io| [4096, 2048, -libc::EIO].map(outcome_of).contains(&io.2)));
+            prop_assert!(seen.iter().all(|io| [4096, 2048, -libc::EIO].map(Outcome::of).contains(&io.2)));
         }
     }
 
@@ -482,8 +481,8 @@ mod tests {
         let seen = closed_loop(&mut sim, 4, 20_000);
         let count = |result| seen.iter().filter(|io| io.2 == result).count();
         // Binomial, deviations 42 and 57.
-        assert!((1800..2200).contains(&count(outcome_of(-libc::EIO))));
-        assert!((3760..4240).contains(&count(Ok(2048))));
+        assert!((1800..2200).contains(&count(Outcome::of(-libc::EIO))));
+        assert!((3760..4240).contains(&count(Outcome::moved(2048))));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::io;
 
 use super::queue::Queue;
-use super::{sleep_until, Backend, Done, Failure, Io, Outcome};
+use super::{sleep_until, Backend, Done, Io, Outcome};
 use crate::clock::Clock;
 
 /// One way to do an I/O.
@@ -63,8 +63,8 @@ impl<C: Call> Backend for Called<C> {
     }
 }
 
-/// Makes a call until no signal interrupts it.
-pub(super) fn retried(mut call: impl FnMut() -> isize) -> Outcome {
+/// Makes a call until no signal interrupts it; gives what it returned, or its error number.
+pub(super) fn retried(mut call: impl FnMut() -> isize) -> Result<u32, i32> {
     loop {
         if let Ok(value) = u32::try_from(call()) {
             return Ok(value);
@@ -72,7 +72,7 @@ pub(super) fn retried(mut call: impl FnMut() -> isize) -> Outcome {
         let error = io::Error::last_os_error().raw_os_error();
         match error.unwrap_or(libc::EIO) {
             libc::EINTR => {}
-            errno => return Err(Failure::of_errno(errno)),
+            errno => return Err(errno),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! functions prepare for cancellation in programs with threads.
 
 use super::special_engines::retried;
-use super::{outcome_of, raw, Failure, Io, Op, OpenFile, Outcome, SyncKind};
+use super::{raw, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::plan::TargetKind;
 
 /// `_IO(0x12, 119)` of `linux/fs.h`.
@@ -39,7 +39,7 @@ fn transfer(call: libc::c_long, file: &OpenFile, io: &Io) -> Outcome {
         // SAFETY: the worker's slot owns `len` bytes at `buffer` until the I/O is reaped.
         let returned = unsafe { raw::call(call, arguments) };
         if returned != -(libc::EINTR as isize) {
-            return outcome_of(returned as i32);
+            return Outcome::of(returned as i32);
         }
     }
 }
@@ -61,10 +61,10 @@ pub(super) fn trim(file: &OpenFile, offset: u64, len: u32) -> Outcome {
             retried(|| unsafe { libc::fallocate64(file.fd, mode, offset, len) } as isize)
         }
         TargetKind::Char | TargetKind::Nvme | TargetKind::Virtual | TargetKind::Tree => {
-            Err(Failure::of_errno(libc::EOPNOTSUPP))
+            Err(libc::EOPNOTSUPP)
         }
     };
-    outcome.map(|_| len)
+    outcome.map(|_| len).into()
 }
 
 /// `fsync(2)` or `fdatasync(2)`.
@@ -79,4 +79,5 @@ pub(super) fn sync(file: &OpenFile, kind: SyncKind) -> Outcome {
             }
         }) as isize
     })
+    .into()
 }

@@ -8,7 +8,7 @@ use super::libaio::Libaio;
 use super::mmap::Mmap;
 use super::psync::Psync;
 use super::uring::{Uring, UringOptions};
-use super::{outcome_of, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
+use super::{Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::clock::{monotonic_ns, Clock};
 use crate::memory::Mapping;
 use crate::plan::TargetKind;
@@ -100,11 +100,14 @@ fn exercise(backend: &mut impl Backend) {
         ));
     }
     for (slot, done) in reap_all(backend, DEPTH).into_iter().enumerate() {
-        assert_eq!((done.slot, done.outcome), (slot as u32, Ok(BLOCK as u32)));
+        assert_eq!(
+            (done.slot, done.outcome),
+            (slot as u32, Outcome::moved(BLOCK as u32))
+        );
     }
     for kind in [SyncKind::File, SyncKind::Data] {
         let flush = io(buffers, 0, Op::Sync(kind), 0, 0);
-        assert_eq!(one(backend, flush), Ok(0), "{kind:?}");
+        assert_eq!(one(backend, flush), Outcome::moved(0), "{kind:?}");
     }
     // Each slot reads the block of the slot mirrored.
     for slot in 0..DEPTH {
@@ -113,7 +116,7 @@ fn exercise(backend: &mut impl Backend) {
     }
     assert!(reap_all(backend, DEPTH)
         .iter()
-        .all(|done| done.outcome == Ok(BLOCK as u32)));
+        .all(|done| done.outcome == Outcome::moved(BLOCK as u32)));
     for slot in 0..DEPTH {
         assert_eq!(
             buffers.at(slot),
@@ -121,8 +124,14 @@ fn exercise(backend: &mut impl Backend) {
             "slot {slot}"
         );
     }
-    assert_eq!(one(backend, io(buffers, 3, Op::Trim, 4096, 8192)), Ok(8192));
-    assert_eq!(one(backend, io(buffers, 3, Op::Read, 4096, 4096)), Ok(4096));
+    assert_eq!(
+        one(backend, io(buffers, 3, Op::Trim, 4096, 8192)),
+        Outcome::moved(8192)
+    );
+    assert_eq!(
+        one(backend, io(buffers, 3, Op::Read, 4096, 4096)),
+        Outcome::moved(4096)
+    );
     assert_eq!(
         buffers.at(3),
         &[0; BLOCK],
@@ -130,7 +139,7 @@ fn exercise(backend: &mut impl Backend) {
     );
     assert_eq!(
         one(backend, io(buffers, 3, Op::Read, 3 * 4096, 4096)),
-        Ok(4096)
+        Outcome::moved(4096)
     );
     assert_eq!(buffers.at(3), &[4; BLOCK], "and its neighbour is not");
 }
@@ -186,8 +195,14 @@ fn a_read_at_the_end_is_short_and_beyond_it_empty() {
     let files = [open_file(&file, TargetKind::File)];
     fn check(backend: &mut impl Backend) {
         let buffers = &mut Buffers::new();
-        assert_eq!(one(backend, io(buffers, 0, Op::Read, 4096, 4096)), Ok(904));
-        assert_eq!(one(backend, io(buffers, 0, Op::Read, 8192, 4096)), Ok(0));
+        assert_eq!(
+            one(backend, io(buffers, 0, Op::Read, 4096, 4096)),
+            Outcome::moved(904)
+        );
+        assert_eq!(
+            one(backend, io(buffers, 0, Op::Read, 8192, 4096)),
+            Outcome::moved(0)
+        );
     }
     check(&mut Psync::new(Clock::monotonic(), &files, DEPTH));
     check(&mut Libaio::new(Clock::monotonic(), &files, DEPTH).unwrap());
@@ -201,12 +216,12 @@ fn errors_come_back_with_their_number_and_the_backend_goes_on() {
         let buffers = &mut Buffers::new();
         assert_eq!(
             one(backend, io(buffers, 1, Op::Write, 0, 4096)),
-            outcome_of(-libc::EBADF),
+            Outcome::of(-libc::EBADF),
             "read-only"
         );
         assert_eq!(
             one(backend, io(buffers, 1, Op::Trim, 0, 4096)),
-            outcome_of(-libc::EOPNOTSUPP)
+            Outcome::of(-libc::EOPNOTSUPP)
         );
         // One refused between two that are not.
         for (slot, op) in [(0, Op::Read), (1, Op::Write), (2, Op::Read)] {
@@ -216,7 +231,7 @@ fn errors_come_back_with_their_number_and_the_backend_goes_on() {
             .iter()
             .map(|done| done.outcome)
             .collect();
-        assert_eq!(results, [4096, -libc::EBADF, 4096].map(outcome_of));
+        assert_eq!(results, [4096, -libc::EBADF, 4096].map(Outcome::of));
     }
     check(&mut Psync::new(Clock::monotonic(), &files, DEPTH));
     check(&mut Libaio::new(Clock::monotonic(), &files, DEPTH).unwrap());
@@ -231,7 +246,7 @@ fn a_flush_that_aio_does_not_know_is_done_by_a_system_call() {
     let buffers = &mut Buffers::new();
     assert_eq!(
         one(&mut backend, io(buffers, 0, Op::Sync(SyncKind::File), 0, 0)),
-        outcome_of(-libc::EINVAL)
+        Outcome::of(-libc::EINVAL)
     );
 }
 
@@ -247,29 +262,29 @@ fn a_file_cut_short_under_a_mapping_is_an_error_of_the_ios_beyond_its_end() {
         for op in [Op::Read, Op::Write] {
             assert_eq!(
                 one(&mut backend, io(buffers, 1, op, 65536, 4096)),
-                outcome_of(-libc::EIO)
+                Outcome::of(-libc::EIO)
             );
             // Unaligned, across several pages.
             assert_eq!(
                 one(&mut backend, io(buffers, 1, op, 70_000, 3000)),
-                outcome_of(-libc::EIO)
+                Outcome::of(-libc::EIO)
             );
         }
         assert_eq!(
             one(&mut backend, io(buffers, 0, Op::Write, 4096, 4096)),
-            Ok(4096)
+            Outcome::moved(4096)
         );
     }
     file.set_len(1 << 20).unwrap();
     assert_eq!(
         one(&mut backend, io(buffers, 0, Op::Write, 65536, 4096)),
-        Ok(4096)
+        Outcome::moved(4096)
     );
     let mut psync = Psync::new(Clock::monotonic(), &files, DEPTH);
     buffers.at(2).fill(1);
     assert_eq!(
         one(&mut psync, io(buffers, 2, Op::Read, 65536, 4096)),
-        Ok(4096)
+        Outcome::moved(4096)
     );
     assert_eq!(
         buffers.at(2),
@@ -291,11 +306,11 @@ fn mappings_of_several_threads_fault_independently() {
                 for _ in 0..200 {
                     assert_eq!(
                         one(&mut backend, io(buffers, 0, Op::Read, 0, 4096)),
-                        Ok(4096)
+                        Outcome::moved(4096)
                     );
                     assert_eq!(
                         one(&mut backend, io(buffers, 0, Op::Read, 8192, 4096)),
-                        outcome_of(-libc::EIO)
+                        Outcome::of(-libc::EIO)
                     );
                 }
             });
@@ -313,15 +328,15 @@ fn a_read_only_mapping_refuses_writes_and_an_unmappable_target_is_named() {
     let buffers = &mut Buffers::new();
     assert_eq!(
         one(&mut backend, io(buffers, 0, Op::Write, 0, 4096)),
-        outcome_of(-libc::EBADF)
+        Outcome::of(-libc::EBADF)
     );
     assert_eq!(
         one(&mut backend, io(buffers, 0, Op::Read, 0, 4096)),
-        Ok(4096)
+        Outcome::moved(4096)
     );
     assert_eq!(
         one(&mut backend, io(buffers, 0, Op::Read, 1 << 16, 4096)),
-        outcome_of(-libc::EINVAL)
+        Outcome::of(-libc::EINVAL)
     );
     let null = File::open("/dev/null").unwrap();
     let files = [
@@ -402,5 +417,5 @@ fn waiting_for_what_does_not_come_ends_at_the_time() {
     (&into).write_all(&[7; 2 * 512]).unwrap();
     assert!(reap_all(&mut backend, 2)
         .iter()
-        .all(|one| one.outcome == Ok(512)));
+        .all(|one| one.outcome == Outcome::moved(512)));
 }

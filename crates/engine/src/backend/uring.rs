@@ -10,7 +10,7 @@
 use std::io;
 
 use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
-use super::{outcome_of, sleep_until, Backend, Done, Io, Op, OpenFile, SyncKind};
+use super::{sleep_until, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::clock::Clock;
 use crate::memory::Mapping;
 use crate::plan::TargetKind;
@@ -261,10 +261,7 @@ impl Commands for Operations {
 
     #[inline(always)]
     fn done(&self, completion: abi::Cqe) -> Done {
-        Done {
-            slot: completion.user_data as u32,
-            outcome: outcome_of(completion.result),
-        }
+        Done::new(completion.user_data as u32, Outcome::of(completion.result))
     }
 }
 

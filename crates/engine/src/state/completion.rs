@@ -23,7 +23,7 @@ impl State {
         if slot.handed_ns == NOT_HANDED {
             return; // given up before
         }
-        if !stream.simple || done.outcome != Ok(slot.len) {
+        if !stream.simple || !done.outcome.is_moved(slot.len) {
             self.complete_slow(done, now);
             return;
         }
@@ -70,12 +70,12 @@ impl State {
         let id = self.streams[index as usize].id;
         let row = slot.row + u32::from(self.streams[index as usize].in_ramp);
         let whole = matches!(slot.op, OpKind::Trim | OpKind::Sync);
-        let moved = match (done.outcome, slot.op) {
-            (Ok(_), OpKind::Trim) => slot.len,
-            (Ok(_), OpKind::Sync) | (Err(_), _) => 0,
-            (Ok(bytes), _) => bytes,
+        let moved = match (done.outcome.bytes(), slot.op) {
+            (Some(_), OpKind::Trim) => slot.len,
+            (Some(_), OpKind::Sync) | (None, _) => 0,
+            (Some(bytes), _) => bytes,
         };
-        let failure = done.outcome.err();
+        let failure = done.failure();
         let failed = failure.is_some() || (!whole && moved == 0 && slot.len > 0);
         let short = !failed && !whole && moved < slot.len;
         if failed {

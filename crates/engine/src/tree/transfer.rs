@@ -325,7 +325,7 @@ impl FileWorker {
                 buffer: job.buffer,
                 priority: 0,
             };
-            syscall::perform(&file, &io).map_err(|why| why.errno)
+            syscall::perform(&file, &io).result()
         })
     }
 

@@ -43,8 +43,8 @@ impl<B: Backend> Worker<B> {
             count += 1;
             let outcome = self.backend.perform(io);
             now = self.backend.now_ns();
-            if outcome != Ok(next.len) {
-                break Ending::Unusual(Done { slot, outcome });
+            if !outcome.is_moved(next.len) {
+                break Ending::Unusual(Done::new(slot, outcome));
             }
             lane.complete(now);
             intended_ns = now;

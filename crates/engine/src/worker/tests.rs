@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::sync::Arc;
 
 use super::Worker;
-use crate::backend::{Backend, Done, Io};
+use crate::backend::{Backend, Done, Io, Outcome};
 use crate::control::{Control, Message};
 use crate::ops::{AnyOp, OpKind};
 use crate::plan::plain::{self, SECOND_NS};
@@ -53,10 +53,7 @@ impl Costly {
                 break;
             }
             self.coming.pop();
-            self.done.push_back(Done {
-                slot,
-                outcome: Ok(bytes),
-            });
+            self.done.push_back(Done::new(slot, Outcome::moved(bytes)));
         }
     }
 }
@@ -129,10 +126,8 @@ impl Backend for Caller {
         self.count += 1;
         let short = self.count % self.short_every == 0;
         let bytes = if short { 512 } else { io.len };
-        let before = self.done.replace(Done {
-            slot: io.slot,
-            outcome: Ok(bytes),
-        });
+        let done = Done::new(io.slot, Outcome::moved(bytes));
+        let before = self.done.replace(done);
         assert!(before.is_none(), "two I/Os at a time");
     }
 
