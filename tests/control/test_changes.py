@@ -235,3 +235,43 @@ def test_a_damaged_record_is_named_and_kept(places: Places) -> None:
     with pytest.raises(RefusedError, match="line 2 is damaged"):
         restore(machine.controls(places[0]), places[1])
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "damaged"),
+    [
+        (1, "[]"),
+        (1, '{"begin": {"pid": 1}}'),
+        (1, '{"begin": {"boot_id": 1, "pid": 1, "start_ticks": 1, "pid_namespace": "", "command": []}}'),
+        (2, "null"),
+        (2, '{"change": 0}'),
+        (2, '{"over": "0"}'),
+        (3, '{"made": 7, "after": "performance"}'),
+        (3, '{"over": 7}'),
+        (3, "[" * 100_000),
+    ],
+    ids=["no object", "no process", "boot", "null", "no setting", "text", "made what", "over what", "deep"],
+)
+def test_a_line_of_a_record_that_says_nothing_of_ours_is_named(
+    places: Places, line: int, damaged: str
+) -> None:
+    changes = changing(places)
+    changes.set("governor", "policy0", "performance")
+    abandon(changes)
+    [path] = places[1].iterdir()
+    lines = path.read_text().splitlines()
+    lines[line - 1] = damaged
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(RefusedError, match=f"line {line} is damaged"):
+        restore(machine.controls(places[0]), places[1])
+    assert path.exists()
+
+
+def test_a_record_without_a_line_is_named(places: Places) -> None:
+    changes = changing(places)
+    changes.set("governor", "policy0", "performance")
+    abandon(changes)
+    [path] = places[1].iterdir()
+    path.write_text("")
+    with pytest.raises(RefusedError, match="line 1 is damaged"):
+        restore(machine.controls(places[0]), places[1])

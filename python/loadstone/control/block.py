@@ -7,7 +7,6 @@ device's later: `diskseq` tells. Takes a device, a partition or a file for the d
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from loadstone.control.files import FileControl, bracketed, text, words
 from loadstone.control.model import Setting
@@ -19,10 +18,7 @@ SOURCE = "Documentation/ABI/stable/sysfs-block"
 
 class _QueueFile(FileControl):
     source = SOURCE
-    file: ClassVar[str]
-
-    def path(self, subject: str) -> Path:
-        return self.root / "block" / subject / "queue" / self.file
+    folder = "block/{}/queue"
 
     def subjects(self) -> list[str]:
         disks = sorted((self.root / "block").glob("*"))

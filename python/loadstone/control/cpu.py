@@ -19,11 +19,8 @@ CPUFREQ = "Documentation/admin-guide/pm/cpufreq.rst"
 
 
 class _PolicyFile(FileControl):
-    file: ClassVar[str]
+    folder = f"{CPU}/cpufreq/{{}}"
     listed_in: ClassVar[str] = ""
-
-    def path(self, subject: str) -> Path:
-        return self.root / CPU / "cpufreq" / subject / self.file
 
     def subjects(self) -> list[str]:
         return numbered(self.root / CPU / "cpufreq", "policy", [self.file])
@@ -109,10 +106,7 @@ class Online(FileControl):
     """Whether a CPU is used. Threads bound to one that goes offline do not come back to it."""
 
     name, title, source = "cpu_online", "CPU online", "Documentation/core-api/cpu_hotplug.rst"
-
-    def path(self, subject: str) -> Path:
-        """Return its file."""
-        return self.root / CPU / subject / "online"
+    folder, file = f"{CPU}/{{}}", "online"
 
     def subjects(self) -> list[str]:
         """Return the CPUs that can go offline."""
@@ -128,10 +122,7 @@ class IdleStates(FileControl):
 
     name, title = "idle_states", "CPU idle states (C-states) allowed"
     source = "Documentation/admin-guide/pm/cpuidle.rst"
-
-    def path(self, subject: str) -> Path:
-        """Return the directory of its states."""
-        return self.root / CPU / subject / "cpuidle"
+    folder, file = f"{CPU}/{{}}", "cpuidle"
 
     def subjects(self) -> list[str]:
         """Return the CPUs with idle states."""

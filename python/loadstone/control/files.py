@@ -6,7 +6,7 @@ brackets. Does not know which files there are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from loadstone.control.model import BEFORE_LIMIT, Control
 
@@ -33,12 +33,16 @@ def put(path: Path, value: str) -> None:
 class FileControl(Control):
     """A setting that is one file for each subject."""
 
+    folder: ClassVar[str] = ""
+    """Where it is below the root; `{}` stands for the subject."""
+    file: ClassVar[str]
+
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def path(self, subject: str) -> Path:
         """Return its file."""
-        raise NotImplementedError
+        return self.root / self.folder.format(subject) / self.file
 
     def read(self, subject: str) -> str | None:
         """Return the value now."""
@@ -52,15 +56,9 @@ class FileControl(Control):
 class HostFile(FileControl):
     """A setting of the whole host."""
 
-    file: str
-
-    def path(self, subject: str) -> Path:  # noqa: ARG002 - there is one
-        """Return its file."""
-        return self.root / self.file
-
     def subjects(self) -> list[str]:
         """Return the host, where it has the file."""
-        return [""] if (self.root / self.file).exists() else []
+        return [""] if self.path("").exists() else []
 
 
 def bracketed(value: str | None) -> str | None:

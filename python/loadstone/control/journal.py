@@ -19,8 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import ConfigDict, TypeAdapter
+
 from loadstone.control.model import Setting
 from loadstone.errors import RefusedError
+from loadstone.frozen_model import FrozenModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -210,41 +213,81 @@ def _records(where: Path) -> list[Record]:
     return records
 
 
+class _Line(FrozenModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Process(_Line):
+    boot_id: str
+    pid: int
+    start_ticks: int | None
+    pid_namespace: str
+    command: list[str]
+
+
+class _Begun(_Line):
+    begin: _Process
+
+
+class _Intended(_Line):
+    change: int
+    control: str
+    subject: str
+    identity: str
+    before: str
+    asked: str
+    beside: list[tuple[str, str, str]]
+
+
+class _Made(_Line):
+    made: int
+    after: str | None
+
+
+class _Over(_Line):
+    over: int
+
+
+_LATER: Final[TypeAdapter[_Intended | _Made | _Over]] = TypeAdapter(_Intended | _Made | _Over)
+"""What a line may say after the first."""
+
+
 def read(path: Path) -> Record:
     """Read a record; a last line that was cut off was about nothing that happened."""
     *lines, _cut_off = path.read_bytes().split(b"\n")
-    documents: list[dict[str, Any]] = []
-    for number, line in enumerate(lines):
-        try:
-            documents.append(json.loads(line))
-        except ValueError:
-            raise RefusedError(
-                f"{path}: line {number + 1} is damaged", hint="put back by hand what it names"
-            ) from None
-    begin = documents[0]["begin"]
-    record = Record(path, **begin)
-    by_number: dict[int, Change] = {}
-    for document in documents[1:]:
-        if "change" in document:
-            change = _change(document)
-            by_number[change.number] = change
-            record.changes.append(change)
-        elif "made" in document:
-            by_number[document["made"]].after = document["after"]
-        else:
-            by_number[document["over"]].over = True
+    number = 1
+    try:
+        begin = _Begun.model_validate_json(lines[0] if lines else b"").begin
+        record = Record(path, **begin.model_dump())
+        for number, line in enumerate(lines[1:], start=2):  # noqa: B007 - the error names it
+            _take(record, _LATER.validate_json(line))
+    except (ValueError, LookupError):
+        raise RefusedError(
+            f"{path}: line {number} is damaged", hint="put back by hand what it names"
+        ) from None
     return record
 
 
-def _change(document: dict[str, Any]) -> Change:
-    return Change(
-        number=document["change"],
-        setting=Setting(document["control"], document["subject"]),
-        identity=document["identity"],
-        before=document["before"],
-        asked=document["asked"],
-        beside=[(Setting(control, subject), value) for control, subject, value in document["beside"]],
-    )
+def _take(record: Record, line: _Intended | _Made | _Over) -> None:
+    """Add what a line says. Raises LookupError where it is about no change of this record."""
+    if isinstance(line, _Intended):
+        record.changes.append(
+            Change(
+                number=line.change,
+                setting=Setting(line.control, line.subject),
+                identity=line.identity,
+                before=line.before,
+                asked=line.asked,
+                beside=[(Setting(control, subject), value) for control, subject, value in line.beside],
+            )
+        )
+        return
+    number = line.made if isinstance(line, _Made) else line.over
+    change = {change.number: change for change in record.changes}[number]
+    if isinstance(line, _Made):
+        change.after = line.after
+    else:
+        change.over = True
 
 
 def _self() -> dict[str, Any]:

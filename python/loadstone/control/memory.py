@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone.control.files import FileControl, HostFile, bracketed, put, text, words
+from loadstone.control.files import HostFile, bracketed, put, text, words
 from loadstone.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -17,18 +17,12 @@ if TYPE_CHECKING:
 VM = "Documentation/admin-guide/sysctl/vm.rst"
 
 
-class _DirtyLimit(FileControl):
-    """`20%` of available memory, or a number of bytes."""
+class _DirtyLimit(HostFile):
+    """`20%` of available memory, or a number of bytes; its file is that of the limit in percent."""
 
     source = VM
-    stem: ClassVar[str]
-
-    def path(self, subject: str) -> Path:  # noqa: ARG002 - the host has one
-        """Return the file of the limit in percent."""
-        return self.root / "sys" / "vm" / f"{self.stem}_ratio"
-
-    def subjects(self) -> list[str]:
-        return [""] if self.path("").exists() else []
+    folder = "sys/vm"
+    bytes_file: ClassVar[str]
 
     def read(self, subject: str) -> str | None:
         ratio, number = text(self.path(subject)), text(self._bytes(subject))
@@ -41,21 +35,21 @@ class _DirtyLimit(FileControl):
         put(self.path(subject) if value.endswith("%") else self._bytes(subject), number)
 
     def _bytes(self, subject: str) -> Path:
-        return self.path(subject).with_name(f"{self.stem}_bytes")
+        return self.path(subject).with_name(self.bytes_file)
 
 
 class DirtyLimit(_DirtyLimit):
     """Dirty pages at which writers are made to wait."""
 
     name, title = "dirty_limit", "dirty pages at which writers wait"
-    stem = "dirty"
+    file, bytes_file = "dirty_ratio", "dirty_bytes"
 
 
 class DirtyBackgroundLimit(_DirtyLimit):
     """Dirty pages at which the kernel begins to write."""
 
     name, title = "dirty_background_limit", "dirty pages at which write-back begins"
-    stem = "dirty_background"
+    file, bytes_file = "dirty_background_ratio", "dirty_background_bytes"
 
 
 class TransparentHugePages(HostFile):
