@@ -7,6 +7,7 @@ four corners with a curve of its own.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loadstone.analysis.study.repeats import REPEAT, again
@@ -49,7 +50,9 @@ class RepeatedList:
     """Does a list several times over, each time from its start and by what that time measured."""
 
     def __init__(self, made: Callable[[], Controller], times: int) -> None:
-        self._list = ListController([_Pass(made(), number + 1) for number in range(times)])
+        self._list = ListController(
+            [ChangedRuns(made(), partial(_of_pass, number + 1)) for number in range(times)]
+        )
 
     def next(self, done: Sequence[Done]) -> Next | None:
         """Return the next run of the pass whose turn it is."""
@@ -64,31 +67,36 @@ class RepeatedList:
         return self._list.expected()
 
 
-class _Pass:
-    """One of several passes over a list: names of its own."""
+class ChangedRuns:
+    """The runs of a controller, each of them changed: given another name, say."""
 
-    def __init__(self, runs: Controller, number: int) -> None:
+    def __init__(self, runs: Controller, change: Callable[[Next], Next]) -> None:
         self._runs = runs
-        self._number = number
+        self._change = change
 
     def next(self, done: Sequence[Done]) -> Next | None:
+        """Return the next run, changed."""
         wanted = self._runs.next(done)
-        return None if wanted is None else self._own(wanted)
+        return None if wanted is None else self._change(wanted)
 
     def known(self) -> Sequence[Next]:
-        return [self._own(wanted) for wanted in self._runs.known()]
+        """Return what the controller is certain of, changed."""
+        return [self._change(wanted) for wanted in self._runs.known()]
 
     def expected(self) -> int | None:
+        """Return how many runs the controller will do."""
         return self._runs.expected()
 
-    def _own(self, wanted: Next) -> Next:
-        name = again(wanted.name, self._number)
-        return replace(
-            wanted,
-            name=name,
-            workload=wanted.workload.model_copy(update={"name": name}),
-            factors={**wanted.factors, REPEAT: self._number},
-        )
+
+def _of_pass(number: int, wanted: Next) -> Next:
+    """Return a run of one of several passes over a list, with a name of its own."""
+    name = again(wanted.name, number)
+    return replace(
+        wanted,
+        name=name,
+        workload=wanted.workload.model_copy(update={"name": name}),
+        factors={**wanted.factors, REPEAT: number},
+    )
 
 
 class _Single:

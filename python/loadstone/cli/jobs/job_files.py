@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +16,8 @@ from loadstone.cli.jobs.read_workload import language_of, source, workload
 from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
 from loadstone.errors import InputError, Where
 from loadstone.formats.recognise import Language
-from loadstone.study.controller import Done, Next
-from loadstone.study.run_list import ListController
+from loadstone.study.controller import Next
+from loadstone.study.run_list import ChangedRuns, ListController
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,7 +96,9 @@ def read(
     def parts() -> Controller:
         return ListController(
             [
-                _Named(lists[name].made(), name) if name in lists else Next(name, singles[name])
+                ChangedRuns(lists[name].made(), partial(_with_file, name))
+                if name in lists
+                else Next(name, singles[name])
                 for name in names
             ]
         )
@@ -115,25 +118,9 @@ def read(
     )
 
 
-class _Named:
-    """The runs of one file, each with the file's name before its own."""
-
-    def __init__(self, runs: Controller, name: str) -> None:
-        self._runs = runs
-        self._name = name
-
-    def next(self, done: Sequence[Done]) -> Next | None:
-        wanted = self._runs.next(done)
-        return None if wanted is None else self._own(wanted)
-
-    def known(self) -> Sequence[Next]:
-        return [self._own(wanted) for wanted in self._runs.known()]
-
-    def expected(self) -> int | None:
-        return self._runs.expected()
-
-    def _own(self, wanted: Next) -> Next:
-        return replace(wanted, name=f"{self._name} {wanted.name}")
+def _with_file(name: str, wanted: Next) -> Next:
+    """Return a run with the name of its file before its own."""
+    return replace(wanted, name=f"{name} {wanted.name}")
 
 
 def _names(words: Sequence[str]) -> list[str]:
