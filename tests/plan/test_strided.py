@@ -48,7 +48,7 @@ def test_windows_go_on_to_the_end_of_what_exists(plan: Planner) -> None:
 
 def test_flows(plan: Planner) -> None:
     streams = plan(NULL + "flow=8\nflow_id=2\nflow_sleep=100\n[b]\nioengine=null\nsize=1m\n").plan.streams
-    assert streams[0].flow == Flow(id=2, weight=8, sleep_ns=100_000)
+    assert streams[0].flow == Flow(id=2, weight=8, sleep_ns=100_000, ahead=0)
     assert streams[1].flow is None
 
 

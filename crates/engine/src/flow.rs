@@ -1,7 +1,8 @@
 //! I/Os shared out between streams by weight: fio's `flow`.
 //!
 //! Knows one counter for each flow that all its streams look at before an I/O: a stream
-//! waits while it has had more than its share. Streams without a flow never come here.
+//! waits while it has had more than its share, and what it may be ahead of it. Streams without a
+//! flow never come here.
 //! A stream counts from its start to the moment it issues no more; then its weight and
 //! its I/Os leave, so that those that remain share among themselves.
 
@@ -13,6 +14,10 @@ use crate::plan;
 
 /// Shortest time until a stream that waits looks again; the tool, not a disk, is waited for.
 const MIN_NAP_NS: u64 = 10_000;
+
+/// A stream is never ahead by more than this part of its own I/Os: where I/Os are few, tens of
+/// them are a great share.
+const AHEAD_PART: u64 = 64;
 
 /// All flows of a run, by their numbers.
 #[derive(Debug, Default)]
@@ -33,6 +38,7 @@ pub struct Share {
     issued: u64,
     joined: bool,
     nap_ns: u64,
+    ahead: u64,
 }
 
 impl Flows {
@@ -47,6 +53,7 @@ impl Flows {
             issued: 0,
             joined: false,
             nap_ns: plan.sleep_ns.max(MIN_NAP_NS),
+            ahead: u64::from(plan.ahead),
         };
         if start_delay_ns == 0 {
             share.join();
@@ -76,8 +83,9 @@ impl Share {
     pub fn must_wait_ns(&self) -> Option<u64> {
         let weight = self.flow.weight.load(Ordering::Relaxed);
         let issued = self.flow.issued.load(Ordering::Relaxed);
-        let over = u128::from(self.issued) * u128::from(weight)
-            > u128::from(issued) * u128::from(self.weight);
+        let counts = self.issued - self.ahead.min(self.issued / AHEAD_PART);
+        let over =
+            u128::from(counts) * u128::from(weight) > u128::from(issued) * u128::from(self.weight);
         over.then_some(self.nap_ns)
     }
 
@@ -92,7 +100,7 @@ impl Share {
 mod tests {
     use super::*;
 
-    fn shares(weights: &[u32]) -> (Flows, Vec<Share>) {
+    fn shares(weights: &[u32], ahead: u32) -> (Flows, Vec<Share>) {
         let flows = Flows::default();
         let of = |&weight| {
             let (id, sleep_ns) = (3, 0);
@@ -100,6 +108,7 @@ mod tests {
                 id,
                 weight,
                 sleep_ns,
+                ahead,
             };
             flows.share(&flow, 0)
         };
@@ -122,7 +131,7 @@ mod tests {
 
     #[test]
     fn ios_follow_the_weights() {
-        let (_flows, mut shares) = shares(&[1, 5, 10]);
+        let (_flows, mut shares) = shares(&[1, 5, 10], 0);
         let counts = turns(&mut shares, 48_000);
         assert!(counts[0] > 500, "{counts:?}");
         assert!(counts[1].abs_diff(5 * counts[0]) <= 10, "{counts:?}");
@@ -131,7 +140,7 @@ mod tests {
 
     #[test]
     fn those_who_stay_share_what_one_leaves() {
-        let (_flows, mut shares) = shares(&[1, 2, 3]);
+        let (_flows, mut shares) = shares(&[1, 2, 3], 0);
         turns(&mut shares, 6_000);
         shares[2].leave();
         let counts = turns(&mut shares[..2], 6_000);
@@ -142,15 +151,31 @@ mod tests {
     }
 
     #[test]
+    fn one_that_may_be_ahead_is_so_by_a_64th_of_its_own_ios_and_no_more_than_told() {
+        let (_flows, mut shares) = shares(&[1, 1], 32);
+        // The first I/Os are exact.
+        assert_eq!(turns(&mut shares[..1], 100)[0], 1);
+        // One more than the other is a half above its part of both.
+        for (each, ahead) in [(640, 10), (12_800, 32), (128_000, 32)] {
+            turns(&mut shares, 2 * each);
+            turns(&mut shares[..1], 1_000);
+            let apart = shares[0].issued - shares[1].issued;
+            assert!(apart.abs_diff(2 * ahead) <= 2, "{apart} after {each}");
+            assert_eq!(shares[1].must_wait_ns(), None);
+        }
+    }
+
+    #[test]
     fn flows_of_other_numbers_are_apart() {
-        let (flows, mut shares) = shares(&[1, 1]);
+        let (flows, mut shares) = shares(&[1, 1], 0);
         shares[0].took();
         assert_eq!(shares[0].must_wait_ns(), Some(MIN_NAP_NS));
-        let (id, weight, sleep_ns) = (4, 1, 70_000);
+        let (id, weight, sleep_ns, ahead) = (4, 1, 70_000, 0);
         let flow = plan::Flow {
             id,
             weight,
             sleep_ns,
+            ahead,
         };
         let mut other = flows.share(&flow, 1);
         other.join();

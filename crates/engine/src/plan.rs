@@ -474,6 +474,9 @@ pub struct Flow {
     pub weight: u32,
     /// How long it waits when it had more than its part; 0: as short as possible.
     pub sleep_ns: u64,
+    /// I/Os above its part that it may have done, as long as they are at most 1/64 of its own;
+    /// 0: none, so that streams wait for each other at every I/O.
+    pub ahead: u32,
 }
 
 /// Verification of a stream. All streams that write to a target in a stage must agree on it.

@@ -536,6 +536,11 @@ class Flow(Part):
     """Its part, above 0, of the sum of those running."""
     sleep_ns: U64
     """How long it waits when it had more than its part; 0: as short as possible."""
+    ahead: U32
+    """
+    I/Os above its part that it may have done, as long as they are at most 1/64 of its own;
+    0: none, so that streams wait for each other at every I/O.
+    """
 
 
 class Flush(Part):

@@ -192,7 +192,12 @@ def _think(job: Job, notes: Notes) -> Think | None:
 def flow(job: Job, notes: Notes) -> plan.Flow | None:
     """Return the clone's share of the I/Os of its flow; None: it has none."""
     if job.flow:
-        return plan.Flow(id=job.flow_id or 0, weight=job.flow, sleep_ns=job.flow_sleep_ns or 0)
+        return plan.Flow(
+            id=job.flow_id or 0,
+            weight=job.flow,
+            sleep_ns=job.flow_sleep_ns or 0,
+            ahead=job.flow_ahead or 0,
+        )
     for field in ("flow_id", "flow_sleep_ns"):
         if getattr(job, field):
             notes.info(job, field, f"{field.removesuffix('_ns')} has no effect without flow")

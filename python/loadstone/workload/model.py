@@ -370,6 +370,8 @@ class Job(FrozenModel):
     thread_of: str | None = None
     """Jobs with the same name here are served by one thread, one I/O at a time in all."""
     flow_sleep_ns: int | None = None
+    flow_ahead: int | None = None
+    """I/Os it may be ahead of its share, at most 1/64 of its own; none: shares are exact."""
 
     # Payload
     zero_buffers: bool | None = None

@@ -14,7 +14,7 @@ from loadstone.formats.vdbench import content, tree_shape, verify_block
 from loadstone.formats.vdbench.common import Sizes
 from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
-from loadstone.formats.vdbench.pace import FLOW, PROCESSES, SECOND_NS, in_whole_numbers
+from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import shown
 from loadstone.workload.model import Amount, FixedSize, Job, TargetName
 from loadstone.workload.trees import ALONE, FileSelection, TreeShape, TreeWork
@@ -66,7 +66,9 @@ def file_jobs(file: ParameterFile, run: ParameterFileRun, rate_ops: float | None
     jobs = _bounded(run, jobs, note)
     weights = _weights(run, rates)
     return [
-        job if weight is None else job.model_copy(update={"flow": weight, "flow_id": FLOW})
+        job
+        if weight is None
+        else job.model_copy(update={"flow": weight, "flow_id": FLOW, "flow_ahead": AHEAD})
         for job, weight in zip(jobs, weights, strict=True)
     ]
 

@@ -22,6 +22,8 @@ SECOND_NS: Final = 1_000_000_000
 MAX_STEPS: Final = 20_000
 _WEIGHTS: Final = 1000
 FLOW: Final = 1
+AHEAD: Final = 64
+"""I/Os: workloads that hold shares of as much as goes do not wait for each other at every one."""
 
 Process = Literal["linear", "poisson", "uniform", "spike"]
 PROCESSES: Final[dict[str, Process]] = {
@@ -45,7 +47,7 @@ class WorkloadPace:
         """Return the fields of a job with so many reads in a hundred."""
         made: dict[str, Any] = {}
         if self.weight is not None:
-            made.update(flow=self.weight, flow_id=self.flow)
+            made.update(flow=self.weight, flow_id=self.flow, flow_ahead=AHEAD)
         if self.iops is not None:
             parts = (self.iops * reads_percent / 100, self.iops * (100 - reads_percent) / 100)
             made.update(
