@@ -256,7 +256,7 @@ def test_another_file_under_the_same_name_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(bytes(1 << 20))
     stat = path.stat()
-    identity = {"device": stat.st_dev, "inode": stat.st_ino + 1, "special": 0}
+    identity = {"device": stat.st_dev, "inode": stat.st_ino + 1, "special": 0, "born_ns": None}
     outcome = run(plan([target(path, identity=identity)], [stream(read_percent=0, ops=1)]), tmp_path)
     assert outcome.code == 3
     assert "not what was checked" in outcome.of("fatal")[0]["message"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.plan.safety import seen
 from tests.support.plans import layout, plan, stream, target, worker
 
 from .runs import run
@@ -19,7 +20,8 @@ SIZE = 1 << 20
 def identity(path: Path, **changes: int) -> dict[str, Any]:
     """What a safety check would have noted of a file."""
     found = path.stat()
-    return {"device": found.st_dev, "inode": found.st_ino, "special": 0} | changes
+    born = seen.look(path)[1].born_ns
+    return {"device": found.st_dev, "inode": found.st_ino, "special": 0, "born_ns": born} | changes
 
 
 def test_a_file_that_was_replaced_is_not_laid_out(tmp_path: Path) -> None:
@@ -31,6 +33,31 @@ def test_a_file_that_was_replaced_is_not_laid_out(tmp_path: Path) -> None:
     assert outcome.code == 3
     assert "not what was checked" in outcome.of("fatal")[0]["message"]
     assert path.read_bytes() == b"precious"
+
+
+def test_a_file_made_later_with_the_inode_of_the_one_that_was_checked_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(SIZE))
+    noted = identity(path)
+    for _ in range(50):
+        path.unlink()
+        path.write_bytes(b"precious")
+        if path.stat().st_ino == noted["inode"]:
+            break
+    else:
+        pytest.skip("this file system gives no inode number again so soon: needs ext4")
+    outcome = run(plan([target(path, identity=noted, layout=layout(SIZE))], [stream(ops=1)]), tmp_path)
+    assert outcome.code == 3
+    assert "a file made later has its inode number" in outcome.of("fatal")[0]["message"]
+    assert path.read_bytes() == b"precious"
+
+
+def test_a_file_of_which_nothing_is_told_but_its_inode_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(SIZE))
+    noted = identity(path) | {"born_ns": None}
+    outcome = run(plan([target(path, identity=noted)], [stream(ops=1)]), tmp_path)
+    assert outcome.code == 0
 
 
 def test_no_target_is_written_before_all_are_checked(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.errors import RefusedError, RunError
 from loadstone.plan.model import TargetKind
-from loadstone.plan.safety import content_evidence, guard, run_targets
+from loadstone.plan.safety import content_evidence, guard, marker, run_targets, seen
 
 from .plans import plan, target
 
@@ -80,6 +80,40 @@ def test_what_changes_while_somebody_is_asked_of_another_is_refused(tmp_path: Pa
     with pytest.raises(RefusedError, match="second: something else stands at its path"):
         guard.secure(plan(target(str(first)), target(str(second))), guard.Consent(ask=asked))
     assert second.read_bytes() == MINE
+
+
+def remade(path: Path, content: bytes) -> None:
+    """Remove a file and make another that gets its inode number, as ext4 does at once."""
+    before = path.stat().st_ino
+    for _ in range(50):
+        path.unlink()
+        path.write_bytes(content)
+        if path.stat().st_ino == before:
+            return
+    pytest.skip("this file system gives no inode number again so soon: needs ext4")
+
+
+def test_a_file_made_later_with_the_same_inode_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(bytes(8192))
+    real = guard.secured
+
+    def late(*words: object, **named: object) -> object:
+        found = real(*words, **named)  # type: ignore[arg-type] # as it is called
+        remade(path, MINE)
+        return found
+
+    monkeypatch.setattr(guard, "secured", late)
+    held = run_targets.hold(plan(target(str(path))), guard.Consent())
+    assert marker.read(path) is None, "somebody's file was marked as ours"
+    [checked] = [one.identity for one in held.plan.targets]
+    assert checked is not None
+    _status, now = seen.look(path)
+    assert (checked.device, checked.inode) == (now.device, now.inode)
+    assert not seen.is_same(checked, now)
+    assert path.read_bytes() == MINE
 
 
 @pytest.mark.parametrize("as_link", [False, True])

@@ -57,7 +57,7 @@ def written() -> Target:
 def beside(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Let a real block device be the node of nvme0n1."""
     status = Path(path).stat()
-    identity = Identity(device=status.st_dev, inode=status.st_ino, special=status.st_rdev)
+    identity = Identity(device=status.st_dev, inode=status.st_ino, special=status.st_rdev, born_ns=None)
     monkeypatch.setattr(guard, "namesake_of", lambda _: Namesake(path=path, identity=identity))
 
 
@@ -109,7 +109,7 @@ def test_what_is_mounted_is_refused(
 
 def test_the_guard_names_the_block_device_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a Plan made before says of it may be another device by now."""
-    now = Namesake(path="/dev/nvme7n1", identity=Identity(device=1, inode=2, special=3))
+    now = Namesake(path="/dev/nvme7n1", identity=Identity(device=1, inode=2, special=3, born_ns=None))
     monkeypatch.setattr(nvme, "namesake", lambda _: object())
     monkeypatch.setattr(guard, "namesake_of", lambda _: now)
     before = {"path": "/dev/nvme0n1", "identity": None}

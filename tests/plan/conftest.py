@@ -24,7 +24,7 @@ Planner = Callable[..., Resolution]
 def device(
     size_bytes: int = 100 * GIB, logical_block_bytes: int = 512, *, punts: bool = False
 ) -> TargetFacts:
-    identity = Identity(device=5, inode=77, special=2048)
+    identity = Identity(device=5, inode=77, special=2048, born_ns=None)
     return TargetFacts(
         TargetKind.BLOCK,
         size_bytes=size_bytes,
@@ -43,7 +43,7 @@ def file(
         size_bytes=size_bytes,
         allocated_bytes=0 if holes else size_bytes,
         punts=punts,
-        identity=Identity(device=5, inode=78, special=0) if exists else None,
+        identity=Identity(device=5, inode=78, special=0, born_ns=None) if exists else None,
     )
 
 
@@ -52,8 +52,10 @@ def namespace(logical_block_bytes: int = 512) -> TargetFacts:
         TargetKind.NVME,
         size_bytes=100 * GIB,
         logical_block_bytes=logical_block_bytes,
-        identity=Identity(device=5, inode=79, special=60416),
-        namesake=Namesake(path="/dev/nvme0n1", identity=Identity(device=5, inode=80, special=66305)),
+        identity=Identity(device=5, inode=79, special=60416, born_ns=None),
+        namesake=Namesake(
+            path="/dev/nvme0n1", identity=Identity(device=5, inode=80, special=66305, born_ns=None)
+        ),
     )
 
 

@@ -316,7 +316,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
             "s.limits.bytes": 80 * G,
             "t.kind": "block",
             "t.size_bytes": 100 * G,
-            "t.identity": {"device": 5, "inode": 77, "special": 2048},
+            "t.identity": {"device": 5, "inode": 77, "special": 2048, "born_ns": None},
             "t.exclusive": False,
         },
     ),

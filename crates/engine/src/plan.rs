@@ -254,7 +254,7 @@ pub enum OpenSync {
     Dsync,
 }
 
-/// `stat(2)` identity of a target at the time of the safety check.
+/// What tells a target from any other, at the time of the safety check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -264,6 +264,9 @@ pub struct Identity {
     pub inode: u64,
     /// `st_rdev`; 0 for regular files.
     pub special: u64,
+    /// When a file or directory was made (`stx_btime`), since 1970: an inode's number is used again
+    /// for the next file. Null where the file system does not tell.
+    pub born_ns: Option<u64>,
 }
 
 /// How a file is prepared: allocated, then really written, because an unwritten

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::time::UNIX_EPOCH;
 
 use crate::backend::nvme::namespace::Namespace;
 use crate::backend::OpenFile;
@@ -251,10 +252,28 @@ fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), RunError>
                 "is not what was checked: device {}, inode {}, special {} instead of {}, {}, {}",
                 seen.0, seen.1, seen.2, expected.device, expected.inode, expected.special
             ),
-            hint: "somebody replaced it between the safety check and the run: run again".into(),
+            hint: REPLACED.into(),
         });
     }
-    Ok(())
+    match (expected.born_ns, born_ns(&found)) {
+        (Some(then), Some(now)) if then != now => Err(RunError::Target {
+            path: path.into(),
+            message: format!(
+                "is not what was checked: a file made later has its inode number, {}",
+                seen.1
+            ),
+            hint: REPLACED.into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+const REPLACED: &str = "somebody replaced it between the safety check and the run: run again";
+
+/// When a file was made; none where the file system does not tell.
+fn born_ns(found: &std::fs::Metadata) -> Option<u64> {
+    let since = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
 }
 
 /// Drops a block device's cached pages; `_IO(0x12, 97)` of `linux/fs.h`.

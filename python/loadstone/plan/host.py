@@ -20,6 +20,7 @@ from loadstone.path import nvme
 from loadstone.plan import anchors
 from loadstone.plan.model import Identity, Namesake, TargetKind
 from loadstone.plan.safety import marker
+from loadstone.plan.safety.seen import look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,13 +122,13 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
         found = anchors.look(place)
         there = next(one for one in (place, *place.parents) if one.exists())
         room = os.statvfs(there)
-        status = place.stat() if found.exists else None
+        identity = look(place)[1] if found.exists else None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"cannot look at {path}: {reason}", where=where) from None
     return AnchorFacts(
         found,
-        None if status is None else Identity(device=status.st_dev, inode=status.st_ino, special=0),
+        identity,
         room.f_bavail * room.f_frsize,
         room.f_favail if room.f_files else None,
     )
@@ -165,13 +166,12 @@ def _nodes() -> dict[int, tuple[int, ...]]:
 
 def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
     try:
-        found = Path(path).stat()
+        found, identity = look(path)
     except FileNotFoundError:
         return _missing(path, where, places)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"cannot look at {path}: {reason}", where=where) from None
-    identity = Identity(device=found.st_dev, inode=found.st_ino, special=found.st_rdev)
     if stat.S_ISBLK(found.st_mode):
         return _block(found.st_rdev, identity)
     if stat.S_ISCHR(found.st_mode):
@@ -272,12 +272,11 @@ def namesake_of(block: BlockDevice) -> Namesake | None:
     """Return the node of a block device in /dev; None when it is not that device's."""
     path = Path("/dev") / block.name
     try:
-        found = path.stat()
+        found, identity = look(path)
     except OSError:
         return None
     if not stat.S_ISBLK(found.st_mode) or found.st_rdev != block.number:
         return None
-    identity = Identity(device=found.st_dev, inode=found.st_ino, special=found.st_rdev)
     return Namesake(path=str(path), identity=identity)
 
 

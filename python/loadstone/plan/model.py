@@ -711,7 +711,7 @@ class Headers(Part):
 
 
 class Identity(Part):
-    """`stat(2)` identity of a target at the time of the safety check."""
+    """What tells a target from any other, at the time of the safety check."""
 
     device: U64
     """`st_dev`."""
@@ -719,6 +719,11 @@ class Identity(Part):
     """`st_ino`."""
     special: U64
     """`st_rdev`; 0 for regular files."""
+    born_ns: U64 | None
+    """
+    When a file or directory was made (`stx_btime`), since 1970: an inode's number is used again
+    for the next file. Null where the file system does not tell.
+    """
 
 
 class Journal(Part):

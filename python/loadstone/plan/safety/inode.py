@@ -20,6 +20,7 @@ _STATX_BYTES: Final = 256
 _STATX_MASK_AT: Final = 0
 _STATX_BTIME_AT: Final = 80
 _STATFS_BYTES: Final = 512
+_OVERLAY: Final = 0x794C7630
 
 
 @lru_cache(maxsize=1)
@@ -48,6 +49,13 @@ def born_ns(descriptor: int) -> int | None:
         return None
     seconds, nanoseconds = struct.unpack_from("=qI", told, _STATX_BTIME_AT)
     return int(seconds) * 10**9 + int(nanoseconds)
+
+
+def steady_birth_ns(descriptor: int) -> int | None:
+    """Return when an open file was made; None where opening it for writing makes it anew (overlayfs)."""
+    if file_system_magic(f"/proc/self/fd/{descriptor}") == _OVERLAY:
+        return None
+    return born_ns(descriptor)
 
 
 def file_system_magic(path: str) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import RunError
 from loadstone.plan.anchors import Structure
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
-from loadstone.plan.safety import guard, in_use, marker, tree_mark
+from loadstone.plan.safety import guard, in_use, marker, seen, tree_mark
 from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.seen import Seen
@@ -87,7 +87,7 @@ class RunTargets:
     def _sealed(self, target: Target, until_s: float) -> list[marker.Seal]:
         with BlockReader(Path(target.path)) as reader:
             status = os.fstat(reader.descriptor)
-            if not _is(target, status):
+            if not _is(target, reader.descriptor):
                 return []
             mark = marker.read(reader.descriptor)
             laid_out = self.laid_out or target.layout is None or (mark is not None and mark.laid_out)
@@ -153,18 +153,17 @@ def _opened(target: Target) -> int | None:
         descriptor = os.open(target.path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
-    if _is(target, os.fstat(descriptor)):
+    if _is(target, descriptor):
         return descriptor
     os.close(descriptor)
     return None
 
 
-def _is(target: Target, status: os.stat_result) -> bool:
-    identity = target.identity
+def _is(target: Target, descriptor: int) -> bool:
     return (
-        identity is not None
-        and stat.S_ISREG(status.st_mode)
-        and (identity.device, identity.inode) == (status.st_dev, status.st_ino)
+        target.identity is not None
+        and stat.S_ISREG(os.fstat(descriptor).st_mode)
+        and seen.is_same(target.identity, seen.identity(descriptor))
     )
 
 
@@ -196,10 +195,10 @@ def _created(target: Target) -> Identity:
             f"{target.path} cannot be created: {error.strerror}", hint=remedy.get(error.errno or 0)
         ) from error
     try:
-        status = os.fstat(descriptor)
+        made = seen.identity(descriptor)
         marker.write(
             descriptor, marker.Mark("writing", laid_out=target.layout is None or not target.layout.write)
         )
     finally:
         os.close(descriptor)
-    return Identity(device=status.st_dev, inode=status.st_ino, special=0)
+    return made

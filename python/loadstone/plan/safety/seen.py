@@ -1,7 +1,8 @@
 """What stood at a target's path when it was looked at, and whether it stands there unchanged.
 
 Between the look and the run there is time: others are looked at, and somebody may be asked. Knows
-`stat(2)` and the number that the kernel gives each disk it ever had (`diskseq`). Judges nothing else.
+`stat(2)`, the birth of a file (an inode's number is given to the next one) and the number that the
+kernel gives each disk it ever had (`diskseq`). Judges nothing else.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.path.block import SYS
 from loadstone.plan.model import Identity
+from loadstone.plan.safety import inode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,21 +33,47 @@ class Seen:
     def of(cls, path: Path) -> Seen | None:
         """Look at a path; None when there is nothing, or it cannot be looked at."""
         try:
-            status = path.stat()
+            status, identity = look(path)
         except OSError:
             return None
-        special = status.st_rdev if stat.S_ISBLK(status.st_mode) or stat.S_ISCHR(status.st_mode) else 0
         if stat.S_ISREG(status.st_mode):
             state: tuple[int, ...] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         else:
-            state = (_disk_number(special),) if stat.S_ISBLK(status.st_mode) else ()
-        identity = Identity(device=status.st_dev, inode=status.st_ino, special=special)
+            state = (_disk_number(identity.special),) if stat.S_ISBLK(status.st_mode) else ()
         return cls(identity, stat.S_IFMT(status.st_mode), state)
 
     @property
     def is_device(self) -> bool:
         """Whether it is a block device."""
         return stat.S_ISBLK(self.mode)
+
+
+def look(path: Path | str) -> tuple[os.stat_result, Identity]:
+    """Return the status and the identity of the file that stands at a path now. Raises OSError."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        return os.fstat(descriptor), identity(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def identity(descriptor: int) -> Identity:
+    """Return what tells an open file from any other, also from one that gets its inode later."""
+    status = os.fstat(descriptor)
+    device = stat.S_ISBLK(status.st_mode) or stat.S_ISCHR(status.st_mode)
+    return Identity(
+        device=status.st_dev,
+        inode=status.st_ino,
+        special=status.st_rdev if device else 0,
+        born_ns=None if device else inode.steady_birth_ns(descriptor),
+    )
+
+
+def is_same(expected: Identity, now: Identity) -> bool:
+    """Return whether two are of one file, as far as its file system tells."""
+    if expected.born_ns is None or now.born_ns is None:
+        expected, now = (one.model_copy(update={"born_ns": None}) for one in (expected, now))
+    return expected == now
 
 
 def change(before: Seen | None, now: Seen | None) -> str | None:
