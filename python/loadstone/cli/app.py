@@ -32,6 +32,7 @@ VERBS: Final = {
     "workloads": "List the named workloads, or show one.",
     "controls": "List what can be set on this machine, and its value.",
     "restore": "Put back settings that a killed run left changed.",
+    "hosts": "Check the hosts of --hosts, install on them, or make their certificates.",
     "doctor": "Tell whether this host is fit to generate load.",
     "fio": "Take fio's command line and write what fio writes.",
     "completion": "Print the completion script of a shell.",

@@ -15,13 +15,14 @@ import json
 import os
 import queue
 import shutil
+import stat
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import doctor, environment, exitcodes
+from loadstone import doctor, environment, exitcodes, units
 from loadstone.engine import plan_check
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError, RefusedError
@@ -30,10 +31,10 @@ from loadstone.hosts.divide import divided
 from loadstone.hosts.identity import identity
 from loadstone.hosts.work import Division, HostWork, SeenTarget
 from loadstone.path.child import run_in_child
-from loadstone.path.facts import target as target_facts
+from loadstone.path.discover import discover
 from loadstone.plan.model import TargetKind
 from loadstone.plan.resolve import resolve
-from loadstone.plan.safety import guard
+from loadstone.plan.safety import guard, in_use
 from loadstone.plan.safety.in_use import Snapshot
 from loadstone.session import Means, RunRequest, run_plan
 from loadstone.version import __version__
@@ -171,7 +172,8 @@ class Agent:
             case "doctor":
                 self._doctor(order)
             case "identify":
-                found = {path: _looked_at(path) for path in order["paths"]}
+                paths = [str(path) for path in order["paths"]]
+                found = run_in_child(lambda: {path: _looked_at(path) for path in paths}, doing="looking")
                 self._out.put("identified", targets=found)
             case other:
                 self._out.put("refused", of=other, error=f"{other!r} is no order", hint=None, code=2)
@@ -447,7 +449,20 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
 
 def _looked_at(path: str) -> dict[str, Any]:
     """Return what is behind a path, for a check of hosts without a job."""
-    return {"identity": identity(path), **target_facts(path)}
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError as error:
+        return {"missing": error.strerror or str(error), "identity": None}
+    found = discover(path)
+    limits = [one for layer in found.layers for one in layer.ceilings if one.quantity == "bytes_per_s"]
+    lowest = min(limits, key=lambda one: one.per_s, default=None)
+    uses = in_use.device_uses if stat.S_ISBLK(mode) else in_use.file_uses
+    return {
+        "identity": identity(path),
+        "layers": [layer.name for layer in found.layers],
+        "ceiling": None if lowest is None else f"{units.bandwidth_decimal(lowest.per_s)} ({lowest.source})",
+        "in_use": uses(Path(path), Snapshot()),
+    }
 
 
 def _with(resolved: Resolution, plan: Plan) -> Resolution:

@@ -1,0 +1,186 @@
+"""`hosts check`: is every host there, alike, on time, and does it see the targets.
+
+Knows which questions are asked and what their answers mean. Changes nothing on a host but the
+directory for bundles, which it makes.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import queue
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from loadstone.errors import LoadstoneError
+from loadstone.hosts.links import Clocks, clocks
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.hosts.hosts_file import HostsFile
+    from loadstone.hosts.links import Link
+    from loadstone.hosts.reach import Reached
+
+State = Literal["ok", "warn", "fail"]
+CLOCK_OFF_NS: Final = 1_000_000_000
+"""Wall clocks further apart are worth a word: logs of hosts do not match. The start does not use them."""
+LOOK_S: Final = 60.0
+
+
+@dataclass(slots=True)
+class HostFinding:
+    """One thing about one host."""
+
+    host: str
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+    def document(self) -> dict[str, str]:
+        """As a JSON object."""
+        return {
+            "host": self.host,
+            "name": self.name,
+            "state": self.state,
+            "found": self.found,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One host while it is asked."""
+
+    name: str
+    link: Link
+    answers: queue.Queue[dict[str, Any]] = field(default_factory=queue.Queue)
+    findings: list[HostFinding] = field(default_factory=list)
+    targets: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def tell(self, name: str, state: State, found: str, remedy: str = "") -> None:
+        self.findings.append(HostFinding(self.name, name, state, found, remedy))
+
+
+def check_hosts(hosts: HostsFile, reached: Reached, targets: Sequence[str]) -> list[HostFinding]:
+    """Ask every host at the same time; return what was found, host by host."""
+    asked: dict[str, _Asked] = {}
+
+    def heard(name: str, message: dict[str, Any]) -> None:
+        asked[name].answers.put(message)
+
+    for name in hosts.names:
+        asked[name] = _Asked(name, reached.link(name, heard))
+    threads = [
+        threading.Thread(target=_ask, args=(one, hosts, list(targets)), daemon=True) for one in asked.values()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _compare(list(asked.values()), targets)
+    return [finding for one in asked.values() for finding in one.findings]
+
+
+def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
+    entry = next(host for host in hosts.host if host.name == one.name)
+    try:
+        one.link.open()
+        _await(one, "up", hosts.run.connect_s)
+        order = {
+            "do": "hello",
+            "name": one.name,
+            "run": f"check-{os.getpid()}",
+            "version": __version__,
+            "by": f"{getpass.getuser()}@{os.uname().nodename}",
+            "directory": entry.directory,
+            "lost_after_s": hosts.run.lost_after_s + LOOK_S,
+        }
+        one.link.tell(order)
+        told = _await(one, "hello", hosts.run.connect_s)
+        one.tell("reachable", "ok", f"{told['host_name']}, kernel {told['kernel']}, {told['cpus']} CPUs")
+        if told["version"] != __version__:
+            found = f"loadstone {told['version']}; here is {__version__}"
+            one.tell("version", "fail", found, "loadstone hosts install HOSTS")
+            return
+        one.tell("version", "ok", f"loadstone {told['version']}")
+        _tell_clocks(one, clocks(one.link))
+        one.link.tell({"do": "doctor"})
+        for check in _await(one, "doctor", LOOK_S)["checks"]:
+            if check["state"] != "ok":
+                state: State = "fail" if check["state"] == "fail" else "warn"
+                one.tell(check["name"], state, check["found"], check["remedy"])
+        if targets:
+            one.link.tell({"do": "identify", "paths": targets})
+            one.targets = _await(one, "identified", LOOK_S)["targets"]
+            for path, seen in one.targets.items():
+                _tell_target(one, path, seen)
+    except LoadstoneError as error:
+        one.tell("reachable", "fail", error.message, error.hint or "")
+    finally:
+        one.link.tell({"do": "leave"})
+        one.link.close()
+
+
+def _await(one: _Asked, wanted: str, timeout_s: float) -> dict[str, Any]:
+    until_s = time.monotonic() + timeout_s
+    while (left_s := until_s - time.monotonic()) > 0:
+        try:
+            message = one.answers.get(timeout=left_s)
+        except queue.Empty:
+            break
+        if message.get("type") == wanted:
+            return message
+        if message.get("type") == "lost":
+            raise LoadstoneError(str(message["why"]))
+        if message.get("type") == "refused":
+            raise LoadstoneError(str(message["error"]), hint=message.get("hint"))
+    raise LoadstoneError(f"no answer within {timeout_s:.0f} s")
+
+
+def _tell_clocks(one: _Asked, found: Clocks) -> None:
+    off_ns, error_ns = found.wall.offset_ns, found.wall.error_ns
+    text = f"{off_ns / 1e6:+.3f} ms ± {error_ns / 1e6:.3f} ms against here"
+    if abs(off_ns) > CLOCK_OFF_NS:
+        # The start is told in the host's monotonic clock, so it does not suffer.
+        one.tell("clock", "warn", text, "synchronise it (chrony); its logs do not match others'")
+    else:
+        one.tell("clock", "ok", text)
+
+
+def _tell_target(one: _Asked, path: str, seen: dict[str, Any]) -> None:
+    if seen.get("missing"):
+        one.tell(f"target {path}", "fail", str(seen["missing"]), "attach it to this host, or leave it out")
+        return
+    parts = [str(seen["identity"] or "no identity of its own"), f"path {' > '.join(seen['layers'])}"]
+    if seen.get("ceiling"):
+        parts.append(f"at most {seen['ceiling']}")
+    used = seen.get("in_use") or []
+    if used:
+        one.tell(f"target {path}", "warn", "; ".join([*parts, *used]), "free it before a run that writes")
+    else:
+        one.tell(f"target {path}", "ok", "; ".join([*parts, "free of users"]))
+
+
+def _compare(every: list[_Asked], targets: Sequence[str]) -> None:
+    """Say which targets are one and the same on several hosts."""
+    for path in targets:
+        by_identity: dict[str, list[str]] = {}
+        for one in every:
+            identity = one.targets.get(path, {}).get("identity")
+            if identity:
+                by_identity.setdefault(str(identity), []).append(one.name)
+        for names in by_identity.values():
+            if len(names) > 1:
+                first = next(one for one in every if one.name == names[0])
+                others = ", ".join(names[1:])
+                first.tell(
+                    f"target {path}",
+                    "warn",
+                    f"{others} see the same one",
+                    "--divide gives each host its part",
+                )

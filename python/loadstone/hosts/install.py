@@ -1,0 +1,130 @@
+"""`hosts install`: this version of Loadstone on every host, in a place of its own.
+
+Knows how the installed package becomes a wheel again, what a host must have for it (Python, a C
+library that is new enough for the engine), and the steps there. Says what it did.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import io
+import re
+import shlex
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import loadstone
+from loadstone.engine import binary
+from loadstone.errors import RunError
+from loadstone.hosts.links import ssh_argv, why_gone
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.hosts.hosts_file import HostEntry
+
+PLACE: Final = ".local/share/loadstone"
+"""Below the home directory there."""
+PYTHON: Final = (3, 11)
+TIMEOUT_S: Final = 900.0
+_NEEDS: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
+
+
+def wheel() -> tuple[str, bytes]:
+    """Return name and content of a wheel of what runs here: the package and its engine."""
+    tag = "py3-none-linux_x86_64"
+    info = f"loadstone-{__version__}.dist-info"
+    files: dict[str, bytes] = {}
+    root = Path(loadstone.__file__).parent
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            files[f"loadstone/{path.relative_to(root).as_posix()}"] = path.read_bytes()
+    engine = binary.find().read_bytes()
+    files[f"loadstone-{__version__}.data/scripts/loadstone-engine"] = engine
+    distribution = importlib.metadata.distribution("loadstone")
+    files[f"{info}/METADATA"] = (distribution.read_text("METADATA") or "").encode()
+    files[f"{info}/entry_points.txt"] = b"[console_scripts]\nloadstone = loadstone.cli.main:main\n"
+    files[f"{info}/WHEEL"] = (
+        f"Wheel-Version: 1.0\nGenerator: loadstone\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
+    )
+    record = "".join(f"{name},sha256={_hash(data)},{len(data)}\n" for name, data in files.items())
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o755 if "/scripts/" in name else 0o644) << 16
+            archive.writestr(entry, data)
+    return f"loadstone-{__version__}-{tag}.whl", out.getvalue()
+
+
+def _hash(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def engine_needs() -> tuple[int, int]:
+    """Return the version of the C library that the engine needs."""
+    found = {(int(one[1]), int(one[2])) for one in _NEEDS.finditer(binary.find().read_bytes())}
+    return max(found, default=(0, 0))
+
+
+def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Iterator[str]:
+    """Install on one host; yield what was done. Raises `RunError` with what the host said.
+
+    `wheels` is a directory of the packages it needs, for hosts that reach no index.
+    """
+    name, content = wheel()
+    needs = engine_needs()
+    told = _there(
+        host, "python3 -c 'import sys; print(*sys.version_info[:2])'; getconf GNU_LIBC_VERSION; uname -m"
+    )
+    words = told.split()
+    python = tuple(int(word) for word in words[:2] if word.isdecimal())
+    if python < PYTHON:
+        raise RunError(
+            f"{host.name}: it has Python {'.'.join(words[:2])}, and {PYTHON[0]}.{PYTHON[1]} is needed"
+        )
+    library = next((word for word in words if re.fullmatch(r"\d+\.\d+", word)), None)
+    if library is None or tuple(int(part) for part in library.split(".")) < needs:
+        raise RunError(
+            f"{host.name}: its C library is {library or 'not glibc'}; the engine needs {needs[0]}.{needs[1]}",
+            hint="build the package on a host as old as that one",
+        )
+    yield f"Python {'.'.join(words[:2])}, glibc {library}"
+    place = f'"$HOME"/{PLACE}'
+    _there(host, f"mkdir -p {place}/wheels && cat > {place}/wheels/{name}", content)
+    yield f"copied {name} ({len(content) / 1e6:.1f} MB) to ~/{PLACE}/wheels"
+    index = ""
+    if wheels is not None:
+        for one in sorted(wheels.glob("*.whl")):
+            _there(host, f"cat > {place}/wheels/{shlex.quote(one.name)}", one.read_bytes())
+        yield f"copied the packages of {wheels}"
+        index = f"--no-index --find-links {place}/wheels"
+    what = f"loadstone{extra} @ file://$HOME/{PLACE}/wheels/{name}"
+    _there(
+        host,
+        f"python3 -m venv {place}/venv && {place}/venv/bin/pip install --quiet --disable-pip-version-check "
+        f'--force-reinstall {index} "{what}"',
+    )
+    found = _there(host, f"{place}/venv/bin/loadstone --version").strip()
+    yield f"installed {found} in ~/{PLACE}/venv"
+    yield f'set program = ["{PLACE}/venv/bin/loadstone"] for it in the hosts file'
+
+
+def _there(host: HostEntry, command: str, given: bytes = b"") -> str:
+    argv = ["sh", "-c", command] if host.launch == "local" else [*ssh_argv(host), command]
+    try:
+        done = subprocess.run(argv, input=given, capture_output=True, check=False, timeout=TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunError(f"{host.name}: {error}") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
+        why = why_gone(done.returncode, said, ssh=host.launch == "ssh")
+        raise RunError(f"{host.name}: {why}")
+    return done.stdout.decode(errors="replace")
