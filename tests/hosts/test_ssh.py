@@ -8,15 +8,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lab.namespace_hosts import NamespaceHosts
-
-from lab import namespace_hosts
+from lab.hosts import namespaces
+from lab.hosts.namespaces import NamespaceHosts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
-WHY_NOT = namespace_hosts.missing()
+WHY_NOT = namespaces.missing()
 JOB = """[readers]
 ioengine=psync
 rw=randread

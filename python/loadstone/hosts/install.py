@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import loadstone
+
 from loadstone.engine import binary
 from loadstone.errors import RunError
 from loadstone.hosts.links import ssh_argv, why_gone
@@ -40,7 +40,7 @@ def wheel() -> tuple[str, bytes]:
     tag = "py3-none-linux_x86_64"
     info = f"loadstone-{__version__}.dist-info"
     files: dict[str, bytes] = {}
-    root = Path(loadstone.__file__).parent
+    root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             files[f"loadstone/{path.relative_to(root).as_posix()}"] = path.read_bytes()

@@ -95,7 +95,8 @@ class NamespaceHosts:
                 if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
                     continue
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"agent" in words and any(b"python" in word for word in words[:1]):
+                is_agent = b"agent" in words or b"worker" in words or b"loadstone.hosts.agent" in words
+                if is_agent and b"python" in words[0]:
                     found.append(int(entry.name))
         return found
 
@@ -110,6 +111,14 @@ class NamespaceHosts:
                 if (entry / "comm").read_text().startswith("loadstone-eng"):
                     found.append(int(entry.name))
         return found
+
+    def sweep(self, name: str) -> None:
+        """Remove what a trial left on a host: processes, and bundles that were not collected."""
+        for pid in [*self.agents(name), *self.engines(name)]:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.directory / name, ignore_errors=True)
+        (self.directory / name).mkdir()
 
     def hosts_toml(self, *, run: str = "", hosts: dict[str, str] | None = None) -> Path:
         """Write a hosts file of all hosts; `hosts` has more lines for some."""

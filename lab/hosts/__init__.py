@@ -1,0 +1,1 @@
+"""Runs on hosts that are network namespaces of this machine, and what goes wrong with them."""

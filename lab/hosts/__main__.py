@@ -1,0 +1,94 @@
+"""Stage every fault and write the table: `python -m lab.hosts [--only WORDS] [--transport dask|pipe]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from lab.hosts import namespaces
+from lab.hosts.faults import FAULTS, Fault, Trial
+from lab.hosts.namespaces import NamespaceHosts
+
+PAGE = Path(__file__).parents[2] / "docs" / "hosts-faults.md"
+HEAD = """# What goes wrong on several hosts, and what happens then
+
+Look up here what a run with `--hosts` says, keeps and puts back when something fails on the way.
+`make hosts` stages every row on two hosts that are network namespaces with ssh servers, and writes this
+page; *as it should* says whether what must be true was. A fault before the load begins leaves no bundle.
+
+| fault | words travel by | as it should | exit code | what is said | what is kept | afterwards |
+|---|---|---|---|---|---|---|
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--transport", choices=["dask", "pipe"])
+    given = parser.parse_args()
+    if (why := namespaces.missing()) is not None:
+        print(f"not staged: {why}")
+        return 0
+    rows, wrong = [], 0
+    with NamespaceHosts(2) as hosts:
+        for fault in FAULTS:
+            for transport in fault.transports:
+                if given.only not in fault.name or given.transport not in {None, transport}:
+                    continue
+                row, right = staged(fault, hosts, transport)
+                wrong += not right
+                rows.append(row)
+                print(row, flush=True)
+    if not given.only and given.transport is None:
+        PAGE.write_text(HEAD + "\n".join(rows) + "\n")
+    print(f"{len(rows)} rows, {wrong} not as they should be")
+    return 1 if wrong else 0
+
+
+def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bool]:
+    with tempfile.TemporaryDirectory(prefix="loadstone-hosts-fault-") as directory:
+        trial = Trial(hosts, Path(directory), transport)
+        try:
+            fault.make(trial)
+            right = fault.expect(trial)
+        except Exception as error:  # noqa: BLE001 # a row that fails is a row
+            trial.notes.append(f"{type(error).__name__}: {error}")
+            right = False
+        finally:
+            if trial.process is not None and trial.process.poll() is None:
+                trial.process.kill()
+                trial.process.wait()
+        trial.gone_within(5)
+        back = trial.back()
+        right = right and "LEFT" not in back
+        said = clean(trial.said, trial)
+        cells = [
+            fault.name,
+            transport,
+            "yes" if right else "**no**",
+            str(trial.code),
+            said,
+            trial.kept(),
+            "; ".join([*trial.notes, back]),
+        ]
+        for name in hosts.names:
+            hosts.sweep(name)
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |", right
+
+
+def clean(text: str, trial: Trial) -> str:
+    """The last words of the program, without this run's paths."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("bundle:", "report:", "note:"))]
+    told = " ".join(lines[-6:])
+    for path, name in ((str(trial.directory), "DIR"), (str(trial.hosts.directory), "DIR")):
+        told = told.replace(path, name)
+    for name in trial.hosts.names:
+        told = told.replace(trial.hosts.address(name), f"ADDRESS-OF-{name}")
+    return told[:420]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,543 @@
+"""What goes wrong on the way, staged on namespace hosts: what is said, what is kept, what is put back.
+
+Each fault is a row: how it is made, when, and what must be true afterwards. Needs root and sshd.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.analysis.summary import summarise
+from loadstone.bundle.read import Bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.hosts.namespaces import NamespaceHosts
+
+JOB = (
+    "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}\nfilename={file}\n"
+)
+WRITERS = "[writers]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=8m\ntime_based\nruntime=3\nfilename={file}\n"
+ENDS_S = 2.0
+"""Engines must be gone so long after their coordinator, here with room for a busy machine."""
+ROOM_S = 4.0
+
+
+@dataclass
+class Trial:
+    """One run while something goes wrong."""
+
+    hosts: NamespaceHosts
+    directory: Path
+    transport: str
+    process: subprocess.Popen[str] | None = None
+    said: str = ""
+    told: str = ""
+    code: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def out(self) -> Path:
+        return self.directory / "out"
+
+    def start(
+        self,
+        *more: str,
+        run: str = "",
+        hosts: dict[str, str] | None = None,
+        job: str = JOB,
+        seconds: int = 6,
+        env: dict[str, str] | None = None,
+    ) -> None:
+        data = self.directory / "data"
+        data.write_bytes(bytes(1 << 20))
+        path = self.directory / "job.fio"
+        path.write_text(job.format(file=data, seconds=seconds))
+        toml = self.hosts.hosts_toml(run=f'transport = "{self.transport}"\n{run}', hosts=hosts)
+        words = [sys.executable, "-m", "loadstone", "run", str(path), "--hosts", str(toml)]
+        words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]
+        self.process = subprocess.Popen(
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(env or {})},
+        )
+
+    def until(self, what: Callable[[], bool], seconds: float = 60) -> bool:
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s:
+            if what():
+                return True
+            if self.process is not None and self.process.poll() is not None:
+                return what()
+            time.sleep(0.05)
+        return False
+
+    def running(self) -> bool:
+        """Whether every host's engine does I/O."""
+        return all(self.hosts.engines(name) and self._has_samples(name) for name in self.hosts.names)
+
+    def _has_samples(self, name: str) -> bool:
+        return any(
+            path.stat().st_size > 5000 for path in (self.hosts.directory / name).rglob("samples.arrows")
+        )
+
+    def armed(self, name: str) -> bool:
+        return bool(self.hosts.engines(name))
+
+    def finish(self, seconds: float = 90) -> None:
+        assert self.process is not None
+        try:
+            self.told, self.said = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.told, self.said = self.process.communicate()
+            self.notes.append("DID NOT END")
+        self.code = self.process.returncode
+
+    def gone_within(self, seconds: float) -> float | None:
+        """Return how long it took until no engine is left; None: they are still there."""
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < seconds:
+            if not any(self.hosts.engines(name) for name in self.hosts.names):
+                return time.monotonic() - began_s
+            time.sleep(0.02)
+        return None
+
+    def record(self) -> dict[str, dict[str, object]]:
+        path = self.out / "hosts.json"
+        if not path.exists():
+            return {}
+        return {host["name"]: host for host in json.loads(path.read_text())["hosts"]}
+
+    def kept(self) -> str:
+        """Say what there is to read."""
+        if not (self.out / "manifest.json").exists():
+            left = [
+                path
+                for name in self.hosts.names
+                for path in (self.hosts.directory / name).rglob("manifest.json")
+            ]
+            readable = [path for path in left if _opens(path.parent)]
+            return (
+                f"{len(readable)} of {len(left)} bundles readable on the hosts"
+                if left
+                else "nothing was begun"
+            )
+        made = summarise(Bundle.open(self.out))
+        hosts = [part.name for part in (made.bundle.hosts.hosts if made.bundle.hosts else ()) if part.bundle]
+        data = made.total.data
+        ops = 0 if data is None else data.operations
+        return f"{made.status}: {ops} I/Os of {', '.join(hosts) or 'no host'}"
+
+    def back(self) -> str:
+        """Say what is left on the hosts."""
+        left = [name for name in self.hosts.names if self.hosts.engines(name) or self.hosts.agents(name)]
+        return "no process is left" if not left else f"PROCESSES LEFT on {', '.join(left)}"
+
+
+def _opens(path: Path) -> bool:
+    try:
+        return bool(Bundle.open(path).plan) and Bundle.open(path).samples() is not None
+    except Exception:  # noqa: BLE001 # whatever is wrong with it, it does not open
+        return False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row."""
+
+    name: str
+    make: Callable[[Trial], None]
+    expect: Callable[[Trial], bool]
+    """Whether what must be true is."""
+    transports: tuple[str, ...] = ("dask", "pipe")
+
+
+def _kill(pids: list[int], number: int = signal.SIGKILL) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def unreachable(trial: Trial) -> None:
+    trial.hosts.link("h2", "down")
+    trial.start(run="connect_s = 6")
+    trial.finish()
+    trial.hosts.link("h2", "up")
+
+
+def no_server(trial: Trial) -> None:
+    trial.hosts.stop_server("h2")
+    trial.start()
+    trial.finish()
+    trial.hosts.start_server("h2")
+
+
+def no_such_name(trial: Trial) -> None:
+    trial.start(hosts={"h2": "port = 2\n"})
+    trial.finish()
+
+
+def key_refused(trial: Trial) -> None:
+    other = trial.directory / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    trial.start(hosts={"h2": f'identity_file = "{other}"\n'})
+    trial.finish()
+
+
+def host_key_differs(trial: Trial) -> None:
+    known = trial.directory / "known"
+    key = trial.directory / "other.pub"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(trial.directory / "other")], check=True
+    )
+    known.write_text(f"{trial.hosts.address('h2')} {' '.join(key.read_text().split()[:2])}\n")
+    options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}", "LogLevel=ERROR"]
+    trial.start(hosts={"h2": "ssh_options = " + json.dumps(options)})
+    trial.finish()
+
+
+def not_installed(trial: Trial) -> None:
+    trial.start(hosts={"h2": 'program = ["loadstone-is-not-there"]\n'})
+    trial.finish()
+
+
+def version_differs(trial: Trial) -> None:
+    copy = trial.directory / "old"
+    subprocess.run(
+        [
+            "cp",
+            "-r",
+            str(Path(os.environ["PYTHONPATH"].split(":")[0]) / "loadstone"),
+            str(copy / "loadstone"),
+        ],
+        check=False,
+    )
+    copy.mkdir(exist_ok=True)
+    subprocess.run(
+        ["cp", "-r", str(Path(os.environ["PYTHONPATH"].split(":")[0]) / "loadstone"), str(copy)], check=True
+    )
+    (copy / "loadstone" / "version.py").write_text('__version__ = "0.0.9"\n')
+    program = [
+        "env",
+        f"PYTHONPATH={copy}",
+        f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
+        sys.executable,
+        "-m",
+        "loadstone",
+    ]
+    trial.start(hosts={"h2": "program = " + json.dumps(program)})
+    trial.finish()
+
+
+def clock_off(trial: Trial) -> None:
+    shim = trial.directory / "shim"
+    shim.mkdir()
+    (shim / "sitecustomize.py").write_text(
+        "import time\n_ns = time.time_ns\ntime.time_ns = lambda: _ns() + 3_000_000_000\n"
+    )
+    base = os.environ.get("PYTHONPATH", "")
+    program = [
+        "env",
+        f"PYTHONPATH={shim}:{base}",
+        f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
+        sys.executable,
+        "-m",
+        "loadstone",
+    ]
+    trial.start(hosts={"h2": "program = " + json.dumps(program)}, seconds=2)
+    trial.finish()
+
+
+def agent_killed(phase: str) -> Callable[[Trial], None]:
+    def make(trial: Trial) -> None:
+        trial.start(run="lead_s = 6" if phase == "armed" else "")
+        hosts = trial.hosts
+        if phase == "prepare":
+            trial.until(lambda: bool(hosts.agents("h2")))
+        elif phase == "armed":
+            trial.until(lambda: all(trial.armed(name) for name in hosts.names))
+        elif phase == "running":
+            trial.until(trial.running)
+        else:
+            trial.until(trial.running)
+            trial.until(lambda: not hosts.engines("h2"))
+        _kill(hosts.agents("h2"))
+        trial.notes.append(f"engine of h2 gone after {_gone(trial, 'h2')}")
+        trial.finish()
+
+    return make
+
+
+def _gone(trial: Trial, name: str) -> str:
+    began_s = time.monotonic()
+    while time.monotonic() - began_s < 10:
+        if not trial.hosts.engines(name):
+            return f"{time.monotonic() - began_s:.1f} s"
+        time.sleep(0.02)
+    return "NEVER"
+
+
+def agent_killed_going_on(trial: Trial) -> None:
+    trial.start(run='on_loss = "continue"')
+    trial.until(trial.running)
+    _kill(trial.hosts.agents("h2"))
+    trial.finish()
+
+
+def engine_killed(trial: Trial) -> None:
+    trial.start()
+    trial.until(trial.running)
+    _kill(trial.hosts.engines("h2"))
+    trial.finish()
+
+
+def agent_frozen(trial: Trial) -> None:
+    trial.start(run="lost_after_s = 4", seconds=14)
+    trial.until(trial.running)
+    frozen = trial.hosts.agents("h2")
+    _kill(frozen, signal.SIGSTOP)
+    trial.finish()
+    _kill(frozen, signal.SIGCONT)
+    trial.gone_within(8)
+
+
+def link_short(trial: Trial) -> None:
+    trial.start(seconds=10, run="lost_after_s = 12")
+    trial.until(trial.running)
+    trial.hosts.link("h2", "down")
+    time.sleep(5)
+    trial.hosts.link("h2", "up")
+    trial.finish()
+
+
+def link_lost(trial: Trial) -> None:
+    trial.start(seconds=20, run="lost_after_s = 4")
+    trial.until(trial.running)
+    trial.hosts.link("h2", "down")
+    trial.notes.append(f"engine of h2 gone after {_gone(trial, 'h2')}")
+    trial.finish()
+    trial.hosts.link("h2", "up")
+    trial.gone_within(10)
+
+
+def coordinator_killed(number: int) -> Callable[[Trial], None]:
+    def make(trial: Trial) -> None:
+        trial.start(seconds=30)
+        trial.until(trial.running)
+        assert trial.process is not None
+        # The process that a shell waits for, and the one that works.
+        children = subprocess.run(
+            ["pgrep", "-P", str(trial.process.pid)], capture_output=True, text=True, check=False
+        )
+        _kill([trial.process.pid, *(int(pid) for pid in children.stdout.split())], number)
+        gone = trial.gone_within(10)
+        trial.notes.append("engines gone " + (f"after {gone:.1f} s" if gone is not None else "NEVER"))
+        trial.finish()
+        trial.until(lambda: not any(trial.hosts.agents(name) for name in trial.hosts.names), 10)
+        time.sleep(1)
+
+    return make
+
+
+def interrupted(trial: Trial) -> None:
+    trial.start(seconds=30)
+    trial.until(trial.running)
+    assert trial.process is not None
+    trial.process.send_signal(signal.SIGINT)
+    trial.finish()
+
+
+def two_coordinators(trial: Trial) -> None:
+    trial.start(seconds=12)
+    trial.until(trial.running)
+    first, out = trial.process, trial.out
+    second = Trial(trial.hosts, trial.directory / "second", trial.transport)
+    second.directory.mkdir()
+    second.start()
+    second.finish()
+    trial.notes.append(f"second: code {second.code}: {_short(second.said)}")
+    trial.process = first
+    assert out == trial.out
+    trial.finish()
+
+
+def disk_full(trial: Trial) -> None:
+    small = trial.directory / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "loadstone-hosts", str(small)], check=True)
+    try:
+        trial.start("--no-calibration", hosts={"h2": f'directory = "{small}"\n'}, seconds=20)
+        trial.finish()
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=False)
+
+
+def no_room_here(trial: Trial) -> None:
+    trial.directory.joinpath("out").mkdir()
+    (trial.out / "something").write_text("kept")
+    trial.start()
+    trial.finish()
+
+
+def mounted_on_one(trial: Trial) -> None:
+    trial.start(job="[w]\nioengine=psync\nrw=write\nbs=4k\nsize=1m\nfilename=/proc/version\n")
+    trial.finish()
+
+
+def same_target_written(trial: Trial) -> None:
+    trial.start(job=WRITERS)
+    trial.finish()
+
+
+def wrong_certificate(trial: Trial) -> None:
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "loadstone",
+            "hosts",
+            "certificates",
+            "h1,h2",
+            "--directory",
+            str(trial.directory / "certs"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "loadstone",
+            "hosts",
+            "certificates",
+            "h1,h2",
+            "--directory",
+            str(trial.directory / "others"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    for ending in ("pem", "key"):
+        source = trial.directory / "others" / f"h2.{ending}"
+        (trial.directory / "certs" / f"h2.{ending}").write_text(source.read_text())
+    trial.start(run=f'certificates = "{trial.directory / "certs"}"\nconnect_s = 8')
+    trial.finish()
+
+
+def certificate_missing(trial: Trial) -> None:
+    (trial.directory / "certs").mkdir()
+    trial.start(run=f'certificates = "{trial.directory / "certs"}"')
+    trial.finish()
+
+
+def all_well(trial: Trial) -> None:
+    trial.start(seconds=2)
+    trial.finish()
+
+
+def missing_target(trial: Trial) -> None:
+    trial.start(job="[r]\nioengine=psync\nrw=read\nfilename=/nowhere/at/all\nsize=1m\nreadonly\n")
+    trial.finish()
+
+
+def _short(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("bundle:")]
+    return " ".join(lines)[:300]
+
+
+def not_begun(trial: Trial) -> bool:
+    return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "h2" in trial.said
+
+
+def failed_with_figures(trial: Trial) -> bool:
+    return (
+        trial.code == 1
+        and "h2" in trial.said
+        and trial.kept().startswith("failed: ")
+        and " 0 I/Os" not in trial.kept()
+    )
+
+
+def complete(trial: Trial) -> bool:
+    return trial.code == 0 and trial.kept().startswith("complete: ") and "h1, h2" in trial.kept()
+
+
+def ended_quickly(trial: Trial) -> bool:
+    gone = next((note for note in trial.notes if "engines gone after" in note), "")
+    return bool(gone) and float(gone.split()[3]) < ROOM_S and "2 of 2" in trial.kept()
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault("nothing", all_well, complete),
+    Fault("host unreachable (its link is down)", unreachable, not_begun),
+    Fault("no ssh server on a host", no_server, not_begun),
+    Fault("wrong port", no_such_name, not_begun),
+    Fault("key refused", key_refused, not_begun),
+    Fault("host key is another one", host_key_differs, not_begun),
+    Fault("Loadstone not installed on a host", not_installed, not_begun),
+    Fault("version differs", version_differs, not_begun),
+    Fault(
+        "wall clock off by 3 s",
+        clock_off,
+        lambda t: complete(t) and int(str(t.record()["h2"]["clock_offset_ns"])) > 2.9e9,
+    ),
+    Fault("agent killed in prepare", agent_killed("prepare"), not_begun),
+    Fault("agent killed while armed", agent_killed("armed"), lambda t: t.code == 1 and "h2" in t.said),
+    Fault("agent killed while it runs", agent_killed("running"), failed_with_figures),
+    Fault(
+        "agent killed while its bundle is collected",
+        agent_killed("collect"),
+        lambda t: t.code in {0, 1} and "I/Os" in t.kept(),
+    ),
+    Fault("agent killed while it runs, on_loss = continue", agent_killed_going_on, failed_with_figures),
+    Fault("agent frozen (SIGSTOP)", agent_frozen, failed_with_figures),
+    Fault(
+        "engine killed on one host",
+        engine_killed,
+        lambda t: t.code == 1 and "h2" in t.said and "I/Os" in t.kept(),
+    ),
+    Fault("link down for 5 s and up again", link_short, complete),
+    Fault("link down for good", link_lost, failed_with_figures),
+    Fault("coordinator killed (SIGKILL)", coordinator_killed(signal.SIGKILL), ended_quickly),
+    Fault(
+        "coordinator told to end (SIGTERM)",
+        coordinator_killed(signal.SIGTERM),
+        lambda t: t.code == 130 or "interrupted" in t.kept(),
+    ),
+    Fault("Ctrl-C", interrupted, lambda t: t.code == 130 and t.kept().startswith("interrupted: ")),
+    Fault(
+        "two coordinators on the same hosts",
+        two_coordinators,
+        lambda t: complete(t) and "used by another run" in " ".join(t.notes),
+    ),
+    Fault("disk full on one host", disk_full, lambda t: t.code in {1, 2} and "h2" in t.said),
+    Fault("--out is not empty", no_room_here, lambda t: t.code == 2 and (t.out / "something").exists()),
+    Fault("a target that must never be written", mounted_on_one, lambda t: t.code == 2 and "h1" in t.said),
+    Fault(
+        "several hosts would write one file",
+        same_target_written,
+        lambda t: t.code == 2 and "--divide" in t.said and not any((t.directory / "data").read_bytes()),
+    ),
+    Fault("no such target", missing_target, lambda t: t.code in {1, 2} and "h1" in t.said),
+    Fault("certificate of another authority on one host", wrong_certificate, not_begun, ("dask",)),
+    Fault(
+        "certificates missing",
+        certificate_missing,
+        lambda t: t.code == 2 and "certificates" in t.said,
+        ("dask",),
+    ),
+)
