@@ -17,7 +17,6 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-
 from loadstone.engine import binary
 from loadstone.errors import RunError
 from loadstone.hosts.links import ssh_argv, why_gone
