@@ -210,6 +210,39 @@ def test_nothing_that_could_be_tested_is_not_a_pass(tmp_path: Path) -> None:
     assert Comparison(compare(short)).gate() == "no_data"
 
 
+def of_patterns(path: Path, seed: int, *jobs: str, seconds: float = 20.0) -> Path:
+    """A run with a pattern for each job, one after the other."""
+    ops = {"reading": {"read": 1000.0}, "writing": {"write": 1000.0}}
+    made_of = [Job(name, ops[name], stage=at, group=at) for at, name in enumerate(jobs)]
+    return runs.make(path, *made_of, seconds=seconds, seed=seed).path
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_a_gate_passes_nothing_where_a_side_lacks_a_pattern(tmp_path: Path, seed: int) -> None:
+    """Seeded: the base has two patterns, a side one of them, in either order."""
+    both = of_patterns(tmp_path / "both", seed, "reading", "writing")
+    one = of_patterns(tmp_path / "one", seed + 100, "reading" if seed % 2 else "writing")
+    for paths in ([both, one], [one, both]):
+        compared = Comparison(compare(paths))
+        found = compared.decide(detect=0.5)
+        assert found.outcome == "no_data", found
+        assert "does not have" in found.why[0] or "no other side has" in found.why[0]
+        assert verb(*paths, gate=True, detect="50%") == exitcodes.NOT_VALID
+    again = of_patterns(tmp_path / "again", seed + 200, "reading", "writing")
+    assert Comparison(compare([both, again])).decide(detect=0.5).outcome == "passed"
+
+
+def test_a_gate_passes_nothing_where_a_result_could_not_be_read(tmp_path: Path) -> None:
+    base, side = tmp_path / "base", tmp_path / "side"
+    made(base / "1")
+    made(side / "1", seed=2)
+    assert Comparison(compare([base, side])).decide(detect=0.5).outcome == "passed"
+    (side / "2.json").write_text('{"fio version": "fio-3.36", "jobs": [')
+    found = Comparison(compare([base, side])).decide(detect=0.5)
+    assert found.outcome == "no_data"
+    assert "2.json was not read" in found.why[0]
+
+
 def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "c.html"
     verb(made(tmp_path / "a"), made(tmp_path / "b", 900.0, seed=2), markdown=True, html=page)

@@ -12,7 +12,7 @@ from loadstone.audit.run import audit
 from loadstone.bundle.read import Bundle
 from loadstone.errors import InputError
 from loadstone.report.pictures import charts
-from loadstone.report.run import answer, page, terminal
+from loadstone.report.run import answer, files, page, terminal
 from tests.support import runs
 from tests.support.runs import Job
 
@@ -85,7 +85,7 @@ def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
     assert "cannot open /dev/x (plug it in)" in html
     assert "<figure" not in html
     with pytest.raises(InputError, match="nothing to draw"):
-        page.write(summarise(bundle), tmp_path / "x.svg")
+        files.write(summarise(bundle), tmp_path / "x.svg")
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
 )
 def test_every_format_is_written(tmp_path: Path, ending: str, start: bytes) -> None:
     bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
-    page.write(summarise(bundle), tmp_path / f"x{ending}")
+    files.write(summarise(bundle), tmp_path / f"x{ending}")
     assert (tmp_path / f"x{ending}").read_bytes().startswith(start)
 
 
 def test_another_ending_and_a_place_that_is_not_there_are_refused(tmp_path: Path) -> None:
     bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
     with pytest.raises(InputError, match=r"\.docx.*one of \.html"):
-        page.write(summarise(bundle), tmp_path / "x.docx")
+        files.write(summarise(bundle), tmp_path / "x.docx")
     with pytest.raises(InputError, match="cannot be written"):
-        page.write(summarise(bundle), tmp_path / "none" / "x.html")
+        files.write(summarise(bundle), tmp_path / "none" / "x.html")
 
 
 def test_charts_hold_the_series_and_leave_gaps_open(tmp_path: Path) -> None:

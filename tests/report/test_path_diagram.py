@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loadstone.path import ceilings
 from loadstone.path.discover import discover
 from loadstone.path.layers import Layer
-from loadstone.report.run import page, path_chart, path_diagram
+from loadstone.report.run import files, page, path_chart, path_diagram
 from tests.path.trees import Host
 from tests.support.paths import run_on
 
@@ -92,7 +92,7 @@ def test_pictures_have_the_path_as_a_chart(tmp_path: Path) -> None:
     full = next(bar for bar in member(boxes(made), "eth0").bars if bar.colour == path_diagram.FULL)
     assert rows["link eth0 (bottleneck)"]["percent"] == full.percent
     assert plain(rows[mount]["text"]) == "read 107 MiB/s, 27.0k IOPS"
-    page.write(made, tmp_path / "report.svg")
+    files.write(made, tmp_path / "report.svg")
     assert "Data path" in (tmp_path / "report.svg").read_text()
 
 

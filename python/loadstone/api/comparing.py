@@ -125,7 +125,9 @@ class Comparison:
         """Return what the gate says, with its reasons."""
         made = self.made
         known = self.powers(detect=detect, tolerance=tolerance)
-        return gates.gate(made.effects, made.sides, known, detect=detect, tolerance=tolerance)
+        return gates.gate(
+            made.effects, made.sides, known, detect=detect, tolerance=tolerance, alone=made.alone
+        )
 
     def powers(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[Power]:
         """Return the chance of finding a regression of this size, pattern by pattern."""

@@ -123,13 +123,13 @@ class Result:
         return self.summary.document(self.audited)
 
     def report(self, path: Path | str | None = None) -> Path:
-        """Write the report (.html, .svg, .png or .pdf) and return where; in the bundle by default."""
+        """Write the report (.html, .md, .pdf, .svg or .png) and return where; in the bundle by default."""
         from loadstone.output import check
-        from loadstone.report.run import page
+        from loadstone.report.run import files
 
         where = self.path / REPORT if path is None else Path(path)
         check(where)
-        page.write(self.summary, where, self.audited)
+        files.write(self.summary, where, self.audited)
         return where
 
     def export(self, kind: Kind, path: Path | str, *, layout: Layout | None = None) -> Path:

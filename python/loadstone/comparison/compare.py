@@ -59,6 +59,15 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """A pattern that one side has and another has not, or a result that could not be read."""
+
+    side: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonTable:
     """All of it."""
 
@@ -72,6 +81,8 @@ class ComparisonTable:
     excluded: tuple[Excluded, ...]
     warnings: tuple[str, ...]
     alpha: float
+    alone: tuple[Alone, ...] = ()
+    """What cannot be compared, because a side does not have it."""
 
 
 def compare(
@@ -104,6 +115,7 @@ def compare(
         excluded=tuple(_excluded(sides)),
         warnings=tuple(_warnings(sides, pairs, alone)),
         alpha=alpha,
+        alone=tuple(_alone(sides, pairs, alone)),
     )
 
 
@@ -199,6 +211,21 @@ def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:
         for phase in one.phases:
             if not phase.valid:
                 yield Excluded(one.name, phase.run, phase.name, phase.why)
+
+
+def _alone(
+    sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
+) -> Iterable[Alone]:
+    for at, (one, cells) in enumerate(zip(sides, alone, strict=True)):
+        for cell in cells:
+            others = "no other side has" if at == 0 else f"{sides[0].name} does not have"
+            yield Alone(one.name, cell.first.pattern, f"{others} {cell.first.pattern}")
+        for passed in one.passed:
+            yield Alone(one.name, passed.path.name, f"{passed.path.name} was not read: {passed.why}")
+    for row in pairs:
+        for one, found in zip(sides, row.cells, strict=True):
+            if found is None:
+                yield Alone(one.name, row.pattern, f"it does not have {row.pattern}")
 
 
 def _warnings(

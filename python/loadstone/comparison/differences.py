@@ -17,7 +17,7 @@ from loadstone.comparison.pattern import size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadstone.audit.case import Case, JobRequest
+    from loadstone.audit.case import Case, JobRequest, Source
     from loadstone.bundle.read import Bundle
 
 Place = Literal["environment", "plan"]
@@ -146,7 +146,16 @@ def differences(environments: Sequence[dict[str, Any] | None], cases: Sequence[C
     return sorted(every, key=lambda one: rank.get(one.key, len(rank)))
 
 
+MEASURED_BY: Final[dict[Source, str]] = {
+    "bundle": "Loadstone",
+    "fio": "fio",
+    "vdbench": "vdbench",
+    "iometer": "Iometer",
+    "diskspd": "DiskSpd",
+    "published": "as published",
+}
 SUSPECTS: Final = (
+    "measured by",
     "block size", "kernel", "CPU governor", "I/O scheduler", "file system", "mount options", "firmware",
     "fill of the target", "iodepth", "clones", "direct I/O", "device model", "RAID level", "write cache",
 )  # fmt: skip
@@ -224,6 +233,7 @@ def _settings(case: Case) -> dict[str, str]:
             if value is not None:
                 found.setdefault(key, {})[value] = None
     told = {key: ", ".join(values) for key, values in found.items()}
+    told["measured by"] = MEASURED_BY[case.source]
     fill = _fill(case)
     if fill is not None:
         told["fill of the target"] = fill

@@ -20,6 +20,7 @@ from loadstone.comparison.matrix import FIRST_SHARE, error_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.comparison.compare import Alone
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.side import Side
 
@@ -75,8 +76,12 @@ def gate(
     *,
     detect: float,
     tolerance: float = 0.0,
+    alone: Sequence[Alone] = (),
 ) -> Gate:
-    """Decide. A regression is told before a lack of power, and a side that is not valid before both."""
+    """Decide. A regression is told before a lack of power, and a side that is not valid before both.
+
+    `alone`: what only one side has; in a pattern that was not measured again nothing was seen.
+    """
     invalid = [
         f"{one.name} is not valid: {one.worst.run}: {one.worst.why}"
         for one in sides
@@ -96,6 +101,8 @@ def gate(
             if one.contrast is not None
         ]
         return Gate("regression", tuple(told), detect)
+    if alone:
+        return Gate("no_data", tuple(f"{one.side}: {one.why}" for one in alone), detect)
     if not any(one.raw_p is not None for one in found if one.metric.quantity != "errors"):
         why = "no pattern has an error on both sides: repeat the runs, or measure for longer"
         return Gate("no_data", (why,), detect)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 REPEAT: Final = "repeat"
 """The factor of a study by which nothing differs."""
+LEAST_SAMPLE: Final = 0.5
+"""Of the usual length; what is shorter has no rate."""
 MAX_POINTS: Final = 120
 """Of a course over time: more are not told apart on a chart."""
 
@@ -187,6 +189,10 @@ def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:
     column = "bytes_per_s" if phase.large_blocks else "iops"
     if table is None or table.height == 0 or column not in table.columns or "start_ns" not in table.columns:
         return ()
+    if "end_ns" in table.columns:
+        # The moment in which a phase drains is no sample.
+        length = pl.col("end_ns") - pl.col("start_ns")
+        table = table.filter(length >= LEAST_SAMPLE * length.median())
     whole = table.group_by("start_ns").agg(pl.col(column).sum()).sort("start_ns")
     first = whole["start_ns"][0]
     every = -(-whole.height // MAX_POINTS)

@@ -150,7 +150,10 @@ def of_case(case: Case) -> dict[Metric, Value]:
 
 def of_case_jobs(case: Case) -> dict[OfJob, Value]:
     """Return the same of each job and operation."""
-    named = case.by_job or ({case.jobs[0].job: case.ops} if len(case.jobs) == 1 else {})
+    # With group_reporting one name stands for several jobs, and its figures are no job's.
+    asked = {job.job for job in case.jobs}
+    named = {name: ops for name, ops in case.by_job.items() if not asked or name in asked}
+    named = named or ({case.jobs[0].job: case.ops} if len(case.jobs) == 1 else {})
     return {
         (job, op, metric): value
         for job, ops in named.items()

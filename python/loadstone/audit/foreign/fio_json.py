@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MARK: Final = b'"fio version"'
 SECTOR_BYTES: Final = 512
+NEAR: Final = 0.1
+"""Threads that group_reporting hides are worked out from their times, so well."""
 
 
 def recognises(_: Path, head: bytes) -> bool:
@@ -229,6 +231,8 @@ def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.JobRequest, ..
         return (shape.JobRequest(job=first.job.name, clones=count),)
     numjobs = first.numjobs or 1
     threads = len(clones) if len(clones) > 1 else first.threads or numjobs
+    if len(clones) == 1:
+        threads = _whole_jobs(threads, numjobs)
     options = first.general | first.options
     hidden = len(clones) == 1 and threads != numjobs and not numjobs * 0.95 < threads < numjobs * 1.05
     if not hidden:
@@ -238,6 +242,12 @@ def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.JobRequest, ..
         "have in common is known of them"
     )
     return _common(first, threads)
+
+
+def _whole_jobs(threads: int, numjobs: int) -> int:
+    """Return threads, which are worked out from times, as so many jobs of `numjobs` where that is near."""
+    near = max(1, round(threads / numjobs)) * numjobs
+    return near if abs(near - threads) <= NEAR * threads else threads
 
 
 _PACES: Final = frozenset({"rate", "rate_iops", "rate_process", "thinktime", "flow"})

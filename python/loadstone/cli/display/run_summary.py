@@ -102,10 +102,10 @@ def tell(
 
 def _reported(outcome: Outcome, result: RunSummary, *, judged: bool) -> bool:
     """Write the report; tell whether that worked."""
-    from loadstone.report.run import page
+    from loadstone.report.run import files
 
     try:
-        page.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)
+        files.write(result.made, outcome.bundle_path / REPORT, result.audited if judged else None)
     except LoadstoneError as error:
         show(error)
         return False

@@ -25,22 +25,27 @@ def report(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     unverified: Unverified = False,
 ) -> int:
-    """Write the report of a run or a study.
+    """Write the report of a run, a study, or another tool's result.
 
     Parameters
     ----------
     bundle
-        Directory of a run or a study; one that was killed will do.
+        Directory of a run or a study, also of one that was killed; another tool's result (what `loadstone
+        audit` reads); or a directory of any of these.
     others
         More studies whose latency curves are laid over those of the first.
     output
-        File to write: .html, .svg, .png or .pdf [default: report.html in the directory, curves.html here for
-        several].
+        File to write: .html, .md or .pdf, of runs and studies also .svg or .png with all charts [default:
+        report.html in a bundle or study; here curves.html for several studies, NAME-report.html for others].
     """
     from loadstone.bundle import study as on_disk
 
     if others or on_disk.is_study(bundle):
         return _studies([bundle, *others], output, unverified=unverified)
+    from loadstone.audit.find_results import is_bundle
+
+    if not is_bundle(bundle):
+        return _results(bundle, output, unverified=unverified)
     from loadstone.api.results import open_bundle
 
     opened = open_bundle(bundle, unverified=unverified)
@@ -67,5 +72,20 @@ def _studies(paths: list[Path], output: Path | None, *, unverified: bool) -> int
     read = [study_page.read(path, unverified=unverified) for path in paths]
     study_page.write(read, where)
     console.doubts([doubt for one in read for doubt in one.doubts])
+    console.say(f"report: {where}")
+    return exitcodes.DONE
+
+
+def _results(path: Path, output: Path | None, *, unverified: bool) -> int:
+    """Write the report of another tool's result, or of a directory of results."""
+    from loadstone.comparison.side import side
+    from loadstone.output import check
+    from loadstone.report import results
+
+    found = side(path, unverified=unverified)
+    where = output or Path(f"{path.resolve().stem}-{results.REPORT}")
+    check(where)
+    results.write(found, where)
+    console.doubts(list(found.doubts))
     console.say(f"report: {where}")
     return exitcodes.DONE

@@ -81,7 +81,9 @@ def forest(made: ComparisonTable) -> Spec | None:
     scale = {"domain": [WORDS[kind] for kind in kinds], "range": [COLOURS[kind] for kind in kinds]}
     shapes = {"domain": scale["domain"], "range": [SHAPES[kind] for kind in kinds]}
     ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": 4}}
-    spec = base("Change against " + made.sides[0].name + ", with its 95 % interval", rows)
+    with_interval = any(one.contrast is not None and one.contrast.low is not None for one in known)
+    known_as = ", with its 95 % interval" if with_interval else "; no interval is known"
+    spec = base(f"Change against {made.sides[0].name}{known_as}", rows)
     return spec | {
         "width": WIDE,
         "height": 90 + ROW * len(names),
@@ -136,18 +138,20 @@ def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
 
 def over_time(made: ComparisonTable) -> list[Spec]:
     """Return the rate over time of every pattern, a line for each side; small, to be seen together."""
-    return [spec for row in made.pairs[:MAX_SMALL] if (spec := _course(made, row)) is not None]
+    names = [one.name for one in made.sides]
+    return [spec for row in made.pairs[:MAX_SMALL] if (spec := course_of(names, row)) is not None]
 
 
-def _course(made: ComparisonTable, row: PatternRow) -> Spec | None:
+def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
+    """Return the rate of one pattern over time, a line for each run, a colour for each side."""
     first = next(cell for cell in row.cells if cell is not None).first
     large = first.large_blocks
     found = []
-    for one, cell in zip(made.sides, row.cells, strict=True):
+    for one, cell in zip(sides, row.cells, strict=True):
         if cell is None:
             continue
         for number, phase in enumerate(cell.valid):
-            found += [(one.name, number, at, rate) for at, rate in course(phase)]
+            found += [(one, number, at, rate) for at, rate in course(phase)]
     if not found:
         return None
     size, unit = bandwidth_unit(max(rate for *_, rate in found)) if large else (1.0, IOPS.name)
@@ -155,7 +159,7 @@ def _course(made: ComparisonTable, row: PatternRow) -> Spec | None:
         {"line": name, "run": f"{name} {number}", "t": at, "v": rate / size}
         for name, number, at, rate in found
     ]
-    names = [one.name for one in made.sides if any(row["line"] == one.name for row in rows)]
+    names = [one for one in sides if any(row["line"] == one for row in rows)]
     x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
     y = {
         "field": "v",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import output
 from loadstone.errors import InputError
-from loadstone.report.comparison import page, paper, text
+from loadstone.report.article import paper
+from loadstone.report.comparison import page, text
+from loadstone.report.comparison.article import article
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,6 @@ def write(made: ComparisonTable, path: Path) -> None:
     if kind == ".md":
         output.write(path, text.markdown(made))
     elif kind == ".pdf":
-        output.write(path, paper.pdf(made))
+        output.write(path, paper.pdf(article(made)))
     else:
         output.write(path, page.page(made))

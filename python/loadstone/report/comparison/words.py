@@ -118,9 +118,12 @@ def headline(made: ComparisonTable) -> str:
         invalid = [one for one in rated if not (one.before.valid and one.after.valid)]
         if invalid:
             parts.append(f"{_rest(len(invalid), len(rated))}not valid")
-        rest = len(rated) - len(better) - len(worse) - len(invalid)
+        mute = [one for one in rated if one.judgement == "unknown" and one not in invalid]
+        rest = len(rated) - len(better) - len(worse) - len(invalid) - len(mute)
         if rest and rated:
             parts.append(f"{_rest(rest, len(rated))}not told apart")
+        if mute:
+            parts.append(f"{_rest(len(mute), len(rated))}cannot say: one side tells no error")
         if not rated:
             parts.append("nothing that can be compared")
         said.append(f"{name} against {names[0]}: {'; '.join(parts)}.")

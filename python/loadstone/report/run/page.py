@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import output, units
+from loadstone import units
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.analysis.verification import verified
 from loadstone.errors import InputError
@@ -46,27 +46,13 @@ KINDS: Final = {
     "engine": "said by the engine",
     "info": "note",
 }
-FORMATS: Final = (".html", ".svg", ".png", ".pdf")
-
-
-def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
-    """Write the page (`.html`), or all charts as one picture (`.svg`, `.png`, `.pdf`).
-
-    Raises `InputError` for another ending, for a path that cannot be written, and for a
-    picture of a run with nothing to draw.
-    """
-    kind = path.suffix.lower()
-    if kind not in FORMATS:
-        found = f"ends in {kind!r}" if kind else "has no ending"
-        raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
-    content = render(made, audited) if kind == ".html" else _picture(made, audited, kind, path)
-    output.write(path, content)
+NOTHING: Final = "Nothing was measured: the run ended before the first sample that counts."
 
 
 def render(made: Summary, audited: Audited | None = None) -> str:
     """Return the page as HTML, the verdict at its top when there is one."""
     bundle = made.bundle
-    other = charts.iops(made) if _large(made) else charts.bandwidth(made)
+    other = charts.iops(made) if large(made) else charts.bandwidth(made)
     whole = (other, charts.spread(made), charts.distribution(made))
     return templates.render(
         "run/page.html",
@@ -74,26 +60,26 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         status=bundle.status,
         doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
-        title=_title(made),
+        title=title(made),
         verdict=verdict.page(audited, chart_images.svg) if audited is not None else None,
-        facts=_facts(made),
+        facts=facts(made),
         answer=answer.answer(made, audited),
         picture=_picture_of_answer(made),
-        headline=_headline(made),
-        jobs=_table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
-        targets=_table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
+        headline=headline(made),
+        jobs=table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
+        targets=table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
         hosts=hosts.page(made, _drawn(charts.iops_by_host(made))) if made.bundle.hosts is not None else None,
-        host_rows=_table(made.totals("host"), None),
-        rates=_rates(made),
+        host_rows=table(made.totals("host"), None),
+        rates=rates(made),
         path=_path(made, audited),
         sheet=[data_sheet.cells(row) for row in made.spec],
-        tails=_tails(made.totals("job")),
+        tails=tails(made.totals("job")),
         overview=_drawn(*whole),
         sections=[
             {
                 "name": "All jobs" if by == "all" else total.line.name,
-                "about": _about(made, total),
-                "charts": _drawn(*_of_line(made, by, total)),
+                "about": about(made, total),
+                "charts": _drawn(*of_line(made, by, total)),
             }
             for by, total in sections(made)
         ],
@@ -109,11 +95,12 @@ def render(made: Summary, audited: Audited | None = None) -> str:
 
 def _picture_of_answer(made: Summary) -> tuple[str, str] | None:
     """Return the rate that matters over time; the charts below do not show it again."""
-    drawn = _drawn(charts.bandwidth(made) if _large(made) else charts.iops(made))
+    drawn = _drawn(charts.bandwidth(made) if large(made) else charts.iops(made))
     return drawn[0] if drawn else None
 
 
-def _large(made: Summary) -> bool:
+def large(made: Summary) -> bool:
+    """Tell whether bandwidth says more of a run than IOPS."""
     data = made.total.data
     return data is not None and data.operations > 0 and data.bytes / data.operations >= LARGE_BLOCK_BYTES
 
@@ -135,7 +122,7 @@ def pictures(made: Summary, audited: Audited | None = None) -> list[Spec]:
     """Return every chart of the report; those of one job stand side by side."""
     found = [charts.iops(made), charts.bandwidth(made)]
     for by, total in sections(made):
-        for spec in _of_line(made, by, total):
+        for spec in of_line(made, by, total):
             if spec is not None and made.totals("job")[1:]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
             found.append(spec)
@@ -146,19 +133,19 @@ def pictures(made: Summary, audited: Audited | None = None) -> list[Spec]:
     return [spec for spec in found if spec is not None]
 
 
-def _picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> bytes:
+def picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> bytes:
+    """Return all charts as one picture; raises `InputError` when there is nothing to draw."""
     specs = pictures(made, audited)
     if not any(total.ops for total in made.totals("job")):
         raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
     spec = charts.together(specs, made.bundle.doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()
-    if kind == ".png":
-        return chart_images.png(spec)
-    return chart_images.pdf(spec)
+    return chart_images.png(spec)
 
 
-def _of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
+def of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
+    """Return the charts of one line: its latency over time, as lines and as a heat map."""
     key = total.line.key
     return charts.latency(made, by, key), charts.latency_heatmap(made, by, key)
 
@@ -168,7 +155,8 @@ def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
     return [(str(spec["title"]), chart_images.svg(spec)) for spec in specs if spec is not None]
 
 
-def _title(made: Summary) -> str:
+def title(made: Summary) -> str:
+    """Return what a report is called: its job file, or its jobs."""
     names = [total.line.name for total in made.totals("job")]
     asked = made.bundle.request.get("options", {}).get("job")
     if len(names) > 1 and asked and asked != "-":
@@ -181,7 +169,7 @@ def _title(made: Summary) -> str:
     )
 
 
-def _facts(made: Summary) -> list[tuple[str, str]]:
+def facts(made: Summary) -> list[tuple[str, str]]:
     """Return what a reader wants to know before any number."""
     plan, host = made.measurement.plan, made.bundle.environment.get("host", {})
     targets = list(dict.fromkeys(target.path for target in plan.targets))
@@ -206,7 +194,8 @@ def _facts(made: Summary) -> list[tuple[str, str]]:
     return facts
 
 
-def _about(made: Summary, total: Total) -> str:
+def about(made: Summary, total: Total) -> str:
+    """Say how many streams a line has, how deep and for how long."""
     streams = [made.measurement.plan.streams[index] for index in total.line.streams]
     depths = sorted({stream.iodepth for stream in streams})
     depth = str(depths[0]) if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
@@ -214,13 +203,13 @@ def _about(made: Summary, total: Total) -> str:
     return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
 
 
-def _headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
+def headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
     """Return the table that comes first: all jobs, or their total when they are many."""
     jobs = made.totals("job")
-    return _table(jobs, made) if len(jobs) <= MAX_HEADLINE else _table([made.total], None, "all jobs")
+    return table(jobs, made) if len(jobs) <= MAX_HEADLINE else table([made.total], None, "all jobs")
 
 
-def _table(
+def table(
     totals: list[Total], whole: Summary | None, only: str | None = None
 ) -> list[tuple[str, str, list[str], str]]:
     """Return name, operation, cells and decimal bandwidth, one row per operation; names only once."""
@@ -235,7 +224,7 @@ def _table(
     return rows
 
 
-def _rates(made: Summary) -> list[tuple[str, str, list[str], bool]]:
+def rates(made: Summary) -> list[tuple[str, str, list[str], bool]]:
     """Return what paced jobs were asked for and did: job, operation, cells, whether it was held."""
     rows: list[tuple[str, str, list[str], bool]] = []
     for row in made.pacing:
@@ -247,7 +236,7 @@ def _rates(made: Summary) -> list[tuple[str, str, list[str], bool]]:
     return rows
 
 
-def _tails(totals: list[Total]) -> list[tuple[str, str, list[str]]]:
+def tails(totals: list[Total]) -> list[tuple[str, str, list[str]]]:
     """Return the whole latency table: how long each part of an I/O's life took."""
     rows: list[tuple[str, str, list[str]]] = []
     for total in totals:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
+MAX_NAME: Final = 26
 
 
 def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
@@ -27,6 +28,8 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
     rows: list[Spec] = []
     for kind, member in found:
         name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
+        # The end of a long path tells more than its beginning.
+        name = name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"
         marked = f"{name} ({member.mark})" if member.mark else name
         bars = [(bar.percent, bar.colour, f"{bar.share} {bar.text}") for bar in member.bars]
         for at, (percent, colour, text) in enumerate(bars or [(0.0, "white", member.moved)]):

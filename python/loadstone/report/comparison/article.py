@@ -1,0 +1,150 @@
+"""A comparison as an article: the sentence, the verdicts, the matrix, the chart of differences, the rest.
+
+Knows the order, and that many sides are rows and not columns. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.report.article.blocks import (
+    Article,
+    ArticleTable,
+    Bullets,
+    Drawings,
+    Heading,
+    Paragraph,
+    TableCell,
+    VerdictLine,
+    Verdicts,
+    drawing,
+)
+from loadstone.report.comparison import charts, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.comparison.compare import ComparisonTable
+    from loadstone.comparison.matrix import Effect, SideValue
+    from loadstone.comparison.metric import Metric, Quantity
+    from loadstone.report.article.blocks import Block
+    from loadstone.report.pictures.charts import Spec
+
+COLUMNS: Final = 3
+"""So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
+
+
+def article(made: ComparisonTable) -> Article:
+    """Return what is said of a comparison."""
+    names = [one.name for one in made.sides]
+    blocks: list[Block] = [Paragraph(words.headline(made), "answer")]
+    blocks += [Paragraph(f"{one.name}: {doubt}", "doubt") for one in made.sides for doubt in one.doubts]
+    blocks.append(
+        Verdicts(
+            [
+                VerdictLine(one.name, one.verdict, words.kind(one), str(one.worst.verdict.sentences))
+                for one in made.sides
+            ]
+        )
+    )
+    blocks += matrix(made)
+    blocks.append(Paragraph(words.legend(made), "soft"))
+    forest = charts.forest(made)
+    blocks += [Drawings([drawing(forest)], 1)] if forest is not None else []
+    blocks += _list(
+        "Left out, because it is not valid",
+        [f"{one.side} {one.run}, {one.phase}: {one.why}" for one in made.excluded],
+    )
+    blocks += _list("To keep in mind", made.warnings)
+    if made.differences:
+        rows = [[one.key, *one.values] for one in made.differences]
+        blocks += [Heading("What else differs"), ArticleTable(["", *names], rows, names=1 + len(names))]
+    blocks += _charts("Latency against load", charts.curves(made), 2)
+    blocks += _charts("Over time", charts.over_time(made), 3)
+    blocks += _charts("Latency distributions", charts.distributions(made), 2)
+    blocks += _jobs(made)
+    return Article("Loadstone comparison", f"{', '.join(names[1:])} against {names[0]}", blocks)
+
+
+def matrix(made: ComparisonTable) -> list[ArticleTable]:
+    """Return the matrix: a line for each quantity of each pattern; of many sides a table for each pattern."""
+    names = [one.name for one in made.sides]
+    shown = words.shown(made)
+    blocks = []
+    for row in dict.fromkeys(effect.row for effect in shown):
+        mine = [effect for effect in shown if effect.row == row]
+        metrics = list(dict.fromkeys(effect.metric for effect in mine))
+        lines = [
+            (metric, _line(names, metric, [one for one in mine if one.metric == metric]))
+            for metric in metrics
+        ]
+        blocks.append((mine[0].pattern, lines))
+    if len(names) <= COLUMNS:
+        rows: list[Sequence[TableCell | str]] = []
+        for pattern, lines in blocks:
+            rows.append([TableCell(pattern)])
+            rows += [[metric.name, *cells] for metric, cells in lines]
+        return [ArticleTable(["pattern", *names], rows, matrix=True)] if rows else []
+    return [
+        ArticleTable(
+            [pattern, *(metric.name for metric, _ in lines)],
+            [[name, *(cells[at] for _, cells in lines)] for at, name in enumerate(names)],
+            matrix=True,
+        )
+        for pattern, lines in blocks
+    ]
+
+
+def _line(names: Sequence[str], metric: Metric, found: Sequence[Effect]) -> list[TableCell]:
+    by_side = {one.side: one for one in found}
+    cells = [_cell(found[0].before, metric.quantity)]
+    for at in range(1, len(names)):
+        one = by_side.get(at)
+        cells.append(TableCell(units.NONE, "none") if one is None else _cell(one.after, metric.quantity, one))
+    return cells
+
+
+def _cell(entry: SideValue, quantity: Quantity, one: Effect | None = None) -> TableCell:
+    text = words.entry(entry, quantity)
+    if not entry.valid:
+        return TableCell(text, struck=True, below="not valid")
+    if one is None:
+        return TableCell(text, "base")
+    return TableCell(text, one.judgement, below=words.told(one))
+
+
+def _list(title: str, said: Sequence[str]) -> list[Block]:
+    return [Heading(title), Bullets(said)] if said else []
+
+
+def _charts(title: str, specs: Sequence[Spec], columns: int) -> list[Block]:
+    return [Heading(title), Drawings([drawing(spec) for spec in specs], columns)] if specs else []
+
+
+def _jobs(made: ComparisonTable) -> list[Block]:
+    if not made.rows:
+        return []
+    rows: list[list[TableCell | str]] = []
+    before = ("", "", "")
+    for row in made.rows:
+        names = (row.thing, row.job, row.op)
+        quantity = row.metric.quantity
+        rows.append(
+            [
+                "" if names == before else " ".join(part for part in names if part),
+                row.metric.name,
+                words.value(row.cells[0].sample, quantity),
+                *(
+                    TableCell(
+                        words.value(cell.sample, quantity),
+                        cell.judgement,
+                        below=f"{words.change(cell.contrast)} {words.MARKS[cell.judgement]}".rstrip(),
+                    )
+                    for cell in row.cells[1:]
+                ),
+            ]
+        )
+        before = names
+    headings = ["job", "metric", *(one.name for one in made.sides)]
+    return [Heading("Each job"), ArticleTable(headings, rows, names=2)]

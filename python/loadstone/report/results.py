@@ -1,0 +1,186 @@
+"""The report of results, whoever measured them: one file, a folder of another tool, or a directory of any.
+
+Knows the order of such a report: what was measured and what it is worth, the matrix with repeats
+together, what was found, the courses. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from loadstone import output, units
+from loadstone.audit.judge import WORST_FIRST
+from loadstone.comparison import matrix, pairing
+from loadstone.comparison.differences import MEASURED_BY
+from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
+from loadstone.errors import InputError
+from loadstone.messages import say
+from loadstone.report.article.blocks import (
+    Article,
+    ArticleTable,
+    Bullets,
+    Drawings,
+    Facts,
+    Heading,
+    Paragraph,
+    TableCell,
+    VerdictLine,
+    Verdicts,
+    drawing,
+)
+from loadstone.report.article.files import ENDINGS, as_file
+from loadstone.report.comparison import charts, words
+from loadstone.report.verdict.words import NAMES, confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadstone.comparison.metric import Metric
+    from loadstone.comparison.pairing import Repeats
+    from loadstone.comparison.phase import ComparedPhase
+    from loadstone.comparison.side import Side
+    from loadstone.report.article.blocks import Block
+
+REPORT: Final = "report.html"
+SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
+HEADINGS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "failed", "valid runs", "verdict")
+NAMED: Final = 6
+"""So many results are named in the sentence; the table has all of them."""
+MAX_REASONS: Final = 20
+MAX_SMALL: Final = 12
+
+
+def write(found: Side, path: Path) -> None:
+    """Write the report. Raises `InputError` for an ending that says nothing."""
+    kind = path.suffix.lower()
+    if kind not in ENDINGS:
+        told = f"ends in {kind!r}" if kind else "has no ending"
+        raise InputError(f"{path}: {told}; a report of these results is one of {', '.join(ENDINGS)}")
+    output.write(path, as_file(article(found), kind))
+
+
+def article(found: Side) -> Article:
+    """Return what the report says."""
+    cells = [*pairing.cells(found), *_loads(found)]
+    blocks: list[Block] = [Paragraph(_answer(cells), "answer")]
+    blocks += [Paragraph(doubt, "doubt") for doubt in found.doubts]
+    blocks.append(Verdicts(_worth(found)))
+    blocks.append(Facts(_facts(found)))
+    blocks.append(ArticleTable(HEADINGS, [_row(cell) for cell in cells], matrix=True))
+    blocks.append(Paragraph(say("report.results.errors"), "soft"))
+    if found.passed:
+        lines = [f"{one.path}: {one.why}" for one in found.passed]
+        blocks += [Heading("Not read"), Bullets(lines)]
+    blocks += _findings(found)
+    row_of = [pairing.PatternRow(cell.first.pattern, (cell,)) for cell in cells]
+    courses = [
+        spec for row in row_of[:MAX_SMALL] if (spec := charts.course_of([found.name], row)) is not None
+    ]
+    blocks += [Heading("Over time"), Drawings([drawing(one) for one in courses], 3)] if courses else []
+    return Article(
+        kicker="Loadstone report of results",
+        title=found.name,
+        blocks=blocks,
+        footer="Everything here can be computed again from the results.",
+    )
+
+
+def _loads(found: Side) -> list[Repeats]:
+    """Return the loads of curves, one by one: together they are no repeats."""
+    return [pairing.Repeats((phase,)) for phase in found.phases if phase.on_a_curve]
+
+
+def _answer(cells: Sequence[Repeats]) -> str:
+    sound = [cell for cell in cells if cell.valid]
+    if not sound:
+        return say("report.study.none_valid", patterns=len(cells))
+    told = [_in_short(cell) for cell in sound[:NAMED]]
+    told += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
+    broken = [cell.first.pattern for cell in cells if not cell.valid]
+    if broken:
+        names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
+        told.append(say("report.study.not_valid", names=names))
+    return f"{'; '.join(told)}."
+
+
+def _in_short(cell: Repeats) -> str:
+    metric = matrix.first_metric(cell, cell)
+    entry = matrix.entry(cell, metric) if metric is not None else None
+    if metric is None or entry is None:
+        return cell.first.pattern
+    unit = " IOPS" if metric is IOPS else ""
+    return f"{cell.first.pattern} {words.value(entry.sample, metric.quantity)}{unit}"
+
+
+def _worth(found: Side) -> list[VerdictLine]:
+    counts = Counter(phase.verdict.kind for phase in found.phases)
+    order = [kind for kind in WORST_FIRST if counts[kind]]
+    told = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
+    whole = len(found.phases)
+    lines = [VerdictLine(f"{whole} phase{'s' if whole != 1 else ''}", found.verdict, told)]
+    alike: dict[tuple[str, str], list[ComparedPhase]] = {}
+    for phase in found.phases:
+        decided = phase.verdict.decided_by
+        alike.setdefault((phase.verdict.kind, "" if decided is None else str(decided[0])), []).append(phase)
+    for (kind, _), phases in sorted(alike.items(), key=lambda one: order.index(one[1][0].verdict.kind)):
+        first = phases[0]
+        names = ", ".join(dict.fromkeys(phase.pattern for phase in phases[:NAMED]))
+        sure = confidence(first.verdict.confidence)
+        lines.append(
+            VerdictLine(NAMES[first.verdict.kind], kind, f"{names} ({sure})", str(first.verdict.sentences))
+        )
+    return lines[: MAX_REASONS + 1]
+
+
+def _facts(found: Side) -> list[tuple[str, str]]:
+    tools = dict.fromkeys(MEASURED_BY[phase.case.source] for phase in found.phases)
+    results = dict.fromkeys(phase.path for phase in found.phases)
+    return [
+        ("Read from", str(found.path)),
+        ("Measured by", ", ".join(tools)),
+        ("Results", str(len(results))),
+        ("Phases", str(len(found.phases))),
+    ]
+
+
+def _row(cell: Repeats) -> list[TableCell | str]:
+    first = matrix.first_metric(cell, cell)
+    kinds = [phase.verdict.kind for phase in cell.phases]
+    worst = next(kind for kind in WORST_FIRST if kind in kinds)
+    name = cell.first.label or cell.first.name
+    pattern = cell.first.pattern
+    return [
+        TableCell(pattern, below=name if name != pattern else ""),
+        *(_value(cell, metric, strong=metric is first) for metric in SHOWN),
+        f"{len(cell.valid)} of {len(cell.phases)}",
+        NAMES[worst],
+    ]
+
+
+def _value(cell: Repeats, metric: Metric, *, strong: bool) -> TableCell:
+    entry = matrix.entry(cell, metric)
+    if entry is None:
+        return TableCell(units.NONE)
+    return TableCell(
+        words.entry(entry, metric.quantity), struck=not entry.valid, strong=strong and entry.valid
+    )
+
+
+def _findings(found: Side) -> list[Block]:
+    """Return what the audit found, each finding once, with what to change."""
+    seen: dict[tuple[str, str], list[ComparedPhase]] = {}
+    advice: dict[tuple[str, str], str] = {}
+    for phase in found.phases:
+        for cause in phase.verdict.causes:
+            key = (cause.rule, cause.text)
+            seen.setdefault(key, []).append(phase)
+            advice[key] = cause.advice
+    if not seen:
+        return []
+    rows = [
+        [", ".join(dict.fromkeys(phase.pattern for phase in phases[:3])), key[1], advice[key]]
+        for key, phases in list(seen.items())[:MAX_REASONS]
+    ]
+    return [Heading("What was found"), ArticleTable(["in", "finding", "what to change"], rows, names=3)]

@@ -1,0 +1,43 @@
+"""The report of a run written to a file: a page, Markdown, PDF, or all charts as one picture.
+
+Knows which ending means what.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import output
+from loadstone.errors import InputError
+from loadstone.report.article.files import as_file
+from loadstone.report.run import page
+from loadstone.report.run.article import article
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.verdict import Audited
+
+FORMATS: Final = (".html", ".md", ".pdf", ".svg", ".png")
+
+
+def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
+    """Write the report.
+
+    Raises `InputError` for another ending, for a path that cannot be written, and for a
+    picture of a run with nothing to draw.
+    """
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        found = f"ends in {kind!r}" if kind else "has no ending"
+        raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
+    output.write(path, _content(made, path, audited, kind))
+
+
+def _content(made: Summary, path: Path, audited: Audited | None, kind: str) -> str | bytes:
+    if kind == ".html":
+        return page.render(made, audited)
+    if kind in (".md", ".pdf"):
+        return as_file(article(made, audited), kind)
+    return page.picture(made, audited, kind, path)

@@ -1,0 +1,53 @@
+"""The report of what other tools measured, and of directories of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadstone.cli.verbs.report import report
+from loadstone.comparison.side import side
+from loadstone.errors import InputError
+from loadstone.report import results
+from loadstone.report.article.files import as_file
+
+FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+PUBLISHED = Path(__file__).parents[2] / "examples" / "published"
+READ = (
+    FOREIGN / "fio" / "grouped.json",
+    FOREIGN / "fio" / "shared.terse5",
+    FOREIGN / "fio" / "shared.txt",
+    FOREIGN / "vdbench-5.04.07",
+    FOREIGN / "iometer" / "results-1.1.csv",
+    FOREIGN / "diskspd" / "results.xml",
+    PUBLISHED / "vostok.toml",
+    FOREIGN,
+)
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda path: path.name)
+def test_what_audit_reads_has_a_report(path: Path) -> None:
+    found = side(path)
+    text = as_file(results.article(found), ".md")
+    assert isinstance(text, str)
+    for phase in found.phases:
+        assert phase.pattern in text
+    assert "| pattern | IOPS |" in text
+
+
+def test_a_report_of_a_file_lies_here_and_says_what_was_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert report(FOREIGN / "fio" / "shared.json") == 0
+    html = (tmp_path / "shared-report.html").read_text()
+    assert "Measured by" in html
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "a.json").write_bytes((FOREIGN / "fio" / "shared.json").read_bytes())
+    (mixed / "b.json").write_text('{"fio version": "fio-3.36", "jobs": [')
+    assert report(mixed, output=tmp_path / "mixed.md") == 0
+    assert "b.json" in (tmp_path / "mixed.md").read_text()
+    with pytest.raises(InputError, match=r"one of \.html, \.md, \.pdf"):
+        report(mixed, output=tmp_path / "mixed.svg")
