@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns
@@ -16,20 +16,32 @@ if TYPE_CHECKING:
     from loadstone.probe.base import Base
     from loadstone.probe.probe import Measured
 
+FIRST: Final = 1.5
+SECOND: Final = 0.5
+"""Of an arm's length: a pass that is up to three times as fast stays on what the first one wrote."""
+
 
 def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
         return "it would write, and the run was not allowed to"
 
-    def over(stream: Stream, start: float) -> Stream:
+    # A job that goes in order wrote the beginning of its range: its parts lie behind that.
+    parts = ((0.5, 0.25), (0.75, 0.25)) if base.facts.in_order else ((0.0, 0.5), (0.5, 0.5))
+
+    def over(stream: Stream, start: float, share: float) -> Stream:
         made = changes.only_writes(changes.unpaced(stream))
-        return changes.slice_of(made, start, 0.5, max(4096, base.block_bytes))
+        return changes.slice_of(made, start, share, max(4096, base.block_bytes))
 
-    def arm(name: str, start: float, number: int) -> ArmPlan:
-        return ArmPlan(name, partial(over, start=start), writes, same_addresses=number)
+    def arm(name: str, number: int, length: float) -> ArmPlan:
+        start, share = parts[number]
+        change = partial(over, start=start, share=share)
+        return ArmPlan(name, change, writes, same_addresses=11 + number, share=length)
 
-    # Two parts of the range, each with its first and second pass.
-    order = (arm("first", 0.0, 11), arm("second", 0.0, 11), arm("first", 0.5, 12), arm("second", 0.5, 12))
+    order = tuple(
+        arm(name, number, length)
+        for number in range(len(parts))
+        for name, length in (("first", FIRST), ("second", SECOND))
+    )
     return Turns(order, base.arm_s)
 
 
