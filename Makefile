@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts faults safety nvme comparisons format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme comparisons format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -21,7 +21,10 @@ help:
 	@echo "make fuzz    MINUTES=10 of fuzzing for each reader"
 	@echo "make faults   damage data on a real device (root), and write docs/faults.md"
 	@echo "make safety   try to have data destroyed by every verb (root), and write docs/safety.md"
-	@echo "make verdicts stage lies and honest runs with real parts (root), and write docs/verdicts.md"
+	@echo "make lab     draw some hundred situations, judge them, and say how often the verdict is right (minutes)"
+	@echo "make lab-full  5,000 simulated situations and 300 with real parts (root, hours): docs/verdicts.md, docs/probes-tried.md"
+	@echo "make fit     fit anew how the verdict combines evidence, on the situations kept in lab/fit"
+	@echo "make verdicts stage 46 lies and honest runs with real parts (root), and print what was said of each"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make docs    write the generated documents anew"
@@ -105,6 +108,21 @@ nvme: build
 
 verdicts: build
 	$(BIN)/python -m lab.verdicts $(VERDICTS)
+
+# Seeds 100001 to 199999 are for fitting and choosing, those from 200001 on for scoring only.
+lab: build
+	nice $(BIN)/python -m lab.probes --seeds 300001:300240 --each 2 --whole --check
+
+LAB := build/lab
+lab-full: build
+	mkdir -p $(LAB)
+	nice $(BIN)/python -m lab.probes --seeds 200001:205200 --each 5 --keep $(LAB)/simulated.jsonl --whole > /dev/null
+	$(BIN)/python -m lab.verdicts.collect --seeds 1001:1310 --keep $(LAB)/real.jsonl
+	nice $(BIN)/python -m lab.probes --seeds 200001:205200 --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --write verdicts
+	nice $(BIN)/python -m lab.probes --seeds 210001:211000 --keep $(LAB)/probes.jsonl --write probes
+
+fit: build
+	$(BIN)/python -m lab.fit
 
 comparisons: build
 	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md

@@ -1,140 +1,82 @@
-"""`python -m lab.probes`: draw situations, probe them, and write the table to docs/probes-tried.md."""
+"""`python -m lab.probes`: draw situations, run, judge and probe them, and print what verdicts were worth.
+
+`--write probes` writes docs/probes-tried.md, `--write verdicts` docs/verdicts.md. Ends with 1 where a
+`--check` does not hold.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections import Counter, defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lab.probes.draw import HONEST, KINDS
-from lab.probes.page import write
-from lab.probes.simulate import attempt
+from lab.fit import lines, without
+from lab.probes import judged, page, rows, tables
+from lab.verdicts import collect
 
-from loadstone.explanations.names import BY_NAME, UNEXPLAINED
+from loadstone.explanations.weights import FITTED
 
-PAGE = Path(__file__).parents[2] / "docs" / "probes-tried.md"
-MEASURES = frozenset(name for name, row in BY_NAME.items() if row.effect == "measures")
-BELIEVED = 0.8
-NAMED = 0.1
-ALARM = 0.5
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+    from lab.probes.tables import Scored
 
-def measures(chances: dict[str, float]) -> float:
-    """Return how probable it is that the number measures the storage."""
-    return sum(chance for name, chance in chances.items() if name in MEASURES)
-
-
-def record(kind: str, seed: int) -> dict[str, object]:
-    """Try one and keep what is needed for the table."""
-    tried = attempt(kind, seed)
-    truth = tried.situation.truth
-    order = sorted(tried.chances, key=lambda name: -tried.chances[name])
-    removed = tried.without(frozenset(truth)) if kind not in HONEST else {}
-    return {
-        "kind": kind,
-        "seed": seed,
-        "first": order[0],
-        "chances": {name: round(tried.chances[name], 4) for name in order},
-        "truth": round(sum(tried.chances.get(name, 0.0) for name in truth), 4),
-        "measures": round(measures(tried.chances), 4),
-        "removed_first": max(removed, key=lambda name: removed[name]) if removed else None,
-        "removed_measures": round(measures(removed), 4) if removed else None,
-        "probes": [one.name for one in tried.probed.tried],
-        "readings": {
-            one.name: [round(one.value, 3), round(one.error, 3)]
-            for probe in tried.probed.tried
-            for one in probe.readings
-        },
-    }
+DOCS = Path(__file__).parents[2] / "docs"
+MOST_ACCUSED = 0.06
+MOST_BELIEVED = 0.15
+"""Coarser than the aims, as far as a few hundred situations tell: `make lab` is a smoke test."""
 
 
-def table(rows: list[dict[str, object]]) -> str:
-    """Return the page."""
-    by_kind: dict[str, list[dict[str, object]]] = defaultdict(list)
-    for row in rows:
-        by_kind[str(row["kind"])].append(row)
-    lines = [
-        "| kind | runs | named first | named | doubted | believed | its explanation removed: "
-        "unexplained first | believed |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for kind in KINDS:
-        mine = by_kind.get(kind, [])
-        if not mine:
-            continue
-        honest = kind in HONEST
-        first = sum(row["first"] in MEASURES if honest else row["first"] == kind for row in mine)
-        named = sum(float(str(row["truth"])) >= NAMED for row in mine)
-        believed = sum(float(str(row["measures"])) >= BELIEVED for row in mine)
-        unexplained = sum(row["removed_first"] == UNEXPLAINED for row in mine)
-        still = sum(
-            row["removed_measures"] is not None and float(str(row["removed_measures"])) >= BELIEVED
-            for row in mine
-        )
-        removed = ("–", "–") if honest else (str(unexplained), str(still))
-        cells = (kind, len(mine), first, named, len(mine) - believed, believed, *removed)
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
-
-
-def reliability(rows: list[dict[str, object]]) -> str:
-    """Return what a probability of the first explanation was worth."""
-    bins: dict[int, list[bool]] = defaultdict(list)
-    for row in rows:
-        chances = row["chances"]
-        assert isinstance(chances, dict)
-        first = str(row["first"])
-        sure = float(chances[first])
-        right = first in MEASURES if str(row["kind"]) in HONEST else first == row["kind"]
-        if first in MEASURES:
-            sure = float(str(row["measures"]))
-        bins[min(9, int(sure * 10))].append(right)
-    lines = ["| probability told | runs | right | share |", "|---|---|---|---|"]
-    for number in sorted(bins):
-        right = sum(bins[number])
-        told, whole = f"{number * 10} to {number * 10 + 10} %", len(bins[number])
-        lines.append(f"| {told} | {whole} | {right} | {right / whole:.0%} |")
-    return "\n".join(lines)
+def wrong(every: Sequence[Scored]) -> list[str]:
+    """Return in words what is far from where it should be."""
+    honest = [one for one in every if one.honest]
+    lies = [one for one in every if not one.honest and one.probed is not None]
+    accused = sum(judged.accused(one.row, one.untried) for one in honest)
+    believed = sum(one.probed is not None and one.probed.believed for one in lies)
+    said = []
+    if honest and tables.wilson(accused, len(honest))[0] > MOST_ACCUSED:
+        said.append(f"{accused} of {len(honest)} honest situations are accused")
+    if lies and tables.wilson(believed, len(lies))[0] > MOST_BELIEVED:
+        said.append(f"{believed} of {len(lies)} lies are believed after probes")
+    return said
 
 
 def main() -> int:
-    """Try, and print or write."""
+    """Collect, score, and print or write."""
     options = argparse.ArgumentParser(prog="python -m lab.probes", description=__doc__)
-    options.add_argument(
-        "--seeds", default="10001:10170", help="first and last, of which kind after kind takes one"
-    )
-    options.add_argument("--kind", action="append", choices=KINDS)
+    options.add_argument("--seeds", default="300001:300240", help="first and last")
+    options.add_argument("--each", type=int, default=1, help="probe one of so many")
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
-    options.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
+    options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
+    options.add_argument("--write", choices=("probes", "verdicts"))
+    options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
+    options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
     asked = options.parse_args()
     first, last = (int(word) for word in asked.seeds.split(":"))
-    kinds = asked.kind or KINDS
-    rows: list[dict[str, object]] = []
-    if asked.keep and asked.keep.exists():
-        rows = [json.loads(line) for line in asked.keep.read_text().splitlines()]
-    known = {row["seed"] for row in rows}
-    for seed in range(first, last + 1):
-        if seed in known:
-            continue
-        row = record(kinds[seed % len(kinds)], seed)
-        rows.append(row)
-        sys.stderr.write(f"{seed} {row['kind']}: {row['first']} {row['truth']} {row['measures']}\n")
-        if asked.keep:
-            with asked.keep.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-    text = f"{table(rows)}\n\n{reliability(rows)}\n"
-    sys.stdout.write(text)
-    alarms = Counter(
-        str(row["first"])
-        for row in rows
-        if row["kind"] in HONEST and row["first"] not in MEASURES and float(str(row["truth"])) < ALARM
-    )
-    sys.stdout.write(f"\nfalse alarms on honest devices: {dict(alarms)}\n")
-    if asked.write:
-        write(PAGE, rows, text, f"{first}:{last}")
-    return 0
+    every = [row for path in asked.more for row in rows.read(path) if first <= row["seed"] <= last]
+    if not every:
+        for row in rows.collect(first, last, asked.keep, asked.each):
+            every.append(row)
+            sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
+    failed = sum("failed" in row for row in every)
+    used = [row for row in every if "failed" not in row and rows.counts(row)]
+    fitted_on, _ = lines.kept()
+    kinds = {} if asked.whole else without.each_kind(fitted_on, FITTED)
+    families = {} if asked.whole else without.each_family(fitted_on, FITTED)
+    scored = tables.score(used, FITTED, kinds, families)
+    command = f"python -m lab.probes --seeds {asked.seeds} --write {asked.write}"
+    if asked.write == "probes":
+        (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, command))
+    elif asked.write == "verdicts":
+        real = collect.read(asked.real) if asked.real else []
+        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, "make lab-full", real, failed))
+    sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))
+    found = wrong(scored) if asked.check else []
+    for text in found:
+        sys.stderr.write(f"{text}\n")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

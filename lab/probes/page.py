@@ -1,24 +1,179 @@
-"""The page of what probes were worth on drawn storage."""
+"""The pages of what verdicts and probes were worth on drawn situations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from lab.probes import tables
+from lab.probes.draw import FAMILIES, HONEST_KINDS, LIES
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
+
+    from lab.probes.tables import Scored
+
+    from loadstone.explanations.weights import Fitted
+
+WORDS = (
+    "A *lie* is a number that its storage did not make at work; half of all situations are honest. A cause "
+    "counts where it changes the number by a tenth or more. *Named first*: the first finding, or "
+    "after probes "
+    "the most probable explanation, is right. *Named*: it is among the findings, or has at least 10 %. "
+    "*Believed*: 'measures the storage' with at least 80 %; *doubted* is the rest. *Accused*: an honest "
+    "number that is said to be invalid, limited by something else, or not tellable. *Left out*: the weights "
+    "were fitted without that kind, or without its whole family; *removed*: its explanation was taken out of "
+    "the list, too, and 'unexplained' is first among what is not the storage."
+)
 
 
-def write(page: Path, rows: list[dict[str, object]], tables: str, seeds: str) -> None:
-    """Write it."""
-    page.write_text(
-        "# Probes on storage drawn from seeds\n\n"
-        "How often probes name what lies behind a number.\n\n"
-        f"Written by `python -m lab.probes --seeds {seeds} --write`: {len(rows)} situations on simulated "
-        "devices, parameters log-uniform, 20 s of virtual time for probes, no rules of the audit but the "
-        "generator's. The weights were chosen on seeds 1 to 187, never on these. *Named first*: the truth is "
-        "the most probable explanation (of honest devices, the storage or the job's own depth). *Named*: it "
-        "has at least 10 %. *Believed*: 'measures the storage' has at least 80 %; *doubted* is the rest. The "
-        "last two columns weigh the same readings with the true explanation taken out of the list; no "
-        "prediction was fitted, so there is no other figure for a kind that is left out.\n\n"
-        f"{tables}"
+def verdicts(
+    every: Sequence[Scored], fitted: Fitted, command: str, real: Sequence[dict[str, Any]], failed: int
+) -> str:
+    """Return the page of verdicts."""
+    return "\n".join([*_verdicts(every, fitted, command, real, failed), ""])
+
+
+def _verdicts(
+    every: Sequence[Scored], fitted: Fitted, command: str, real: Sequence[dict[str, Any]], failed: int
+) -> Iterator[str]:
+    tried = [one for one in every if one.probed is not None]
+    seeds = [int(one.row["seed"]) for one in every]
+    yield from (
+        "# What a verdict is worth",
+        "",
+        "How often the verdict is right, on situations whose truth is known.",
+        "",
+        f"Written by `{command}`: {len(every)} simulated situations of seeds {min(seeds)} to "
+        f"{max(seeds)} that "
+        f"count, {len(tried)} of them probed (20 s of virtual time each), of {len(LIES)} kinds of lies in "
+        f"{len(FAMILIES)} families and {len(HONEST_KINDS)} honest kinds"
+        + (f"; {failed} could not be run" if failed else "")
+        + f". Weights and regressions were fitted on {fitted.source.situations} other situations (seeds "
+        f"{', '.join(fitted.source.seeds)}); rules' thresholds that say so were chosen on those. Nothing was "
+        "chosen on the seeds scored here. What a host's counters would say is drawn with the "
+        "situation, as the "
+        "simulated device has no host; below are runs with real parts.",
+        "",
+        WORDS,
+        "",
+        "These shares hold for situations as they are drawn here: half of them honest, every kind "
+        "as frequent "
+        "as the next. No data of the field stand behind that; where lies are rarer, a number is worth more.",
+        "",
+        "## In short",
+        "",
+        *tables.summary(every),
+        "",
+        "## Kinds",
+        "",
+        *tables.by_kind(every),
+        "",
+        "## 'Measures the storage', nothing tried",
+        "",
+        tables.brier(tables.believing(every, lambda one: one.untried)),
+        "",
+        *tables.reliability(tables.measuring(every, lambda one: one.untried)),
+        "",
+        "## 'Measures the storage', after probes",
+        "",
+        tables.brier(tables.believing(tried, lambda one: one.probed)),
+        "",
+        *tables.reliability(tables.measuring(tried, lambda one: one.probed)),
+        "",
+        "With each situation judged by the fit that never saw its kind:",
+        "",
+        *tables.reliability(tables.measuring(tried, lambda one: one.kind_out or one.probed)),
+        "",
+        "## The most probable explanation, after probes",
+        "",
+        tables.brier(tables.first_named(tried)),
+        "",
+        *tables.reliability(tables.first_named(tried)),
+        "",
+        "## Findings of rules",
+        "",
+        tables.brier(tables.findings(every)),
+        "",
+        *tables.reliability(tables.findings(every)),
+        "",
+        "## What each rule adds",
+        "",
+        *tables.each_rule(every),
+    )
+    if real:
+        yield from _real(real)
+
+
+def _real(every: Sequence[dict[str, Any]]) -> Iterator[str]:
+    staged = [row for row in every if not row["absent"]]
+    lies = [row for row in staged if row["expected"] is not None]
+    honest = [row for row in staged if row["expected"] is None and not row["uncounted"]]
+    yield from (
+        "",
+        "## Real parts",
+        "",
+        f"{len(staged)} runs of `python -m lab.verdicts.collect --seeds "
+        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, "
+        f"ext4, btrfs, "
+        "zram, control groups and devices served from user space, parameters drawn from the seed, 3 to 10 s "
+        f"each, no probes; in {sum(row['busy'] for row in staged)} of them half of the CPUs were in "
+        f"other hands "
+        "before the run began. There `generator_cpu` and `not_steady`, which may be true of the "
+        "host, are not "
+        "held against a verdict.",
+        "",
+        f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
+        f"- Lies named: {tables.share(sum(row['named'] for row in lies), len(lies))}",
+        "- Lies not said to measure the storage: "
+        + tables.share(sum(row["verdict"] != "measures_storage" for row in lies), len(lies)),
+        f"- Honest runs accused: {tables.share(sum(row['alarm'] for row in honest), len(honest))}",
+        "",
+        "| kind | expected | runs | named first | named | said to measure | found most often |",
+        "|---|---|---|---|---|---|---|",
+    )
+    for name in dict.fromkeys(row["kind"] for row in staged):
+        mine = [row for row in staged if row["kind"] == name]
+        found = Counter(rule for row in mine for rule, _ in row["findings"])
+        most = ", ".join(f"`{rule}` {count}" for rule, count in found.most_common(2)) or "nothing"
+        expected = mine[0]["expected"]
+        yield (
+            f"| {name.replace('_', ' ')} | {f'`{expected}`' if expected else 'honest'} | {len(mine)} | "
+            + (
+                f"{sum(row['named_first'] for row in mine)} | {sum(row['named'] for row in mine)}"
+                if expected
+                else "– | –"
+            )
+            + f" | {sum(row['verdict'] == 'measures_storage' for row in mine)} | {most} |"
+        )
+    absent = Counter(row["kind"] for row in every if row["absent"])
+    if absent:
+        yield ""
+        yield "Not staged: " + ", ".join(f"{name} ({count})" for name, count in absent.items()) + "."
+
+
+def probes(every: Sequence[Scored], fitted: Fitted, command: str) -> str:
+    """Return the page of probes."""
+    tried = [one for one in every if one.probed is not None]
+    seeds = [int(one.row["seed"]) for one in tried]
+    return "\n".join(
+        [
+            "# Probes on storage drawn from seeds",
+            "",
+            "How often probes name what lies behind a number.",
+            "",
+            f"Written by `{command}`: {len(tried)} situations of seeds {min(seeds)} to "
+            f"{max(seeds)}, parameters "
+            "log-uniform, 20 s of virtual time for probes after each run. Fitted on "
+            f"{fitted.source.situations} situations of seeds {', '.join(fitted.source.seeds)}.",
+            "",
+            WORDS,
+            "",
+            *tables.by_kind(tried),
+            "",
+            "What the probability of the most probable explanation was worth:",
+            "",
+            *tables.reliability(tables.first_named(tried)),
+            "",
+        ]
     )

@@ -1,7 +1,7 @@
-"""Runs a situation in the engine's simulated backend, probes it, and keeps what was said.
+"""Runs a situation in the engine's simulated backend, judges it, probes it, and judges it again.
 
-Time is virtual: a situation of half a minute takes a moment. Bundles are left out to be fast; the Plans,
-the choice and the readings are those of `loadstone run --probe`.
+Time is virtual: a situation of half a minute takes a moment. The Plans, the choice of probes, the readings
+and the verdicts are those of `loadstone run --probe`; the probes themselves leave no bundles, to be fast.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
-from lab.probes.draw import MAIN_S, Healthy, Situation, device, drawn, healthy
+from lab.probes import watched
+from lab.probes.draw import KINDS, drawn, healthy
+from lab.probes.situation import Healthy, Situation, device
 
+from loadstone.analysis.summary import summarise
+from loadstone.audit.from_bundle import cases
 from loadstone.engine.process import EngineProcess
-from loadstone.explanations.weigh import weigh
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan
@@ -25,42 +28,43 @@ from loadstone.probe.base import Base
 from loadstone.probe.figures import COLUMNS, Figures, of_stage
 
 if TYPE_CHECKING:
+    from lab.probes.kind import Kind
+
+    from loadstone.audit.case import Case
     from loadstone.explanations.readings import Probed
     from loadstone.probe.probe import Probe
 
 BUDGET_S: Final = 20.0
 OVERHEAD_S: Final = 0.5
-CLEAR: Final = ("generator_cpu", "governor")
-"""The generator of a virtual clock is never the limit, and its rules would say so."""
+TOGETHER: Final = 2
+"""Fine intervals in one of the probes' own."""
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A situation and what was said of it."""
+class Staged:
+    """A situation that was run: what the audit sees of it, and what probes measured."""
 
     situation: Situation
+    kind: Kind
+    change: float
+    """Logarithm of the rate, against that of the same device and job without the cause."""
+    case: Case
     base: Base
-    probed: Probed
-    chances: dict[str, float]
-
-    def without(self, names: frozenset[str]) -> dict[str, float]:
-        """Return what would be said if these explanations were not in the list."""
-        told = weigh(self.base.facts, self.probed, checked=CLEAR, without=names)
-        return {one.explanation.name: one.probability for one in told}
+    probed: Probed | None = None
 
 
-def plan_of(situation: Situation, state: str | None) -> Plan:
+def plan_of(situation: Situation, state: str | None, interval_ns: int = 40_000_000) -> Plan:
     """Return the Plan of the run."""
-    options = {**situation.options, "time_based": 1, "runtime": f"{MAIN_S}s", "direct": 1}
-    size = situation.used_bytes or situation.size_bytes - 65536
+    options = {**situation.options, "time_based": 1, "runtime": f"{situation.main_s:.3f}s"}
+    size = situation.used_bytes or situation.size_bytes - 131072
     lines = ["[global]", "ioengine=null", f"size={size}"]
-    lines += [f"{name}={value}" for name, value in options.items() if name != "direct"]
+    lines += [f"{name}={value}" for name, value in options.items()]
     names = [f"[job{number}]" for number in range(situation.targets)]
     text = "\n".join([*lines, *names]) + "\n"
     workload = read_jobfiles([TextSource(text.encode(), name="sim.fio")])
     here = HostFacts.here()
     one = replace(here, cpus=here.cpus[:1])
-    made = resolve(workload, host=one, options=ResolveOptions(interval_ns=50_000_000)).plan
+    made = resolve(workload, host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
     backend = BackendSim(device=device(situation, state))
     return made.model_copy(
         update={
@@ -72,21 +76,29 @@ def plan_of(situation: Situation, state: str | None) -> Plan:
     )
 
 
+def engine(plan: Plan, directory: Path) -> list[dict[str, Any]]:
+    """Run a Plan in a directory, where its samples are then, and return its events."""
+    file = directory / "plan.json"
+    file.write_text(plan.model_dump_json())
+    events = []
+    with EngineProcess(file, directory) as process:
+        for event in process.events(60.0):
+            if event is None:
+                continue
+            if event.get("type") in {"fatal", "talk"}:
+                raise RuntimeError(f"the engine: {event}")
+            if event.get("type") != "tick":
+                events.append(event)
+    if not (directory / "samples.arrows").exists():
+        raise RuntimeError("the engine left no samples")
+    return events
+
+
 def run(plan: Plan) -> pl.DataFrame:
     """Run a Plan and return its samples."""
     with tempfile.TemporaryDirectory(prefix="probes-lab-") as place:
-        directory = Path(place)
-        file = directory / "plan.json"
-        file.write_text(plan.model_dump_json())
-        fatal = None
-        with EngineProcess(file, directory) as engine:
-            for event in engine.events(60.0):
-                if event is not None and event.get("type") in {"fatal", "talk"}:
-                    fatal = event
-        samples = directory / "samples.arrows"
-        if fatal is not None or not samples.exists():
-            raise RuntimeError(f"the engine: {fatal}")
-        return pl.read_ipc_stream(samples, columns=list(COLUMNS)).select(COLUMNS)
+        engine(plan, Path(place))
+        return pl.read_ipc_stream(Path(place) / "samples.arrows", columns=list(COLUMNS)).select(COLUMNS)
 
 
 def figures(plan: Plan) -> Figures:
@@ -97,32 +109,52 @@ def figures(plan: Plan) -> Figures:
     return found
 
 
-def attempt(kind: str, seed: int) -> Tried:
-    """Draw a situation, run it, probe it."""
+def attempt(name: str, seed: int, *, probing: bool = True) -> Staged:
+    """Draw a situation, run it, and probe it."""
+    kind = KINDS[name]
     with tempfile.TemporaryDirectory(prefix="probes-lab-") as place:
         before = figures(plan_of(healthy(kind, seed), None))
         situation = drawn(kind, seed, Healthy(before.rate, before.bytes_per_s))
-        plan = plan_of(situation, f"{place}/state")
+        state = f"{place}/state"
+        fine = plan_of(situation, state, watched.FINE_NS)
         for _ in range(situation.warm_runs):
-            run(plan)
-        base = Base(plan, 0, figures(plan), BUDGET_S)
-        spent = [0.0]
+            run(fine)
+        directory = Path(place) / "engine"
+        directory.mkdir()
+        events = engine(fine, directory)
+        samples = pl.read_ipc_stream(directory / "samples.arrows", columns=list(COLUMNS)).select(COLUMNS)
+        found = of_stage(watched.coarse(samples, TOGETHER), 0)
+        if found is None:
+            raise RuntimeError("nothing was measured")
+        opened = watched.bundle(situation, fine, directory, events, Path(place) / "bundle")
+        (case,) = cases(summarise(opened))
+        base = Base(plan_of(situation, state), 0, found, BUDGET_S)
+        made = Staged(situation, kind, watched.log_ratio(found.rate, before.rate), case, base)
+        return replace(made, probed=_probed(made)) if probing else made
 
-        def probe(plan: Plan, probe: Probe, number: int) -> session.Ran:
-            del probe
-            stages = {worker.stage for worker in plan.workers}
-            whole = sum(
-                max(
-                    (stream.limits.ramp_ns + stream.limits.runtime_ns)
-                    for stream in plan.streams
-                    if plan.workers[stream.worker].stage == stage
-                )
-                for stage in stages
+
+def _probed(made: Staged) -> Probed:
+    """Probe as the product does after a run with this verdict."""
+    from loadstone.audit.judge import judge_case  # noqa: PLC0415 # the tables of a run need none
+
+    verdict = judge_case(made.case)
+    said = session.RuleFindings(
+        {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
+    )
+    spent = [0.0]
+
+    def probe(plan: Plan, probe: Probe, number: int) -> session.Ran:
+        del probe
+        stages = {worker.stage for worker in plan.workers}
+        whole = sum(
+            max(
+                (stream.limits.ramp_ns + stream.limits.runtime_ns)
+                for stream in plan.streams
+                if plan.workers[stream.worker].stage == stage
             )
-            spent[0] += whole / 1e9 + OVERHEAD_S
-            return session.Ran(run(plan), f"probes/{number:03d}", complete=True)
+            for stage in stages
+        )
+        spent[0] += whole / 1e9 + OVERHEAD_S
+        return session.Ran(run(plan), f"probes/{number:03d}", complete=True)
 
-        none = session.RuleFindings({}, CLEAR)
-        probed = session.probe(base, probe, none, clock=lambda: spent[0], overhead_s=OVERHEAD_S)
-        told = weigh(base.facts, probed, checked=CLEAR)
-        return Tried(situation, base, probed, {one.explanation.name: one.probability for one in told})
+    return session.probe(made.base, probe, said, clock=lambda: spent[0], overhead_s=OVERHEAD_S)

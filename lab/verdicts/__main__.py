@@ -1,8 +1,8 @@
 """`make verdicts`: every labelled run, and the table of what was said of each.
 
-Writes docs/verdicts.md when all scenarios were run; with names on the command line only those are
-run, and nothing is written; nor when a part broke. Ends with 1 then, and when a lie was not named
-or an honest run was accused.
+Prints the table when all scenarios were run; with names on the command line only those are run.
+Ends with 1 when a part broke, a lie was not named or an honest run was accused. `docs/verdicts.md`
+has runs whose parameters are drawn (`drawn`, `collect`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.parts import missing
@@ -19,8 +18,6 @@ from lab.verdicts.score import Scored, calibration, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
 
 
 def main(names: Sequence[str]) -> int:
@@ -49,8 +46,7 @@ def main(names: Sequence[str]) -> int:
     if broken:
         return 1
     if not names:
-        DOCUMENT.write_text("\n".join(_document(scored)) + "\n")
-        print(f"written: {DOCUMENT.name}")
+        print("\n".join(_document(scored)))
     return 0 if all(one.passed or one.absent for one in scored) else 1
 
 

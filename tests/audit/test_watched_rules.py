@@ -488,7 +488,7 @@ def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sure", "kind"), [(0.9, "cannot_tell"), (0.85, "cannot_tell"), (0.75, "measures_storage")]
+    ("sure", "kind"), [(0.9, "cannot_tell"), (0.85, "cannot_tell"), (0.6, "measures_storage")]
 )
 @pytest.mark.parametrize("missing", [0, 2])
 def test_a_grave_suspicion_leaves_nobody_able_to_tell_however_many_rules_could_look(

@@ -6,10 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lab.probes.draw import Situation
-from lab.probes.simulate import attempt, figures, plan_of
+from lab.probes import judged
+from lab.probes.draw import KINDS, kind_of
+from lab.probes.rows import row_of
+from lab.probes.simulate import figures, plan_of
+from lab.probes.situation import Situation
 
+from loadstone.explanations.names import BY_NAME
+from loadstone.explanations.weights import FITTED
 from loadstone.plan.model import ServiceTime, SimLimit
+from loadstone.verdict import RULE_NAMES
 from tests.e2e.program import needs_engine
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ def situation(**parts: Any) -> Situation:
         device={"read_ns": 1_000_000, "write_ns": 2_000_000, "service": ServiceTime.CONSTANT},
         parts={"size_bytes": 64 << 30, **parts},
         options={"rw": "randread", "bs": 4096, "iodepth": 8, "refill_buffers": 1},
+        main_s=4.0,
     )
 
 
@@ -103,7 +110,27 @@ def test_each_part_changes_what_it_is_for(
     assert run(changed(situation(**parts), **options)).rate == pytest.approx(rate, rel=0.05)
 
 
-def test_the_same_seed_gives_the_same_answer() -> None:
+def test_the_same_seed_gives_the_same_line() -> None:
     needs_engine()
-    assert attempt("bandwidth_limit", 1).chances == attempt("bandwidth_limit", 1).chances
-    assert max(attempt("bandwidth_limit", 1).chances.items(), key=lambda one: one[1])[0] == "bandwidth_limit"
+    seed = next(seed for seed in range(1, 200, 2) if kind_of(seed).name == "bandwidth_limit")
+    one, other = row_of(seed), row_of(seed)
+    assert one == other
+    assert next(iter(one["probed"]["explanations"])) == "bandwidth_limit"
+
+
+def test_every_second_seed_is_honest_and_all_kinds_have_their_turn() -> None:
+    kinds = [kind_of(seed) for seed in range(200)]
+    assert sum(kind.honest for kind in kinds) == 100
+    assert {kind.name for kind in kinds} == set(KINDS)
+    assert len(KINDS) >= 40
+    assert set().union(*(kind.truth for kind in kinds)) <= set(BY_NAME)
+    assert set().union(*(kind.rules for kind in kinds)) <= set(RULE_NAMES)
+
+
+def test_what_is_said_of_a_line_is_what_the_judge_said() -> None:
+    needs_engine()
+    for seed in (1, 2, 43, 61):
+        row = row_of(seed)
+        plain, probed = judged.untried(row, FITTED), judged.probed(row, FITTED)
+        assert (plain.kind, plain.confidence) == (row["plain"]["kind"], row["plain"]["confidence"])
+        assert (probed.kind, probed.confidence) == (row["probed"]["kind"], row["probed"]["confidence"])

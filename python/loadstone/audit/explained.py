@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.explanations.weigh import weigh
+from loadstone.audit import belief
+from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
 from loadstone.verdict import ProbeResult, RankedExplanation, Verdict
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case
     from loadstone.explanations.weigh import Weighed
+    from loadstone.verdict import RuleName
 
 REMAINS: Final = 0.05
 """An explanation less probable than this does not remain."""
 AGREED: Final = 0.8
-"""Probes agree with the storage from here on."""
+"""Probes agree with the storage from here on: a choice of words; the number stands beside it."""
 EVEN: Final = 0.5
 
 
@@ -29,22 +31,34 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
     """Add the explanations; say of a number that nothing speaks against what was tried."""
     if case.job_facts is None:
         return verdict
-    found = {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}
+    found: dict[RuleName, float] = {
+        cause.rule: cause.confidence
+        for cause in verdict.causes
+        if cause.effect != "note" and cause.rule != "probes"
+    }
     weighed = weigh(case.job_facts, case.probed, found, verdict.checked)
     if not weighed:
         return verdict
     tried = [one for one in case.probed.tried if one.seconds] if case.probed is not None else []
+    sure = verdict.confidence
+    if tried:
+        grounds = belief.grounds(verdict.causes, verdict.missing, verdict.checked)
+        sure = belief.probed(*grounds, measuring(weighed))
+    if verdict.kind == "measures_storage":
+        weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {
         "explanations": tuple(_told(one) for one in weighed),
         "probes": tuple(ProbeResult(name=one.name, bundle=one.bundle, result=one.result) for one in tried),
         "to_decide": None if tried else case.probe_command,
     }
     if verdict.kind == "measures_storage":
-        changes |= _believed(verdict, case.name, weighed, len(tried))
+        changes |= _believed(verdict, case.name, weighed, len(tried), sure)
     return verdict.model_copy(update=changes)
 
 
-def _believed(verdict: Verdict, name: str, weighed: Sequence[Weighed], tried: int) -> dict[str, Any]:
+def _believed(
+    verdict: Verdict, name: str, weighed: Sequence[Weighed], tried: int, measures: float
+) -> dict[str, Any]:
     """Return what is said of a number that no rule has anything against."""
     it = f"The load of {name}" if ", " in name else name
     remain = [one for one in weighed if one.probability >= REMAINS]
@@ -52,8 +66,7 @@ def _believed(verdict: Verdict, name: str, weighed: Sequence[Weighed], tried: in
     if not tried:
         said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks)
         return {"sentences": said}
-    measures = sum(one.probability for one in weighed if one.explanation.effect == "measures")
-    sure = round(min(verdict.confidence, measures), 2)
+    sure = round(measures, 2)
     if measures >= AGREED:
         says = weighed[0].explanation.says
         said = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)

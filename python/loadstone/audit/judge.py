@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.audit import belief
 from loadstone.audit.explained import of_phases, with_explanations
 from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 CREDIBLE: Final = 0.5
 """Findings less sure than this are told and decide nothing."""
-UNDISTURBED: Final = 0.95
-"""What is left when every rule looked and found nothing: no list of rules is complete."""
-PER_MISSING: Final = 0.97
-"""Each rule that could not look leaves that much of it."""
 ENOUGH: Final = 3
 """Fewer rules than this that had anything to look at are no ground to believe a number."""
 MUCH_LESS: Final = 0.201
@@ -237,16 +234,14 @@ def _verdict(
         advice += [one.remedy for one in essential if one.remedy]
     else:
         kind = "measures_storage"
-        confidence = UNDISTURBED * PER_MISSING ** len({one.rule for one in missing})
-        for cause in suspects:
-            confidence *= 1 - cause.confidence / 2
+        looked = belief.looked_at(causes, checked)
+        confidence = belief.untried(*belief.grounds(causes, missing, checked))
         first = say("verdict.sentence.measures", it=_capital(it), checks=len(checked))
         told = suspects[0].text if suspects else say("verdict.sentence.undisturbed")
         sentences = f"{first} {told}"
-        looked = {*checked, *(cause.rule for cause in causes if cause.effect == "note")}
         grave = any(cause.confidence >= GRAVE for cause in suspects)
         if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
-            kind, confidence = "cannot_tell", max(0.6, 1 - confidence)
+            kind, confidence = "cannot_tell", 1 - confidence
             told = suspects[0].text if suspects else _too_little(looked, missing)
             sentences = f"{say('verdict.sentence.cannot_tell', it=it)} {told}"
             advice += [one.remedy for one in _first_missing(missing) if one.remedy]

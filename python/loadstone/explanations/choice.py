@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from loadstone.explanations.names import UNEXPLAINED
-from loadstone.explanations.predictions import DEPENDENCE, READINGS, SURPRISE
-from loadstone.explanations.weigh import likelihood, predicted
+from loadstone.explanations.predictions import READINGS
+from loadstone.explanations.weigh import likelihoods, predicted
+from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,10 +75,8 @@ def expected_bits(cells: Sequence[Hypothesis], readings: Sequence[str]) -> float
     logs = np.tile(np.log(np.maximum(chances, 1e-300)), (DRAWS, 1))
     for name in readings:
         values = np.array([_draw(cells[index], name, chance) for index in truth])
-        told: NDArray[np.float64] = np.stack(
-            [likelihood(one.name, one.regime, name, values, TYPICAL_ERROR) for one in cells], axis=1
-        )
-        logs += DEPENDENCE * np.log(np.maximum(told, 1e-300))
+        told = likelihoods(cells, name, values, TYPICAL_ERROR, FITTED.weights)
+        logs += FITTED.weights.dependence * np.log(np.maximum(told.T, 1e-300))
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     before = float(entropy_bits(chances @ to_rows))
@@ -85,9 +84,11 @@ def expected_bits(cells: Sequence[Hypothesis], readings: Sequence[str]) -> float
 
 
 def _draw(cell: Hypothesis, reading: str, chance: np.random.Generator) -> float:
-    if cell.name == UNEXPLAINED or chance.random() < SURPRISE:
+    weights = FITTED.weights
+    unlike = weights.unlike if cell.name == UNEXPLAINED else weights.surprise_of(reading)
+    if chance.random() < unlike:
         mean, deviation = READINGS[reading].anything
     else:
-        parts = predicted(cell.name, cell.regime, reading)
+        parts = predicted(cell.like, cell.regime, reading)
         _, mean, deviation = parts[chance.choice(len(parts), p=[part[0] for part in parts])]
     return float(chance.normal(mean, math.hypot(deviation, TYPICAL_ERROR)))

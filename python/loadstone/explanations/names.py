@@ -210,7 +210,7 @@ EXPLANATIONS: Final[tuple[Explanation, ...]] = (
         "other work in the storage",
         0.7,
         _any,
-        ("foreign_load", "not_steady"),
+        ("foreign_load", "not_steady", "time_structure"),
         "measure again when the storage is idle, and look at what else it does",
     ),
     Explanation(UNEXPLAINED, "something unexplained", "limited", "something unexplained", 0.7, _any),

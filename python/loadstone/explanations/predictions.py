@@ -1,9 +1,8 @@
 """What each probe should measure under each explanation: one table.
 
 A prediction is a mixture of normal distributions of a reading, most of them logarithms of ratios of rates.
-The figures follow from how each part works (`basis`); they are reasoned, not fitted. Two numbers beside
-them were chosen on simulated devices of seeds 1 to 187 (`lab/probes`), and are scored on others only:
-`DEPENDENCE` and `SURPRISE`.
+The figures follow from how each part works (`basis`); they are reasoned, not fitted. How much a reading
+weighs is fitted (`weights.json`).
 """
 
 from __future__ import annotations
@@ -16,10 +15,6 @@ Part = tuple[float, float, float]
 """Weight, mean and deviation."""
 Prediction = tuple[Part, ...]
 
-DEPENDENCE: Final = 0.8
-"""Weight of the evidence of one probe: readings of one probe share its arms, and probes share the device."""
-SURPRISE: Final = 0.03
-"""Share of readings that follow no prediction: somebody else used the storage, a path failed over."""
 LEAST_ERROR: Final = 0.03
 """No rate is known better than to 3 % on a device that others share."""
 

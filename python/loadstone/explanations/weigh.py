@@ -1,27 +1,28 @@
 """From what was measured to how probable each explanation is.
 
 Bayes' rule over the explanations of `names` with the predictions of `predictions`. A reading's likelihood
-is the prediction widened by its own error, with a share for readings that nothing predicts. Pure.
+is the prediction widened by its own error, with a share for readings that nothing predicts. *Something
+unexplained* is like one of the named, with a larger share of such readings: where none of the named fits
+all of them, it is what is left. Pure.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.explanations.names import UNEXPLAINED, possible
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED, possible
 from loadstone.explanations.predictions import (
     ANY_DEPTH,
-    DEPENDENCE,
     IN_REGIMES,
     LEAST_ERROR,
     READINGS,
     REGIMES,
-    SURPRISE,
 )
+from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,14 +34,11 @@ if TYPE_CHECKING:
     from loadstone.explanations.names import Explanation
     from loadstone.explanations.predictions import Prediction
     from loadstone.explanations.readings import Probed, ProbeReading
+    from loadstone.explanations.weights import Weights
     from loadstone.verdict import RuleName
 
     Floats: TypeAlias = NDArray[np.float64]
 
-CLEAR: Final = 0.3
-"""A rule that looked and found nothing leaves that much of what it would have pointed at."""
-MOST_ODDS: Final = 20.0
-"""A rule's finding says no more than this: two rules may see one cause."""
 TELLS: Final = math.log(1.5)
 """Evidence below this factor is for and against nothing."""
 
@@ -62,7 +60,9 @@ def weigh(
     probed: Probed | None = None,
     found: Mapping[RuleName, float] | None = None,
     checked: Iterable[RuleName] = (),
+    *,
     without: frozenset[str] = frozenset(),
+    weights: Weights = FITTED.weights,
 ) -> list[Weighed]:
     """Return the explanations still possible, the most probable first.
 
@@ -72,13 +72,34 @@ def weigh(
     rows = [one for one in possible(job) if one.name not in without]
     if not rows:
         return []
-    evidence = _of_rules(rows, found or {}, frozenset(checked))
+    evidence = _of_rules(rows, found or {}, frozenset(checked), weights)
     readings = [] if probed is None else [one for tried in probed.tried for one in tried.readings]
-    cells = hypotheses(rows, readings, evidence)
+    cells = hypotheses(rows, readings, evidence, weights)
     chances = np.array([sum(one.chance for one in cells if one.row == index) for index in range(len(rows))])
-    evidence += _of_probes(rows, probed)
+    evidence += _of_probes(rows, probed, weights)
     order = np.argsort(-chances, kind="stable")
     return [_weighed(rows[index], index, chances, evidence) for index in order]
+
+
+def measuring(weighed: Iterable[Weighed]) -> float:
+    """Return how probable it is that the number measures the storage."""
+    return min(1.0, sum(one.probability for one in weighed if one.explanation.effect == "measures"))
+
+
+def scaled(weighed: Sequence[Weighed], measures: float) -> list[Weighed]:
+    """Return the same with this probability that the number measures the storage.
+
+    Between explanations of one sort the shares stay as they are.
+    """
+    before = measuring(weighed)
+    if not 0 < before < 1:
+        return list(weighed)
+    factors = {True: measures / before, False: (1 - measures) / (1 - before)}
+    made = [
+        replace(one, probability=one.probability * factors[one.explanation.effect == "measures"])
+        for one in weighed
+    ]
+    return sorted(made, key=lambda one: -one.probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +110,67 @@ class Hypothesis:
     name: str
     regime: str
     chance: float
+    like: str
+    """Whose predictions hold; of something unexplained each of the named in turn."""
 
 
 def hypotheses_of(
-    job: JobFacts, probed: Probed | None, found: Mapping[RuleName, float], checked: Iterable[RuleName]
+    job: JobFacts,
+    probed: Probed | None,
+    found: Mapping[RuleName, float],
+    checked: Iterable[RuleName],
+    weights: Weights = FITTED.weights,
 ) -> list[Hypothesis]:
     """Return the same after everything that was tried, for who chooses what to try next."""
     rows = possible(job)
     readings = [] if probed is None else [one for tried in probed.tried for one in tried.readings]
-    return hypotheses(rows, readings, _of_rules(rows, found, frozenset(checked))) if rows else []
+    if not rows:
+        return []
+    return hypotheses(rows, readings, _of_rules(rows, found, frozenset(checked), weights), weights)
 
 
 def hypotheses(
-    rows: Sequence[Explanation], readings: Sequence[ProbeReading], evidence: Sequence[_Evidence] = ()
+    rows: Sequence[Explanation],
+    readings: Sequence[ProbeReading],
+    evidence: Sequence[_Evidence] = (),
+    weights: Weights = FITTED.weights,
 ) -> list[Hypothesis]:
     """Return every explanation in every regime it can hold in, with its probability."""
-    cells: list[tuple[int, str, str]] = []
-    logs: list[float] = []
-    for index, row in enumerate(rows):
-        for weight, regime in IN_REGIMES.get(row.name, ANY_DEPTH):
-            told = sum(
-                math.log(float(likelihood(row.name, regime, one.name, np.array([one.value]), one.error)[0]))
-                for one in readings
-                if one.name in READINGS
-            )
-            rules = sum(float(one.factors[index]) for one in evidence)
-            cells.append((index, row.name, regime))
-            logs.append(math.log(row.odds * weight) + DEPENDENCE * told + rules)
-    chances = _normal(np.array(logs))
-    return [Hypothesis(*cell, float(chance)) for cell, chance in zip(cells, chances, strict=True)]
+    cells = cells_of(rows)
+    logs = np.array([math.log(one.chance) for one in cells])
+    logs += np.array([prior(one.name, weights) for one in cells])
+    for one in readings:
+        if one.name in READINGS:
+            told = likelihoods(cells, one.name, np.array([one.value]), one.error, weights)[:, 0]
+            logs += weights.dependence * np.log(told)
+    logs += np.array([sum(float(one.factors[cell.row]) for one in evidence) for cell in cells])
+    chances = _normal(logs)
+    return [replace(cell, chance=float(chance)) for cell, chance in zip(cells, chances, strict=True)]
+
+
+def cells_of(rows: Sequence[Explanation]) -> list[Hypothesis]:
+    """Return every explanation in every regime with its odds before anything was tried."""
+    named = [
+        Hypothesis(index, row.name, regime, row.odds * weight, row.name)
+        for index, row in enumerate(rows)
+        for weight, regime in IN_REGIMES.get(row.name, ANY_DEPTH)
+        if row.name != UNEXPLAINED
+    ]
+    whole = sum(one.chance for one in named)
+    unknown = [
+        replace(one, row=index, name=UNEXPLAINED, chance=row.odds * one.chance / whole)
+        for index, row in enumerate(rows)
+        if row.name == UNEXPLAINED
+        for one in named
+    ]
+    return [*named, *unknown]
+
+
+def prior(explanation: str, weights: Weights) -> float:
+    """Return what the fit adds to the logarithm of an explanation's odds."""
+    if explanation == UNEXPLAINED:
+        return math.log(weights.unexplained_odds)
+    return math.log(weights.measures_odds) if BY_NAME[explanation].effect == "measures" else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +183,30 @@ class _Evidence:
 
 
 def _of_rules(
-    rows: Sequence[Explanation], found: Mapping[RuleName, float], checked: frozenset[RuleName]
+    rows: Sequence[Explanation],
+    found: Mapping[RuleName, float],
+    checked: frozenset[RuleName],
+    weights: Weights,
 ) -> list[_Evidence]:
     made = []
     for rule in dict.fromkeys(name for row in rows for name in row.rules):
         points = np.array([rule in row.rules for row in rows])
         if rule in found:
-            odds = min(MOST_ODDS, found[rule] / max(1e-6, 1 - found[rule]))
+            odds = min(weights.most_odds, found[rule] / max(1e-6, 1 - found[rule]))
             text = f"{rule} was found with {found[rule]:.0%}"
             made.append(_Evidence(rule, text, np.where(points, math.log(max(odds, 1.0)), 0.0)))
         elif rule in checked:
-            made.append(_Evidence(rule, f"{rule} found nothing", np.where(points, math.log(CLEAR), 0.0)))
+            made.append(
+                _Evidence(rule, f"{rule} found nothing", np.where(points, math.log(weights.clear), 0.0))
+            )
     return made
 
 
-def _of_probes(rows: Sequence[Explanation], probed: Probed | None) -> list[_Evidence]:
+def _of_probes(rows: Sequence[Explanation], probed: Probed | None, weights: Weights) -> list[_Evidence]:
     if probed is None:
         return []
     return [
-        _Evidence(tried.name, text(reading), DEPENDENCE * _log_likelihoods(rows, reading))
+        _Evidence(tried.name, text(reading), _log_likelihoods(rows, reading, weights))
         for tried in probed.tried
         for reading in tried.readings
         if reading.name in READINGS
@@ -168,29 +226,46 @@ def _factor(value: float) -> str:
     return f"{math.exp(max(-20.0, min(20.0, value))):.3g}×"
 
 
-def _log_likelihoods(rows: Sequence[Explanation], reading: ProbeReading) -> Floats:
-    value = np.array([reading.value])
-    told = [
-        sum(
-            weight * float(likelihood(one.name, regime, reading.name, value, reading.error)[0])
-            for weight, regime in IN_REGIMES.get(one.name, ANY_DEPTH)
-        )
-        for one in rows
+def _log_likelihoods(rows: Sequence[Explanation], reading: ProbeReading, weights: Weights) -> Floats:
+    cells = cells_of(rows)
+    told = likelihoods(cells, reading.name, np.array([reading.value]), reading.error, weights)[:, 0]
+    shares = np.array([one.chance for one in cells])
+    places = np.array([one.row for one in cells])
+    means = [
+        float((told * shares)[places == index].sum() / shares[places == index].sum())
+        for index in range(len(rows))
     ]
-    return np.log(told)
+    factors: Floats = weights.dependence * np.log(np.array(means))
+    return factors
 
 
-def likelihood(explanation: str, regime: str, reading: str, values: Floats, error: float) -> Floats:
-    """Return the density of readings under an explanation in a regime."""
-    row = READINGS[reading]
-    mean, deviation = row.anything
-    anything = _density(values, mean, math.hypot(deviation, error))
-    if explanation == UNEXPLAINED:
-        return anything
+def likelihoods(
+    cells: Sequence[Hypothesis], reading: str, values: Floats, error: float, weights: Weights
+) -> Floats:
+    """Return the density of readings under each explanation in its regime: a row for each of them."""
+    told, anything = densities(cells, reading, values, error)
+    unknown = np.array([one.name == UNEXPLAINED for one in cells])
+    unlike = np.where(unknown, weights.unlike, weights.surprise_of(reading))[:, None]
+    made: Floats = (1 - unlike) * told + unlike * anything[None, :]
+    return made
+
+
+def densities(
+    cells: Sequence[Hypothesis], reading: str, values: Floats, error: float
+) -> tuple[Floats, Floats]:
+    """Return what each predicts of readings, and the density of those that nothing predicts."""
+    mean, deviation = READINGS[reading].anything
     own = math.hypot(error, LEAST_ERROR)
-    parts = predicted(explanation, regime, reading)
-    told = sum((w * _density(values, m, math.hypot(d, own)) for w, m, d in parts), np.zeros(len(values)))
-    return (1 - SURPRISE) * told + SURPRISE * anything
+    anything = _density(values, mean, math.hypot(deviation, error))
+    known: dict[Prediction, Floats] = {}
+
+    def of(parts: Prediction) -> Floats:
+        if parts not in known:
+            every = [weight * _density(values, m, math.hypot(d, own)) for weight, m, d in parts]
+            known[parts] = np.sum(every, axis=0)
+        return known[parts]
+
+    return np.stack([of(predicted(one.like, one.regime, reading)) for one in cells]), anything
 
 
 def predicted(explanation: str, regime: str, reading: str) -> Prediction:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.audit import belief
 from loadstone.audit.rule import Clear, Finding, NotMine, Rule
 from loadstone.explanations.names import UNEXPLAINED
-from loadstone.explanations.weigh import weigh
+from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def judge(case: Case) -> Answer:
     probes = sum(one.seconds > 0 for one in case.probed.tried)
     if not probes:
         return NotMine()
-    best = weigh(case.job_facts, case.probed)[0]
+    weighed = weigh(case.job_facts, case.probed)
+    best = scaled(weighed, belief.probed((), 0, 1, measuring(weighed)))[0]
     row, sure = best.explanation, best.probability
     if row.effect == "measures" or sure < LIKELY:
         return Clear()

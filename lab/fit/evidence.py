@@ -1,0 +1,187 @@
+"""All situations at once as arrays, so that weights can be tried quickly.
+
+Knows the same sums as `loadstone.explanations.weigh`, over many situations; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from lab.probes import rows as lines
+
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED, possible
+from loadstone.explanations.predictions import READINGS
+from loadstone.explanations.weigh import cells_of, densities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.probes.rows import Row
+    from numpy.typing import NDArray
+
+    from loadstone.explanations.weights import Weights
+
+    Floats = NDArray[np.float64]
+
+READING_NAMES: Final = tuple(READINGS)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One situation. A row for each explanation in each regime, a column for each reading."""
+
+    odds: Floats
+    measures: Floats
+    unknown: Floats
+    right: Floats
+    names: tuple[str, ...]
+    """Of the readings."""
+    told: Floats
+    anything: Floats
+    found: Floats
+    clear: Floats
+    """How many rules that point at it found nothing."""
+
+
+def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
+    """Return what a line says. `removed`: its explanation is not in the list; the unknown is right."""
+    seen = lines.weighable(row, probed=probed)
+    truth = frozenset(lines.kind_row(row).truth)
+    every = [one for one in possible(seen.facts) if not (removed and one.name in truth)]
+    cells = cells_of(every)
+    right = frozenset({UNEXPLAINED}) if removed else truth
+    readings = [] if seen.probed is None else [one for tried in seen.probed.tried for one in tried.readings]
+    known = [one for one in readings if one.name in READINGS]
+    parts = [densities(cells, one.name, np.array([one.value]), one.error) for one in known]
+    checked = set(seen.checked)
+
+    def of_cells(value: dict[str, float]) -> Floats:
+        return np.array([value[one.name] for one in cells], np.float64)
+
+    found = {
+        one.name: tuple(math.log(max(1.0, seen.found[rule] / max(1e-6, 1 - seen.found[rule])))
+                        for rule in one.rules if rule in seen.found)
+        for one in every
+    }  # fmt: skip
+    most = max((len(one) for one in found.values()), default=0)
+    return Evidence(
+        odds=np.log([one.chance for one in cells]),
+        measures=of_cells({one.name: float(BY_NAME[one.name].effect == "measures") for one in every}),
+        unknown=of_cells({one.name: float(one.name == UNEXPLAINED) for one in every}),
+        right=of_cells({one.name: float(one.name in right) for one in every}),
+        names=tuple(one.name for one in known),
+        told=np.stack([part[0][:, 0] for part in parts], axis=1) if parts else np.zeros((len(cells), 0)),
+        anything=np.array([part[1][0] for part in parts]),
+        found=np.array([[*found[one.name], *[0.0] * (most - len(found[one.name]))] for one in cells]),
+        clear=of_cells(
+            {one.name: float(sum(rule in checked - set(seen.found) for rule in one.rules)) for one in every}
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Many situations, padded to one shape: situation, explanation in its regime, reading."""
+
+    odds: Floats
+    measures: Floats
+    unknown: Floats
+    right: Floats
+    names: NDArray[np.intp]
+    """Place of each reading's name in `READING_NAMES`."""
+    told: Floats
+    anything: Floats
+    used: Floats
+    found: Floats
+    clear: Floats
+
+    def logs(self, weights: Weights) -> Floats:
+        """Return the logarithm of each chance."""
+        surprises = np.array([weights.surprise_of(name) for name in READING_NAMES])[self.names]
+        unlike = np.where(self.unknown[:, :, None] > 0, weights.unlike, surprises[:, None, :])
+        density = (1 - unlike) * self.told + unlike * self.anything[:, None, :]
+        told = (np.log(np.maximum(density, 1e-300)) * self.used[:, None, :]).sum(axis=2)
+        logs = (
+            self.odds
+            + self.measures * math.log(weights.measures_odds)
+            + self.unknown * math.log(weights.unexplained_odds)
+            + weights.dependence * told
+            + np.minimum(self.found, math.log(weights.most_odds)).sum(axis=2)
+            + self.clear * math.log(weights.clear)
+        )
+        logs -= logs.max(axis=1, keepdims=True)
+        found: Floats = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        return found
+
+    def surprised(self, weights: Weights) -> dict[str, tuple[float, float]]:
+        """Return of each reading how many nothing predicted that is right, and how many there were."""
+        surprises = np.array([weights.surprise_of(name) for name in READING_NAMES])[self.names]
+        share = surprises[:, None, :]
+        strange = share * self.anything[:, None, :]
+        part = strange / (strange + (1 - share) * self.told)
+        chances = np.exp(self.logs(weights)) * self.right * (1 - self.unknown)
+        chances /= np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
+        found = (part * chances[:, :, None]).sum(axis=1) * self.used
+        whole = self.used * (chances.sum(axis=1, keepdims=True) > 0)
+        return {
+            name: (float(found[self.names == at].sum()), float(whole[self.names == at].sum()))
+            for at, name in enumerate(READING_NAMES)
+        }
+
+    def right_logs(self, weights: Weights) -> Floats:
+        """Return the logarithm of the chance that is given to what is right, of each situation."""
+        chances = np.exp(self.logs(weights)) * self.right
+        told: Floats = np.log(np.maximum(chances.sum(axis=1), 1e-9))
+        return told
+
+    def measuring(self, weights: Weights) -> Floats:
+        """Return the chance that it measures the storage, of each situation."""
+        told: Floats = (np.exp(self.logs(weights)) * self.measures).sum(axis=1)
+        return told
+
+
+def table(every: Sequence[Evidence]) -> Table:
+    """Put situations together."""
+    cells = max(len(one.odds) for one in every)
+    readings = max(one.told.shape[1] for one in every)
+    rules = max(1, *(one.found.shape[1] if one.found.ndim == 2 else 0 for one in every))
+
+    def flat(name: str, fill: float = 0.0) -> Floats:
+        made = np.full((len(every), cells), fill)
+        for at, one in enumerate(every):
+            value = getattr(one, name)
+            made[at, : len(value)] = value
+        return made
+
+    def wide(name: str) -> Floats:
+        made = np.ones((len(every), readings))
+        for at, one in enumerate(every):
+            value = getattr(one, name)
+            made[at, : len(value)] = value
+        return made
+
+    told = np.ones((len(every), cells, readings))
+    names = np.zeros((len(every), readings), np.intp)
+    found = np.zeros((len(every), cells, rules))
+    used = np.zeros((len(every), readings))
+    for at, one in enumerate(every):
+        told[at, : one.told.shape[0], : one.told.shape[1]] = one.told
+        used[at, : one.told.shape[1]] = 1.0
+        names[at, : len(one.names)] = [READING_NAMES.index(name) for name in one.names]
+        if one.found.size:
+            found[at, : one.found.shape[0], : one.found.shape[1]] = one.found
+    return Table(
+        odds=flat("odds", -1e9),
+        measures=flat("measures"),
+        unknown=flat("unknown"),
+        right=flat("right"),
+        names=names,
+        told=told,
+        anything=wide("anything"),
+        used=used,
+        found=found,
+        clear=flat("clear"),
+    )

@@ -1,0 +1,56 @@
+"""The situations that weights are fitted on, as they are kept with the source.
+
+Knows the compressed file and what a line needs to be weighed again. Fits nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from blake3 import blake3
+from lab.probes import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lab.probes.rows import Row
+
+FILE: Final = Path(__file__).parent / "situations.jsonl.xz"
+
+
+def compact(row: Row) -> Row:
+    """Return a line without what can be worked out again: words, bundles, what was said with probes."""
+    tried = dict(row["tried"])
+    tried["left_out"] = []
+    tried["tried"] = [
+        {
+            **one,
+            "bundle": "",
+            "result": "",
+            "readings": [
+                {**reading, "value": round(reading["value"], 4), "error": round(reading["error"], 4)}
+                for reading in one["readings"]
+            ],
+        }
+        for one in tried["tried"]
+    ]
+    plain = {key: value for key, value in row["plain"].items() if key != "explanations"}
+    kept = {key: row[key] for key in ("seed", "kind", "change", "rate", "facts")}
+    return {**kept, "plain": plain, "tried": tried}
+
+
+def keep(every: Iterable[Row]) -> None:
+    """Write the file."""
+    lines = sorted((compact(row) for row in every if "failed" not in row), key=lambda row: int(row["seed"]))
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    FILE.write_bytes(lzma.compress(text.encode(), preset=9))
+
+
+def kept() -> tuple[list[Row], str]:
+    """Return the situations that count, and the hash of all of them."""
+    text = lzma.decompress(FILE.read_bytes())
+    every = [json.loads(line) for line in text.splitlines()]
+    return [row for row in every if rows.counts(row)], blake3(text).hexdigest()

@@ -1,0 +1,187 @@
+"""The fit itself: weights by maximum likelihood, then two regressions that make frequencies of them.
+
+Knows arrays of situations. Leaves out what it is told to leave out, so that it can be scored on that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from lab.fit import evidence
+from lab.probes import rows as lines
+from scipy.optimize import minimize
+
+from loadstone.audit.belief import features, log_odds
+from loadstone.explanations.weights import Logistic, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lab.fit.evidence import Evidence
+    from lab.probes.rows import Row
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+UNKNOWN_WEIGHT: Final = 0.5
+"""A situation whose explanation was taken out of the list counts so much of one."""
+RIDGE: Final = 1.0
+"""Of the regressions' slopes, in situations."""
+BOUNDS: Final = {
+    "dependence": (0.2, 1.0),
+    "unlike": (0.03, 0.6),
+    "measures_odds": (0.2, 20.0),
+    "unexplained_odds": (0.1, 10.0),
+    "clear": (0.1, 1.0),
+    "most_odds": (1.5, 60.0),
+}
+
+LEAST_SURPRISE: Final = 0.004
+MOST_SURPRISE: Final = 0.3
+PSEUDO: Final = 20.0
+"""So many readings as usual stand beside those that were seen of one name."""
+ROUNDS: Final = 4
+FIRST: Final = Weights(
+    dependence=0.7, surprise=0.03, surprises={}, unlike=0.15, measures_odds=1.0, unexplained_odds=1.0,
+    clear=0.5, most_odds=10.0,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Lines with what each says, made once and used by every fit."""
+
+    rows: tuple[Row, ...]
+    listed: tuple[Evidence, ...]
+    removed: tuple[Evidence, ...]
+
+
+def sample(rows: Sequence[Row]) -> Sample:
+    """Return the lines the weights can be fitted on: those whose device does what their kind says."""
+    used = tuple(row for row in rows if simulated(row))
+    return Sample(
+        used,
+        tuple(evidence.of(row) for row in used),
+        tuple(evidence.of(row, removed=True) for row in used),
+    )
+
+
+def simulated(row: Row) -> bool:
+    """Tell whether the cause is in the simulated device, not only in what its host counts."""
+    kind = lines.kind_row(row)
+    return kind.in_device and "something_unexplained" not in kind.truth
+
+
+def fit_weights(
+    of: Sample, leave: Callable[[Row], bool] | None = None, start: Weights | None = None
+) -> Weights:
+    """Return the weights that give most to what is right; lines for which `leave` holds are not there."""
+    used = [at for at, row in enumerate(of.rows) if leave is None or not leave(row)]
+    listed = evidence.table([of.listed[at] for at in used])
+    lies = [at for at in used if not lines.kind_row(of.rows[at]).honest]
+    removed = evidence.table([of.removed[at] for at in lies])
+    honest = np.array([lines.kind_row(of.rows[at]).honest for at in used])
+    # Honest situations and lies weigh the same, however many of each were left out.
+    weigh = np.where(honest, 0.5 / max(1, honest.sum()), 0.5 / max(1, (~honest).sum()))
+
+    weights = start or FIRST
+    for _ in range(ROUNDS if start is None else 1):
+        known = weights.surprises
+
+        def loss(point: Floats, known: dict[str, float] = known) -> float:
+            tried = _weights(point, known)
+            unknown = float(removed.right_logs(tried).mean())
+            return -float((listed.right_logs(tried) * weigh).sum()) - UNKNOWN_WEIGHT / 2 * unknown
+
+        steps = {"maxiter": 60, "eps": 1e-4, "ftol": 1e-7}
+        found = minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
+        weights = _weights(found.x, known)
+        seen = listed.surprised(weights)
+        whole = sum(count for _, count in seen.values())
+        usual = min(MOST_SURPRISE, max(LEAST_SURPRISE, sum(strange for strange, _ in seen.values()) / whole))
+        shares = {
+            name: min(MOST_SURPRISE, max(LEAST_SURPRISE, (strange + PSEUDO * usual) / (count + PSEUDO)))
+            for name, (strange, count) in seen.items()
+            if count
+        }
+        rounded = {name: float(f"{share:.3g}") for name, share in shares.items()}
+        weights = weights.model_copy(update={"surprise": float(f"{usual:.3g}"), "surprises": rounded})
+    return weights
+
+
+def rounded(weights: Weights) -> Weights:
+    """Return weights as they are written: to three digits."""
+    told = weights.model_dump()
+    plain = {name: float(f"{value:.3g}") for name, value in told.items() if name != "surprises"}
+    return Weights.model_validate({**told, **plain})
+
+
+def _weights(point: Floats, surprises: dict[str, float]) -> Weights:
+    """Return the weights of a point without bounds."""
+    values: dict[str, float] = {}
+    for (name, (low, high)), at in zip(BOUNDS.items(), point, strict=True):
+        share = 1 / (1 + math.exp(-max(-30.0, min(30.0, float(at)))))
+        values[name] = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+    return Weights(**values, surprise=FIRST.surprise, surprises=surprises)
+
+
+def _point(weights: Weights) -> Floats:
+    told = []
+    for name, (low, high) in BOUNDS.items():
+        share = (math.log(getattr(weights, name)) - math.log(low)) / (math.log(high) - math.log(low))
+        share = min(max(share, 1e-3), 1 - 1e-3)
+        told.append(math.log(share / (1 - share)))
+    return np.array(told)
+
+
+def undecided(row: Row) -> bool:
+    """Tell whether no rule decided about it: then the regressions say what it is worth."""
+    said = row["plain"]
+    deciding = [one for one in lines.findings(said) if one[2] in ("not_valid", "limited")]
+    return not deciding and not said["essential"]
+
+
+def row_features(row: Row) -> dict[str, float]:
+    """Return the features of a line before probes."""
+    said = row["plain"]
+    suspicions = [sure for _, sure, effect in said["causes"] if effect == "suspect"]
+    looked = len({*said["checked"], *(rule for rule, _, effect in said["causes"] if effect == "note")})
+    return features(suspicions, len(said["missing"]), looked)
+
+
+def fit_untried(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> Logistic:
+    """Return the regression for runs after which nothing was tried."""
+    used = [row for row in rows if undecided(row) and not (leave is not None and leave(row))]
+    # What the rules decided is not here: the shares of the others have to stay as they were drawn.
+    return regression([row_features(row) for row in used], [lines.kind_row(row).honest for row in used])
+
+
+def fit_probed(of: Sample, weights: Weights, leave: Callable[[Row], bool] | None = None) -> Logistic:
+    """Return the regression for runs with probes."""
+    measures = _measuring(of, weights)
+    used = [at for at, row in enumerate(of.rows) if undecided(row) and not (leave is not None and leave(row))]
+    told = [{**row_features(of.rows[at]), "measures": log_odds(float(measures[at]))} for at in used]
+    return regression(told, [lines.kind_row(of.rows[at]).honest for at in used])
+
+
+def regression(told: Sequence[dict[str, float]], honest: Sequence[bool]) -> Logistic:
+    """Return the regression at the frequencies as they were drawn."""
+    names = sorted(told[0])
+    values = np.array([[one[name] for name in names] for one in told])
+    truth = np.array(honest, np.float64)
+    bounds = [(None, None), *((0.0, None) if name == "measures" else (None, 0.0) for name in names)]
+
+    def loss(point: Floats) -> float:
+        at = point[0] + values @ point[1:]
+        return float((np.logaddexp(0, at) - truth * at).sum() + RIDGE / 2 * (point[1:] ** 2).sum())
+
+    found = minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=bounds)
+    slopes = {name: round(float(at), 4) for name, at in zip(names, found.x[1:], strict=True)}
+    return Logistic(intercept=round(float(found.x[0]), 4), slopes=slopes)
+
+
+def _measuring(of: Sample, weights: Weights) -> Floats:
+    return evidence.table(of.listed).measuring(weights)

@@ -1,0 +1,322 @@
+"""Kinds of situations that lie in the host, its stack or the job, and honest ones.
+
+What the host's counters would say is drawn here (`Watch`), because the simulated backend has no host; the
+same kinds are staged with real parts in `lab/verdicts`. Runs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from lab.probes.device_kinds import fast, many_dies, part_of_it, small, two_targets
+from lab.probes.kind import Kind
+from lab.probes.situation import Healthy, Situation, limit, log_uniform
+
+if TYPE_CHECKING:
+    import random
+
+
+# The load generator and its host
+
+
+def _quota(made: Situation, chance: random.Random, _: Healthy) -> None:
+    share = chance.uniform(0.2, 0.8)
+    made.watch.stopped_by_quota = share
+    made.watch.engine = 1 - share
+    made.watch.clock = chance.uniform(0.1, 0.5)
+    # A quota stops the generator in each period of 100 ms.
+    made.device |= {"stall_every_ns": 100_000_000, "stall_ns": int(share * 1e8)}
+
+
+def _few_processors(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.waiting = log_uniform(chance, 0.2, 0.9)
+    made.watch.engine = log_uniform(chance, 0.1, 0.5)
+    made.watch.others_cpu = chance.uniform(0.7, 1.0)
+    made.watch.clock = chance.uniform(0.2, 0.7)
+
+
+def _steal(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.steal = log_uniform(chance, 0.06, 0.5)
+    made.watch.clock = chance.uniform(0.4, 0.9)
+    made.device |= {"stall_every_ns": 50_000_000, "stall_ns": int(made.watch.steal * 5e7)}
+
+
+def _full_thread(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.engine = chance.uniform(0.95, 1.0)
+    made.watch.clock = log_uniform(chance, 0.1, 0.5)
+
+
+def _wall_clock(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.clock_jump_s = log_uniform(chance, 0.05, 100.0) * chance.choice((-1, 1))
+
+
+# Layers of the stack
+
+
+def _page_cache(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.buffered = chance.random() < 0.6
+    made.watch.seen = made.watch.ios = chance.choice((0.0, chance.uniform(0.0, 0.8)))
+    made.device["read_ns"] = max(int(made.depth / 16e3 * 1e9), int(log_uniform(chance, 5e3, 1e5)))
+    many_dies(made)
+
+
+def _writeback(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.buffered = True
+    made.watch.flushes = False
+    made.options.pop("fdatasync", None)
+    made.watch.seen = made.watch.ios = chance.choice((0.0, chance.uniform(0.0, 0.7)))
+
+
+def _holes(made: Situation, chance: random.Random, without: Healthy) -> None:
+    del without
+    made.watch.unbacked = chance.uniform(0.3, 1.0)
+    made.parts["unwritten_ns"] = fast(made, chance, "read_ns", 30)
+    made.parts["written_bytes"] = int(made.size_bytes * (1 - made.watch.unbacked))
+
+
+def _cached_below(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """A loop device whose file lies in the page cache."""
+    made.watch.below = chance.uniform(0.0, 0.6)
+
+
+def _twice(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """A journal or a copy on write below: writes grow on their way."""
+    made.watch.below = chance.uniform(1.6, 3.0)
+
+
+def _somebody_else(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.others = log_uniform(chance, 0.15, 4.0)
+    made.parts |= {
+        "neighbour_ns": int(log_uniform(chance, 1e6, 2e8)),
+        "neighbour_ppm": round(log_uniform(chance, 3e5, 9e5)),
+        "neighbour_percent": round(log_uniform(chance, 150, 600)),
+    }
+
+
+def _split(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.ios = float(2 ** chance.randrange(2, 6))
+    made.options["bs"] = 4096 * 2 ** chance.randrange(4, 7)
+
+
+def _merged(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.watch.ios = 1 / 2 ** chance.randrange(2, 6)
+    made.options |= {"rw": "read", "bs": 4096}
+
+
+# The job itself
+
+
+def _too_high(made: Situation, chance: random.Random, without: Healthy) -> None:
+    made.options["rate_iops"] = max(2, int(without.rate * log_uniform(chance, 1.3, 20)))
+
+
+def _rate(made: Situation, chance: random.Random, without: Healthy) -> None:
+    made.options["rate_iops"] = max(2, int(without.rate * log_uniform(chance, 0.1, 0.6)))
+    if chance.random() < 0.5:
+        made.options["rate_process"] = "poisson"
+
+
+def _think(made: Situation, chance: random.Random, without: Healthy) -> None:
+    made.options["iodepth"] = 1
+    made.options["thinktime"] = int(1e6 / max(1.0, without.rate) * log_uniform(chance, 1, 20)) + 1
+
+
+def _short(made: Situation, chance: random.Random, _: Healthy) -> None:
+    made.main_s = log_uniform(chance, 0.05, 0.4)
+
+
+# Honest
+
+
+def _alone(made: Situation, _: random.Random) -> None:
+    made.options["iodepth"] = 1
+
+
+def _flushing(made: Situation, chance: random.Random) -> None:
+    made.options["fdatasync"] = 2 ** chance.randrange(0, 4)
+
+
+def _clones(made: Situation, chance: random.Random) -> None:
+    made.options |= {"numjobs": chance.randrange(2, 5), "offset_increment": 4 << 30}
+    made.used_bytes = 4 << 30
+
+
+def _sizes(made: Situation, chance: random.Random) -> None:
+    if chance.random() < 0.5:
+        made.options["bssplit"] = "4k/60:16k/30:64k/10"
+    else:
+        made.options["bsrange"] = "4k-64k"
+
+
+def _same_content(made: Situation, chance: random.Random) -> None:
+    """Content that repeats, on a device that reduces nothing."""
+    del made.options["refill_buffers"]
+    if chance.random() < 0.5:
+        made.options["zero_buffers"] = 1
+
+
+def _loose(made: Situation, chance: random.Random, without: Healthy) -> None:
+    """A limit that is there and does not bind."""
+    made.parts["limits"] = (limit(without.rate * log_uniform(chance, 3, 30), 1e3, of_bytes=False),)
+
+
+def _cold(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """A cache that is there and does not hold what is read."""
+    made.parts["cache_bytes"] = int(log_uniform(chance, 1e6, 1e7))
+    made.parts["cache_hit_ns"] = fast(made, chance, "read_ns", 50)
+
+
+def _written(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """Never-written blocks would be quick, and all of them were written."""
+    made.parts["unwritten_ns"] = fast(made, chance, "read_ns", 30)
+    made.parts["written_bytes"] = made.size_bytes
+
+
+def _touched(made: Situation, chance: random.Random, without: Healthy) -> None:
+    del without
+    made.parts["first_touch_ns"] = int(float(str(made.device["read_ns"])) * log_uniform(chance, 1, 20))
+    made.parts["touched_bytes"] = made.size_bytes
+
+
+def _quiet_neighbour(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """Somebody whose work hardly matters."""
+    made.parts |= {
+        "neighbour_ns": int(log_uniform(chance, 1e6, 1e8)),
+        "neighbour_ppm": round(log_uniform(chance, 1e4, 2e5)),
+        "neighbour_percent": round(chance.uniform(102, 112)),
+    }
+
+
+def _small_stops(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """Stalls of a percent of the time."""
+    every = log_uniform(chance, 5e7, 5e8)
+    made.device |= {"stall_every_ns": int(every), "stall_ns": int(every * 0.01)}
+
+
+def _busy_but_served(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """Processors are in use by others, and the generator does not wait for them."""
+    made.watch.others_cpu = chance.uniform(0.2, 0.55)
+
+
+GENERATOR: Final = ("generator",)
+OTHER: Final = ("something_unexplained",)
+IN_MEMORY: Final = ("cache", "write_cache")
+
+HOST_KINDS: Final = (
+    Kind("cpu_quota", "host", GENERATOR, ("generator_cpu",), cause=_quota),
+    Kind(
+        "few_processors",
+        "host",
+        GENERATOR,
+        ("generator_cpu",),
+        cause=_few_processors,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind("steal", "host", GENERATOR, ("generator_cpu",), cause=_steal, counterfactual=False, in_device=False),
+    Kind(
+        "full_thread",
+        "host",
+        GENERATOR,
+        ("generator_cpu",),
+        cause=_full_thread,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind(
+        "wall_clock", "host", OTHER, ("clock_jump",), cause=_wall_clock, counterfactual=False, in_device=False
+    ),
+    Kind(
+        "page_cache",
+        "stack",
+        IN_MEMORY,
+        ("page_cache_read", "layer_flows"),
+        "reads",
+        cause=_page_cache,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind(
+        "writeback",
+        "stack",
+        IN_MEMORY,
+        ("writeback_absorbed", "layer_flows"),
+        "writes",
+        cause=_writeback,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind("holes", "stack", ("unwritten",), ("unwritten_region", "layer_flows"), "reads", cause=_holes),
+    Kind(
+        "cached_below",
+        "stack",
+        IN_MEMORY,
+        ("layer_flows",),
+        "reads",
+        cause=_cached_below,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind(
+        "written_twice",
+        "stack",
+        OTHER,
+        ("layer_flows",),
+        "writes",
+        cause=_twice,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind(
+        "somebody_else",
+        "stack",
+        ("background",),
+        ("foreign_load", "layer_flows"),
+        cause=_somebody_else,
+    ),
+    Kind("split", "stack", OTHER, ("resized_on_path",), cause=_split, counterfactual=False, in_device=False),
+    Kind(
+        "merged",
+        "stack",
+        OTHER,
+        ("resized_on_path",),
+        "reads",
+        cause=_merged,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind(
+        "rate_too_high",
+        "job",
+        ("job_rate",),
+        ("rate_not_reached",),
+        cause=_too_high,
+        counterfactual=False,
+        in_device=False,
+    ),
+    Kind(
+        "too_short", "job", OTHER, ("too_few_samples",), cause=_short, counterfactual=False, in_device=False
+    ),
+)
+MEASURES: Final = ("medium", "job_depth")
+PACED: Final = ("job_rate",)
+HONEST_KINDS: Final = (
+    Kind("honest", "honest", MEASURES, ()),
+    Kind("honest_alone", "honest", MEASURES, (), shape=_alone),
+    Kind("honest_flushing", "honest", MEASURES, (), "writes", shape=_flushing),
+    Kind("honest_clones", "honest", MEASURES, (), shape=_clones),
+    Kind("honest_sizes", "honest", MEASURES, (), shape=_sizes),
+    Kind("honest_same_content", "honest", MEASURES, (), "writes", shape=_same_content),
+    Kind("honest_part", "honest", MEASURES, ("short_stroke",), shape=part_of_it),
+    Kind("honest_small", "honest", MEASURES, ("short_stroke",), "reads", shape=small),
+    Kind("honest_two_targets", "honest", MEASURES, (), shape=two_targets),
+    Kind("honest_loose_limit", "honest", MEASURES, (), cause=_loose),
+    Kind("honest_cold_cache", "honest", MEASURES, (), "reads", cause=_cold),
+    Kind("honest_written", "honest", MEASURES, (), "reads", cause=_written),
+    Kind("honest_touched", "honest", MEASURES, (), cause=_touched),
+    Kind("honest_quiet_neighbour", "honest", MEASURES, (), cause=_quiet_neighbour),
+    Kind("honest_small_stops", "honest", MEASURES, (), cause=_small_stops),
+    Kind("honest_busy_host", "honest", MEASURES, (), cause=_busy_but_served),
+    Kind("honest_rate", "honest", PACED, ("own_limit",), cause=_rate),
+    Kind("honest_think_time", "honest", PACED, ("own_limit",), cause=_think),
+)

@@ -1,0 +1,125 @@
+"""What would be said of a line with these weights: the judge's own course, from what is kept of it.
+
+So that one collection of situations is scored with weights fitted without a kind, without a family, and
+with an explanation taken out of the list. Knows lines and fits; a test holds it to `audit.judge`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lab.fit.model import row_features
+from lab.probes import rows
+
+from loadstone.audit import belief
+from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
+from loadstone.audit.rules.probes import LIKELY
+from loadstone.explanations.names import UNEXPLAINED
+from loadstone.explanations.weigh import measuring, scaled, weigh
+
+if TYPE_CHECKING:
+    from lab.probes.rows import Row
+
+    from loadstone.explanations.weigh import Weighed
+    from loadstone.explanations.weights import Fitted
+
+BELIEVED = 0.8
+ORDER = ("not_valid", "limited", "suspect", "note")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A verdict in short. `first`: the rule or explanation that is named first; `named`: all of them."""
+
+    kind: str
+    confidence: float
+    first: str | None
+    named: frozenset[str]
+    findings: tuple[tuple[str, float], ...]
+    chances: dict[str, float]
+
+    @property
+    def measures(self) -> bool:
+        """Whether it says that the number measures the storage."""
+        return self.kind == "measures_storage"
+
+    @property
+    def believed(self) -> bool:
+        """Whether it says so and is sure."""
+        return self.measures and self.confidence >= BELIEVED
+
+    @property
+    def belief(self) -> float:
+        """How probable it holds that the number measures the storage."""
+        return self.confidence if self.measures else 1 - self.confidence
+
+
+def untried(row: Row, fitted: Fitted) -> Said:
+    """Return what is said after the run alone."""
+    sure = min(belief.MOST, fitted.untried.probability(row_features(row)))
+    return _said(row, [list(one) for one in row["plain"]["causes"]], sure, {})
+
+
+def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
+    """Return what is said after probes, some explanations left out of the list."""
+    seen = rows.weighable(row)
+    alone = weigh(seen.facts, seen.probed, without=without, weights=fitted.weights)
+    plain = {"suspicion": 0.0, "unseen": 0.0, "measures": belief.log_odds(measuring(alone))}
+    causes = [list(one) for one in row["plain"]["causes"]]
+    pointed = scaled(alone, min(belief.MOST, fitted.probed.probability(plain)))[0]
+    if pointed.explanation.effect != "measures" and pointed.probability >= LIKELY:
+        effect = "suspect" if pointed.explanation.name == UNEXPLAINED else pointed.explanation.effect
+        causes.append(["probes", round(min(0.99, pointed.probability), 2), effect])
+    weighed = weigh(
+        seen.facts, seen.probed, seen.found, seen.checked, without=without, weights=fitted.weights
+    )
+    features = {**row_features(row), "measures": belief.log_odds(measuring(weighed))}
+    sure = min(belief.MOST, fitted.probed.probability(features))
+    return _said(row, causes, sure, _chances(scaled(weighed, sure)), pointed.explanation.name)
+
+
+def _chances(weighed: list[Weighed]) -> dict[str, float]:
+    return {one.explanation.name: one.probability for one in weighed}
+
+
+def _said(
+    row: Row, causes: list[list[Any]], sure: float, chances: dict[str, float], pointed: str | None = None
+) -> Said:
+    causes.sort(key=lambda one: (4 if one[1] < CREDIBLE else ORDER.index(one[2]), -one[1]))
+    rests = [one for one in causes if one[2] != "note" and one[1] >= CREDIBLE]
+    names = [pointed if rule == "probes" and pointed else rule for rule, _, _ in rests]
+    likely = [name for name, chance in chances.items() if chance >= 0.1]
+    deciding = next((one for one in rests if one[2] in ("not_valid", "limited")), None)
+    suspects = [one for one in rests if one[2] == "suspect"]
+    looked = {*row["plain"]["checked"], *(rule for rule, _, effect in causes if effect == "note")}
+    if deciding is not None:
+        kind, confidence = ("not_valid" if deciding[2] == "not_valid" else "limited"), float(deciding[1])
+    elif row["plain"]["essential"]:
+        kind, confidence = "cannot_tell", 0.9
+    elif any(one[1] >= GRAVE for one in suspects) or sure < CREDIBLE or len(looked) < ENOUGH:
+        kind, confidence = "cannot_tell", 1 - sure
+    else:
+        kind, confidence = "measures_storage", sure
+    first = names[0] if names and kind != "measures_storage" else next(iter(chances), None)
+    return Said(
+        kind=kind,
+        confidence=round(confidence, 2),
+        first=first,
+        named=frozenset([*names, *likely]),
+        findings=tuple((str(name), float(one[1])) for name, one in zip(names, rests, strict=True)),
+        chances=chances,
+    )
+
+
+def right(row: Row) -> frozenset[str]:
+    """Return the rules and explanations that are right of a line."""
+    kind = rows.kind_row(row)
+    return frozenset({*kind.truth, *kind.rules})
+
+
+def accused(row: Row, said: Said) -> bool:
+    """Tell whether an honest line is said to be anything else than the storage or the job's own settings."""
+    if said.measures:
+        return False
+    return not (said.kind == "limited" and said.first in right(row))

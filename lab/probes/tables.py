@@ -1,0 +1,324 @@
+"""The tables of what verdicts and probes were worth: from lines to text.
+
+Knows lines, fits and what each of them says. Stages nothing and fits nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lab.probes import judged, rows
+from lab.probes.draw import KINDS
+
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lab.probes.judged import Said
+    from lab.probes.rows import Row
+
+    from loadstone.explanations.weights import Fitted
+
+NAMED = 0.1
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A line and all that would be said of it. The last four only of lies that were probed."""
+
+    row: Row
+    untried: Said
+    probed: Said | None = None
+    kind_out: Said | None = None
+    family_out: Said | None = None
+    removed: Said | None = None
+    removed_family_out: Said | None = None
+
+    @property
+    def honest(self) -> bool:
+        """Whether it is an honest situation."""
+        return rows.kind_row(self.row).honest
+
+    def right_first(self, said: Said) -> bool:
+        """Tell whether what is named first is right."""
+        if self.honest:
+            return not judged.accused(self.row, said)
+        return not said.believed and said.first in judged.right(self.row)
+
+
+Fits = dict[str, "Fitted"]
+
+
+def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -> list[Scored]:
+    """Say of every line what is said of it; `by_kind` and `by_family`: fits made without them."""
+    made = []
+    for row in every:
+        kind = rows.kind_row(row)
+        plain = judged.untried(row, whole)
+        if not row["tried"]:
+            made.append(Scored(row, plain))
+            continue
+        truth = frozenset(kind.truth)
+        probed = judged.probed(row, whole)
+        if kind.honest:
+            made.append(Scored(row, plain, probed))
+            continue
+        without, outside = by_kind.get(kind.name, whole), by_family.get(kind.family, whole)
+        made.append(
+            Scored(
+                row,
+                plain,
+                probed,
+                judged.probed(row, without),
+                judged.probed(row, outside),
+                judged.probed(row, without, truth) if kind.in_device else None,
+                judged.probed(row, outside, truth) if kind.in_device else None,
+            )
+        )
+    return made
+
+
+def _cells(*values: object) -> str:
+    return f"| {' | '.join(map(str, values))} |"
+
+
+def _head(*names: str) -> list[str]:
+    return [_cells(*names), "|" + "---|" * len(names)]
+
+
+def share(some: int, whole: int) -> str:
+    """Return a share with its 95 % interval (Wilson)."""
+    if not whole:
+        return "–"
+    low, high = wilson(some, whole)
+    return f"{some} of {whole}: {100 * some / whole:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def wilson(some: int, whole: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share."""
+    z = 1.96
+    centre = (some + z * z / 2) / (whole + z * z)
+    half = z / (whole + z * z) * math.sqrt(some * (whole - some) / whole + z * z / 4)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def summary(every: Sequence[Scored]) -> list[str]:
+    """Return the lines that matter, with their aims."""
+    lies = [one for one in every if not one.honest]
+    honest = [one for one in every if one.honest]
+    seen = [one for one in lies if rows.kind_row(one.row).family in ("host", "stack", "job")]
+    tried = [one for one in lies if one.probed is not None]
+    hidden = [one for one in tried if rows.kind_row(one.row).family not in ("host", "stack", "job")]
+    after = [one for one in honest if one.probed is not None]
+    out = [*_head("of", "what", "aim", "share")]
+
+    def add(of: str, what: str, aim: str, which: Sequence[Scored], true: Callable[[Scored], bool]) -> None:
+        out.append(_cells(of, what, aim, share(sum(true(one) for one in which), len(which))))
+
+    add(
+        "lies with evidence on the host",
+        "named first",
+        "80 %",
+        seen,
+        lambda one: one.right_first(one.untried),
+    )
+    add("the same", "not said to measure the storage", "95 %", seen, lambda one: not one.untried.measures)
+    add("lies in the storage, nothing tried", "not believed (80 %)", "–",
+        [one for one in lies if one not in seen], lambda one: not one.untried.believed)  # fmt: skip
+    add("hidden lies after probes", "not believed", "90 %", hidden, lambda one: not _of(one.probed).believed)
+    add("the same, kind left out of the fit", "not believed", "90 %", hidden,
+        lambda one: not _of(one.kind_out).believed)  # fmt: skip
+    add("the same, family left out", "not believed", "90 %", hidden,
+        lambda one: not _of(one.family_out).believed)  # fmt: skip
+    add("the same, explanation removed, too", "not believed", "–", [one for one in hidden if one.removed],
+        lambda one: not _of(one.removed).believed)  # fmt: skip
+    add("hidden lies after probes", "named first", "–", hidden, lambda one: one.right_first(_of(one.probed)))
+    add("the same, kind left out of the fit", "named first", "–", hidden,
+        lambda one: one.right_first(_of(one.kind_out)))  # fmt: skip
+    add("honest runs, nothing tried", "accused", "3 %", honest,
+        lambda one: judged.accused(one.row, one.untried))  # fmt: skip
+    add("honest runs after probes", "accused", "3 %", after,
+        lambda one: judged.accused(one.row, _of(one.probed)))  # fmt: skip
+    return out
+
+
+def _of(said: Said | None) -> Said:
+    assert said is not None
+    return said
+
+
+def by_kind(every: Sequence[Scored]) -> list[str]:
+    """Return the table of kinds, before and after probes."""
+    out = _head(
+        "kind", "family", "runs", "named first", "named", "said to measure", "probed", "named first",
+        "named", "doubted", "believed", "kind left out: first", "believed",
+        "family left out: first", "believed",
+        "explanation removed: unexplained first", "believed",
+    )  # fmt: skip
+    groups: dict[str, list[Scored]] = defaultdict(list)
+    for one in every:
+        groups[one.row["kind"]].append(one)
+    for name, kind in KINDS.items():
+        mine = groups.get(name, [])
+        if not mine:
+            continue
+        tried = [one for one in mine if one.probed is not None]
+        plain = (
+            len(mine),
+            sum(one.right_first(one.untried) for one in mine),
+            sum(_named(one, one.untried) for one in mine),
+            sum(one.untried.measures for one in mine),
+        )
+        after = (
+            len(tried),
+            sum(one.right_first(_of(one.probed)) for one in tried),
+            sum(_named(one, _of(one.probed)) for one in tried),
+            sum(not _of(one.probed).believed for one in tried),
+            sum(_of(one.probed).believed for one in tried),
+        )
+        left: list[object] = []
+        for pick in (lambda one: one.kind_out, lambda one: one.family_out):
+            told = [one for one in tried if pick(one) is not None]
+            left += (
+                [
+                    sum(one.right_first(_of(pick(one))) for one in told),
+                    sum(_of(pick(one)).believed for one in told),
+                ]
+                if told
+                else ["–", "–"]
+            )
+        gone = [one.removed for one in tried if one.removed is not None]
+        left += (
+            [sum(_unknown(one) for one in gone), sum(one.believed for one in gone)] if gone else ["–", "–"]
+        )
+        out.append(_cells(name, kind.family, *plain, *after, *left))
+    return out
+
+
+def _named(one: Scored, said: Said) -> bool:
+    if one.honest:
+        return said.belief >= NAMED
+    return bool(said.named & judged.right(one.row))
+
+
+def _unknown(said: Said) -> bool:
+    """Whether something unexplained is the most probable of what is not the storage itself."""
+    others = {name: chance for name, chance in said.chances.items() if BY_NAME[name].effect != "measures"}
+    return bool(others) and max(others, key=lambda name: others[name]) == UNEXPLAINED
+
+
+Told = tuple[float, bool]
+
+
+def reliability(told: Sequence[Told]) -> list[str]:
+    """Return a reliability diagram as a table: bins of equal number, and what each was worth."""
+    out = _head("told (mean)", "from", "to", "cases", "true", "share", "95 % interval", "within 5 points")
+    ordered = sorted(told)
+    number = max(1, min(BINS, len(ordered) // 20))
+    for at in range(number):
+        part = ordered[len(ordered) * at // number : len(ordered) * (at + 1) // number]
+        if not part:
+            continue
+        mean = sum(sure for sure, _ in part) / len(part)
+        true = sum(right for _, right in part)
+        low, high = wilson(true, len(part))
+        near = abs(true / len(part) - mean) <= 0.05
+        out.append(
+            _cells(
+                f"{100 * mean:.0f} %", f"{100 * part[0][0]:.0f} %", f"{100 * part[-1][0]:.0f} %", len(part),
+                true, f"{100 * true / len(part):.0f} %", f"{100 * low:.0f} to {100 * high:.0f}",
+                "yes" if near else "no",
+            )
+        )  # fmt: skip
+    return out
+
+
+def brier(told: Sequence[Told]) -> str:
+    """Return the Brier score and its parts: reliability - resolution + uncertainty."""
+    if not told:
+        return "–"
+    count = len(told)
+    base = sum(right for _, right in told) / count
+    value = sum((sure - right) ** 2 for sure, right in told) / count
+    groups: dict[int, list[Told]] = defaultdict(list)
+    for sure, right in told:
+        groups[min(BINS - 1, int(sure * BINS))].append((sure, right))
+    off = resolution = 0.0
+    for part in groups.values():
+        mean = sum(sure for sure, _ in part) / len(part)
+        true = sum(right for _, right in part) / len(part)
+        off += len(part) / count * (mean - true) ** 2
+        resolution += len(part) / count * (true - base) ** 2
+    return (
+        f"Brier score {value:.3f} = reliability {off:.3f} - resolution {resolution:.3f} + "
+        f"uncertainty {base * (1 - base):.3f} (and what differs within bins); {count} cases"
+    )
+
+
+def measuring(every: Sequence[Scored], pick: Callable[[Scored], Said | None]) -> list[Told]:
+    """Return every 'measures the storage' with its confidence, and whether it does."""
+    found = [(pick(one), one.honest) for one in every]
+    return [(said.confidence, honest) for said, honest in found if said is not None and said.measures]
+
+
+def believing(every: Sequence[Scored], pick: Callable[[Scored], Said | None]) -> list[Told]:
+    """Return of every verdict how probable it holds that the number measures the storage.
+
+    A number that is rightly said to be limited by the job's own settings is left out: it is neither.
+    """
+    found = [(one, said) for one in every if (said := pick(one)) is not None]
+    return [
+        (said.belief, one.honest)
+        for one, said in found
+        if not (one.honest and said.kind == "limited" and not judged.accused(one.row, said))
+    ]
+
+
+def first_named(every: Sequence[Scored]) -> list[Told]:
+    """Return the probability of the most probable explanation after probes, and whether it is right."""
+    made = []
+    for one in every:
+        if one.probed is None or not rows.kind_row(one.row).in_device:
+            continue
+        name, chance = next(iter(one.probed.chances.items()))
+        sure, true = chance, name in rows.kind_row(one.row).truth
+        if BY_NAME[name].effect == "measures":
+            sure = sum(c for other, c in one.probed.chances.items() if BY_NAME[other].effect == "measures")
+            true = one.honest
+        made.append((min(1.0, sure), true))
+    return made
+
+
+def findings(every: Sequence[Scored]) -> list[Told]:
+    """Return every finding of a rule with its confidence, and whether it is right."""
+    return [(sure, name in judged.right(one.row)) for one in every for name, sure in one.untried.findings]
+
+
+def each_rule(every: Sequence[Scored]) -> list[str]:
+    """Return what each rule adds: what the verdict would be without it."""
+    out = _head(
+        "rule", "findings", "right", "lies that would be said to measure the storage",
+        "no longer named first", "honest runs no longer accused",
+    )  # fmt: skip
+    told: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    for one in every:
+        for name, _ in one.untried.findings:
+            told[name][0] += 1
+            told[name][1] += name in judged.right(one.row)
+        for name, (kind, first) in one.row["without_rule"].items():
+            found = told[name]
+            if one.honest:
+                right = kind == "measures_storage" or (kind == "limited" and first in judged.right(one.row))
+                found[4] += judged.accused(one.row, one.untried) and right
+            else:
+                found[2] += not one.untried.measures and kind == "measures_storage"
+                found[3] += one.right_first(one.untried) and first not in judged.right(one.row)
+    for name, numbers in sorted(told.items(), key=lambda pair: -pair[1][3]):
+        if numbers[0]:
+            out.append(_cells(f"`{name}`", *numbers))
+    return out

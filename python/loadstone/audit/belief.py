@@ -1,0 +1,62 @@
+"""How probable it is that a number measures the storage, when no rule decided otherwise.
+
+Knows the features of a verdict and the fitted regressions (`explanations/weights.json`); a probability it
+gives is a frequency on situations whose truth is known.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from loadstone.explanations.weights import FITTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.verdict import Cause, Missing, RuleName
+
+MOST: Final = 0.99
+"""No list of rules and explanations is complete."""
+FARTHEST: Final = 6.0
+"""Log odds of explanations beyond this say no more."""
+
+
+def looked_at(causes: Sequence[Cause], checked: Sequence[RuleName]) -> set[RuleName]:
+    """Return the rules that had something to look at and found nothing that decides."""
+    return {*checked, *(cause.rule for cause in causes if cause.effect == "note")}
+
+
+def grounds(
+    causes: Sequence[Cause], missing: Sequence[Missing], checked: Sequence[RuleName]
+) -> tuple[list[float], int, int]:
+    """Return what belief rests on before probes: suspicions, rules that could not look, those that did."""
+    suspicions = [one.confidence for one in causes if one.effect == "suspect" and one.rule != "probes"]
+    looked = looked_at(causes, checked) - {"probes"}
+    return suspicions, len({one.rule for one in missing}), len(looked)
+
+
+def untried(suspicions: Sequence[float], missing: int, looked: int) -> float:
+    """Return it where nothing was tried. `suspicions`: confidence of each finding that decides nothing."""
+    return min(MOST, FITTED.untried.probability(features(suspicions, missing, looked)))
+
+
+def probed(suspicions: Sequence[float], missing: int, looked: int, measures: float) -> float:
+    """Return it after probes. `measures`: what the explanations give to the storage."""
+    told = {**features(suspicions, missing, looked), "measures": log_odds(measures)}
+    return min(MOST, FITTED.probed.probability(told))
+
+
+def features(suspicions: Sequence[float], missing: int, looked: int) -> dict[str, float]:
+    """Return what the regressions have in common."""
+    return {
+        # On the scale of log odds: a suspicion of a half says nothing.
+        "suspicion": sum(log_odds(one) for one in suspicions if one > 0.5),
+        "unseen": missing / max(1, missing + looked),
+    }
+
+
+def log_odds(chance: float) -> float:
+    """Return the logarithm of the odds, bounded."""
+    inside = min(max(chance, 1e-9), 1 - 1e-9)
+    return max(-FARTHEST, min(FARTHEST, math.log(inside / (1 - inside))))

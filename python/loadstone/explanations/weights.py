@@ -1,0 +1,76 @@
+"""How evidence is combined: the fitted numbers, and where they came from.
+
+Knows the file `weights.json`, which `python -m lab.fit` writes from situations whose truth is known. The
+predictions of each probe and the rules stand in files of their own and are not fitted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+from typing import Final
+
+from pydantic import Field
+
+from loadstone.frozen_model import FrozenModel
+
+FILE: Final = "weights.json"
+
+
+class Weights(FrozenModel):
+    """How readings and findings become probabilities of explanations."""
+
+    dependence: float = Field(description="weight of a reading: those of one probe share its arms")
+    surprise: float = Field(description="share of readings that nothing named predicts, of any reading")
+    surprises: dict[str, float] = Field(description="the same share of one reading, where enough were seen")
+    unlike: float = Field(description="the same share where something unexplained is")
+    measures_odds: float = Field(description="factor of the odds that the number measures the storage")
+    unexplained_odds: float = Field(description="factor of the odds of something unexplained")
+    clear: float = Field(description="what a rule that found nothing leaves of what it would point at")
+    most_odds: float = Field(description="a finding of a rule says no more than this")
+
+    def surprise_of(self, reading: str) -> float:
+        """Return the share of this reading that nothing named predicts."""
+        return self.surprises.get(reading, self.surprise)
+
+
+class Logistic(FrozenModel):
+    """A calibrated regression: probability from features, on the scale of log odds."""
+
+    intercept: float
+    slopes: dict[str, float]
+
+    def probability(self, features: dict[str, float]) -> float:
+        """Return the probability; a feature the fit does not know is a mistake."""
+        told = self.intercept + sum(self.slopes[name] * value for name, value in features.items())
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, told))))
+
+
+class Source(FrozenModel):
+    """What the numbers were fitted on."""
+
+    command: str
+    seeds: tuple[str, ...] = Field(description="ranges, first and last; never scored")
+    situations: int
+    kinds: int
+    lines_blake3: str = Field(description="of the situations as they were collected")
+
+
+class Fitted(FrozenModel):
+    """The whole file."""
+
+    format: int
+    source: Source
+    weights: Weights
+    untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
+    probed: Logistic = Field(description="the same after probes")
+
+
+def load() -> Fitted:
+    """Return what was fitted."""
+    text = resources.files("loadstone.explanations").joinpath(FILE).read_text("utf-8")
+    return Fitted.model_validate(json.loads(text))
+
+
+FITTED: Final = load()
