@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lab.fit import lines, model
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, Fitted, Source
+from loadstone.explanations.weights import FILE, Fitted, FittedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
     weights = model.rounded(model.fit_weights(sample))
     return Fitted(
         format=1,
-        source=Source(
+        source=FittedOn(
             command="python -m lab.fit",
             seeds=tuple(ranges([int(row["seed"]) for row in every])),
             situations=len(every),

@@ -47,7 +47,7 @@ class Logistic(FrozenModel):
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, told))))
 
 
-class Source(FrozenModel):
+class FittedOn(FrozenModel):
     """What the numbers were fitted on."""
 
     command: str
@@ -61,7 +61,7 @@ class Fitted(FrozenModel):
     """The whole file."""
 
     format: int
-    source: Source
+    source: FittedOn
     weights: Weights
     untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
     probed: Logistic = Field(description="the same after probes")
