@@ -56,6 +56,13 @@ RuleName = Literal[
     "host_is_limit",
     "hosts_unequal",
     "hosts_overlap",
+
+    "storage_link",
+    "storage_cpu",
+    "storage_memory_cache",
+    "write_amplification",
+    "background_work",
+    "storage_disk",
 ]
 RULE_NAMES: Final[tuple[RuleName, ...]] = get_args(RuleName)
 

@@ -220,6 +220,43 @@ class ResultError(FrozenModel):
     errno: int | None
 
 
+class ResultWatchedQuantity(FrozenModel):
+    """One quantity of a watched host over the time of the load."""
+
+    name: str = Field(description="in words")
+    unit: Literal["percent", "bytes_per_s", "bytes", "per_s", "count", "celsius"]
+    mean: float
+    mean_error: float | None = Field(description="one standard error; null with under 5 rows")
+    max: float = Field(description="the largest of the rows")
+
+
+class ResultWatchGap(FrozenModel):
+    """A time in which a watched host did not answer."""
+
+    from_s: float = Field(description="since the first I/O")
+    to_s: float | None = Field(description="null: it did not come back")
+    why: str
+
+
+class ResultWatched(FrozenModel):
+    """A host that was watched, over the time of the load, ramps at its ends left out."""
+
+    kind: Literal["ssh", "snmp", "http", "local"]
+    url: str = Field(description="without secrets")
+    host: str | None = Field(description="what it calls itself")
+    system: str | None
+    same_host: bool | None = Field(description="it is the machine that made the load; null: not known")
+    seconds: float = Field(description="time that its rows stand for")
+    rows: int
+    gaps: list[ResultWatchGap] = Field(description="of the whole run")
+    clock_offset_s: float | None = Field(description="how far its clock is ahead; null: it does not tell")
+    clock_error_s: float | None = Field(description="how far that may be off")
+    aligned_within_s: float | None = Field(description="error of the rows' times, of 95 % of them")
+    cpu_share_here: float | None = Field(description="what watching took of a CPU of this host")
+    cpu_share_there: float | None = Field(description="and of the watched one; null: not known")
+    quantities: dict[str, ResultWatchedQuantity]
+
+
 class ResultDocument(FrozenModel):
     """The result of one run."""
 
@@ -243,6 +280,9 @@ class ResultDocument(FrozenModel):
     notes: list[ResultNote]
     errors: list[ResultError]
     spec: list[SpecLine] = Field(description="share of the data sheet that was reached; empty without one")
+    watched: dict[str, ResultWatched] = Field(
+        default={}, description="hosts named with --watch, by their names"
+    )
     verdict: Verdict | None = Field(description="null: the result was not audited")
     phases: list[Phase] = Field(description="the verdict on each stage")
 

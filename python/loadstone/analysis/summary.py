@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from loadstone import exitcodes
-from loadstone.analysis import commit, cpu, path, spec
+from loadstone.analysis import commit, cpu, path, spec, watched
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.pacing import Pacing, pacing
@@ -153,6 +153,7 @@ class Summary:
         said += [
             RunNote("info", f"the monitor {name} was given up: {why}", None) for name, why in failed.items()
         ]
+        said += [RunNote("info", text, None) for text in watched.notes(self.bundle)]
         if self.measurement.settled.text is not None:
             said.append(RunNote("changed", self.measurement.settled.text, None))
         if self.measurement.stops.text is not None:
@@ -231,6 +232,7 @@ class Summary:
                 tool=self._tool(),
                 notes=[shape.ResultNote(**asdict(note)) for note in self.notes],
                 spec=[spec_line(row) for row in self.spec],
+                watched=watched.document(self.measurement),
                 errors=[shape.ResultError.model_validate(asdict(problem)) for problem in self.problems],
                 verdict=audited.verdict if audited else None,
                 phases=list(audited.phases) if audited else [],

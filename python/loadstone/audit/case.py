@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.time_structure import FineRates
+    from loadstone.audit.watched_hosts import Watched
     from loadstone.explanations.job_facts import JobFacts
     from loadstone.explanations.readings import Probed
     from loadstone.path.layers import Ceiling, DataPath
@@ -329,5 +330,8 @@ class Case:
     """Of a run on several hosts, in the case of all of them."""
     shared: tuple[SharedByHosts, ...] | None = None
     """What several of them see; None: nobody looked."""
+
+    watched: tuple[Watched, ...] = ()
+    """Hosts of the storage that were watched meanwhile."""
     printed: Printed = Printed()
     setup: PublishedSetup = PublishedSetup()

@@ -15,7 +15,7 @@ import polars as pl
 from loadstone.analysis import commit, fine_rates
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
-from loadstone.audit import latency_split, layer_flows, monitor_readings, targets
+from loadstone.audit import latency_split, layer_flows, monitor_readings, targets, watched_hosts
 from loadstone.audit.monitor_readings import OPS
 from loadstone.audit.spec_case import with_spec
 from loadstone.bundle.earlier_runs import sequence
@@ -104,8 +104,15 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         same_sequence_before=_again(measurement, total.line),
         job_facts=job_facts(measurement.plan, _number(total)),
         probed=_probed(made, _number(total)),
+        watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
         probe_command=_probe_command(made.bundle.request),
     )
+
+
+def _own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -> frozenset[str]:
+    """Return the devices on this host's side of the path."""
+    carriers = [name.partition(".")[2] for one in used for name in one.carriers if name.startswith("block.")]
+    return frozenset([*carriers, *(layer.name for layer in layers)])
 
 
 def _layers(

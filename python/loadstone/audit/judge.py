@@ -237,7 +237,9 @@ def _verdict(
         looked = belief.looked_at(causes, checked)
         confidence = belief.untried(*belief.grounds(causes, missing, checked))
         first = say("verdict.sentence.measures", it=_capital(it), checks=len(checked))
-        told = suspects[0].text if suspects else say("verdict.sentence.undisturbed")
+        disk = next((cause for cause in causes if cause.rule == "storage_disk"), None)
+        calm = disk.text if disk is not None else say("verdict.sentence.undisturbed")
+        told = suspects[0].text if suspects else calm
         sentences = f"{first} {told}"
         grave = any(cause.confidence >= GRAVE for cause in suspects)
         if grave or confidence < CREDIBLE or len(looked) < ENOUGH:

@@ -316,6 +316,8 @@ class _WatchedFacts(_Shape):
     kernel: Text = None
     cores: Annotated[int, Field(gt=0, lt=2**20)] | None = None
     memory_bytes: Count | None = None
+    boot_id: Text = None
+    same_host: bool | None = None
     cpu_limit: Annotated[float, Field(gt=0, lt=2**20)] | None = None
     disks: dict[str, _WatchedDisk] = {}
     links: dict[str, _WatchedLink] = {}

@@ -42,6 +42,7 @@ look_sample() {
 look_facts() {
   echo "@@host $(uname -n)"
   echo "@@kernel $(uname -r)"
+  echo "@@boot_id $(cat /proc/sys/kernel/random/boot_id)"
   grep -sH '' /sys/class/net/*/speed /sys/class/net/*/mtu /sys/block/*/size /sys/block/*/dev \
     /sys/block/*/*/dev /sys/block/*/queue/rotational /sys/block/loop*/loop/backing_file \
     /sys/class/hwmon/hwmon*/name /proc/meminfo "$group/cpu.max" "$group/cpu.cfs_quota_us" \
@@ -421,7 +422,7 @@ class _Facts:
 
     def _told(self, word: str, rest: str) -> None:
         match word:
-            case "host" | "kernel":
+            case "host" | "kernel" | "boot_id":
                 self._plain[word] = rest.strip()
             case "cores":
                 self._plain["cores"] = int(rest) if rest.strip().isdecimal() else None

@@ -8,9 +8,11 @@ are. A group of counters that the host took over another time than the row's has
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import uncaught
@@ -28,6 +30,7 @@ AGAIN_S: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
 STOP_S: Final = 3.0
 LATE: Final = 2.5
 """So many intervals without a row are a gap."""
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 NEW_BOOT_NS: Final = 1_000_000_000
 
 
@@ -109,6 +112,23 @@ def _restarted(before: HostReading, after: HostReading) -> bool:
     )
 
 
+def same_host(facts: dict[str, Any], kind: str, boot_id: Path = BOOT_ID) -> bool | None:
+    """Tell whether this is the machine we run on: by its boot, or else by its name and its memory."""
+    if kind == "local":
+        return True
+    try:
+        ours = boot_id.read_text().strip()
+    except OSError:
+        ours = None
+    if ours and facts.get("boot_id"):
+        return bool(facts["boot_id"] == ours)
+    if facts.get("host") is None or facts.get("memory_bytes") is None:
+        return None
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    # What agents call the memory's size differs by less than what they round.
+    return bool(facts["host"] == os.uname().nodename and abs(facts["memory_bytes"] - memory_bytes) < 1 << 20)
+
+
 class Watcher:
     """Watches one host; connected before a run, started at its origin."""
 
@@ -134,6 +154,7 @@ class Watcher:
     def connect(self) -> None:
         """Reach it. Raises `WatchError`."""
         self.facts = self._source.connect()
+        self.facts["same_host"] = same_host(self.facts, self.address.kind)
 
     def start(
         self, origin_ns: int, write: Callable[[dict[str, int]], None], tell: Callable[[dict[str, Any]], None]

@@ -1,0 +1,130 @@
+"""The watched hosts of a Case, as the rules about the storage's own side look at them.
+
+Knows which part of a run a host was watched for, and how the answers on several hosts become one.
+Judges nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.analysis import watched
+from loadstone.audit import monitor_readings
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, cannot_tell
+from loadstone.verdict import Chart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import polars as pl
+
+    from loadstone.analysis.measurement import Measurement
+    from loadstone.analysis.watched import Track
+    from loadstone.audit.case import Case, Moved
+
+LEAST_SHARE: Final = 0.5
+"""A host that was watched for less of the time may have done anything in the rest."""
+LEAST_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One host, in the time of one phase."""
+
+    name: str
+    kind: str
+    facts: Mapping[str, Any]
+    rows: pl.DataFrame
+    same_host: bool = False
+    tracks: dict[str, Track] = field(default_factory=dict)
+    own_disks: frozenset[str] = frozenset()
+    """Devices of the load generator, where it is the same machine: they are not the storage's."""
+
+    @property
+    def seconds(self) -> float:
+        """The time that its rows stand for."""
+        return watched.sum_s(self.rows)
+
+    @property
+    def machine(self) -> tuple[Any, ...]:
+        """What tells machines apart; a host that does not say who it is is its own."""
+        told = (self.facts.get("host"), self.facts.get("memory_bytes"))
+        return told if None not in told else (self.name,)
+
+    def track(self, key: str) -> Track | None:
+        """Return a quantity, None where the host does not tell it."""
+        return self.tracks.get(key)
+
+    def things(self, group: str) -> list[str]:
+        """Return the names that a group has columns of."""
+        parts = (name.split(".") for name in self.rows.columns if name.startswith(f"{group}."))
+        return list(dict.fromkeys(".".join(one[1:-1]) for one in parts if len(one) >= 3))
+
+    @property
+    def lowest_disks(self) -> list[str]:
+        """The disks below which there are no others."""
+        found = watched.lowest_disks(self.things("disk"), self.facts)
+        return [name for name in found if name not in self.own_disks]
+
+    def moved(self, what: str) -> float | None:
+        """Return what the lowest disks did of something in all rows; None where none of them tells."""
+        return monitor_readings.total(self.rows, *(f"disk.{disk}.{what}" for disk in self.lowest_disks))
+
+
+def of_phase(
+    measurement: Measurement, bounds_ns: tuple[int, int], own_disks: frozenset[str]
+) -> tuple[Watched, ...]:
+    """Return every watched host in the time of a phase."""
+    found = []
+    for host in watched.hosts(measurement.bundle):
+        rows = watched.within(host.rows, bounds_ns)
+        tracks = {one.key: one for one in watched.tracks(rows, host.facts)}
+        mine = own_disks if host.same_host else frozenset[str]()
+        found.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, mine))
+    return tuple(found)
+
+
+def each(case: Case, judge: Callable[[Case, Watched], Answer]) -> Answer:
+    """Return the findings on all hosts, or else clear where one could be looked at.
+
+    A machine that is watched in several ways is one: what was surest of it is told.
+    """
+    answers = [_of_host(case, host, judge) for host in case.watched]
+    surest: dict[tuple[Any, ...], tuple[Finding, ...]] = {}
+    for host, answer in zip(case.watched, answers, strict=True):
+        if isinstance(answer, tuple):
+            known = surest.get(host.machine)
+            if known is None or answer[0].confidence > known[0].confidence:
+                surest[host.machine] = answer
+    if surest:
+        return tuple(one for findings in surest.values() for one in findings)
+    missing = next((one for one in answers if isinstance(one, CannotTell)), None)
+    # Of one host seen in several ways the one that tells most is enough.
+    if any(isinstance(one, Clear) for one in answers):
+        return Clear()
+    return missing or NotMine()
+
+
+def _of_host(case: Case, host: Watched, judge: Callable[[Case, Watched], Answer]) -> Answer:
+    if host.rows.height == 0 or host.seconds < LEAST_S:
+        return cannot_tell("audit.watched.short", host=host.name, seen_s=host.seconds)
+    if case.seconds and host.seconds < LEAST_SHARE * case.seconds:
+        return cannot_tell("audit.watched.gap", host=host.name, seen_s=host.seconds, whole_s=case.seconds)
+    return judge(case, host)
+
+
+def asked(case: Case, host: Watched, op: str) -> Moved | None:
+    """Return what the load did of an operation in the seconds of a host's rows."""
+    if case.series is None:
+        return None
+    return monitor_readings.load(case.series, host.rows, op)
+
+
+def chart(track: Track, y: str, level: float, level_name: str) -> Chart:
+    """Return a quantity over time against what it is held to."""
+    points = tuple(
+        (round(float(end) / 1e9, 3), float(value))
+        for end, value in zip(track.end_ns, track.values, strict=True)
+    )
+    return Chart(title=track.name, x="time, s", y=y, points=points, level=level, level_name=level_name)
