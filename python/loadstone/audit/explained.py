@@ -65,6 +65,8 @@ def _believed(
     checks = len(verdict.checked)
     if not tried:
         said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks)
+        busy = next((cause.text for cause in verdict.causes if cause.rule == "storage_disk"), None)
+        said = f"{said} {busy}" if busy is not None else said
         return {"sentences": said}
     sure = round(measures, 2)
     if measures >= AGREED:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.analysis import watched
 from loadstone.audit import monitor_readings
-from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, cannot_tell
+from loadstone.audit.rule import Answer, CannotTell, Clear, NotMine, cannot_tell
 from loadstone.verdict import Chart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LEAST_SHARE: Final = 0.5
 """A host that was watched for less of the time may have done anything in the rest."""
 LEAST_S: Final = 2.0
+KNOWS_MOST: Final = ("ssh", "local", "http", "snmp")
+"""Ways to watch a machine, the one that tells most first: a shell knows what lies on what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,17 @@ class Watched:
     def seconds(self) -> float:
         """The time that its rows stand for."""
         return watched.sum_s(self.rows)
+
+    @property
+    def _loops_unclear(self) -> bool:
+        """Whether loop devices that nobody says the place of moved more than the disks beside them."""
+        if "boot_id" in self.facts:
+            return False
+        sums = {True: 0.0, False: 0.0}
+        for disk in self.things("disk"):
+            columns = (f"disk.{disk}.{op}_bytes" for op in ("read", "write"))
+            sums[disk.startswith("loop")] += monitor_readings.total(self.rows, *columns) or 0.0
+        return sums[True] > sums[False]
 
     @property
     def machine(self) -> tuple[Any, ...]:
@@ -68,7 +81,9 @@ class Watched:
         return [name for name in found if name not in self.own_disks]
 
     def moved(self, what: str) -> float | None:
-        """Return what the lowest disks did of something in all rows; None where none of them tells."""
+        """Return what the lowest disks did of something in all rows; None where that is not known."""
+        if self._loops_unclear:
+            return None
         return monitor_readings.total(self.rows, *(f"disk.{disk}.{what}" for disk in self.lowest_disks))
 
 
@@ -86,24 +101,25 @@ def of_phase(
 
 
 def each(case: Case, judge: Callable[[Case, Watched], Answer]) -> Answer:
-    """Return the findings on all hosts, or else clear where one could be looked at.
+    """Return the findings on all machines, or else clear where one could be looked at.
 
-    A machine that is watched in several ways is one: what was surest of it is told.
+    A machine that is watched in several ways is one: the way that knows most of it and can tell speaks.
     """
-    answers = [_of_host(case, host, judge) for host in case.watched]
-    surest: dict[tuple[Any, ...], tuple[Finding, ...]] = {}
-    for host, answer in zip(case.watched, answers, strict=True):
-        if isinstance(answer, tuple):
-            known = surest.get(host.machine)
-            if known is None or answer[0].confidence > known[0].confidence:
-                surest[host.machine] = answer
-    if surest:
-        return tuple(one for findings in surest.values() for one in findings)
-    missing = next((one for one in answers if isinstance(one, CannotTell)), None)
-    # Of one host seen in several ways the one that tells most is enough.
-    if any(isinstance(one, Clear) for one in answers):
-        return Clear()
-    return missing or NotMine()
+    by_machine: dict[tuple[Any, ...], list[Watched]] = {}
+    for host in sorted(case.watched, key=lambda one: KNOWS_MOST.index(one.kind)):
+        by_machine.setdefault(host.machine, []).append(host)
+    answers = [_of_machine(case, hosts, judge) for hosts in by_machine.values()]
+    findings = tuple(one for answer in answers if isinstance(answer, tuple) for one in answer)
+    if findings:
+        return findings
+    return next((one for kind in (Clear, CannotTell) for one in answers if isinstance(one, kind)), NotMine())
+
+
+def _of_machine(case: Case, hosts: Sequence[Watched], judge: Callable[[Case, Watched], Answer]) -> Answer:
+    answers = [_of_host(case, host, judge) for host in hosts]
+    told = [one for one in answers if isinstance(one, tuple | Clear)]
+    missing = [one for one in answers if isinstance(one, CannotTell)]
+    return next(iter([*told, *missing]), NotMine())
 
 
 def _of_host(case: Case, host: Watched, judge: Callable[[Case, Watched], Answer]) -> Answer:

@@ -19,6 +19,7 @@ SCRIPT: Final = r"""
 group=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
 [ -r "$group/cpu.stat" ] ||
   group=/sys/fs/cgroup/cpu$(sed -n 's/^[0-9]*:[^:]*\<cpu\>[^:]*://p' /proc/self/cgroup)
+account=/sys/fs/cgroup/cpuacct$(sed -n 's/^[0-9]*:[^:]*cpuacct[^:]*://p' /proc/self/cgroup)
 n=0
 mappings() {
   dmsetup status --target cache 2>/dev/null | sed 's/^/@@dmcache:/'
@@ -32,7 +33,7 @@ look_sample() {
     /proc/spl/kstat/zfs/*/objset-* /proc/spl/kstat/zfs/*/state /sys/block/md*/md/sync_action \
     /sys/block/md*/md/degraded /sys/block/bcache*/bcache/stats_total/cache_* \
     /sys/block/bcache*/bcache/dirty_data /sys/fs/btrfs/*/exclusive_operation \
-    "$group/cpu.stat" "$group/cpuacct.usage" /proc/pressure/cpu
+    "$group/cpu.stat" "$account/cpuacct.usage" /proc/pressure/cpu
   if [ $((n % 10)) = 0 ]; then
     grep -sH '' /sys/class/hwmon/hwmon*/temp*_input /sys/class/thermal/thermal_zone*/temp
     [ -z "$root" ] || mappings

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loadstone.watch.address import WatchedAddress
 
 SYSTEMS: Final[Mapping[str, ModuleType]] = {"Linux": linux, "FreeBSD": freebsd, "SunOS": illumos}
+CLIENT: Final = "LOADSTONE_SSH"
+"""Environment variable with the command to use for `ssh`, as `ssh -F FILE`."""
 CONNECT_S: Final = 10.0
 MOST_BYTES: Final = 16 << 20
 """Of one answer: a host with thousands of disks stays below a tenth of it."""
@@ -241,7 +243,8 @@ def _command(address: WatchedAddress) -> list[str]:
     program = 'read -r n; eval "$(dd bs=1 count=$n 2>/dev/null)"'
     if address.kind == "local":
         return ["/bin/sh", "-c", program]
-    return ["ssh", *OPTIONS, *_to(address), f"exec /bin/sh -c '{program}'"]
+    client = shlex.split(os.environ.get(CLIENT, "")) or ["ssh"]
+    return [*client, *OPTIONS, *_to(address), f"exec /bin/sh -c '{program}'"]
 
 
 def _to(address: WatchedAddress) -> list[str]:

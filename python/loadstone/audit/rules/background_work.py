@@ -2,7 +2,8 @@
 
 Such work takes the disks' time from the load, and how much of it is a setting of the storage, so that
 the number is of this moment. Less than a tenth of the time is told as a note. Trims that the load did
-not ask for count from 1 MiB/s on and 64 MiB in all: less is a file system's ordinary discarding.
+not ask for count on disks that carry a tenth of it, from 1 MiB/s on and 64 MiB in all: less is a file
+system's ordinary discarding.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 LONG: Final = 0.1
 LEAST_TRIM_BYTES: Final = 64 << 20
 LEAST_TRIM_BYTES_PER_S: Final = float(1 << 20)
+CARRIES: Final = 0.1
 LEAST_FOREIGN_BYTES_PER_S: Final = 5e6
 FOREIGN: Final = 0.2
 """Of the load's own rate: below it journals and time stamps explain it."""
@@ -91,7 +93,9 @@ def _kinds(host: Watched, thing: str) -> str:
 
 
 def _trims(case: Case, host: Watched) -> list[Finding]:
-    trimmed, asked = host.moved("trim_bytes"), watched_hosts.asked(case, host, "trim")
+    asked = watched_hosts.asked(case, host, "trim")
+    disks = [disk for disk in host.lowest_disks if _carries(case, host, disk)]
+    trimmed = monitor_readings.total(host.rows, *(f"disk.{disk}.trim_bytes" for disk in disks))
     if trimmed is None or asked is None:
         return []
     more = trimmed - asked.bytes
@@ -112,6 +116,15 @@ def _trims(case: Case, host: Watched) -> list[Finding]:
             layer=f"disks of {host.name}",
         )
     ]
+
+
+def _carries(case: Case, host: Watched, disk: str) -> bool:
+    """Whether a disk moved a part of the load's bytes: another one's work is its own."""
+    load = sum(
+        one.bytes for op in ("read", "write") if (one := watched_hosts.asked(case, host, op)) is not None
+    )
+    own = monitor_readings.total(host.rows, *(f"disk.{disk}.{op}_bytes" for op in ("read", "write")))
+    return load > 0 and (own or 0.0) >= CARRIES * load
 
 
 def _writes(case: Case, host: Watched) -> list[Finding]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FULL_PERCENT: Final = 90.0
 CORE_PERCENT: Final = 97.0
-OF_LIMIT_PERCENT: Final = 90.0
+OF_LIMIT_PERCENT: Final = 70.0
+"""A limit is given out in slices, and what is left of the last one is lost: less than all of it is full."""
 THROTTLED_PERCENT: Final = 30.0
 """Of the periods: fewer are the bursts of something that is not the load."""
 MINUTE_S: Final = 60.0

@@ -176,7 +176,7 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
         # Without anti-aliasing neighbours share an edge; a hairline of the same colour closes the gap.
         "mark": {"type": "rect", "strokeWidth": 0.5, "clip": True},
         "encoding": {
-            "x": _time_axis(_span_s(summary, by, key), "t0"),
+            "x": time_axis(_span_s(summary, by, key), "t0"),
             "x2": {"field": "t1"},
             "y": latency_axis("low", bounds),
             "y2": {"field": "high"},
@@ -317,7 +317,7 @@ def host_cpu(summary: Summary) -> Spec | None:
         **base("CPU of the host, % of all CPUs", rows),
         "mark": {"type": "rect", "clip": True},
         "encoding": {
-            "x": _time_axis(_whole_s(summary), "t0"),
+            "x": time_axis(whole_s(summary), "t0"),
             "x2": {"field": "t1"},
             "y": {
                 "field": "low",
@@ -362,7 +362,7 @@ def host_memory(summary: Summary) -> Spec | None:
         return None
     names = [name for name in kinds.values() if _any(rows, "line", name)]
     spec = _time_chart(
-        summary, "Memory of the host, GiB", rows, field="line", names=names, span_s=_whole_s(summary)
+        summary, "Memory of the host, GiB", rows, field="line", names=names, span_s=whole_s(summary)
     )
     spec["layer"][-1]["encoding"]["y"] = {
         "field": "gib",
@@ -392,7 +392,7 @@ def _rates(
     if not rows:
         return None
     names = list(dict.fromkeys(row["line"] for row in rows))
-    spec = _time_chart(summary, title, rows, field="line", names=names, span_s=_whole_s(summary))
+    spec = _time_chart(summary, title, rows, field="line", names=names, span_s=whole_s(summary))
     spec["layer"][-1]["encoding"]["y"] = {
         "field": "v",
         "type": "quantitative",
@@ -400,6 +400,12 @@ def _rates(
         "axis": {"title": None, "labelExpr": label, "tickCount": 5},
     }
     return spec
+
+
+def totals_over_time(summary: Summary) -> list[Spec]:
+    """Return bandwidth and IOPS of all jobs together, by operation, with the middle of each window."""
+    table = _windows(summary, "all", ()).filter(pl.col("op") != "sync")
+    return [{**row, "t": _middle_s(row)} for row in table.iter_rows(named=True)]
 
 
 def _by_job(summary: Summary) -> pl.DataFrame:
@@ -452,7 +458,7 @@ def _time_chart(
     few = len(rows) < 60 * len(names)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
-        "encoding": {"x": _time_axis(span_s, "t"), "color": colour(field, names)},
+        "encoding": {"x": time_axis(span_s, "t"), "color": colour(field, names)},
     }
     return {**base(title, rows), "layer": [*_ramps(summary, span_s), line]}
 
@@ -466,7 +472,7 @@ def _ramps(summary: Summary, span_s: tuple[float, float]) -> list[Spec]:
         {
             "data": {"values": values},
             "mark": {"type": "rect", "color": "#eee", "clip": True},
-            "encoding": {"x": _time_axis(span_s, "t0"), "x2": {"field": "t1"}},
+            "encoding": {"x": time_axis(span_s, "t0"), "x2": {"field": "t1"}},
         }
     ]
 
@@ -485,7 +491,8 @@ def base(title: str, rows: list[Spec]) -> Spec:
     }
 
 
-def _whole_s(summary: Summary) -> tuple[float, float]:
+def whole_s(summary: Summary) -> tuple[float, float]:
+    """Return the time axis of the whole run."""
     return 0.0, max(summary.measurement.ended_ns / 1e9, 1e-3)
 
 
@@ -495,11 +502,12 @@ def _span_s(summary: Summary, by: By, key: int) -> tuple[float, float]:
     spans = [summary.measurement.spans[index] for index in line.streams]
     ran = [(start, end) for start, _, end in spans if end > start]
     if not ran:
-        return _whole_s(summary)
+        return whole_s(summary)
     return min(start for start, _ in ran) / 1e9, max(end for _, end in ran) / 1e9
 
 
-def _time_axis(span_s: tuple[float, float], field: str) -> Spec:
+def time_axis(span_s: tuple[float, float], field: str) -> Spec:
+    """Return the horizontal axis that all charts over time have."""
     return {
         "field": field,
         "type": "quantitative",

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import units
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.analysis.verification import verified
+from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
 from loadstone.report import templates
-from loadstone.report.pictures import chart_images, charts
-from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram
+from loadstone.report.pictures import chart_images, charts, watched
+from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text
 from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
 from loadstone.report.run.terminal import cells
 from loadstone.report.verdict import words as verdict
 
 if TYPE_CHECKING:
+    from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.measurement import By
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
@@ -85,12 +87,30 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         ],
         monitors=monitors(made.tool),
         host=_drawn(charts.host_cpu(made), charts.host_memory(made)),
+        lanes=[(name, chart_images.svg(spec)) for name, spec in watched.lanes(made)],
+        watched=[_watched(name, one) for name, one in documents(made.measurement).items()],
         notes=[(KINDS.get(note.kind, note.kind), note.text, note.where) for note in made.notes],
         problems=made.problems,
         inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],
         request=" ".join(str(word) for word in bundle.request.get("argv", [])),
         environment=_flat({name: value for name, value in bundle.environment.items() if name != "paths"}),
     )
+
+
+def _watched(name: str, one: ResultWatched) -> dict[str, Any]:
+    """Return a watched host for the page: how it was watched, and its quantities over the load."""
+    return {
+        "name": name,
+        "about": summary_text.of_watched(one),
+        "gaps": [gap.why for gap in one.gaps],
+        "rows": [
+            (
+                quantity.name,
+                *(summary_text.in_unit(value, quantity.unit) for value in (quantity.mean, quantity.max)),
+            )
+            for quantity in one.quantities.values()
+        ],
+    }
 
 
 def _picture_of_answer(made: Summary) -> tuple[str, str] | None:

@@ -12,6 +12,7 @@ from loadstone.analysis.tool_cost import NEAR
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.pacing import Pacing
     from loadstone.analysis.tool_cost import ToolCost
     from loadstone.analysis.verification import VerifiedBlocks
@@ -93,3 +94,41 @@ def monitors(tool: ToolCost) -> str | None:
 
 def _percent(share: float) -> str:
     return f"{units.digits(share * 100)}{units.THIN}%"
+
+
+def in_unit(value: float, unit: str) -> str:
+    """Write a quantity of a watched host."""
+    match unit:
+        case "percent":
+            return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.2g} %"
+        case "bytes_per_s":
+            return units.bandwidth(value)
+        case "bytes":
+            return units.size(value)
+        case "per_s":
+            return f"{units.count(value)}/s"
+        case "celsius":
+            return f"{value:.0f} °C"
+        case _:
+            return units.count(value)
+
+
+def of_watched(one: ResultWatched) -> str:
+    """Say how a host was watched, how its times and its clock lie, and what that cost."""
+    parts = [" · ".join(filter(None, (one.host, one.system, one.url)))]
+    if one.gaps:
+        parts.append(f"{len(one.gaps)} gap{'s' if len(one.gaps) > 1 else ''}, the first: {one.gaps[0].why}")
+    if one.aligned_within_s is not None:
+        parts.append(f"its rows lie within {units.duration(1e9 * one.aligned_within_s)} of the load's time")
+    if one.clock_offset_s is None or one.clock_error_s is None:
+        parts.append("its clock is not known")
+    else:
+        way = "ahead" if one.clock_offset_s >= 0 else "behind"
+        offset, error = (
+            units.duration(1e9 * abs(value)) for value in (one.clock_offset_s, one.clock_error_s)
+        )
+        parts.append(f"its clock is {offset} ± {error} {way}")
+    costs = [(one.cpu_share_here, "here"), (one.cpu_share_there, "there")]
+    told = [f"{100 * share:.2g} % of a CPU {where}" for share, where in costs if share is not None]
+    parts += [f"watching took {' and '.join(told)}"] if told else []
+    return "; ".join(parts) + "."
