@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme comparisons format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -26,6 +26,7 @@ help:
 	@echo "make fit     fit anew how the verdict combines evidence, on the situations kept in lab/fit"
 	@echo "make verdicts stage 46 lies and honest runs with real parts (root), and print what was said of each"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
+	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
@@ -105,6 +106,10 @@ safety: build
 
 nvme: build
 	$(BIN)/python -m lab.nvme
+
+watch: build
+	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check -e '.[watch]'
+	$(BIN)/python -m lab.watch $(WATCH)
 
 verdicts: build
 	$(BIN)/python -m lab.verdicts $(VERDICTS)

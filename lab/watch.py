@@ -23,6 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from lab.parts import MissingPartError, Stage, call, missing, until
 
+from loadstone.watch.address import COMMUNITY as COMMUNITY_IN
+from loadstone.watch.address import addresses
+from loadstone.watch.snmp import Snmp
+from loadstone.watch.source import WatchError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -86,6 +91,7 @@ class StorageServer(Stage):
         )
         for port in (22, 9100):
             until(lambda port=port: listens(port), f"port {port} of the server")
+        until(answers_snmp, "the server's SNMP agent")
 
     def serve(self, *words: str | Path) -> subprocess.Popen[bytes]:
         """Run a program on the server, within its share of CPU."""
@@ -166,7 +172,7 @@ class StorageServer(Stage):
         file = self.folder / "job.fio"
         file.write_text(job)
         os.environ["LOADSTONE_SSH"] = f"ssh -F {self.folder}/ssh.conf"
-        os.environ["LOADSTONE_SNMP_COMMUNITY"] = COMMUNITY
+        os.environ[COMMUNITY_IN] = COMMUNITY
         printed = self.loadstone(
             "run", file, "--json", "--out", bundle, "--watch", f"nas=ssh://root@{SERVER}",
             "--watch", f"nas-snmp=snmp://{SERVER}",
@@ -178,6 +184,18 @@ class StorageServer(Stage):
 def which(name: str) -> str:
     """Where a program of the system is."""
     return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or name
+
+
+def answers_snmp() -> bool:
+    """Whether the server's agent answers."""
+    agent = Snmp(addresses([f"nas=snmp://{SERVER}"], environment={COMMUNITY_IN: COMMUNITY})[0], timeout_s=0.5)
+    try:
+        agent.connect()
+    except WatchError:
+        return False
+    finally:
+        agent.close()
+    return True
 
 
 def listens(port: int) -> bool:

@@ -136,7 +136,7 @@ def _drawn(
     # Beside the strip's title: over the lines it would hide them.
     legend: Spec = {"orient": "none", "direction": "horizontal", "legendX": LEGEND_AT, "legendY": -20}
     return {
-        "title": {"text": title, "fontSize": 12, "offset": 4},
+        "title": {"text": title, "fontSize": 12, "offset": -14 if len(names) > 1 else 4},
         "width": charts.WIDTH - AXIS_WIDTH - 14,
         "height": STRIP_HEIGHT,
         "data": {"values": rows},
