@@ -56,7 +56,6 @@ RuleName = Literal[
     "host_is_limit",
     "hosts_unequal",
     "hosts_overlap",
-
     "storage_link",
     "storage_cpu",
     "storage_memory_cache",

@@ -330,7 +330,6 @@ class Case:
     """Of a run on several hosts, in the case of all of them."""
     shared: tuple[SharedByHosts, ...] | None = None
     """What several of them see; None: nobody looked."""
-
     watched: tuple[Watched, ...] = ()
     """Hosts of the storage that were watched meanwhile."""
     printed: Printed = Printed()
