@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,12 +29,14 @@ from loadstone.effects.model import (
     Interaction,
     InteractionContrast,
     LevelEffect,
+    LevelMean,
     LevelNotSet,
     OutlierRun,
     SimpleEffect,
     TestedFactor,
     VarianceShare,
 )
+from loadstone.effects.names import name_of
 from loadstone.effects.observations import LARGER_IS_BETTER
 from loadstone.effects.recommend import recommend
 from loadstone.effects.tests_together import MadeTest
@@ -128,6 +130,7 @@ def analyse(
         tests=sum(one.first and not one.again and one.p is not None for one in tests),
         effects=effects,
         interactions=interactions,
+        means=[mean for one in studied for mean in _means(observations, one)],
         shares=[share for one in studied for share in _shares(one)],
         drift=_drifts(studied, alpha),
         outliers=_outliers(studied),
@@ -206,7 +209,10 @@ def _effect(
     runs, model, known = one.runs, one.model, main.known
     name = table.factors[main.factor].name
     judgement = _judged(one, name, known, _raw(known) if runs.again else p, alpha=alpha, margin=margin)
-    could = _could(one, known, math.log1p(margin), each) if known is not None else (None, None, None)
+    is_open = judgement == "open"
+    could = (
+        (None, None, None) if known is None else _could(one, known, math.log1p(margin), each, more=is_open)
+    )
     why = None
     aliases = _alias_of(one, (main.factor,), table)
     missing = [level for level in (main.level, main.against) if level not in model.design.levels[main.factor]]
@@ -231,7 +237,7 @@ def _effect(
         again=runs.again,
         smallest_seen=could[0],
         power=could[1],
-        more_repeats=could[2] if judgement == "open" else None,
+        more_repeats=could[2],
         aliased_with=aliases,
         depends_on=[
             other
@@ -264,7 +270,7 @@ def _judged(
 
 
 def _could(
-    one: _Studied, known: KnownContrast, change: float, each: float
+    one: _Studied, known: KnownContrast, change: float, each: float, *, more: bool
 ) -> tuple[float | None, float | None, int | None]:
     """Return the least change found, the chance to find the margin, and the repeats to add for that."""
     if known.error is None or known.freedom is None:
@@ -272,14 +278,16 @@ def _could(
     least = power.smallest(known.error, known.freedom, each)
     cells = len({tuple(row.levels.items()) for row in one.runs.rows})
     repeats = max(1, round(len(one.runs.rows) / cells))
-    more = power.more_repeats(
-        change, known.error, known.freedom, each,
-        repeats=repeats, per_repeat=known.freedom / max(1, repeats - 1),
-    )  # fmt: skip
+    needed = None
+    if more:
+        per_repeat = known.freedom / max(1, repeats - 1)
+        needed = power.more_repeats(
+            change, known.error, known.freedom, each, repeats=repeats, per_repeat=per_repeat
+        )
     return (
         None if least is None else math.expm1(least),
         power.power(change, known.error, known.freedom, each),
-        more,
+        needed,
     )
 
 
@@ -482,7 +490,7 @@ def _cells(table: Observations, one: _Studied) -> Iterator[CellValue]:
             why = (
                 say("effects.no_data.cell", reasons="; ".join(reasons))
                 if reasons
-                else say("effects.no_data.unmeasured", metric=one.runs.metric)
+                else say("effects.no_data.unmeasured", metric=name_of(one.runs.metric))
             )
         yield CellValue(
             pattern=one.runs.pattern,
@@ -495,6 +503,31 @@ def _cells(table: Observations, one: _Studied) -> Iterator[CellValue]:
             high=None if ends is None else math.exp(ends[1]),
             why=why,
         )
+
+
+def _means(table: Observations, one: _Studied) -> Iterator[LevelMean]:
+    names = [factor.name for factor in table.factors]
+    groups = [*((name,) for name in names), *combinations(names, 2)]
+    for group in groups:
+        levels = [next(factor.levels for factor in table.factors if factor.name == name) for name in group]
+        for chosen in (dict(zip(group, found, strict=True)) for found in product(*levels)):
+            used = [
+                row for row in one.runs.rows if all(row.levels[n] == level for n, level in chosen.items())
+            ]
+            contrast = one.model.design.mean(chosen) if used else None
+            if contrast is None:
+                continue
+            known = one.model.known(contrast)
+            ends = known.interval()
+            yield LevelMean(
+                pattern=one.runs.pattern,
+                metric=one.runs.metric,
+                levels=chosen,
+                runs=len(used),
+                value=math.exp(known.log),
+                low=None if ends is None else math.exp(ends[0]),
+                high=None if ends is None else math.exp(ends[1]),
+            )
 
 
 def _recommendations(

@@ -103,9 +103,15 @@ class Design:
 
     def cell(self, chosen: dict[str, str]) -> Numbers | None:
         """Return the combination whose value is a cell's mean, over all blocks, in the middle of the time."""
+        return self.mean(chosen)
+
+    def mean(self, chosen: dict[str, str]) -> Numbers | None:
+        """Return the same of some factors' levels, averaged over the levels of all others."""
         row = np.zeros(self.matrix.shape[1])
         row[0] = 1.0
         for term in self.terms:
+            if any(self.names[at] not in chosen for at in term.factors):
+                continue
             if any(chosen[self.names[at]] not in self.levels[at] for at in term.factors):
                 return None
             codes = [self._code(at, chosen[self.names[at]]) for at in term.factors]

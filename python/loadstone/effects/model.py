@@ -90,6 +90,18 @@ class Interaction(FrozenModel):
     why: str | None
 
 
+class LevelMean(FrozenModel):
+    """What a metric comes to at a level, or at a level of each of two factors, averaged over all others."""
+
+    pattern: str
+    metric: str
+    levels: dict[str, str] = Field(description="of one factor or two")
+    runs: int
+    value: float = Field(description="geometric mean, adjusted for blocks and drift")
+    low: float | None
+    high: float | None
+
+
 class VarianceShare(FrozenModel):
     """How much of the differences between runs one term explains."""
 
@@ -217,6 +229,7 @@ class Effects(FrozenModel):
     tests: int = Field(description="number of tests of the first metric")
     effects: list[LevelEffect]
     interactions: list[Interaction]
+    means: list[LevelMean] = Field(description="of levels, and of pairs of levels")
     shares: list[VarianceShare]
     drift: list[DriftFound]
     outliers: list[OutlierRun]

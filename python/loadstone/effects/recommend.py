@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.analysis.statistics.significance import holm
 from loadstone.effects.model import MetricCost, RatioInterval, Recommendation
+from loadstone.effects.names import name_of, value
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -41,23 +42,31 @@ def recommend(
     """Choose; `models` and `rows` are those of the pattern, by metric."""
     model = models.get(aim.metric)
     if model is None:
-        return _none(pattern, aim, say("effects.choice.none_valid", metric=aim.metric))
+        return _none(pattern, aim, say("effects.choice.none_valid", metric=name_of(aim.metric)))
     found = _measured(model, rows[aim.metric])
     if aim.limit_metric is not None and aim.limit_at_most is not None:
         limited = models.get(aim.limit_metric)
         if limited is None:
-            return _none(pattern, aim, say("effects.choice.no_limit_data", limit_metric=aim.limit_metric))
+            return _none(
+                pattern, aim, say("effects.choice.no_limit_data", limit_metric=name_of(aim.limit_metric))
+            )
         has = _measured(limited, rows[aim.limit_metric])
         found = [one for one in found if one.levels in [other.levels for other in has]]
         found = [one for one in found if _keeps(limited, one.levels, aim.limit_at_most)]
         if not found:
-            limit = f"{aim.limit_at_most:g}"
-            why = say("effects.choice.none_keeps", limit_metric=aim.limit_metric, limit_value=limit)
+            limit = value(aim.limit_at_most, aim.limit_metric)
+            limited_by = name_of(aim.limit_metric)
+            why = say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
             return _none(pattern, aim, why)
     sign = 1.0 if aim.larger_is_better else -1.0
     best = max(found, key=lambda one: sign * one.log)
     good = _as_good(model, best, found, alpha)
     start = {one.name: one.levels[0] for one in factors}
+    if start in good:
+        # Nothing is shown to be better than what was there before: it stays.
+        kept = next(one for one in found if one.levels == start)
+        good = [best.levels if levels == start else levels for levels in good]
+        best = kept
     known = start != best.levels and any(dict(row.levels) == start for row in rows[aim.metric])
     return Recommendation(
         pattern=pattern,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone.effects.model import LeftOutRun
+from loadstone.effects.names import name_of
 from loadstone.effects.observations import MetricName
 from loadstone.messages import say
 
@@ -86,7 +87,7 @@ def left_out(table: Observations) -> list[LeftOutRun]:
             pattern=row.pattern,
             run=row.run,
             levels=dict(row.levels),
-            why=say("effects.no_data.zero", metric=metric),
+            why=say("effects.no_data.zero", metric=name_of(metric)),
         )
         for row in table.rows
         if row.invalid is None

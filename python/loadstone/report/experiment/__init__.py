@@ -1,0 +1,1 @@
+"""An experiment for people and for programs: terminal, Markdown, page, PDF, JSON."""

@@ -1,0 +1,256 @@
+"""The charts of an experiment, each as a Vega-Lite specification.
+
+Knows what is drawn: effects with their intervals, how factors depend on each other, runs in the
+order of time, shares of what explains their differences. Knows no page. Computes nothing but
+ratios to what was expected.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.report.experiment import words
+from loadstone.report.pictures import forest
+from loadstone.report.pictures.charts import COLOURS, COUNT_LABEL, TIME_LABEL, base, colour
+from loadstone.report.study.charts import bandwidth_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.effects.model import Interaction, LevelEffect
+    from loadstone.report.experiment.story import ExperimentStory
+    from loadstone.report.pictures.charts import Spec
+
+LOOKS: Final = {
+    "better": ("#00775a", "triangle-up"),
+    "worse": ("#c45500", "triangle-down"),
+    "alike": ("#444444", "square"),
+    "open": ("#8a8a8a", "circle"),
+    "confounded": ("#7a4a9e", "diamond"),
+    "unknown": ("#8a8a8a", "cross"),
+}
+MAX_EFFECTS: Final = 30
+MAX_INTERACTIONS: Final = 6
+MAX_SMALL: Final = 12
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+WIDTH: Final = 400
+HEIGHT: Final = 260
+SMALL: Final = (380, 230)
+
+
+def effects(story: ExperimentStory) -> Spec | None:
+    """Return every effect on the metric that the experiment is about, with its interval."""
+    found = [one for one in story.effects.effects if one.first and one.change is not None]
+    if len(found) > MAX_EFFECTS:
+        starts = {one.name: one.levels[0] for one in story.effects.factors}
+        found = [one for one in found if one.against == starts[one.factor]]
+    rows = [_effect(story, one) for one in found[: 2 * MAX_EFFECTS]]
+    if not rows:
+        return None
+    looks = {words.KINDS[kind]: look for kind, look in LOOKS.items()}
+    return forest.forest(f"Change of {words.name_of(story.metric)}, with its 95 % interval", rows, looks)
+
+
+def _effect(story: ExperimentStory, one: LevelEffect) -> Spec:
+    found = one.change
+    assert found is not None  # noqa: S101 - it was chosen because it is there
+    where = f"{one.pattern}: " if len(story.effects.patterns) > 1 else ""
+    return {
+        "line": f"{where}{one.factor} {one.level} against {one.against}",
+        "at": found.ratio,
+        "low": found.ratio if found.low is None else max(found.low, found.ratio * 1e-3),
+        "high": found.ratio if found.high is None else min(found.high, found.ratio * 1e3),
+        "kind": words.KINDS[one.judgement],
+    }
+
+
+def interactions(story: ExperimentStory) -> list[Spec]:
+    """Return the metric at the levels of two factors: those that depend on each other, else the likeliest."""
+    known = [one for one in story.effects.interactions if one.first and one.found is not None]
+    clear = [one for one in known if one.found] or sorted(known, key=lambda one: one.raw_p or 1.0)[:2]
+    drawn = [_interaction(story, one) for one in clear[:MAX_INTERACTIONS]]
+    return [spec for spec in drawn if spec is not None]
+
+
+def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
+    lines, across = one.factors
+    levels = {factor.name: factor.levels for factor in story.effects.factors}
+    rows: list[Spec] = []
+    size, unit, label = _axis(story, one.pattern)
+    for line in levels[lines]:
+        for at in levels[across]:
+            found = story.mean(one.pattern, story.metric, {lines: line, across: at})
+            if found is not None:
+                low, high = found.low or found.value, found.high or found.value
+                rows.append(
+                    {
+                        "line": f"{lines} {line}",
+                        "x": at,
+                        "v": found.value / size,
+                        "low": low / size,
+                        "high": high / size,
+                    }
+                )
+    if not rows:
+        return None
+    names = list(dict.fromkeys(str(row["line"]) for row in rows))
+    x = {
+        "field": "x", "type": "ordinal", "sort": levels[across],
+        "axis": {"title": across, "labelAngle": 0, "labelLimit": 110}, "scale": {"padding": 0.4},
+    }  # fmt: skip
+    y = {
+        "type": "quantitative",
+        "scale": {"zero": False},
+        "axis": {"title": unit, "labelExpr": label, "tickCount": 5},
+    }
+    ink = colour("line", names)
+    shape = {
+        "field": "line", "type": "nominal", "legend": ink["legend"],
+        "scale": {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]},
+    }  # fmt: skip
+    where = f", {one.pattern}" if len(story.effects.patterns) > 1 else ""
+    kind = "depend on each other" if one.found else "not told apart"
+    # Lines beside each other, so that their intervals do not cover each other.
+    offset = {"field": "line", "type": "nominal", "sort": names, "scale": {"range": [-9, 9]}}
+    return base(f"{lines} and {across}: {kind}{where}", rows) | {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": {"x": x, "xOffset": offset, "y": y | {"field": "v"}, "color": ink}},
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.4},
+                "encoding": {"x": x, "xOffset": offset, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": ink},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {"x": x, "xOffset": offset, "y": y | {"field": "v"}, "color": ink, "shape": shape},
+            },
+        ],
+    }  # fmt: skip
+
+
+def _axis(story: ExperimentStory, pattern: str) -> tuple[float, str, str]:
+    metric = story.metric
+    if metric == "bandwidth_bytes_per_s":
+        top = max(
+            (one.value for one in story.effects.means if one.pattern == pattern and one.metric == metric),
+            default=1.0,
+        )
+        size, unit = bandwidth_unit(top)
+        return size, unit, "format(datum.value, ',~g')"
+    label = COUNT_LABEL if metric == "iops" else TIME_LABEL
+    return 1.0, words.name_of(metric), label
+
+
+def over_time(story: ExperimentStory) -> list[Spec]:
+    """Return each pattern's runs in the order of time, each against the mean of its combination."""
+    return [
+        spec
+        for pattern in story.effects.patterns[:MAX_SMALL]
+        if (spec := _course(story, pattern)) is not None
+    ]
+
+
+def _course(story: ExperimentStory, pattern: str) -> Spec | None:
+    metric = story.metric
+    cells = {tuple(one.levels.items()): one.value for one in story.cells(metric).get(pattern, ())}
+    factor = _main(story, pattern)
+    names = [factor.name for factor in story.effects.factors]
+    long = max((row.started_s for row in story.table.rows), default=0.0) >= 600
+    outliers = {one.run for one in story.effects.outliers if (one.pattern, one.metric) == (pattern, metric)}
+    rows: list[Spec] = []
+    for row in story.table.rows:
+        mean = cells.get(tuple((name, row.levels[name]) for name in names))
+        if row.pattern != pattern or mean is None or row.invalid is not None or not row.metrics.get(metric):
+            continue
+        rows.append(
+            {
+                "t": row.started_s / (60 if long else 1),
+                "off": row.metrics[metric] / mean - 1,
+                "level": f"{factor} {row.levels[factor]}" if factor else "run",
+                "outlier": row.run in outliers,
+                "run": row.run,
+            }
+        )
+    if not rows:
+        return None
+    levels = next((one.levels for one in story.effects.factors if one.name == factor), [])
+    kinds = [
+        kind
+        for kind in (f"{factor} {level}" for level in levels)
+        if any(row["level"] == kind for row in rows)
+    ]
+    ink = colour("level", kinds or ["run"])
+    shape = {
+        "field": "level", "type": "nominal", "legend": ink["legend"],
+        "scale": {"domain": kinds or ["run"], "range": list(SHAPES[: max(1, len(kinds))])},
+    }  # fmt: skip
+    x = {
+        "field": "t",
+        "type": "quantitative",
+        "axis": {"title": "time, min" if long else "time, s", "grid": False, "tickCount": 5},
+    }
+    y = {
+        "field": "off", "type": "quantitative", "scale": {"zero": True},
+        "axis": {"title": f"{words.name_of(metric)} against its mean", "format": "+.2~%", "tickCount": 5},
+    }  # fmt: skip
+    layers: list[Spec] = [
+        {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}, "encoding": {"y": y}},
+        {"mark": {"type": "point", "filled": True, "size": 46, "opacity": 0.9}, "encoding": {"x": x, "y": y, "color": ink, "shape": shape}},
+        {
+            "transform": [{"filter": "datum.outlier"}],
+            "mark": {"type": "text", "dy": -10, "fontSize": 11, "color": COLOURS[1]},
+            "encoding": {"x": x, "y": y, "text": {"field": "run"}},
+        },
+    ]  # fmt: skip
+    return base(pattern, rows) | {"width": SMALL[0], "height": SMALL[1], "layer": layers}
+
+
+def _main(story: ExperimentStory, pattern: str) -> str | None:
+    """Return the factor that explains most."""
+    names = [one.name for one in story.effects.factors]
+    shares = [
+        one
+        for one in story.effects.shares
+        if (one.pattern, one.metric) == (pattern, story.metric) and one.term in names
+    ]
+    most = max(shares, key=lambda one: one.eta_squared, default=None)
+    return most.term if most is not None else (names[0] if names else None)
+
+
+def shares(story: ExperimentStory) -> Spec | None:
+    """Return for each pattern what explains the differences between runs."""
+    found = [one for one in story.effects.shares if one.metric == story.metric]
+    if not found:
+        return None
+    terms = list(dict.fromkeys(one.term for one in found))
+    terms = [*(term for term in terms if term not in ("order in time", "not explained")),
+             *(term for term in ("order in time", "not explained") if term in terms)]  # fmt: skip
+    rows: list[Spec] = [
+        {"pattern": one.pattern, "term": one.term, "share": one.eta_squared, "place": terms.index(one.term)}
+        for one in found
+    ]
+    patterns = _patterns(rows)
+    greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
+    inks = [greys.get(term, COLOURS[at % len(COLOURS)]) for at, term in enumerate(terms)]
+    return base(f"What explains the differences in {words.name_of(story.metric)}", rows) | {
+        "width": 620,
+        "height": 100 + 30 * len(patterns),
+        "mark": {"type": "bar", "stroke": "white", "strokeWidth": 1.5},
+        "encoding": {
+            "x": {
+                "field": "share", "type": "quantitative", "stack": "normalize",
+                "axis": {"title": "share of the sum of squares", "format": "%", "tickCount": 5},
+            },
+            "y": {"field": "pattern", "type": "nominal", "sort": patterns, "axis": {"title": None, "labelLimit": 220}},
+            "color": {
+                "field": "term", "type": "nominal", "scale": {"domain": terms, "range": inks},
+                "legend": {"columns": 4, "labelLimit": 200},
+            },
+            "order": {"field": "place", "type": "quantitative"},
+        },
+    }  # fmt: skip
+
+
+def _patterns(rows: Sequence[Spec]) -> list[str]:
+    return list(dict.fromkeys(str(row["pattern"]) for row in rows))

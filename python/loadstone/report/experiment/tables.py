@@ -1,0 +1,258 @@
+"""The tables of an experiment's report as rows of words, the same for a page, paper, Markdown and a terminal.
+
+Knows which rows and columns there are. Draws nothing and computes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadstone import units
+from loadstone.report.experiment import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.report.experiment.story import ExperimentStory
+
+
+@dataclass(frozen=True, slots=True)
+class EffectCell:
+    """A level of one pattern: its value, its change against the first level, and what is said of that."""
+
+    value: str
+    change: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class EffectLine:
+    """A pattern in one metric."""
+
+    name: str
+    first: bool
+    cells: tuple[EffectCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactorTable:
+    """A factor: its levels as columns, patterns as rows."""
+
+    factor: str
+    levels: tuple[str, ...]
+    lines: tuple[EffectLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CombinationRow:
+    """One combination of levels in the first metric."""
+
+    pattern: str
+    first: bool
+    levels: tuple[str, ...]
+    runs: str
+    value: str
+    interval: str
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting of the machine."""
+
+    control: str
+    subject: str
+    before: str
+    asked: str
+    times: int
+    outcome: str
+    left: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """How the effects on one metric of one pattern were computed."""
+
+    pattern: str
+    metric: str
+    runs: str
+    method: str
+    noise: str
+    normal: str
+    equal: str
+
+
+def matrix(story: ExperimentStory, metrics: Sequence[str]) -> list[FactorTable]:
+    """Return a table for each factor, with a line for each pattern and metric."""
+    made = []
+    for factor in story.effects.factors:
+        meaning = story.meaning(factor.name)
+        lines = [
+            _line(story, pattern, metric, factor.name, factor.levels, several=len(metrics) > 1)
+            for pattern in story.effects.patterns
+            for metric in metrics
+        ]
+        name = factor.name if meaning == factor.name else f"{factor.name} ({meaning})"
+        made.append(FactorTable(name, tuple(factor.levels), tuple(lines)))
+    return made
+
+
+def _line(
+    story: ExperimentStory, pattern: str, metric: str, factor: str, levels: list[str], *, several: bool
+) -> EffectLine:
+    cells = []
+    for at, level in enumerate(levels):
+        mean = story.mean(pattern, metric, {factor: level})
+        if mean is None:
+            cells.append(EffectCell("no data", "", "none"))
+        elif at == 0:
+            cells.append(EffectCell(words.value(mean.value, metric), "", "base"))
+        else:
+            one = story.effect(pattern, metric, factor, level)
+            kind = "unknown" if one is None else one.judgement
+            cells.append(EffectCell(words.value(mean.value, metric), words.told(one), kind))
+    name = f"{pattern}, {words.name_of(metric)}" if several else pattern
+    return EffectLine(name, metric == story.metric, tuple(cells))
+
+
+def combinations(story: ExperimentStory) -> list[CombinationRow]:
+    """Return all combinations, pattern by pattern."""
+    made = []
+    for pattern, cells in story.cells(story.metric).items():
+        for at, one in enumerate(cells):
+            ends = [words.value(end, story.metric) for end in (one.low, one.high) if end is not None]
+            made.append(
+                CombinationRow(
+                    pattern=pattern if at == 0 else "",
+                    first=at == 0,
+                    levels=tuple(one.levels.values()),
+                    runs=f"{one.runs}" + (f" of {one.runs + one.left_out}" if one.left_out else ""),
+                    value=words.value(one.value, story.metric),
+                    interval=" to ".join(ends) or units.NONE,
+                    why=one.why,
+                )
+            )
+    return made
+
+
+def settings(story: ExperimentStory) -> list[SettingRow]:
+    """Return what was changed on the machine; what is not as it was comes first."""
+    return [
+        SettingRow(
+            control=one.control,
+            subject=one.subject,
+            before=one.before or units.NONE,
+            asked=", ".join(one.asked),
+            times=one.times,
+            outcome=", ".join(words.outcome(part) for part in one.outcomes) + (f": {one.why}" if one.why else ""),
+            left=one.left,
+        )
+        for one in sorted(story.changed(), key=lambda one: not one.left)
+    ]
+
+
+def models(story: ExperimentStory) -> list[ModelRow]:
+    """Return how each metric of each pattern was computed."""
+    return [
+        ModelRow(
+            pattern=one.pattern,
+            metric=words.name_of(one.metric),
+            runs=str(one.runs),
+            method=words.METHODS[one.method],
+            noise=words.percent(one.noise_share),
+            normal=words.p_value(one.normal_p),
+            equal=words.p_value(one.equal_noise_p),
+        )
+        for one in story.effects.models
+        if one.metric in story.metrics
+    ]
+
+
+def notes(story: ExperimentStory) -> list[str]:
+    """Return what is to be known of the models, each once, with where it holds."""
+    found: dict[str, list[str]] = {}
+    for one in story.effects.models:
+        if one.metric in story.metrics:
+            for note in one.notes:
+                found.setdefault(note, []).append(f"{one.pattern}, {words.name_of(one.metric)}")
+    every = sum(one.metric in story.metrics for one in story.effects.models)
+    return [note if len(where) == every else f"{'; '.join(where)}: {note}" for note, where in found.items()]
+
+
+def left_out(story: ExperimentStory) -> list[str]:
+    """Return the runs that nothing rests on, those with one reason together."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for one in story.effects.left_out:
+        found.setdefault((one.pattern, words.levels(one.levels), one.why), []).append(one.run)
+    return [
+        f"{pattern}, {chosen}: {', '.join(dict.fromkeys(runs))}: {why}"
+        for (pattern, chosen, why), runs in found.items()
+    ]
+
+
+def doubts(story: ExperimentStory) -> list[str]:
+    """Return what has to be said first: settings that are not as they were."""
+    return [
+        f"NOT PUT BACK: {row.control} {row.subject}".rstrip() + f": was {row.before}: {row.outcome}. "
+        "Run `loadstone restore`."
+        for row in settings(story)
+        if row.left
+    ]
+
+
+def counts(story: ExperimentStory) -> str:
+    """Say how many runs there are, of what design."""
+    record = story.record
+    done = len({row.run for row in story.table.rows})
+    valid = len({row.run for row in story.table.rows if row.invalid is None})
+    return (
+        f"{done} of {len(record.runs)} runs done, {valid} valid: {_some(record.combinations, 'combination')} of "
+        f"{record.full_combinations}, {_some(len(record.patterns), 'pattern')}, {_some(record.blocks, 'repeat')}."
+    )
+
+
+def _some(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def design(story: ExperimentStory) -> str:
+    """Say which design it was, and how its runs were ordered."""
+    record = story.record
+    kind = {
+        "full": "Every combination of levels", "one_at_a_time": "One factor at a time", "fraction": "A fraction of the combinations",
+    }[record.design]  # fmt: skip
+    order = f"in random order within each repeat (seed {record.seed})" if record.order == "random" else "in the order of the file"
+    rarely = f"; all runs of a level of {', '.join(record.rarely)} follow each other" if record.rarely else ""
+    aliased = "".join(f" {a} cannot be told from {b}." for a, b in story.effects.aliased)
+    return f"{kind}, {order}{rarely}. BLAKE3 of {record.file}: {record.file_blake3[:16]}….{aliased}"
+
+
+def drifts(story: ExperimentStory) -> list[str]:
+    """Say for each pattern whether the metric drifted."""
+    return [f"{one.pattern}: {words.drift(one)}." for one in story.effects.drift if one.metric == story.metric]
+
+
+def outliers(story: ExperimentStory) -> list[str]:
+    """Name the runs that lie far from what the others let expect."""
+    return [
+        f"Outlier: {one.run}, {one.pattern}: {words.name_of(one.metric)} is {units.digits(one.ratio)} times what the other "
+        f"runs let expect (p {words.p_value(one.p)})."
+        for one in story.effects.outliers
+        if one.metric in story.metrics
+    ]
+
+
+def interactions(story: ExperimentStory) -> list[str]:
+    """Say which factors depend on each other."""
+    several = len(story.effects.patterns) > 1
+    return [
+        (f"{one.pattern}: " if several else "") + words.interaction(one) + ("" if one.found is None else ".")
+        for one in sorted(story.effects.interactions, key=lambda one: not one.found)
+        if one.first
+    ]
+
+
+def unset(story: ExperimentStory) -> list[str]:
+    """Say which levels could not be set here."""
+    return [f"{one.factor} {one.level}: {one.why}" for one in story.effects.unset]

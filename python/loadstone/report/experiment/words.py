@@ -1,0 +1,269 @@
+"""The words of an experiment's report: metrics, changes, the answer in a sentence, what is open.
+
+Knows how each is written. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.effects.observations import LARGER_IS_BETTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadstone.effects.model import (
+        DriftFound,
+        Effects,
+        Interaction,
+        LevelEffect,
+        RatioInterval,
+        Recommendation,
+    )
+    from loadstone.report.experiment.story import ExperimentStory
+
+METRICS: Final = {
+    "iops": "IOPS",
+    "bandwidth_bytes_per_s": "bandwidth",
+    "lat_mean_ns": "latency mean",
+    "lat_p50_ns": "latency p50",
+    "lat_p99_ns": "latency p99",
+    "lat_p999_ns": "latency p99.9",
+    "cpu_ns_per_io": "CPU per I/O",
+}
+KINDS: Final = {
+    "better": "better", "worse": "worse", "alike": "no difference", "open": "not told apart",
+    "confounded": "follows the time", "unknown": "cannot say",
+}  # fmt: skip
+MARKS: Final = {"better": "▲", "worse": "▼", "alike": "=", "open": "", "confounded": "⚠", "unknown": ""}
+METHODS: Final = {
+    "t": "Student's t", "welch": "Welch's t", "bootstrap": "bootstrap", "none": "no error known",
+}  # fmt: skip
+TAKEN: Final = {
+    "blocks": "by blocks", "blocks_and_line": "by blocks and a line of time", "line": "by a line of time",
+    "nothing": "not taken out",
+}  # fmt: skip
+OUTCOMES: Final = {
+    "restored": "put back", "unchanged": "was so already", "rebooted": "gone with a restart of the machine",
+    "gone": "its device is gone", "changed_by_others": "changed by somebody else: left as it is",
+    "failed": "NOT PUT BACK", "not put back": "NOT PUT BACK", "kept": "kept for the next run",
+    "none": "nothing to put back",
+}  # fmt: skip
+MOST_FACTORS: Final = 3
+
+
+def name_of(metric: str) -> str:
+    """Write a metric's name."""
+    return METRICS.get(metric, metric)
+
+
+def value(number: float | None, metric: str) -> str:
+    """Write a value in the unit of its metric."""
+    if number is None:
+        return units.NONE
+    write: Callable[[float], str] = {
+        "iops": units.count, "bandwidth_bytes_per_s": units.bandwidth,
+    }.get(metric, units.duration)  # fmt: skip
+    return write(number)
+
+
+def change(found: RatioInterval | None) -> str:
+    """Write a change with its interval: `+12 % (+9 to +15)`; a factor from four times on."""
+    if found is None:
+        return units.NONE
+    if found.low is None or found.high is None:
+        return _one(found.ratio, 0)
+    if found.ratio >= 4 or found.high >= 11:
+        return f"{units.digits(found.ratio)}× ({units.digits(found.low)} to {_upper(found.high)})"
+    width = (found.high - found.low) * 50
+    places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
+    low, high = (f"{100 * (one - 1):+.{places}f}" for one in (found.low, found.high))
+    return f"{_one(found.ratio, places)} ({low} to {high})"
+
+
+def _upper(ratio: float) -> str:
+    return "any" if ratio > 1e4 else units.digits(ratio)
+
+
+def _one(ratio: float, places: int) -> str:
+    if ratio >= 4:
+        return f"{units.digits(ratio)}×"
+    text = f"{100 * (ratio - 1):+.{places}f}"
+    return f"{text if float(text) else text.lstrip('+-')}{units.THIN}%"
+
+
+def percent(share: float | None) -> str:
+    """Write a share with two digits."""
+    if share is None:
+        return units.NONE
+    return f"{100 * share:.2g}{units.THIN}%" if share < 0.1 else f"{100 * share:.0f}{units.THIN}%"
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value."""
+    if p is None:
+        return units.NONE
+    return "<0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+def levels(chosen: dict[str, str]) -> str:
+    """Write a combination: `governor performance, cache on`."""
+    return ", ".join(f"{name} {level}" for name, level in chosen.items())
+
+
+def told(one: LevelEffect | None) -> str:
+    """Write an effect with its mark."""
+    if one is None or one.change is None:
+        return "no data"
+    return f"{change(one.change)} {MARKS[one.judgement]}".rstrip()
+
+
+def headline(story: ExperimentStory) -> str:
+    """Return the answer in a sentence: what each factor does to the metric that the experiment is about."""
+    effects, metric = story.effects, story.metric
+    firsts = [one for one in effects.effects if one.first]
+    if not any(one.change is not None for one in firsts):
+        return "No effect is known: no factor has valid runs at two of its levels."
+    if all(one.judgement == "unknown" for one in firsts):
+        return "Nothing is told apart: no combination was repeated, so chance cannot be ruled out."
+    ordered = sorted(
+        (one.name for one in effects.factors if len(one.levels) > 1), key=lambda name: -_weight(effects, name)
+    )
+    parts = [_of_factor(story, name, [one for one in firsts if one.factor == name]) for name in ordered]
+    said = [part for part in parts if part]
+    rest = len(said) - MOST_FACTORS
+    more = f"; and {rest} more factor{'s' if rest > 1 else ''}" if rest > 0 else ""
+    return f"{name_of(metric)}: {'; '.join(said[:MOST_FACTORS])}{more}."
+
+
+def _weight(effects: Effects, factor: str) -> float:
+    apart = [
+        abs(one.change.ratio if one.change.ratio >= 1 else 1 / one.change.ratio)
+        for one in effects.effects
+        if one.first and one.factor == factor and one.change is not None
+        if one.judgement in ("better", "worse")
+    ]
+    return max(apart, default=0.0)
+
+
+def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]) -> str:
+    apart = [one for one in found if one.judgement in ("better", "worse")]
+    several = len(story.effects.patterns) > 1
+    if apart:
+        most = max(apart, key=lambda one: abs(_log(one)))
+        where = f" in {most.pattern}" if several else ""
+        depends = f", depending on {' and '.join(most.depends_on)}" if most.depends_on else ""
+        return f"{factor} {most.level} gives {change(most.change)} against {most.against}{where}{depends}"
+    if any(one.judgement == "confounded" for one in found):
+        return f"{factor} cannot be told from a drift"
+    known = [one for one in found if one.judgement != "unknown"]
+    if known and all(one.judgement == "alike" for one in known):
+        return f"{factor} makes no difference above {percent(story.effects.margin)}"
+    if not known:
+        return f"{factor}: no data"
+    return f"{factor} is not told apart"
+
+
+def _log(one: LevelEffect) -> float:
+    return 0.0 if one.change is None else max(one.change.ratio, 1 / max(one.change.ratio, 1e-12)) - 1
+
+
+def aim(one: Recommendation) -> str:
+    """Write an aim: `most IOPS with latency p99 at most 2.00 ms`."""
+    most = "most" if one.larger_is_better else "least"
+    limit = ""
+    if one.limit_metric is not None:
+        limit = f" with {name_of(one.limit_metric)} at most {value(one.limit_at_most, one.limit_metric)}"
+    return f"{most} {name_of(one.metric)}{limit}"
+
+
+def choice(one: Recommendation) -> str:
+    """Write what to choose, or why nothing can be recommended."""
+    if one.levels is None:
+        return one.why or "nothing can be recommended"
+    said = f"{levels(one.levels)}: {value(one.value, one.metric)}"
+    if one.change is not None and one.against is not None:
+        said += f", {change(one.change)} against {levels(one.against)}"
+    if one.as_good:
+        said += f"; {len(one.as_good)} other combination{'s' if len(one.as_good) > 1 else ''} not told apart from it"
+    if one.does_not_matter:
+        said += f"; any level of {' and '.join(one.does_not_matter)} is as good"
+    return said
+
+
+def costs(one: Recommendation) -> str:
+    """Write what a choice changes in other metrics."""
+    told_costs = []
+    for cost in one.costs:
+        sure = cost.change.low is not None and cost.change.high is not None
+        clear = sure and not ((cost.change.low or 0) <= 1 <= (cost.change.high or 0))
+        if clear:
+            better = (cost.change.ratio > 1) == (cost.metric in LARGER_IS_BETTER)
+            told_costs.append(f"{name_of(cost.metric)} {change(cost.change)} {'▲' if better else '▼'}")
+    return ", ".join(told_costs)
+
+
+def drift(one: DriftFound) -> str:
+    """Write whether there was a drift, and how it was taken out."""
+    if one.change is None:
+        return one.why or "not known"
+    found = "drifted by" if one.found else "no drift told apart:"
+    return f"{found} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
+
+
+def interaction(one: Interaction) -> str:
+    """Write whether one factor's effect depends on another."""
+    a, b = one.factors
+    if one.found is None or one.largest is None:
+        return f"{a} and {b}: not known. {one.why or 'Nothing was repeated.'}"
+    largest = one.largest
+    more = (
+        f"the effect of {a} {largest.levels[0]} against {largest.levels[1]} differs by {change(largest.change)} "
+        f"between {b} {largest.at[0]} and {largest.at[1]}"
+    )
+    return (
+        f"{a} and {b} depend on each other: {more}" if one.found else f"{a} and {b}: not told apart: {more}"
+    )
+
+
+def open_points(effects: Effects) -> list[str]:
+    """Return what is not decided, what would have been seen, and how many repeats would decide it."""
+    lines = []
+    for one in effects.effects:
+        if one.judgement != "open" or not one.first:
+            continue
+        seen = (
+            ""
+            if one.smallest_seen is None
+            else f"; a difference of {percent(one.smallest_seen)} would have been seen"
+        )
+        more = (
+            f"; {one.more_repeats} more repeat{'s' if one.more_repeats != 1 else ''} would show one of {percent(effects.margin)}"
+            if one.more_repeats is not None
+            else "; more than a thousand repeats would be needed"
+        )
+        lines.append(
+            f"{one.pattern}: {one.factor} {one.level} and {one.against} are not told apart ({change(one.change)}){seen}{more}."
+        )
+    return lines
+
+
+def legend(effects: Effects) -> str:
+    """Say what the marks and ranges mean."""
+    return (
+        f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {effects.tests} tests of this metric. "
+        f"= no difference above {percent(effects.margin)}: the whole interval is within it. Without a mark: not told apart. "
+        "The range is the 95 % interval of the change, averaged over the other factors."
+    )
+
+
+def outcome(one: tuple[str, int]) -> str:
+    """Write what became of a setting, and how often."""
+    name, times = one
+    return f"{OUTCOMES.get(name, name)}{f' ({times}×)' if times > 1 else ''}"
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]

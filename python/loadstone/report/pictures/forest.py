@@ -1,0 +1,97 @@
+"""Ratios with their intervals on a logarithmic axis: what is better, what is worse, what is not told apart.
+
+Knows how such a chart is drawn. Knows no comparison and no experiment.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from loadstone.report.pictures.charts import Spec, base
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+STEPS: Final = (
+    -95, -90, -80, -70, -60, -50, -40, -30, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 900,
+    1900, 4900, 9900,
+)  # fmt: skip
+"""Changes in percent that an axis may be labelled with."""
+LABELS: Final = 7
+WIDE: Final = 620
+ROW: Final = 21
+LEGEND_COLUMNS: Final = 4
+
+
+def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]]) -> Spec:
+    """Return the chart, on whose axis halving is as far as doubling.
+
+    A row has `line`, `at`, `low`, `high` (ratios) and `kind`; `looks` has each kind's colour and shape.
+    """
+    ends = [row[end] for row in rows for end in ("low", "high", "at")]
+    low, high = min(*ends, 0.995) * 0.99, max(*ends, 1.005) * 1.01
+    values = _thinned([1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high)
+    names = list(dict.fromkeys(row["line"] for row in rows))
+    x = {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {
+            "title": "change",
+            "values": values,
+            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+.3~g') + ' %'",
+            "labelOverlap": True,
+        },
+    }
+    room = min(300, 7 * max(len(name) for name in names))
+    y = {
+        "field": "line",
+        "type": "nominal",
+        "sort": names,
+        "axis": {"title": None, "labelLimit": 300, "minExtent": room},
+    }
+    kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
+    scale = {"domain": kinds, "range": [looks[kind][0] for kind in kinds]}
+    shapes = {"domain": kinds, "range": [looks[kind][1] for kind in kinds]}
+    ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": LEGEND_COLUMNS}}
+    return base(title, list(rows)) | {
+        "width": WIDE,
+        "height": 90 + ROW * len(names),
+        "layer": [
+            {
+                "data": {"values": [{"x": 1.0}]},
+                "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
+                "encoding": {"x": x | {"field": "x"}},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {
+                    "x": x | {"field": "at"},
+                    "y": y,
+                    "color": ink,
+                    "shape": {
+                        "field": "kind",
+                        "type": "nominal",
+                        "scale": shapes,
+                        "legend": {"columns": LEGEND_COLUMNS},
+                    },
+                },
+            },
+        ],
+    }
+
+
+def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
+    """Keep labels that have room; none, 0 %, always stays."""
+    if not values:
+        return [1.0]
+    room = (math.log(high) - math.log(low)) / LABELS
+    kept = [1.0]
+    for value in sorted(values, key=lambda one: abs(math.log(one))):
+        if all(abs(math.log(value) - math.log(one)) >= room * 0.8 for one in kept):
+            kept.append(value)
+    return sorted(kept)
