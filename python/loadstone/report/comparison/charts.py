@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.comparison.metric import IOPS
 from loadstone.comparison.phase import course
 from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.pictures.forest import forest as drawn
 from loadstone.report.study import curve_charts as study_curve_charts
 from loadstone.report.study.charts import bandwidth_unit
 from loadstone.report.study.curve import renamed
@@ -31,14 +32,6 @@ MAX_EFFECTS: Final = 30
 """More rows than this are not read: then only the first quantity of each pattern is drawn."""
 MAX_SMALL: Final = 12
 MAX_DISTRIBUTIONS: Final = 6
-STEPS: Final = (
-    -95, -90, -80, -70, -60, -50, -40, -30, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 900,
-    1900, 4900, 9900,
-)  # fmt: skip
-"""Changes in percent that an axis may be labelled with."""
-LABELS: Final = 7
-WIDE: Final = 620
-ROW: Final = 21
 SMALL: Final = (300, 150)
 
 
@@ -56,58 +49,10 @@ def forest(made: ComparisonTable) -> Spec | None:
     if not known:
         return None
     rows = [_change(made, one) for one in known]
-    ends = [row[end] for row in rows for end in ("low", "high", "at")]
-    low, high = min(*ends, 0.995) * 0.99, max(*ends, 1.005) * 1.01
-    values = _thinned([1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high)
-    names = list(dict.fromkeys(row["line"] for row in rows))
-    x = {
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {
-            "title": "change",
-            "values": values,
-            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+.3~g') + ' %'",
-            "labelOverlap": True,
-        },
-    }
-    room = min(300, 7 * max(len(name) for name in names))
-    y = {
-        "field": "line",
-        "type": "nominal",
-        "sort": names,
-        "axis": {"title": None, "labelLimit": 300, "minExtent": room},
-    }
-    kinds = [kind for kind in WORDS if any(row["kind"] == WORDS[kind] for row in rows)]
-    scale = {"domain": [WORDS[kind] for kind in kinds], "range": [COLOURS[kind] for kind in kinds]}
-    shapes = {"domain": scale["domain"], "range": [SHAPES[kind] for kind in kinds]}
-    ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": 4}}
     with_interval = any(one.contrast is not None and one.contrast.low is not None for one in known)
     known_as = ", with its 95 % interval" if with_interval else "; no interval is known"
-    spec = base(f"Change against {made.sides[0].name}{known_as}", rows)
-    return spec | {
-        "width": WIDE,
-        "height": 90 + ROW * len(names),
-        "layer": [
-            {
-                "data": {"values": [{"x": 1.0}]},
-                "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
-                "encoding": {"x": x | {"field": "x"}},
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-                "encoding": {
-                    "x": x | {"field": "at"},
-                    "y": y,
-                    "color": ink,
-                    "shape": {"field": "kind", "type": "nominal", "scale": shapes, "legend": {"columns": 4}},
-                },
-            },
-        ],
-    }
+    looks = {WORDS[kind]: (COLOURS[kind], SHAPES[kind]) for kind in WORDS}
+    return drawn(f"Change against {made.sides[0].name}{known_as}", rows, looks)
 
 
 def _change(made: ComparisonTable, one: Effect) -> Spec:
@@ -122,18 +67,6 @@ def _change(made: ComparisonTable, one: Effect) -> Spec:
         "high": at if found.high is None else min(1 + found.high, at * 1e3),
         "kind": WORDS[one.judgement],
     }
-
-
-def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
-    """Keep labels that have room; none, 0 %, always stays."""
-    if not values:
-        return [1.0]
-    room = (math.log(high) - math.log(low)) / LABELS
-    kept = [1.0]
-    for value in sorted(values, key=lambda one: abs(math.log(one))):
-        if all(abs(math.log(value) - math.log(one)) >= room * 0.8 for one in kept):
-            kept.append(value)
-    return sorted(kept)
 
 
 def over_time(made: ComparisonTable) -> list[Spec]:

@@ -20,6 +20,8 @@ STEPS: Final = (
 """Changes in percent that an axis may be labelled with."""
 LABELS: Final = 7
 WIDE: Final = 620
+PLOT: Final = 340
+LABEL: Final = 400
 ROW: Final = 21
 LEGEND_COLUMNS: Final = 4
 
@@ -43,19 +45,19 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
             "labelOverlap": True,
         },
     }
-    room = min(300, 7 * max(len(name) for name in names))
+    room = min(LABEL, 7 * max(len(name) for name in names))
     y = {
         "field": "line",
         "type": "nominal",
         "sort": names,
-        "axis": {"title": None, "labelLimit": 300, "minExtent": room},
+        "axis": {"title": None, "labelLimit": LABEL, "minExtent": room},
     }
     kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
     scale = {"domain": kinds, "range": [looks[kind][0] for kind in kinds]}
     shapes = {"domain": kinds, "range": [looks[kind][1] for kind in kinds]}
     ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": LEGEND_COLUMNS}}
     return base(title, list(rows)) | {
-        "width": WIDE,
+        "width": max(WIDE, room + PLOT),
         "height": 90 + ROW * len(names),
         "layer": [
             {
