@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.report.experiment import words
+from loadstone.effects.names import name_of
+from loadstone.report.experiment import tables, words
 from loadstone.report.pictures import forest
 from loadstone.report.pictures.charts import COLOURS, COUNT_LABEL, TIME_LABEL, base, colour
 from loadstone.report.study.charts import bandwidth_unit
@@ -48,7 +49,7 @@ def effects(story: ExperimentStory) -> Spec | None:
     if not rows:
         return None
     looks = {words.KINDS[kind]: look for kind, look in LOOKS.items()}
-    return forest.forest(f"Change of {words.name_of(story.metric)}, with its 95 % interval", rows, looks)
+    return forest.forest(f"Change of {name_of(story.metric)}, with its 95 % interval", rows, looks)
 
 
 def _effect(story: ExperimentStory, one: LevelEffect) -> Spec:
@@ -108,25 +109,25 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
         "field": "line", "type": "nominal", "legend": ink["legend"],
         "scale": {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]},
     }  # fmt: skip
-    where = f", {one.pattern}" if len(story.effects.patterns) > 1 else ""
+    where = one.pattern if len(story.effects.patterns) > 1 else ""
     kind = "depend on each other" if one.found else "not told apart"
     # Lines beside each other, so that their intervals do not cover each other.
     offset = {"field": "line", "type": "nominal", "sort": names, "scale": {"range": [-9, 9]}}
-    return base(f"{lines} and {across}: {kind}{where}", rows) | {
+    place = {"x": x, "xOffset": offset, "color": ink}
+    value = y | {"field": "v"}
+    ends = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
+    dots = {"type": "point", "filled": True, "size": 60, "opacity": 1}
+    title = {"text": f"{lines} and {across}: {kind}", "subtitle": where, "subtitleColor": "#555"}
+    return base(f"{lines} and {across}", rows) | {
+        "title": title,
         "width": WIDTH,
         "height": HEIGHT,
         "layer": [
-            {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": {"x": x, "xOffset": offset, "y": y | {"field": "v"}, "color": ink}},
-            {
-                "mark": {"type": "rule", "strokeWidth": 1.4},
-                "encoding": {"x": x, "xOffset": offset, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": ink},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {"x": x, "xOffset": offset, "y": y | {"field": "v"}, "color": ink, "shape": shape},
-            },
+            {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": place | {"y": value}},
+            {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": place | ends},
+            {"mark": dots, "encoding": place | {"y": value, "shape": shape}},
         ],
-    }  # fmt: skip
+    }
 
 
 def _axis(story: ExperimentStory, pattern: str) -> tuple[float, str, str]:
@@ -139,7 +140,7 @@ def _axis(story: ExperimentStory, pattern: str) -> tuple[float, str, str]:
         size, unit = bandwidth_unit(top)
         return size, unit, "format(datum.value, ',~g')"
     label = COUNT_LABEL if metric == "iops" else TIME_LABEL
-    return 1.0, words.name_of(metric), label
+    return 1.0, name_of(metric), label
 
 
 def over_time(story: ExperimentStory) -> list[Spec]:
@@ -192,17 +193,20 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
     }
     y = {
         "field": "off", "type": "quantitative", "scale": {"zero": True},
-        "axis": {"title": f"{words.name_of(metric)} against its mean", "format": "+.2~%", "tickCount": 5},
+        "axis": {"title": f"{name_of(metric)} against its mean", "format": "+.2~%", "tickCount": 5},
     }  # fmt: skip
+    none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
+    dots = {"type": "point", "filled": True, "size": 46, "opacity": 0.9}
+    name = {"type": "text", "dy": -10, "fontSize": 11, "color": COLOURS[1]}
     layers: list[Spec] = [
-        {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}, "encoding": {"y": y}},
-        {"mark": {"type": "point", "filled": True, "size": 46, "opacity": 0.9}, "encoding": {"x": x, "y": y, "color": ink, "shape": shape}},
+        none | {"encoding": {"y": y}},
+        {"mark": dots, "encoding": {"x": x, "y": y, "color": ink, "shape": shape}},
         {
             "transform": [{"filter": "datum.outlier"}],
-            "mark": {"type": "text", "dy": -10, "fontSize": 11, "color": COLOURS[1]},
+            "mark": name,
             "encoding": {"x": x, "y": y, "text": {"field": "run"}},
         },
-    ]  # fmt: skip
+    ]
     return base(pattern, rows) | {"width": SMALL[0], "height": SMALL[1], "layer": layers}
 
 
@@ -223,17 +227,17 @@ def shares(story: ExperimentStory) -> Spec | None:
     found = [one for one in story.effects.shares if one.metric == story.metric]
     if not found:
         return None
-    terms = list(dict.fromkeys(one.term for one in found))
-    terms = [*(term for term in terms if term not in ("order in time", "not explained")),
-             *(term for term in ("order in time", "not explained") if term in terms)]  # fmt: skip
+    terms = tables.terms(story)
     rows: list[Spec] = [
         {"pattern": one.pattern, "term": one.term, "share": one.eta_squared, "place": terms.index(one.term)}
         for one in found
     ]
     patterns = _patterns(rows)
+    room = min(240, 8 * max(len(pattern) for pattern in patterns))
+    names = {"title": None, "labelLimit": 240, "minExtent": room}
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
     inks = [greys.get(term, COLOURS[at % len(COLOURS)]) for at, term in enumerate(terms)]
-    return base(f"What explains the differences in {words.name_of(story.metric)}", rows) | {
+    return base(f"What explains the differences in {name_of(story.metric)}", rows) | {
         "width": 620,
         "height": 100 + 30 * len(patterns),
         "mark": {"type": "bar", "stroke": "white", "strokeWidth": 1.5},
@@ -242,10 +246,10 @@ def shares(story: ExperimentStory) -> Spec | None:
                 "field": "share", "type": "quantitative", "stack": "normalize",
                 "axis": {"title": "share of the sum of squares", "format": "%", "tickCount": 5},
             },
-            "y": {"field": "pattern", "type": "nominal", "sort": patterns, "axis": {"title": None, "labelLimit": 220}},
+            "y": {"field": "pattern", "type": "nominal", "sort": patterns, "axis": names},
             "color": {
                 "field": "term", "type": "nominal", "scale": {"domain": terms, "range": inks},
-                "legend": {"columns": 4, "labelLimit": 200},
+                "legend": {"columns": 3, "labelLimit": 200},
             },
             "order": {"field": "place", "type": "quantitative"},
         },

@@ -6,15 +6,20 @@ Knows which rows and columns there are. Draws nothing and computes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.effects.names import name_of
+from loadstone.effects.names import value as value_of
 from loadstone.report.experiment import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.report.experiment.story import ExperimentStory
+
+
+LAST: Final = ("order in time", "not explained")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +112,12 @@ def _line(
         if mean is None:
             cells.append(EffectCell("no data", "", "none"))
         elif at == 0:
-            cells.append(EffectCell(words.value(mean.value, metric), "", "base"))
+            cells.append(EffectCell(value_of(mean.value, metric), "", "base"))
         else:
             one = story.effect(pattern, metric, factor, level)
             kind = "unknown" if one is None else one.judgement
-            cells.append(EffectCell(words.value(mean.value, metric), words.told(one), kind))
-    name = f"{pattern}, {words.name_of(metric)}" if several else pattern
+            cells.append(EffectCell(value_of(mean.value, metric), words.told(one), kind))
+    name = f"{pattern}, {name_of(metric)}" if several else pattern
     return EffectLine(name, metric == story.metric, tuple(cells))
 
 
@@ -121,14 +126,14 @@ def combinations(story: ExperimentStory) -> list[CombinationRow]:
     made = []
     for pattern, cells in story.cells(story.metric).items():
         for at, one in enumerate(cells):
-            ends = [words.value(end, story.metric) for end in (one.low, one.high) if end is not None]
+            ends = [value_of(end, story.metric) for end in (one.low, one.high) if end is not None]
             made.append(
                 CombinationRow(
                     pattern=pattern if at == 0 else "",
                     first=at == 0,
                     levels=tuple(one.levels.values()),
                     runs=f"{one.runs}" + (f" of {one.runs + one.left_out}" if one.left_out else ""),
-                    value=words.value(one.value, story.metric),
+                    value=value_of(one.value, story.metric),
                     interval=" to ".join(ends) or units.NONE,
                     why=one.why,
                 )
@@ -145,7 +150,8 @@ def settings(story: ExperimentStory) -> list[SettingRow]:
             before=one.before or units.NONE,
             asked=", ".join(one.asked),
             times=one.times,
-            outcome=", ".join(words.outcome(part) for part in one.outcomes) + (f": {one.why}" if one.why else ""),
+            outcome=", ".join(words.outcome(part) for part in one.outcomes)
+            + (f": {one.why}" if one.why else ""),
             left=one.left,
         )
         for one in sorted(story.changed(), key=lambda one: not one.left)
@@ -157,7 +163,7 @@ def models(story: ExperimentStory) -> list[ModelRow]:
     return [
         ModelRow(
             pattern=one.pattern,
-            metric=words.name_of(one.metric),
+            metric=name_of(one.metric),
             runs=str(one.runs),
             method=words.METHODS[one.method],
             noise=words.percent(one.noise_share),
@@ -175,7 +181,7 @@ def notes(story: ExperimentStory) -> list[str]:
     for one in story.effects.models:
         if one.metric in story.metrics:
             for note in one.notes:
-                found.setdefault(note, []).append(f"{one.pattern}, {words.name_of(one.metric)}")
+                found.setdefault(note, []).append(f"{one.pattern}, {name_of(one.metric)}")
     every = sum(one.metric in story.metrics for one in story.effects.models)
     return [note if len(where) == every else f"{'; '.join(where)}: {note}" for note, where in found.items()]
 
@@ -206,9 +212,10 @@ def counts(story: ExperimentStory) -> str:
     record = story.record
     done = len({row.run for row in story.table.rows})
     valid = len({row.run for row in story.table.rows if row.invalid is None})
+    combined = f"{_some(record.combinations, 'combination')} of {record.full_combinations}"
     return (
-        f"{done} of {len(record.runs)} runs done, {valid} valid: {_some(record.combinations, 'combination')} of "
-        f"{record.full_combinations}, {_some(len(record.patterns), 'pattern')}, {_some(record.blocks, 'repeat')}."
+        f"{done} of {len(record.runs)} runs done, {valid} valid: {combined}, "
+        f"{_some(len(record.patterns), 'pattern')}, {_some(record.blocks, 'repeat')}."
     )
 
 
@@ -220,36 +227,87 @@ def design(story: ExperimentStory) -> str:
     """Say which design it was, and how its runs were ordered."""
     record = story.record
     kind = {
-        "full": "Every combination of levels", "one_at_a_time": "One factor at a time", "fraction": "A fraction of the combinations",
-    }[record.design]  # fmt: skip
-    order = f"in random order within each repeat (seed {record.seed})" if record.order == "random" else "in the order of the file"
+        "full": "Every combination of levels",
+        "one_at_a_time": "One factor at a time",
+        "fraction": "A fraction of the combinations",
+    }[record.design]
+    drawn = f"in random order within each repeat (seed {record.seed})"
+    order = drawn if record.order == "random" else "in the order of the file"
     rarely = f"; all runs of a level of {', '.join(record.rarely)} follow each other" if record.rarely else ""
     aliased = "".join(f" {a} cannot be told from {b}." for a, b in story.effects.aliased)
     return f"{kind}, {order}{rarely}. BLAKE3 of {record.file}: {record.file_blake3[:16]}….{aliased}"
 
 
+def terms(story: ExperimentStory) -> list[str]:
+    """Return what may explain differences: factors, interactions, and at last what is neither."""
+    found = dict.fromkeys(one.term for one in story.effects.shares if one.metric == story.metric)
+    return sorted(
+        found, key=lambda term: (term in LAST, LAST.index(term) if term in LAST else term.count(":"))
+    )
+
+
+def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: what explains the differences between runs, by pattern."""
+    found = [one for one in story.effects.shares if one.metric == story.metric]
+    rows = []
+    for term in terms(story):
+        mine = {one.pattern: one for one in found if one.term == term}
+        known = [mine.get(pattern) for pattern in story.effects.patterns]
+        rows.append([term, *(units.NONE if one is None else _share(one.eta_squared) for one in known)])
+    return ["share of the sum of squares", *story.effects.patterns], rows
+
+
+def _share(of: float) -> str:
+    return f"<0.1{units.THIN}%" if 0 < of < 0.001 else words.percent(of)
+
+
 def drifts(story: ExperimentStory) -> list[str]:
     """Say for each pattern whether the metric drifted."""
-    return [f"{one.pattern}: {words.drift(one)}." for one in story.effects.drift if one.metric == story.metric]
+    return [
+        f"{one.pattern}: {words.drift(one)}." for one in story.effects.drift if one.metric == story.metric
+    ]
 
 
 def outliers(story: ExperimentStory) -> list[str]:
     """Name the runs that lie far from what the others let expect."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in story.effects.outliers:
+        if one.metric in story.metrics:
+            said = f"{name_of(one.metric)} {units.digits(one.ratio)} times"
+            found.setdefault((one.run, one.pattern), []).append(said)
     return [
-        f"Outlier: {one.run}, {one.pattern}: {words.name_of(one.metric)} is {units.digits(one.ratio)} times what the other "
-        f"runs let expect (p {words.p_value(one.p)})."
-        for one in story.effects.outliers
-        if one.metric in story.metrics
+        f"Outlier: {run}, {pattern}: {', '.join(said)} what the other runs let expect."
+        for (run, pattern), said in found.items()
     ]
 
 
 def interactions(story: ExperimentStory) -> list[str]:
-    """Say which factors depend on each other."""
+    """Say which factors depend on each other; of those that do not, only which they are."""
     several = len(story.effects.patterns) > 1
+    firsts = [one for one in story.effects.interactions if one.first]
+    lines = [
+        (f"{one.pattern}: " if several else "") + words.interaction(one) + "." for one in firsts if one.found
+    ]
+    others: dict[tuple[str, str], list[str]] = {}
+    for one in firsts:
+        if not one.found:
+            said = (
+                "no dependence told apart" if one.found is False else f"not known: {one.why or 'no repeats'}"
+            )
+            others.setdefault((one.pattern, said.rstrip(".")), []).append(" and ".join(one.factors))
+    return lines + [
+        (f"{pattern}: " if several else "") + f"{'; '.join(pairs)}: {said}."
+        for (pattern, said), pairs in others.items()
+    ]
+
+
+def no_data(story: ExperimentStory) -> list[str]:
+    """Say why combinations have no data."""
     return [
-        (f"{one.pattern}: " if several else "") + words.interaction(one) + ("" if one.found is None else ".")
-        for one in sorted(story.effects.interactions, key=lambda one: not one.found)
-        if one.first
+        f"{one.pattern}, {words.levels(one.levels)}: no data: {one.why}"
+        for cells in story.cells(story.metric).values()
+        for one in cells
+        if one.why
     ]
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.effects.names import name_of, value
 from loadstone.effects.observations import LARGER_IS_BETTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from loadstone.effects.model import (
         DriftFound,
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     )
     from loadstone.report.experiment.story import ExperimentStory
 
-METRICS: Final = {
-    "iops": "IOPS",
-    "bandwidth_bytes_per_s": "bandwidth",
-    "lat_mean_ns": "latency mean",
-    "lat_p50_ns": "latency p50",
-    "lat_p99_ns": "latency p99",
-    "lat_p999_ns": "latency p99.9",
-    "cpu_ns_per_io": "CPU per I/O",
-}
 KINDS: Final = {
     "better": "better", "worse": "worse", "alike": "no difference", "open": "not told apart",
     "confounded": "follows the time", "unknown": "cannot say",
@@ -51,21 +43,6 @@ OUTCOMES: Final = {
     "none": "nothing to put back",
 }  # fmt: skip
 MOST_FACTORS: Final = 3
-
-
-def name_of(metric: str) -> str:
-    """Write a metric's name."""
-    return METRICS.get(metric, metric)
-
-
-def value(number: float | None, metric: str) -> str:
-    """Write a value in the unit of its metric."""
-    if number is None:
-        return units.NONE
-    write: Callable[[float], str] = {
-        "iops": units.count, "bandwidth_bytes_per_s": units.bandwidth,
-    }.get(metric, units.duration)  # fmt: skip
-    return write(number)
 
 
 def change(found: RatioInterval | None) -> str:
@@ -185,17 +162,23 @@ def choice(one: Recommendation) -> str:
     said = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
         said += f", {change(one.change)} against {levels(one.against)}"
-    if one.as_good:
-        said += f"; {len(one.as_good)} other combination{'s' if len(one.as_good) > 1 else ''} not told apart from it"
+        several = "s" if len(one.as_good) > 1 else ""
+        said += (
+            f"; {len(one.as_good)} other combination{several} not told apart from it" if one.as_good else ""
+        )
+    elif one.as_good:
+        said += ", as it was: nothing is shown to be better"
     if one.does_not_matter:
         said += f"; any level of {' and '.join(one.does_not_matter)} is as good"
-    return said
+    return f"{said}."
 
 
-def costs(one: Recommendation) -> str:
-    """Write what a choice changes in other metrics."""
+def costs(story: ExperimentStory, one: Recommendation) -> str:
+    """Write what a choice changes in other metrics, as far as it is told apart."""
     told_costs = []
     for cost in one.costs:
+        if cost.metric not in story.metrics:
+            continue
         sure = cost.change.low is not None and cost.change.high is not None
         clear = sure and not ((cost.change.low or 0) <= 1 <= (cost.change.high or 0))
         if clear:
@@ -213,14 +196,14 @@ def drift(one: DriftFound) -> str:
 
 
 def interaction(one: Interaction) -> str:
-    """Write whether one factor's effect depends on another."""
+    """Write how one factor's effect depends on another."""
     a, b = one.factors
-    if one.found is None or one.largest is None:
-        return f"{a} and {b}: not known. {one.why or 'Nothing was repeated.'}"
     largest = one.largest
+    if largest is None:
+        return f"{a} and {b}: not known"
     more = (
-        f"the effect of {a} {largest.levels[0]} against {largest.levels[1]} differs by {change(largest.change)} "
-        f"between {b} {largest.at[0]} and {largest.at[1]}"
+        f"the effect of {a} {largest.levels[0]} against {largest.levels[1]} differs by "
+        f"{change(largest.change)} between {b} {largest.at[0]} and {largest.at[1]}"
     )
     return (
         f"{a} and {b} depend on each other: {more}" if one.found else f"{a} and {b}: not told apart: {more}"
@@ -233,18 +216,13 @@ def open_points(effects: Effects) -> list[str]:
     for one in effects.effects:
         if one.judgement != "open" or not one.first:
             continue
-        seen = (
-            ""
-            if one.smallest_seen is None
-            else f"; a difference of {percent(one.smallest_seen)} would have been seen"
-        )
-        more = (
-            f"; {one.more_repeats} more repeat{'s' if one.more_repeats != 1 else ''} would show one of {percent(effects.margin)}"
-            if one.more_repeats is not None
-            else "; more than a thousand repeats would be needed"
-        )
+        least, margin = percent(one.smallest_seen), percent(effects.margin)
+        seen = "" if one.smallest_seen is None else f"; a difference of {least} would have been seen"
+        repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
+        more = "more than a thousand repeats" if one.more_repeats is None else repeats
         lines.append(
-            f"{one.pattern}: {one.factor} {one.level} and {one.against} are not told apart ({change(one.change)}){seen}{more}."
+            f"{one.pattern}: {one.factor} {one.level} and {one.against} are not told apart "
+            f"({change(one.change)}){seen}; {more} would show one of {margin}."
         )
     return lines
 
@@ -252,9 +230,10 @@ def open_points(effects: Effects) -> list[str]:
 def legend(effects: Effects) -> str:
     """Say what the marks and ranges mean."""
     return (
-        f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {effects.tests} tests of this metric. "
-        f"= no difference above {percent(effects.margin)}: the whole interval is within it. Without a mark: not told apart. "
-        "The range is the 95 % interval of the change, averaged over the other factors."
+        f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {effects.tests} tests of "
+        f"this metric. = no difference above {percent(effects.margin)}: the whole interval is within it. "
+        "Without a mark: not told apart. The range is the 95 % interval of the change, averaged over the "
+        "other factors."
     )
 
 

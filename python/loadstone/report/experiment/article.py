@@ -1,0 +1,210 @@
+"""An experiment as an article: the answer first, the matrix, effects, the course of time, how to redo it.
+
+Knows the order in which things are said. Words and tables are those of its sisters; how a page, a
+sheet and Markdown look, the blocks' room knows. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.effects.names import name_of
+from loadstone.report.article.blocks import (
+    Article,
+    ArticleTable,
+    Bullets,
+    Drawings,
+    Heading,
+    Paragraph,
+    TableCell,
+    Typed,
+    VerdictLine,
+    Verdicts,
+    drawing,
+)
+from loadstone.report.experiment import charts, tables, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loadstone.report.article.blocks import Block, CellKind
+    from loadstone.report.experiment.story import ExperimentStory
+    from loadstone.report.experiment.tables import FactorTable
+    from loadstone.report.pictures.charts import Spec
+
+KINDS: Final[dict[str, CellKind]] = {
+    "better": "better", "worse": "worse", "alike": "same", "open": "unknown", "confounded": "unknown",
+    "unknown": "unknown", "none": "none", "base": "base",
+}  # fmt: skip
+
+
+APART: Final = ("better", "worse")
+
+
+def article(story: ExperimentStory) -> Article:
+    """Return the article."""
+    return Article(
+        kicker="Loadstone experiment",
+        title=story.record.title,
+        blocks=[
+            *_answer(story),
+            *_effects(story),
+            *_listed("What is open", words.open_points(story.effects)),
+            *_interactions(story),
+            *_shares(story),
+            *_time(story),
+            *_more(story),
+            *_combinations(story),
+            *_listed("Left out: no effect rests on these runs", tables.left_out(story)),
+            *_listed("Not tried", tables.unset(story)),
+            *_machine(story),
+            Heading("How to redo it"),
+            Typed(story.redo),
+            Paragraph(tables.design(story), "soft"),
+            *_method(story),
+        ],
+    )
+
+
+def _answer(story: ExperimentStory) -> Iterator[Block]:
+    if story.record.question:
+        yield Paragraph(story.record.question, "soft")
+    yield Paragraph(words.headline(story), "answer")
+    for doubt in tables.doubts(story):
+        yield Paragraph(doubt, "doubt")
+    if story.record.ended_because:
+        yield Paragraph(f"Ended before its last run: {story.record.ended_because}", "doubt")
+    if story.effects.recommendations:
+        yield Verdicts(_choices(story))
+    yield Paragraph(tables.counts(story), "soft")
+
+
+def _choices(story: ExperimentStory) -> list[VerdictLine]:
+    several = len(story.effects.patterns) > 1
+    lines = []
+    for one in story.effects.recommendations:
+        costs = words.costs(story, one)
+        lines.append(
+            VerdictLine(
+                words.sentence(words.aim(one)) + (f", {one.pattern}" if several else ""),
+                "measures_storage" if one.levels is not None else "cannot_tell",
+                words.choice(one),
+                f"It also changes {costs}." if costs else "",
+            )
+        )
+    return lines
+
+
+def _effects(story: ExperimentStory) -> Iterator[Block]:
+    yield Heading(words.sentence(name_of(story.metric)))
+    for found in tables.matrix(story, [story.metric]):
+        yield _factor(found)
+    yield Paragraph(words.legend(story.effects), "soft")
+    yield from _drawn([charts.effects(story)], 1)
+
+
+def _factor(found: FactorTable) -> ArticleTable:
+    rows: list[list[TableCell | str]] = [
+        [
+            line.name,
+            *(
+                TableCell(
+                    one.value, KINDS[one.kind], below=one.change, strong=one.kind in ("better", "worse")
+                )
+                for one in line.cells
+            ),
+        ]
+        for line in found.lines
+    ]
+    return ArticleTable([found.factor, *found.levels], rows, matrix=True)
+
+
+def _drawn(specs: Sequence[Spec | None], columns: int = 2) -> Iterator[Block]:
+    known = [drawing(spec) for spec in specs if spec is not None]
+    if known:
+        yield Drawings(known, columns)
+
+
+def _listed(title: str, lines: Sequence[str]) -> Iterator[Block]:
+    if lines:
+        yield Heading(title)
+        yield Bullets(lines)
+
+
+def _interactions(story: ExperimentStory) -> Iterator[Block]:
+    lines = tables.interactions(story)
+    yield from _listed("Which factors depend on each other", lines)
+    if lines:
+        yield from _drawn(charts.interactions(story))
+
+
+def _shares(story: ExperimentStory) -> Iterator[Block]:
+    spec = charts.shares(story)
+    if spec is not None:
+        yield Heading("What matters most")
+        yield from _drawn([spec], 1)
+        yield ArticleTable(*tables.shares(story))
+
+
+def _time(story: ExperimentStory) -> Iterator[Block]:
+    specs = charts.over_time(story)
+    if specs:
+        yield Heading("Runs in the order of time")
+        yield Paragraph(
+            "Each run against the mean of its combination, adjusted for drift. "
+            "A run with its name is an outlier.",
+            "soft",
+        )
+        yield Bullets([*tables.drifts(story), *tables.outliers(story)])
+        yield from _drawn(specs)
+
+
+def _more(story: ExperimentStory) -> Iterator[Block]:
+    if story.metrics[1:]:
+        yield Heading("Other metrics")
+        for found in tables.matrix(story, story.metrics[1:]):
+            yield _factor(found)
+
+
+def _combinations(story: ExperimentStory) -> Iterator[Block]:
+    names = [one.name for one in story.effects.factors]
+    rows: list[list[TableCell | str]] = []
+    for one in tables.combinations(story):
+        if one.first:
+            rows.append([one.pattern])
+        value = "no data" if one.why else one.value
+        rows.append([*one.levels, one.runs, value, one.interval])
+    yield Heading("All combinations")
+    headings = [*names, "valid runs", name_of(story.metric), "95 % interval"]
+    yield ArticleTable(headings, rows, names=len(names))
+    missing = tables.no_data(story)
+    if missing:
+        yield Bullets(missing)
+
+
+def _machine(story: ExperimentStory) -> Iterator[Block]:
+    yield Heading("What was changed on the machine")
+    rows: list[list[TableCell | str]] = [
+        [
+            TableCell(one.control, strong=one.left), one.subject, one.before, one.asked, str(one.times),
+            TableCell(one.outcome, strong=one.left),
+        ]
+        for one in tables.settings(story)
+    ]  # fmt: skip
+    if not rows:
+        yield Paragraph("Nothing.")
+        return
+    yield ArticleTable(["setting", "of", "before", "set to", "times", "afterwards"], rows, names=4)
+
+
+def _method(story: ExperimentStory) -> Iterator[Block]:
+    yield Heading("How it was computed")
+    rows = [
+        [one.pattern, one.metric, one.runs, one.method, one.noise, one.normal, one.equal]
+        for one in tables.models(story)
+    ]
+    headings = ["pattern", "metric", "runs", "error by", "noise of a run", "normal, p", "equal noise, p"]
+    yield ArticleTable(headings, rows, names=2)
+    notes = tables.notes(story)
+    if notes:
+        yield Bullets(notes)

@@ -1,0 +1,93 @@
+"""An experiment on a terminal of any width: the answer, what to choose, the matrix, what is open.
+
+Knows tables and colours: green for better, orange for worse, grey for what is not told apart.
+Computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.report.experiment import tables, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+    from loadstone.report.experiment.story import ExperimentStory
+    from loadstone.report.experiment.tables import FactorTable
+
+COLOURS: Final = {
+    "better": "green", "worse": "dark_orange", "alike": "bold bright_black", "open": "bright_black",
+    "confounded": "magenta", "unknown": "bright_black", "none": "bright_black", "base": "",
+}  # fmt: skip
+NARROW: Final = 100
+"""Below this width levels stand below each other."""
+MOST: Final = 8
+"""So many lines of a kind; the page and the JSON have all of them."""
+
+
+def terminal(story: ExperimentStory, console: Console) -> None:
+    """Print the report."""
+    console.print(Text(story.record.title, "bold"))
+    for doubt in tables.doubts(story):
+        console.print(Text(doubt, "bold red"))
+    if story.record.ended_because:
+        console.print(Text(f"ended before its last run: {story.record.ended_because}", "yellow"))
+    console.print(Text(words.headline(story), "bold"))
+    _choices(story, console)
+    console.print(Text(tables.counts(story), "dim"))
+    for found in tables.matrix(story, [story.metric]):
+        console.print()
+        if console.width >= NARROW and len(found.levels) <= 5:
+            console.print(_table(found))
+        else:
+            for line in _lines(found):
+                console.print(line)
+    console.print(Text(words.legend(story.effects), "dim"))
+    _some("open", words.open_points(story.effects), "yellow", console)
+    _some("interaction", [one for one in tables.interactions(story) if "depend on" in one], "", console)
+    _some("drift", [one for one in tables.drifts(story) if "drifted" in one], "", console)
+    _some("", tables.outliers(story), "yellow", console)
+    _some("left out", tables.left_out(story), "red", console)
+    _some("not tried", tables.unset(story), "yellow", console)
+
+
+def _choices(story: ExperimentStory, console: Console) -> None:
+    several = len(story.effects.patterns) > 1
+    for one in story.effects.recommendations:
+        where = f", {one.pattern}" if several else ""
+        line = Text(f"{words.aim(one)}{where}: ")
+        line.append(words.choice(one), "green" if one.levels is not None else "yellow")
+        costs = words.costs(story, one)
+        console.print(line.append(f" (also changes {costs})" if costs else "", "dim"))
+
+
+def _table(found: FactorTable) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(found.factor, overflow="fold")
+    for level in found.levels:
+        table.add_column(level, justify="right", overflow="fold")
+    for line in found.lines:
+        cells = [Text(f"{one.value}  {one.change}".rstrip(), COLOURS[one.kind]) for one in line.cells]
+        table.add_row(line.name, *cells)
+    return table
+
+
+def _lines(found: FactorTable) -> Iterator[Text]:
+    yield Text(found.factor, "bold")
+    for line in found.lines:
+        yield Text(f"  {line.name}")
+        for level, one in zip(found.levels, line.cells, strict=True):
+            yield Text(f"    {level}  ").append(f"{one.value}  {one.change}".rstrip(), COLOURS[one.kind])
+
+
+def _some(kind: str, lines: list[str], style: str, console: Console) -> None:
+    for line in lines[:MOST]:
+        console.print(Text(f"{kind}: {line}" if kind else line, style))
+    if len(lines) > MOST:
+        console.print(Text(f"  and {len(lines) - MOST} more (--json and -o FILE.html have them)", "dim"))

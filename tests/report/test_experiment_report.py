@@ -1,0 +1,172 @@
+"""The report of an experiment: what it says first, what it never hides, and its JSON's schema."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+from loadstone.bundle.experiment import (
+    DesignFactor,
+    DesignPattern,
+    ExperimentDocument,
+    ExperimentRun,
+    MachineSetting,
+)
+from loadstone.effects.analyse import analyse
+from loadstone.effects.model import RatioInterval
+from loadstone.effects.observations import Aim, Observations
+from loadstone.errors import InputError
+from loadstone.report.article.markdown import markdown
+from loadstone.report.experiment import article, document, files, text, words
+from loadstone.report.experiment.story import ExperimentStory
+from tests.effects.drawn import table
+
+SCHEMA = Path(__file__).parents[2] / "contract" / "experiment-report.schema.json"
+TWO = (("governor", ("powersave", "performance")), ("cache", ("kept", "dropped")))
+
+
+def story(made: Observations, *, outcome: str | None = "restored", why: str = "") -> ExperimentStory:
+    runs = tuple(
+        ExperimentRun(
+            name=row.run, block=row.block, pattern=row.pattern, levels=dict(row.levels),
+            started="2026-11-23T04:00:00Z",
+            settings=(
+                MachineSetting.model_validate(
+                    {"control": "cpu_governor", "subject": "policy0", "before": "powersave",
+                     "asked": row.levels.get("governor", "powersave"), "outcome": outcome, "why": why}
+                ),
+            ),
+        )
+        for row in made.rows
+    )  # fmt: skip
+    record = ExperimentDocument(
+        title="Governor <and> cache", question="Which one?", file="g.toml", file_blake3="ab" * 32,
+        factors=tuple(DesignFactor(name=one.name, kind="control", levels=one.levels) for one in made.factors),
+        patterns=(DesignPattern(name="4k random read"),), design="full", combinations=4, full_combinations=4,
+        order="random", seed=7, blocks=4, metrics=("iops",), runs=runs,
+    )  # fmt: skip
+    return ExperimentStory(record, made, analyse(made, seed=1), "loadstone experiment run g.toml")
+
+
+@pytest.fixture(scope="module")
+def planted() -> ExperimentStory:
+    return story(
+        table(
+            TWO, repeats=4, log=lambda levels, _: 0.2 * (levels["governor"] == "performance"),
+            more=lambda value: {"lat_p99_ns": 1e10 / value},
+            invalid=lambda levels, place: "the file fits into memory" if place == 5 else None,
+            aims=(Aim("iops", larger_is_better=True, limit_metric="lat_p99_ns", limit_at_most=1e7),),
+        )
+    )  # fmt: skip
+
+
+def lines(told: ExperimentStory, width: int = 120) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    text.terminal(told, console)
+    return " ".join(console.export_text().split())
+
+
+def test_the_answer_comes_first_and_names_level_and_size(planted: ExperimentStory) -> None:
+    answer = words.headline(planted)
+    assert answer.startswith("IOPS: governor performance gives +2")
+    assert "cache makes no difference above 5" in answer
+    page = markdown(article.article(planted))
+    assert page.index("governor performance gives") < page.index("| governor |")
+    assert "<and>" not in page
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_a_terminal_of_any_width_has_the_matrix_and_what_was_left_out(
+    planted: ExperimentStory, width: int
+) -> None:
+    said = lines(planted, width)
+    for part in (
+        "most IOPS with latency p99 at most 10.0 ms",
+        "▲",
+        "the file fits into memory",
+        "= no difference",
+    ):
+        assert part in said
+
+
+def test_every_form_says_what_was_changed_left_out_and_how_to_redo_it(
+    planted: ExperimentStory, tmp_path: Path
+) -> None:
+    for ending in (".md", ".html"):
+        files.write(planted, tmp_path / f"r{ending}")
+        said = (tmp_path / f"r{ending}").read_text()
+        for part in (
+            "cpu_governor",
+            "put back (16×)",
+            "the file fits into memory",
+            "loadstone experiment run g.toml",
+        ):
+            assert part in said, (ending, part)
+    assert "NOT PUT BACK" not in said
+    assert "<and>" not in said
+
+
+def test_the_pdf_is_text(planted: ExperimentStory, tmp_path: Path) -> None:
+    files.write(planted, tmp_path / "r.pdf")
+    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_was_not_put_back_is_said_before_anything_else(planted: ExperimentStory) -> None:
+    left = story(planted.table, outcome="failed", why="device or resource busy")
+    page = markdown(article.article(left))
+    assert page.index("NOT PUT BACK") < page.index("| governor |")
+    assert "device or resource busy" in page
+    assert "NOT PUT BACK" in lines(left)
+    assert document.document(left)["settings"][0]["left"] is True
+
+
+def test_nothing_repeated_and_nothing_valid_are_said_plainly() -> None:
+    once = story(table(TWO, repeats=1, keep=lambda levels: levels["cache"] == "kept"))
+    assert "chance cannot be ruled out" in words.headline(once)
+    nothing = story(table(TWO, invalid=lambda *_: "too short"))
+    assert "No effect is known" in words.headline(nothing)
+    assert "too short" in markdown(article.article(nothing))
+    lines(nothing)
+    document.document(nothing)
+
+
+def test_what_is_open_says_what_would_settle_it() -> None:
+    few = story(table(TWO, repeats=3, noise=0.08, seed=5))
+    assert any(
+        "would have been seen" in one and "more repeat" in one for one in words.open_points(few.effects)
+    )
+
+
+def test_changes_are_written_as_far_as_they_are_known() -> None:
+    def written(ratio: float, low: float | None, high: float | None) -> str:
+        return words.change(RatioInterval(ratio=ratio, low=low, high=high, p=None, raw_p=None)).replace(
+            "\N{NO-BREAK SPACE}", " "
+        )
+
+    assert written(1.123, 1.101, 1.144) == "+12 % (+10 to +14)"
+    assert written(1.0012, 1.0008, 1.0016) == "+0.12 % (+0.08 to +0.16)"
+    assert written(0.5, None, None) == "-50 %"
+    assert written(40.0, 35.0, 45.0) == "40.0× (35.0 to 45.0)"
+    assert written(5.0, 1e-3, math.inf).endswith("any)")
+
+
+def test_the_document_keeps_its_schema_and_the_committed_one_is_fresh(planted: ExperimentStory) -> None:
+    schema = document.ExperimentReportDocument.model_json_schema()
+    assert json.loads(SCHEMA.read_text()) == schema
+    jsonschema.validate(document.document(planted), schema)
+
+
+def test_an_ending_that_says_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="html"):
+        files.check_ending(Path("report.doc"))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(document.ExperimentReportDocument.model_json_schema(), indent=2) + "\n")
