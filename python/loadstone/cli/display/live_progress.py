@@ -152,8 +152,17 @@ def drawn(rows: list[tuple[tuple[str, ...], str]], width: int) -> Table:
             HEADINGS[at], justify="left" if at < 2 else "right", no_wrap=True, overflow="ellipsis", width=most
         )
     for row, style in rows:
-        table.add_row(*(row[at] for at in kept), style=style)
+        name, *others = (row[at] for at in kept)
+        table.add_row(_shortened(name, min(widths[0], room)), *others, style=style)
     return table
+
+
+def _shortened(name: str, most: int) -> str:
+    """Return a name that keeps both its ends: jobs of one kind differ in the last."""
+    if cell_len(name) <= most:
+        return name
+    end = most // 2
+    return f"{name[: most - end - 1]}…{name[-end:]}"
 
 
 def _finished(board: ProgressTable, over: PhaseTotals) -> str:

@@ -123,7 +123,7 @@ def headline(made: ComparisonTable) -> str:
         if rest and rated:
             parts.append(f"{_rest(rest, len(rated))}not told apart")
         if mute:
-            parts.append(f"{_rest(len(mute), len(rated))}cannot say: one side tells no error")
+            parts.append(f"{_rest(len(mute), len(rated))}cannot say: no error is known of a side")
         if not rated:
             parts.append("nothing that can be compared")
         said.append(f"{name} against {names[0]}: {'; '.join(parts)}.")
