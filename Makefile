@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -28,6 +28,7 @@ help:
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
+	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
 
@@ -129,6 +130,10 @@ lab-full: build
 
 fit: build
 	$(BIN)/python -m lab.fit
+
+# Small comparisons as published studies made them, in build/comparisons.
+examples: build
+	@for one in vostok two-runs passes; do LOADSTONE=$(CURDIR)/$(BIN)/loadstone examples/comparisons/$$one.sh build/comparisons/$$one || exit 1; done
 
 comparisons: build
 	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md

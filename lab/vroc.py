@@ -5,7 +5,7 @@ each a profile of btrfs), the loads and the order they are measured in. It is a 
 layouts cost and not of the drives: each device does one I/O after the other, all in the same time.
 Knows no published number.
 
-    python -m lab.vroc --out /tmp/vroc [--seconds 1.5]
+    python -m lab.vroc --out /tmp/vroc [--seconds 1.5] [--load write-4k-random]
 
 Needs root. Leaves a study per load and layout, a picture per load, and prints the tables.
 """
@@ -94,7 +94,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for studies and pictures")
     parser.add_argument("--seconds", type=float, default=1.5, help="time of each point")
+    parser.add_argument("--load", choices=LOADS, action="append", help="only this load (repeat for several)")
     options = parser.parse_args()
+    loads = options.load or LOADS
     if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
@@ -102,27 +104,27 @@ def main() -> int:
     for layout in LAYOUTS:
         with Stage() as stage:
             files = volumes(stage, layout)
-            for load in LOADS:
+            for load in loads:
                 study = options.out / load / layout.name
                 found[load, layout.name] = measure(stage, load, files, options.seconds, study)
                 print(f"{layout.name}, {load}: {study}", file=sys.stderr, flush=True)
-    for load in LOADS:
+    for load in loads:
         studies = [options.out / load / layout.name for layout in LAYOUTS]
         with Stage() as stage:
             stage.loadstone("report", *studies, "--output", options.out / f"{load}.svg")
-    print("\n".join(tables(found)))
+    print("\n".join(tables(found, loads)))
     return 0
 
 
-def tables(found: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
+def tables(found: Mapping[tuple[str, str], dict[str, Any]], loads: Sequence[str] = LOADS) -> Iterator[str]:
     """Return each maximum with its latency, and the maxima as shares of RAID0's, as Markdown."""
     heading = ["", *(layout.name for layout in LAYOUTS)]
     yield from _table(
         heading,
-        [[load, *(_maximum(load, found[load, one.name]) for one in LAYOUTS)] for load in LOADS],
+        [[load, *(_maximum(load, found[load, one.name]) for one in LAYOUTS)] for load in loads],
     )
     yield ""
-    yield from _table(heading, [[load, *_shares(found, load)] for load in LOADS])
+    yield from _table(heading, [[load, *_shares(found, load)] for load in loads])
 
 
 def _maximum(load: str, curve: dict[str, Any]) -> str:

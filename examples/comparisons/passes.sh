@@ -1,0 +1,20 @@
+#!/bin/sh
+# The same load four times on a file that does not exist before: the first pass allocates, the
+# others write over it. Then the first passes of two files against their second ones.
+# Usage: passes.sh [DIRECTORY [MIB]]. Under a minute; the files are removed.
+set -eu
+out=${1:-passes-comparison} mib=${2:-512}
+loadstone=${LOADSTONE:-loadstone}
+mkdir -p "$out/first" "$out/later"
+out=$(CDPATH='' cd -- "$out" && pwd)
+trap 'rm -f "$out"/iops.*.0' EXIT
+
+for number in 1 2 3; do
+    job=$out/iops-$number.fio
+    printf '%s\n' '[iops]' rw=randwrite bs=64k iodepth=8 "size=${mib}m" ioengine=libaio direct=1 \
+        fallocate=none group_reporting "filename=$out/iops.$number.0" > "$job"
+    "$loadstone" run "$job" --out "$out/first/$number"
+    "$loadstone" run "$job" --i-accept-data-loss "$out/iops.$number.0" --out "$out/later/$number"
+done
+"$loadstone" compare "$out/first" "$out/later" \
+    -o "$out/comparison.html" -o "$out/comparison.md" -o "$out/comparison.pdf"
