@@ -154,7 +154,7 @@ class StorageServer(Stage):
     def export(self, disk: str, mib: int, *, direct: bool = True) -> str:
         """Serve a disk of the server; return the client's device."""
         port = next(self._ports)
-        kind = "host_device" if disk.startswith("/dev/") else "file"
+        kind = "host_device" if Path(disk).is_block_device() else "file"
         cache = f"cache.direct={'on' if direct else 'off'}"
         self.serve(
             "qemu-storage-daemon",

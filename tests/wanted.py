@@ -27,6 +27,7 @@ PROGRAMS = {
     "qemu-storage-daemon": "qemu-system-common",
     "rsync": "rsync",
     "sfdisk": "fdisk",
+    "snmpd": "snmpd",
     "sqlite3": "sqlite3",
     "sshd": "openssh-server",
     "wipefs": "util-linux",

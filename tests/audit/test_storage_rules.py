@@ -41,7 +41,7 @@ def host(
     seconds: int = 10,
     name: str = "nas",
     same: bool = False,
-    **facts: Any,
+    facts: dict[str, Any] | None = None,
 ) -> Watched:
     """A host whose rows all say the same."""
     rows = pl.DataFrame(
@@ -51,7 +51,7 @@ def host(
             **{key: [round(value)] * seconds for key, value in per_second.items()},
         }
     )
-    known = PLAIN | facts
+    known = PLAIN | (facts or {})
     tracks = {one.key: one for one in watched.tracks(rows, known)}
     return Watched(name, kind, known, rows, same, tracks)
 
@@ -100,10 +100,10 @@ def test_one_full_core_is_suspect() -> None:
 def test_a_containers_limit_is_told_also_on_our_own_machine() -> None:
     limited = cpu(0.5) | {"group.used_ns": 0.19 * S, "group.periods_count": 10, "group.throttled_count": 9}
     for same in (False, True):
-        found = one(asks(storage_cpu, run(1000.0), host(limited, same=same, cpu_limit=0.2)))
+        found = one(asks(storage_cpu, run(1000.0), host(limited, same=same, facts={"cpu_limit": 0.2})))
         assert (found.effect, found.evidence["limit_cpus"]) == ("limited", 0.2)
     free = limited | {"group.used_ns": 0.05 * S, "group.throttled_count": 0}
-    assert isinstance(asks(storage_cpu, run(1000.0), host(free, same=True, cpu_limit=0.2)), Clear)
+    assert isinstance(asks(storage_cpu, run(1000.0), host(free, same=True, facts={"cpu_limit": 0.2})), Clear)
     # Without a limit the machine's CPUs are the load generator's, too.
     assert isinstance(asks(storage_cpu, run(1000.0), host(cpu(1.0), same=True)), CannotTell)
 
@@ -119,15 +119,17 @@ def test_a_full_link_by_its_own_rate() -> None:
         "net.lo.rx_bytes": 1e9,
         "net.lo.tx_bytes": 1e9,
     }
-    found = one(asks(storage_link, run(1000.0), host(net, **links(eth0=10**9))))
+    found = one(asks(storage_link, run(1000.0), host(net, facts=links(eth0=10**9))))
     assert (found.effect, found.evidence["interface"], found.layer) == ("limited", "eth0", "link eth0 of nas")
     assert isinstance(
-        asks(storage_link, run(1000.0), host(net, **links(eth0=10**10))), tuple
+        asks(storage_link, run(1000.0), host(net, facts=links(eth0=10**10))), tuple
     )  # steady 1 Gbit/s
     slower = net | {"net.eth0.tx_bytes": 90e6}
-    assert isinstance(asks(storage_link, run(1000.0), host(slower, **links(eth0=10**9))), Clear)
+    assert isinstance(asks(storage_link, run(1000.0), host(slower, facts=links(eth0=10**9))), Clear)
     shaped = {"links": {"eth0": {"bits_per_s": 10**10, "shaped_bits_per_s": 200_000_000}}}
-    assert one(asks(storage_link, run(1000.0), host({"net.eth0.tx_bytes": 24e6}, **shaped))).confidence > 0.9
+    assert (
+        one(asks(storage_link, run(1000.0), host({"net.eth0.tx_bytes": 24e6}, facts=shaped))).confidence > 0.9
+    )
 
 
 def test_a_rate_nobody_told_is_guessed_only_when_nothing_else_is_full() -> None:
@@ -171,11 +173,13 @@ def test_copies_amplify_writes_and_devices_above_others_do_not() -> None:
     case = run(10_000.0, op="write")
     twice = {"disk.sda.write_bytes": 41e6, "disk.sdb.write_bytes": 41e6, "disk.md0.write_bytes": 41e6}
     over = {"disks": {"md0": {"over": ["sda", "sdb"]}}}
-    found = one(asks(write_amplification, case, host(twice, **over)))
+    found = one(asks(write_amplification, case, host(twice, facts=over)))
     assert (found.effect, found.evidence["factor"], found.evidence["disks"]) == ("note", 2.0, "sda, sdb")
     assert isinstance(asks(write_amplification, case, host(disks(write_bytes=41e6))), Clear)
-    assert isinstance(asks(write_amplification, run(10_000.0), host(twice, **over)), NotMine)
-    assert isinstance(asks(write_amplification, case, host(twice, seconds=5, **over)), CannotTell | NotMine)
+    assert isinstance(asks(write_amplification, run(10_000.0), host(twice, facts=over)), NotMine)
+    assert isinstance(
+        asks(write_amplification, case, host(twice, seconds=5, facts=over)), CannotTell | NotMine
+    )
 
 
 def test_work_of_the_storages_own() -> None:
@@ -205,7 +209,7 @@ def test_the_disk_that_is_busy_is_a_note() -> None:
 def test_a_machine_watched_in_several_ways_is_one() -> None:
     by_ssh, by_snmp = host(cpu(0.95)), host(cpu(0.97), kind="snmp", name="nas-snmp")
     assert "nas " in one(asks(storage_cpu, run(1000.0), by_snmp, by_ssh)).text
-    other = host(cpu(0.95), name="b", host="b")
+    other = host(cpu(0.95), name="b", facts={"host": "b"})
     answer = asks(storage_cpu, run(1000.0), by_ssh, other)
     assert isinstance(answer, tuple)
     assert len(answer) == 2
