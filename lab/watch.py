@@ -246,7 +246,7 @@ def cpu(lab: StorageServer) -> tuple[dict[str, Any], Path]:
 def disk(lab: StorageServer) -> tuple[dict[str, Any], Path]:
     """Link and CPU lifted, and a disk that does one I/O after the other."""
     lab.link(None)
-    device = lab.export(lab.single_server(64, read="4ms", write="4ms"), 64)
+    device = lab.export(lab.single_server(64, read="10ms", write="10ms"), 64)
     return lab.watched_run(job(device, lab.runtime_s, rw="randread", bs="4k", iodepth=4))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
-from loadstone.comparison import curve_effects, matrix, pairing
+from loadstone.comparison import curve_effects, matrix, pairing, watched
 from loadstone.comparison.differences import Difference, differences, environment_of
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.metric import Judgement, Metric
     from loadstone.comparison.pairing import Repeats
     from loadstone.comparison.values import OfJob, Value
+    from loadstone.comparison.watched import WatchedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class ComparisonTable:
     effects: tuple[Effect, ...]
     rows: tuple[JobRow, ...]
     """Jobs and operations one by one."""
+    watched: tuple[WatchedRow, ...]
+    """What watched hosts of the same name did."""
     differences: tuple[Difference, ...]
     excluded: tuple[Excluded, ...]
     warnings: tuple[str, ...]
@@ -111,6 +114,7 @@ def compare(
         curves=tuple(curves),
         effects=tuple(matrix.effects(pairs, of_curves, alpha)),
         rows=tuple(_judged(list(_job_rows(pairs)), alpha)),
+        watched=tuple(watched.rows(sides, alpha)),
         differences=tuple(_differences(sides, pairs)),
         excluded=tuple(_excluded(sides)),
         warnings=tuple(_warnings(sides, pairs, alone)),

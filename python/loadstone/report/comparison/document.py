@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable, JobCell, JobRow
     from loadstone.comparison.gate import Gate, Power
     from loadstone.comparison.matrix import Effect, SideValue
+    from loadstone.comparison.watched import WatchedRow
 
 FORMAT: Final = 1
 
@@ -79,6 +80,20 @@ class JsonCell(FrozenModel):
     better: bool | None = Field(description="null: not told apart")
 
 
+class JsonWatched(FrozenModel):
+    """One quantity of a watched host: every side's mean over its load."""
+
+    host: str = Field(description="its name with --watch")
+    key: str = Field(description="as in `watched` of the result")
+    name: str
+    unit: str
+    values: list[float | None] = Field(description="null: the side does not have it")
+    errors: list[float | None] = Field(description="one standard error of each")
+    changes: list[float | None] = Field(description="against the first side; null for that one")
+    ps: list[float | None] = Field(description="corrected for the number of tests")
+    judgements: list[Literal["better", "worse", "differs", "same", "unknown"]]
+
+
 class JsonExcluded(FrozenModel):
     """A phase that nothing rests on."""
 
@@ -115,6 +130,7 @@ class ComparisonDocument(FrozenModel):
     matrix: list[JsonCell]
     excluded: list[JsonExcluded]
     rows: list[JsonRow]
+    watched: list[JsonWatched] = Field(description="hosts of the same name that were watched on both sides")
     differences: list[JsonDifference]
     warnings: list[str]
     alpha: float
@@ -152,6 +168,7 @@ def document(
             JsonExcluded(side=one.side, run=one.run, phase=one.phase, why=one.why) for one in made.excluded
         ],
         rows=[_row(row) for row in made.rows],
+        watched=[_watched(row) for row in made.watched],
         differences=[
             JsonDifference(where=one.where, key=one.key, values=list(one.values)) for one in made.differences
         ],
@@ -188,6 +205,20 @@ def _cell(one: Effect, side: str) -> JsonCell:
         p=found.p if found is not None else None,
         told_apart=one.told_apart,
         better=one.judgement == "better" if one.told_apart else None,
+    )
+
+
+def _watched(row: WatchedRow) -> JsonWatched:
+    return JsonWatched(
+        host=row.host,
+        key=row.key,
+        name=row.name,
+        unit=row.unit,
+        values=[cell.sample.value if cell.sample else None for cell in row.cells],
+        errors=[cell.sample.error if cell.sample else None for cell in row.cells],
+        changes=[cell.contrast.change if cell.contrast else None for cell in row.cells],
+        ps=[cell.contrast.p if cell.contrast else None for cell in row.cells],
+        judgements=[cell.judgement for cell in row.cells],
     )
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import units
 from loadstone.report import templates
 from loadstone.report.comparison import charts, words
 from loadstone.report.pictures import chart_images
+from loadstone.report.run.summary_text import in_unit
 
 if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable, JobRow
     from loadstone.comparison.matrix import Effect, SideValue
     from loadstone.comparison.metric import Metric
+    from loadstone.comparison.watched import WatchedRow
     from loadstone.report.pictures.charts import Spec
 
 COLUMNS: Final = 3
@@ -43,7 +46,23 @@ def page(made: ComparisonTable) -> str:
         warnings=made.warnings,
         jobs=[_job(row, before) for row, before in zip(made.rows, [None, *made.rows], strict=False)],
         differences=made.differences,
+        watched=[_watched(row) for row in made.watched],
     )
+
+
+def _watched(row: WatchedRow) -> dict[str, Any]:
+    return {
+        "host": row.host,
+        "name": row.name,
+        "cells": [
+            (
+                in_unit(cell.sample.value, row.unit) if cell.sample else units.NONE,
+                words.change(cell.contrast) if at else "",
+                cell.judgement if cell.judgement in ("better", "worse") else "",
+            )
+            for at, cell in enumerate(row.cells)
+        ],
+    }
 
 
 def _sentences(phase: Any) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from loadstone import printable, units
 from loadstone.report.comparison import words
+from loadstone.report.run.summary_text import in_unit
 from loadstone.report.verdict.words import STYLES
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ COLOURS: Final = {
 MAX_DIFFERENCES: Final = 12
 """So many on a terminal; the page and the JSON have all of them."""
 MAX_EXCLUDED: Final = 8
+MAX_WATCHED: Final = 12
+WATCHED_COLOURS: Final = {"better": "green", "worse": "dark_orange", "differs": ""}
 BESIDE: Final = 2
 """So many sides fit beside each other; more are told one below the other."""
 NARROW: Final = 100
@@ -59,7 +62,30 @@ def terminal(made: ComparisonTable, console: Console) -> None:
         console.print(Text(f"  and {len(made.excluded) - MAX_EXCLUDED} more left out", "red"))
     for text in made.warnings:
         console.print(Text(f"warning: {text}", "yellow"))
+    _watched(made, console)
     _facts(made, console)
+
+
+def _watched(made: ComparisonTable, console: Console) -> None:
+    """Print what of the watched hosts is told apart, and how much is not."""
+    apart = [
+        (row, at, cell)
+        for row in made.watched
+        for at, cell in enumerate(row.cells)
+        if cell.judgement in ("better", "worse", "differs")
+    ]
+    for row, at, cell in apart[:MAX_WATCHED]:
+        before, after = (
+            units.NONE if one.sample is None else in_unit(one.sample.value, row.unit)
+            for one in (row.cells[0], cell)
+        )
+        side = f" ({made.sides[at].name})" if len(made.sides) > BESIDE else ""
+        told = f"{row.host} {row.name}: {before} -> {after}, {words.change(cell.contrast)}{side}"
+        console.print(Text(told, WATCHED_COLOURS[cell.judgement]))
+    if made.watched:
+        more = max(0, len(apart) - MAX_WATCHED)
+        said = f"watched hosts: {len(apart)} of {len(made.watched)} quantities told apart"
+        console.print(Text(f"{said}{f', {more} of them in the page only' if more else ''}", "dim"))
 
 
 def _table(made: ComparisonTable) -> Table:
