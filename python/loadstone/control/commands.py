@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 from typing import Final
 
+from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 
@@ -36,14 +37,12 @@ class CommandPair(Control):
     def write(self, subject: str, value: str) -> None:
         """Run a command. Raises RefusedError where it fails."""
         try:
-            done = subprocess.run(
+            done = orphans.run(
                 ["/bin/sh", "-c", value],
                 capture_output=True,
                 text=True,
                 errors="replace",
-                check=False,
                 timeout=PATIENCE_S,
-                stdin=subprocess.DEVNULL,
             )
         except subprocess.TimeoutExpired:
             raise RefusedError(f"{subject}: `{value}` took more than {PATIENCE_S} s") from None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from typing import Final
 
+from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 from loadstone.path.mounts import Mount, mounts
@@ -64,9 +64,7 @@ class MountOptions(Control):
             return
         command = ["mount", "-o", f"remount,{options}", subject]
         environment = os.environ | {"LC_ALL": "C"}
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=environment
-        )
+        done = orphans.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
         if done.returncode != 0:
             words = " ".join((done.stderr or done.stdout).split()) or f"mount ended with {done.returncode}"
             raise RefusedError(f"remounting {subject} with {options} failed: {words}")

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone.control import orphans
 from loadstone.control.files import text
 from loadstone.control.layout.model import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 600
 LOOK_S: Final = 0.5
+ORPHANS_S: Final = 60.0
+"""A program that goes on for longer is one that stays, as a file system in user space."""
 FREE_TRIES: Final = 20
 """Times a file system that is still busy is asked to go, half a second apart."""
 
@@ -141,13 +144,15 @@ def _build(name: str, order: LayoutOrder) -> None:
     for step in building(order):
         if step.makes is not None:
             Path(step.makes).mkdir(parents=True, exist_ok=True)
-        done = _call(step.command)
+        done = _call(step.command, order.label)
         if done.returncode != 0:
             raise RefusedError(f"layout {name}: {_failed(step.command, done)}")
 
 
 def take_down(order: LayoutOrder) -> None:
     """Take down what of it is there. Raises RefusedError for what does not go."""
+    # What a process that was killed had begun to build must not appear afterwards.
+    orphans.wait_until_gone(order.label, ORPHANS_S)
     for step in taking_down(order):
         if not _is_there(step, order):
             continue
@@ -163,6 +168,7 @@ def take_down(order: LayoutOrder) -> None:
     for folder in (*sorted(base.glob("*"), reverse=True), base):
         with contextlib.suppress(OSError):
             folder.rmdir()
+    orphans.forget(order.label)
 
 
 def _is_there(step: TakeDown, order: LayoutOrder) -> bool:
@@ -214,17 +220,16 @@ def wait_until_synchronised(order: LayoutOrder, give_up: Callable[[], bool]) -> 
     return share
 
 
-def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _call(command: Sequence[str], lock: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"LC_ALL": "C"}
     try:
-        return subprocess.run(
+        return orphans.run(
             command,
+            lock,
             capture_output=True,
             text=True,
             errors="replace",
-            check=False,
             timeout=PATIENCE_S,
-            stdin=subprocess.DEVNULL,
             env=environment,
         )
     except subprocess.TimeoutExpired:

@@ -1,0 +1,330 @@
+"""Kill experiments at random moments on real parts, restore, and read the system.
+
+Knows loop devices in memory, btrfs and ext4 layouts on them, schedulers, a kernel parameter, a control
+group, a filled file system and a remounted one. Most points kill a process that does everything of an
+experiment but the load (`--points`); some kill `loadstone experiment run` itself (`--whole`). A fifth of
+the points lose power: mounts and devices come back as a boot brings them. Needs root.
+
+    python -m lab.experiment_drill --points 200 --whole 10 --seed 1
+
+Prints one JSON document: how many points, and every one after which something was not as before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.parts import Stage, call, missing
+
+from loadstone.control import changes, journal
+from loadstone.experiment.machine import Machine
+from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment, prepare
+
+if TYPE_CHECKING:
+    from loadstone.bundle.experiment import MachineSetting
+
+QUEUE = ("scheduler", "nr_requests", "read_ahead_kb")
+DEVICES = 3
+GROUP = "memory.limit_in_bytes"
+PARAMETER = "vm.vfs_cache_pressure"
+FILE = """title = "Drill"
+repeats = 1
+design = "one_at_a_time"
+runtime = "1s"
+size = "16m"
+devices = [{devices}]
+targets = ["{{file}}"]
+
+[layouts.raid0]
+manager = "btrfs"
+raid = "0"
+
+[layouts.raid1]
+manager = "btrfs"
+raid = "1"
+
+[layouts.each]
+filesystem = "ext4"
+
+[[patterns]]
+name = "write"
+options = {{ rw = "randwrite", bs = "4k", direct = 1, ioengine = "io_uring", iodepth = 4 }}
+
+[[settings]]
+control = "sysctl"
+subject = "{parameter}"
+value = 77
+
+[[factors]]
+name = "layout"
+kind = "layout"
+levels = ["raid0", "each", "raid1"]
+
+[[factors]]
+name = "scheduler"
+control = "io_scheduler"
+subject = "{device}"
+levels = ["none", "bfq"]
+
+[[factors]]
+name = "full"
+kind = "fill_level"
+of = "{volume}"
+levels = ["as is", "60%"]
+
+[[factors]]
+name = "group"
+kind = "cgroup"
+levels = ["as is", {{ name = "small", limits = {{ "{group}" = "512M" }} }}]
+
+[[factors]]
+name = "mount"
+control = "mount_options"
+subject = "{volume}"
+levels = ["as is", "noatime"]
+"""
+
+
+@dataclass(slots=True)
+class Bench:
+    """Devices and what they looked like before."""
+
+    stage: Stage
+    folder: Path
+    devices: list[str] = field(default_factory=list)
+    backings: list[Path] = field(default_factory=list)
+    volume: str = ""
+    """A file system that is no layout's: it is filled and remounted."""
+
+    @property
+    def state(self) -> Path:
+        """Return where the journals are."""
+        return self.folder / "state"
+
+    def file(self) -> Path:
+        """Write the experiment's file."""
+        path = self.folder / "drill.toml"
+        names = ", ".join(f'"{one}"' for one in self.devices)
+        path.write_text(
+            FILE.format(
+                devices=names, device=self.devices[0], parameter=PARAMETER, group=GROUP, volume=self.volume
+            )
+        )
+        return path
+
+    def snapshot(self) -> dict[str, str]:
+        """Read everything that an experiment changes here."""
+        found = {"parameter": Path(f"/proc/sys/{PARAMETER.replace('.', '/')}").read_text().strip()}
+        for device in self.devices:
+            name = Path(device).name
+            queue = Path(f"/sys/block/{name}/queue")
+            for file in QUEUE:
+                found[f"{name} {file}"] = (queue / file).read_text().strip()
+            blkid = subprocess.run(["blkid", "-p", device], capture_output=True, text=True, check=False)
+            found[f"{name} signature"] = blkid.stdout.strip()
+        mounts = Path("/proc/self/mounts").read_text().splitlines()
+        found["mounts"] = "\n".join(sorted(line for line in mounts if self._is_ours(line)))
+        found["files"] = " ".join(sorted(path.name for path in Path(self.volume).iterdir()))
+        groups = Path("/sys/fs/cgroup").glob("*/ls????????-*")
+        found["groups"] = " ".join(sorted(str(path) for path in groups))
+        found["journals"] = " ".join(sorted(path.name for path in self._journals()))
+        return found
+
+    def _is_ours(self, line: str) -> bool:
+        return "/run/loadstone/" in line or self.volume in line or line.split(maxsplit=1)[0] in self.devices
+
+    def _journals(self) -> list[Path]:
+        return sorted((self.state / "changes").glob("*.jsonl"))
+
+    def lose_power(self) -> None:
+        """Come up as after a boot: nothing of an experiment is mounted, settings are the kernel's own."""
+        for path in self._journals():
+            path.write_bytes(path.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
+        for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
+            point = line.split()[1]
+            if point.startswith("/run/loadstone/ls"):
+                call("umount", point)
+        Path(f"/proc/sys/{PARAMETER.replace('.', '/')}").write_text(self.before["parameter"])
+        call("mount", "-o", "remount,relatime", self.volume)
+        for device, backing in zip(self.devices, self.backings, strict=True):
+            call("losetup", "-d", device)
+            call("losetup", "--direct-io=on", device, backing)
+            name = Path(device).name
+            for file in QUEUE:
+                value = self.before[f"{name} {file}"]
+                Path(f"/sys/block/{name}/queue/{file}").write_text(_chosen(value))
+        for path in Path("/sys/fs/cgroup").glob("*/ls????????-*"):
+            path.rmdir()
+
+    before: dict[str, str] = field(default_factory=dict)
+
+
+def _chosen(line: str) -> str:
+    return next((word[1:-1] for word in line.split() if word.startswith("[")), line)
+
+
+def bench(stage: Stage) -> Bench:
+    """Make the devices, and a file system beside them."""
+    made = Bench(stage, stage.folder)
+    for _ in range(DEVICES):
+        backing = stage.backing(300, written=False)
+        made.backings.append(backing)
+        made.devices.append(stage.loop_over(backing))
+    device = stage.loop(128, written=False)
+    call("mkfs.ext4", "-q", device)
+    folder = stage.folder / "volume"
+    folder.mkdir()
+    call("mount", device, folder)
+    stage._stack.callback(call, "umount", folder)
+    made.volume = str(folder)
+    made.before = made.snapshot()
+    return made
+
+
+def everything_but_load(prepared: PreparedExperiment, state: Path) -> None:
+    """Set the machine for each run in order, and put it back."""
+    machine = Machine(prepared.varied, prepared.label, where=state / "changes")
+    records: list[MachineSetting] = []
+    try:
+        machine.begin()
+        for run in prepared.document.runs:
+            with machine.around(prepared.asked(run), None, records.extend):
+                time.sleep(0.002)
+    finally:
+        machine.end()
+
+
+def kill_later(child: int, after_s: float) -> bool:
+    """Kill a process after so long; return whether it was still there."""
+    until = time.monotonic() + after_s
+    while time.monotonic() < until:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return False
+        time.sleep(0.001)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True
+
+
+def in_child(made: Bench, prepared: PreparedExperiment, after_s: float) -> bool:
+    """Do it in a process of its own and kill that."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            everything_but_load(prepared, made.state)
+        except BaseException as error:  # noqa: BLE001 - told, and the parent looks at what is left
+            print(f"child: {error!r}", file=sys.stderr, flush=True)
+            os._exit(3)
+        os._exit(0)
+    return kill_later(child, after_s)
+
+
+def whole(made: Bench, after_s: float, number: int) -> bool:
+    """Run the verb itself, and kill it and the engine's parent."""
+    out = made.folder / f"out{number}"
+    consent = [word for one in made.devices for word in ("--i-accept-data-loss", one)]
+    command = [sys.executable, "-m", "loadstone", "experiment", "run", str(made.file()), "--out", str(out)]
+    environment = os.environ | {"LOADSTONE_STATE": str(made.state)}
+    done = subprocess.Popen(
+        [*command, *consent, "--no-progress", "--no-report", "--no-calibration"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(after_s)
+    alive = done.poll() is None
+    workers = Path(f"/proc/{done.pid}/task/{done.pid}/children")
+    numbers = [int(word) for word in workers.read_text().split()] if alive else []
+    for one in [done.pid, *numbers]:
+        try:
+            os.kill(one, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    done.wait()
+    time.sleep(0.3)  # The engine ends when its standard input closes.
+    return alive
+
+
+def restore(made: Bench, draw: random.Random) -> list[str]:
+    """Restore, killed half-way in half of the cases first; return what it says is not well."""
+    where = made.state / "changes"
+    if draw.random() < 0.5:
+        child = os.fork()
+        if child == 0:
+            try:
+                changes.restore(where=where)
+            finally:
+                os._exit(0)
+        kill_later(child, draw.random() * 0.2)
+    return [str(one) for one in changes.restore(where=where) if not one.is_well]
+
+
+def drill(points: int, wholes: int, seed: int) -> dict[str, Any]:
+    """Do all points; return what was found."""
+    draw = random.Random(seed)
+    wrong: list[dict[str, Any]] = []
+    killed = lost = 0
+    with Stage() as stage:
+        made = bench(stage)
+        prepared = prepare(made.file(), ReadOptionsOfExperiment())
+        began = time.monotonic()
+        everything_but_load(prepared, made.state)
+        length_s = time.monotonic() - began
+        if (now := made.snapshot()) != made.before:
+            return {"points": 0, "wrong": [{"undisturbed": _difference(made.before, now)}]}
+        for number in range(points + wholes):
+            is_whole = number >= points
+            after_s = draw.uniform(2.0, 25.0) if is_whole else draw.uniform(0.0, length_s * 1.05)
+            prepared = prepare(made.file(), ReadOptionsOfExperiment())
+            alive = whole(made, after_s, number) if is_whole else in_child(made, prepared, after_s)
+            power = draw.random() < 0.2
+            if power:
+                made.lose_power()
+            said = restore(made, draw)
+            now = made.snapshot()
+            killed, lost = killed + alive, lost + power
+            if now != made.before or said:
+                difference = _difference(made.before, now)
+                wrong.append({"point": number, "after_s": after_s, "power": power, "said": said} | difference)
+                print(json.dumps(wrong[-1], indent=1), file=sys.stderr, flush=True)
+                break
+            if is_whole:
+                shutil.rmtree(made.folder / f"out{number}", ignore_errors=True)
+            if number % 20 == 19:
+                print(f"{number + 1} points, {killed} killed, {lost} lost power", file=sys.stderr, flush=True)
+    return {"points": points + wholes, "killed": killed, "lost_power": lost, "seed": seed, "wrong": wrong}
+
+
+def _difference(before: dict[str, str], now: dict[str, str]) -> dict[str, Any]:
+    return {name: [before.get(name), now.get(name)] for name in before if before.get(name) != now.get(name)}
+
+
+def main() -> int:
+    """Read the options, drill, and print what was found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--whole", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if reason := missing():
+        print(f"cannot run here: {reason}", file=sys.stderr)
+        return 2
+    found = drill(options.points, options.whole, options.seed)
+    print(json.dumps(found, indent=2))
+    return 1 if found["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Programs that set something, and what is left of them when their parent is killed.
+
+Knows that a kill of this process leaves its child running: what it builds would appear after it was
+taken down. A program dies with its parent (prctl(2), PR_SET_PDEATHSIG), and who puts back what it did
+waits until it is gone: it holds a lock (flock(2)) for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PR_SET_PDEATHSIG: Final = 1
+_LIBC: Final = ctypes.CDLL(None)
+LOOK_S: Final = 0.05
+
+
+def folder() -> Path:
+    """Return where the locks are: they need not outlive a boot."""
+    if os.geteuid() == 0:
+        return Path("/run/loadstone")
+    return Path(tempfile.gettempdir()) / f"loadstone-{os.geteuid()}"
+
+
+def run(command: Sequence[str], lock: str | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program that does not outlive this process; `lock`: the name under which it is waited for."""
+    with contextlib.ExitStack() as stack:
+        if lock is not None:
+            file = _opened(lock)
+            stack.callback(os.close, file)
+            fcntl.flock(file, fcntl.LOCK_SH)
+            options["pass_fds"] = (file,)
+        return subprocess.run(
+            command,
+            preexec_fn=_die_with_parent,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            **options,
+        )
+
+
+def wait_until_gone(lock: str, patience_s: float) -> bool:
+    """Wait until no program of this name is left, and tell whether none is."""
+    if not (folder() / f"{lock}.lock").exists():
+        return True
+    file = _opened(lock)
+    try:
+        until_s = time.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until_s:
+                    return False
+                time.sleep(LOOK_S)
+            else:
+                return True
+    finally:
+        os.close(file)
+
+
+def forget(lock: str) -> None:
+    """Remove a lock that nobody will ask for again."""
+    (folder() / f"{lock}.lock").unlink(missing_ok=True)
+
+
+def _opened(lock: str) -> int:
+    place = folder()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.open(place / f"{lock}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
