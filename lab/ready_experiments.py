@@ -1,0 +1,213 @@
+"""Run the ready experiments small, on real parts whose truth is known, and hold the finding against it.
+
+Knows what stands in for what: disks in memory behind a limit of the block layer, btrfs profiles, ZFS in
+user space, control groups for memory and CPU time. Needs root; what a host lacks is named and left out.
+
+    python -m lab.ready_experiments --out FOLDER [NAME...]
+
+Leaves a study per experiment, and prints what was planted beside what was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.parts import Stage, call, missing
+
+from loadstone.experiment.observe import observations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadstone.effects.observations import Observations
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "experiments"
+IOPS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A ratio of means that was planted, and how far it may be off."""
+
+    text: str
+    found: float
+    low: float
+    high: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether what was found lies where it should."""
+        return self.low <= self.found <= self.high
+
+    def __str__(self) -> str:
+        held = "as planted" if self.holds else "NOT AS PLANTED"
+        return f"{self.text}: found {self.found:.3g}, planted {self.low:g} to {self.high:g}: {held}"
+
+
+def mean(table: Observations, pattern: str, metric: str = "iops", **levels: str) -> float:
+    """Return the mean of the valid runs of a pattern at some levels (`_` stands for a blank)."""
+    wanted = {name.replace("_", " "): level for name, level in levels.items()}
+    values = [
+        row.metrics[metric]
+        for row in table.rows
+        if row.pattern == pattern and row.invalid is None and metric in row.metrics
+        if all(row.levels[name] == level for name, level in wanted.items())
+    ]
+    return statistics.fmean(values) if values else float("nan")
+
+
+def run(file: str, out: Path, *words: str, devices: Sequence[str] = (), join: Sequence[Path] = ()) -> None:
+    """Run an experiment of the examples, in control groups if there are any."""
+    consent = [word for one in devices for word in ("--i-accept-data-loss", one)]
+    command = [
+        sys.executable,
+        "-m",
+        "loadstone",
+        "experiment",
+        "run",
+        str(EXAMPLES / file),
+        "--out",
+        str(out),
+    ]
+    enter = "".join(f"echo $$ > {group}/cgroup.procs && " for group in join)
+    subprocess.run(
+        ["/bin/sh", "-c", f'{enter}exec "$@"', "sh", *command, *words, *consent, "--no-progress"], check=True
+    )
+
+
+def small(**values: str) -> list[str]:
+    """Return words that set parameters."""
+    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+
+
+def raid_layouts(stage: Stage, out: Path) -> Iterator[Truth]:
+    """Four disks of 500 reads and 500 writes a second each."""
+    disks = [stage.loop(320, written=False) for _ in range(4)]
+    for disk in disks:
+        stage.throttle(disk, read_iops=IOPS, write_iops=IOPS)
+    words = small(devices=",".join(disks), runtime="2s", ramp="500ms", size="32m", repeats="3")
+    run("raid-layouts.toml", out, *words, devices=disks)
+    table = observations(out)
+    base = mean(table, "4k-randwrite", layout="RAID0")
+    read = mean(table, "4k-randread", layout="RAID0")
+    yield Truth("RAID0: random writes, IOPS of one disk", base / IOPS, 3.2, 4.3)
+    for layout, low, high in (("RAID10", 0.4, 0.6), ("RAID5", 0.2, 0.6), ("JBOD", 0.75, 1.15)):
+        share = mean(table, "4k-randwrite", layout=layout) / base
+        yield Truth(f"{layout}: random writes as a share of RAID0's", share, low, high)
+    for layout, low, high in (("RAID10", 0.75, 1.2), ("RAID5", 0.75, 1.2), ("JBOD", 0.7, 1.2)):
+        share = mean(table, "4k-randread", layout=layout) / read
+        yield Truth(f"{layout}: random reads as a share of RAID0's", share, low, high)
+
+
+def cache_regimes(stage: Stage, out: Path) -> Iterator[Truth]:
+    """A disk of 2,000 reads a second, and a memory of 256 MiB for everything."""
+    limit = 2000
+    disk = stage.loop(1200, written=False)
+    call("mkfs.ext4", "-q", disk)
+    folder = stage.folder / "cache"
+    folder.mkdir()
+    call("mount", disk, folder)
+    stage._stack.callback(call, "umount", folder)
+    group = stage.cgroup("memory", memory__limit_in_bytes=str(320 << 20))
+    call("sync")
+    stage.throttle(disk, read_iops=limit)
+    words = small(target=str(folder / "data"), runtime="3s", memory="256m", every="1s", repeats="3")
+    run("cache-regimes.toml", out, *words, join=[group])
+    table = observations(out)
+    fits = mean(table, "4k-randread", file="fits", page_cache="kept")
+    yield Truth("random reads that fit, cache kept: times the disk's limit", fits / limit, 20, 1e6)
+    for cache in ("kept", "dropped"):
+        share = mean(table, "4k-randread", file="does not fit", page_cache=cache) / limit
+        yield Truth(f"random reads that do not fit, cache {cache}: times the disk's limit", share, 0.6, 2.2)
+    dropped = mean(table, "4k-randread", file="fits", page_cache="dropped")
+    yield Truth("random reads that fit, dropped each second: share of those kept", dropped / fits, 0, 0.9)
+
+
+def log_device(stage: Stage, out: Path) -> Iterator[Truth]:
+    """Four slow disks of 100 writes a second in two mirrors, and a log without a limit."""
+    with _zfs_in_user_space(stage):
+        disks = [stage.loop(256, written=False) for _ in range(4)]
+        log = stage.loop(256, written=False)
+        for disk in disks:
+            stage.throttle(disk, write_iops=100)
+        words = small(devices=",".join(disks), log=log, runtime="3s", ramp="500ms", size="32m", repeats="3")
+        run("log-device.toml", out, *words, devices=[*disks, log])
+    table = observations(out)
+    for size in ("4k", "32k", "128k"):
+        slow = mean(table, "sync-write", log_device="no log", block_size=size)
+        fast = mean(table, "sync-write", log_device="log", block_size=size)
+        yield Truth(f"synchronous writes of {size} with a log: times those without", fast / slow, 3, 1e4)
+
+
+@contextlib.contextmanager
+def _zfs_in_user_space(stage: Stage) -> Iterator[None]:
+    if shutil.which("zfs-fuse") is None:
+        raise RuntimeError("not installed: zfs-fuse")
+    pid = stage.folder / "zfs.pid"
+    daemon = subprocess.Popen(["zfs-fuse", "--no-daemon", "--pidfile", str(pid)], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            if subprocess.run(["zpool", "list"], capture_output=True, check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        yield
+    finally:
+        daemon.terminate()
+        daemon.wait(30)
+
+
+def governor_stand_in(stage: Stage, out: Path) -> Iterator[Truth]:
+    """A disk in memory, so that only CPU time limits it, of which a group gets 30 % of one CPU."""
+    disk = stage.loop(256)
+    words = small(device=disk, runtime="2s", size="64m", repeats="4")
+    run("governor-stand-in.toml", out, *words, devices=[disk])
+    table = observations(out)
+    cost = [row.metrics["cpu_ns_per_io"] for row in table.rows if row.levels["cpu"] != "as is"]
+    slow = mean(table, "4k-randwrite", cpu="30 % of one CPU")
+    yield Truth("CPU time used of the 30 % in the group", slow * statistics.fmean(cost) / 0.3e9, 0.3, 1.3)
+    whole = mean(table, "4k-randwrite", cpu="as is")
+    yield Truth("IOPS with 30 % of a CPU: share of those with all", slow / whole, 0.02, 0.6)
+    first = mean(table, "4k-randwrite", layer="ext4", **{"pass": "first pass"}, cpu="as is")
+    later = mean(table, "4k-randwrite", layer="ext4", **{"pass": "later pass"}, cpu="as is")
+    yield Truth("first pass in a file: share of later passes", first / later, 0.05, 0.9)
+
+
+READY: dict[str, Callable[[Stage, Path], Iterator[Truth]]] = {
+    "raid-layouts": raid_layouts,
+    "cache-regimes": cache_regimes,
+    "log-device": log_device,
+    "governor-stand-in": governor_stand_in,
+}
+
+
+def main() -> int:
+    """Run those that are named, or all; tell what was planted and found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[[], *READY], help="without names: all")
+    parser.add_argument("--out", type=Path, required=True, help="a folder for the studies")
+    options = parser.parse_args()
+    if reason := missing():
+        print(f"cannot run here: {reason}", file=sys.stderr)
+        return 2
+    wrong = 0
+    os.environ.setdefault("LOADSTONE_STATE", str(options.out / "state"))
+    for name in options.names or READY:
+        with Stage() as stage:
+            for truth in READY[name](stage, options.out / name):
+                wrong += not truth.holds
+                print(f"{name}: {truth}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
