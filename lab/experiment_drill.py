@@ -137,13 +137,17 @@ class Bench:
         mounts = Path("/proc/self/mounts").read_text().splitlines()
         found["mounts"] = "\n".join(sorted(line for line in mounts if self._is_ours(line)))
         found["files"] = " ".join(sorted(path.name for path in Path(self.volume).iterdir()))
-        groups = Path("/sys/fs/cgroup").glob("*/ls????????-*")
-        found["groups"] = " ".join(sorted(str(path) for path in groups))
+        found["groups"] = " ".join(sorted(str(path) for path in self._left_groups()))
         found["journals"] = " ".join(sorted(path.name for path in self._journals()))
         return found
 
     def _is_ours(self, line: str) -> bool:
         return "/run/loadstone/" in line or self.volume in line or line.split(maxsplit=1)[0] in self.devices
+
+    def _left_groups(self) -> list[Path]:
+        """Return groups of processes that are gone: others may have an experiment of their own."""
+        found = Path("/sys/fs/cgroup").glob("*/ls????????-*")
+        return [path for path in found if not Path("/proc", path.name.partition("-")[2]).exists()]
 
     def _journals(self) -> list[Path]:
         return sorted((self.state / "changes").glob("*.jsonl"))
@@ -165,7 +169,7 @@ class Bench:
             for file in QUEUE:
                 value = self.before[f"{name} {file}"]
                 Path(f"/sys/block/{name}/queue/{file}").write_text(_chosen(value))
-        for path in Path("/sys/fs/cgroup").glob("*/ls????????-*"):
+        for path in self._left_groups():
             path.rmdir()
 
     before: dict[str, str] = field(default_factory=dict)
