@@ -142,7 +142,7 @@ class Bench:
         return found
 
     def _is_ours(self, line: str) -> bool:
-        return "/run/loadstone/" in line or self.volume in line or line.split(maxsplit=1)[0] in self.devices
+        return self.volume in line or line.split(maxsplit=1)[0] in self.devices
 
     def _left_groups(self) -> list[Path]:
         """Return groups of processes that are gone: others may have an experiment of their own."""
@@ -157,8 +157,8 @@ class Bench:
         for path in self._journals():
             path.write_bytes(path.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
-            point = line.split()[1]
-            if point.startswith("/run/loadstone/ls"):
+            source, point, *_ = line.split()
+            if source in self.devices:
                 call("umount", point)
         Path(f"/proc/sys/{PARAMETER.replace('.', '/')}").write_text(self.before["parameter"])
         call("mount", "-o", "remount,atime,relatime", self.volume)
