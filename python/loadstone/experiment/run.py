@@ -217,11 +217,14 @@ def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guar
 def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[str]) -> guard.Consent:
     """Return the consent of the runs: what is lost with the devices of a layout was agreed to with them."""
     ours = {os.path.realpath(one) for one in devices}
-    ours |= {one for order in _orders(prepared) for one in order.volumes}
+    # What a layout was built for is new; what is mounted as it is may hold anything.
+    built = [order for order in _orders(prepared) if order.description.manager != "mount"]
+    volumes = tuple(one for order in built for one in order.volumes)
     ask = consent.ask
 
     def answer(path: str, evidence: list[str]) -> str:
-        if path in ours or os.path.realpath(path) in ours:
+        inside = path in volumes or path.startswith(tuple(f"{one}/" for one in volumes))
+        if inside or os.path.realpath(path) in ours:
             return path
         return "" if ask is None else ask(path, evidence)
 
