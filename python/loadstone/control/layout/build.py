@@ -145,6 +145,11 @@ def _build(name: str, order: LayoutOrder) -> None:
         if step.makes is not None:
             Path(step.makes).mkdir(parents=True, exist_ok=True)
         done = _call(step.command, order.label)
+        tries = 0
+        # A device is held for a moment after its file system went, and by whoever looks at a new one.
+        while done.returncode != 0 and "busy" in done.stderr.lower() and tries < FREE_TRIES:
+            time.sleep(LOOK_S)
+            done, tries = _call(step.command, order.label), tries + 1
         if done.returncode != 0:
             raise RefusedError(f"layout {name}: {_failed(step.command, done)}")
 
