@@ -292,6 +292,7 @@ def drill(points: int, wholes: int, seed: int) -> dict[str, Any]:
         everything_but_load(prepared, made.state)
         length_s = time.monotonic() - began
         if (now := made.snapshot()) != made.before:
+            print(json.dumps(_difference(made.before, now), indent=1), file=sys.stderr, flush=True)
             return {"points": 0, "wrong": [{"undisturbed": _difference(made.before, now)}]}
         for number in range(points + wholes):
             is_whole = number >= points

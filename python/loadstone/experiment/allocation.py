@@ -47,7 +47,8 @@ def why_not(plan: Plan, state: str) -> str | None:
         if not device and state == "trimmed":
             return f"{target.path} is a file: new, preallocated or holes are its states without data"
     files = any(target.kind is TargetKind.FILE for target in plan.targets)
-    if state in ("new", "first pass") and files and not guard.written(plan):
+    writes = any(stream.pattern.write_percent for stream in plan.streams)
+    if state in ("new", "first pass") and files and not writes:
         return "a run that only reads lays a new file out: that is what `later pass` says"
     return None
 

@@ -1,0 +1,203 @@
+"""Layouts, fill levels, groups and states of targets on this very host."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadstone.control.changes import Changes, restore
+from loadstone.control.fill import used_percent
+from loadstone.control.layout import build
+from loadstone.control.layout.model import LayoutDescription, LayoutOrder
+from loadstone.control.own_group import OwnGroup
+from loadstone.control.remote import RemoteFile
+from loadstone.errors import InputError, RefusedError
+from loadstone.experiment import allocation
+from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.path.mounts import mounts
+from loadstone.plan.resolve import resolve
+from loadstone.plan.safety import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadstone.plan.model import Plan
+
+PROGRAMS = ("losetup", "mkfs.btrfs", "mkfs.ext4", "mount", "wipefs", "blkid")
+
+
+@pytest.fixture
+def devices(tmp_path: Path) -> Iterator[list[str]]:
+    """Two loop devices that are gone afterwards."""
+    if os.geteuid() != 0 or not all(map(shutil.which, PROGRAMS)):
+        pytest.skip(f"needs root and {', '.join(PROGRAMS)}")
+    made: list[str] = []
+    try:
+        for number in range(2):
+            image = tmp_path / f"image{number}"
+            with image.open("wb") as file:
+                file.truncate(150 << 20)
+            done = subprocess.run(
+                ["losetup", "--find", "--show", image], capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                pytest.skip(f"no loop device here: {done.stderr.strip()}")
+            made.append(done.stdout.strip())
+        yield made
+    finally:
+        for device in made:
+            subprocess.run(["losetup", "--detach", device], check=False)
+
+
+def order(devices: list[str], base: Path, **what: Any) -> LayoutOrder:
+    made = LayoutOrder(
+        label="ls0badcafe",
+        name="x",
+        devices=tuple(devices),
+        identities=tuple(build.identity_of(one) for one in devices),
+        description=LayoutDescription.model_validate(what),
+        base=str(base / "mounts"),
+    )
+    if why := build.why_not(made):
+        pytest.skip(why)
+    return made
+
+
+def signature(device: str) -> str:
+    return subprocess.run(["blkid", "-p", device], capture_output=True, text=True, check=False).stdout
+
+
+def mounted(made: LayoutOrder) -> list[str]:
+    return [one.point for one in mounts() if one.point in made.volumes]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("what", [{"manager": "btrfs", "raid": "1"}, {"filesystem": "ext4"}])
+def test_a_layout_stands_and_goes_without_a_trace(
+    devices: list[str], tmp_path: Path, what: dict[str, Any]
+) -> None:
+    made = order(devices, tmp_path, **what)
+    with Changes(where=tmp_path / "state") as changes:
+        changes.make("layout", "x", build.order_text("build", made), build.order_text("take down", made))
+        assert mounted(made) == made.volumes
+        for volume in made.volumes:
+            (Path(volume) / "file").write_text("x")
+    assert not mounted(made)
+    assert [signature(one) for one in devices] == ["", ""]
+    assert not Path(made.base).exists()
+
+
+@pytest.mark.root
+def test_a_layout_that_was_left_is_taken_down_by_restore_and_nothing_else(
+    devices: list[str], tmp_path: Path
+) -> None:
+    made, where = order(devices[:1], tmp_path, filesystem="ext4"), tmp_path / "state"
+    child = os.fork()
+    if child == 0:
+        changes = Changes(where=where)
+        changes.make("layout", "x", build.order_text("build", made), build.order_text("take down", made))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert mounted(made)
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[1]], check=True)
+    (done,) = restore(where=where)
+    assert done.is_well
+    assert str(done) == "layout of x: put back to nothing"
+    assert not mounted(made)
+    assert signature(devices[0]) == ""
+    assert "precious" in signature(devices[1])
+
+
+@pytest.mark.root
+def test_another_device_of_that_name_is_let_be(devices: list[str], tmp_path: Path) -> None:
+    made = order(devices[:1], tmp_path, filesystem="ext4").model_copy(update={"identities": ("loop9:0",)})
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[0]], check=True)
+    build.take_down(made)
+    assert "precious" in signature(devices[0])
+
+
+@pytest.mark.root
+def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path) -> None:
+    made = order(devices[:1], tmp_path, filesystem="ext4")
+    with Changes(where=tmp_path / "state") as changes:
+        changes.make("layout", "x", build.order_text("build", made), build.order_text("take down", made))
+        before = used_percent(made.volumes[0])
+        with Changes(where=tmp_path / "state") as own:
+            own.set("fill_level", made.volumes[0], "70%")
+            assert used_percent(made.volumes[0]) == pytest.approx(70, abs=2)
+        assert used_percent(made.volumes[0]) == pytest.approx(before, abs=1)
+        with (
+            Changes(where=tmp_path / "state") as own,
+            pytest.raises(RefusedError, match="expected a percentage"),
+        ):
+            own.set("fill_level", made.volumes[0], "full")
+
+
+@pytest.mark.root
+def test_a_group_limits_this_process_for_a_while(tmp_path: Path) -> None:
+    limits = (
+        {"memory.limit_in_bytes": "2G"} if Path("/sys/fs/cgroup/memory").exists() else {"memory.max": "2G"}
+    )
+    if why := OwnGroup().why_not(limits):
+        pytest.skip(why)
+    code = (
+        "import sys, json\nfrom pathlib import Path\nfrom loadstone.control.changes import Changes\n"
+        "with Changes(where=Path(sys.argv[1])) as c:\n c.set('cgroup', 'loadstone-test', sys.argv[2])\n"
+        " print(Path('/proc/self/cgroup').read_text().count('loadstone-test'))\n"
+        "print(Path('/proc/self/cgroup').read_text().count('loadstone-test'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "state"), json.dumps(limits)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["1", "0"], done.stderr
+    assert not list(Path("/sys/fs/cgroup").glob("**/loadstone-test"))
+
+
+def plan(path: Path, rw: str = "randwrite") -> Plan:
+    text = f"[x]\nfilename={path}\nrw={rw}\nbs=4k\nsize=1m\n"
+    return resolve(read_jobfiles([TextSource(text)])).plan
+
+
+@pytest.mark.parametrize(
+    ("state", "size", "allocated"),
+    [("later pass", 1 << 20, 1 << 20), ("holes", 1 << 20, 1 << 19), ("preallocated", 1 << 20, 1 << 20)],
+)
+def test_a_target_is_brought_into_its_state(tmp_path: Path, state: str, size: int, allocated: int) -> None:
+    consent, path = guard.Consent(), tmp_path / "data"
+    allocation.prepare(plan(path), state, consent, lambda: False)
+    status = path.stat()
+    assert status.st_size == size
+    assert status.st_blocks * 512 == pytest.approx(allocated, abs=64 << 10)
+    # What was made here is ours, so it needs no consent when it is made again, or run on.
+    guard.secure(plan(path), consent)
+    allocation.prepare(plan(path), "first pass", consent, lambda: False)
+    assert not path.exists()
+
+
+def test_what_is_somebody_elses_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(os.urandom(1 << 20))
+    with pytest.raises(RefusedError, match="would destroy existing data"):
+        allocation.prepare(plan(path), "first pass", guard.Consent(), lambda: False)
+    assert path.stat().st_size == 1 << 20
+
+
+def test_states_that_would_mean_nothing_are_told(tmp_path: Path) -> None:
+    assert "only reads" in (allocation.why_not(plan(tmp_path / "x", "randread"), "first pass") or "")
+    assert "is a file" in (allocation.why_not(plan(tmp_path / "x"), "trimmed") or "")
+
+
+@pytest.mark.parametrize(
+    "subject", ["-oProxyCommand=x:/proc/sys/vm/x", "host:/etc/passwd", "host:/proc/sys/vm/../../x", "host"]
+)
+def test_only_settings_of_another_host_are_touched(subject: str) -> None:
+    with pytest.raises((RefusedError, InputError)):
+        RemoteFile().resolve(subject)
