@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from loadstone import exitcodes, units
+from loadstone import output as outputs
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat, pairs
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
 
@@ -33,6 +36,7 @@ def experiment(
     set: Annotated[list[str] | None, Repeat] = None,  # noqa: A002 - the name of the option
     leave_out_unset: Annotated[bool, Flag] = False,
     allow_exec: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"])] = None,
     run_options: RunOptions = RunOptions(),
 ) -> int:
     """Run a controlled experiment: which setting makes the difference, by how much, and how sure that is.
@@ -50,13 +54,16 @@ def experiment(
         Go on without the levels that cannot be set on this host.
     allow_exec
         Permit the commands of factors and of job files to run.
+    output
+        Of report: file to write it to, .html, .md or .pdf (repeat for several).
     """
     from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 
     given = pairs(set or [], "--set", "NAME=VALUE")
     if action == "report":
         _refuse_given("report", set=set, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
-        return _report(path, run_options)
+        return _report(path, run_options, output or [])
+    _refuse_given(action, output=output)
     if action == "resume":
         _refuse_given(
             "resume, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
@@ -203,20 +210,36 @@ def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
     return tell_worth(outcome.study, run_options)
 
 
-def _report(path: Path, run_options: RunOptions) -> int:
+def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
     from loadstone.bundle import experiment as on_disk
+    from loadstone.report.experiment import files as written
 
     on_disk.read(path)
-    _written_out(path, run_options)
+    for file in files:
+        written.check_ending(file)
+        outputs.check(file)
+    _written_out(path, run_options, files)
     return exitcodes.DONE
 
 
-def _written_out(path: Path, run_options: RunOptions) -> None:
+def _written_out(path: Path, run_options: RunOptions, files: Sequence[Path] = ()) -> None:
     """Print what was found, and write the page."""
-    from loadstone.experiment.tabled import document, print_table
+    from loadstone.cli.display.run_summary import PIPE_WIDTH, REPORT
+    from loadstone.experiment.told import story_of
+    from loadstone.report.experiment import document, text
+    from loadstone.report.experiment import files as written
+    from loadstone.screen import Screen
 
+    story = story_of(path)
+    if story is None:
+        console.say("no run completed: there is nothing to report")
+        return
     if run_options.json:
-        sys.stdout.write(json_format.dumps(document(path), indent=2) + "\n")
+        sys.stdout.write(json_format.dumps(document.document(story), indent=2) + "\n")
     else:
-        print_table(path, sys.stdout)
+        width = None if sys.stdout.isatty() else PIPE_WIDTH
+        text.terminal(story, Screen(highlight=False, width=width))
     sys.stdout.flush()
+    for file in files or ([path / REPORT] if run_options.report else []):
+        written.write(story, file)
+        console.say(f"report: {file}")

@@ -35,7 +35,9 @@ LOOK_S: Final = 0.5
 ORPHANS_S: Final = 60.0
 """A program that goes on for longer is one that stays, as a file system in user space."""
 FREE_TRIES: Final = 20
-"""Times a file system that is still busy is asked to go, half a second apart."""
+"""Times a device that is still held is asked for, half a second apart."""
+FREE_S: Final = 60.0
+"""So long what is busy is asked to go, all of it again each time: a mount may end after its program."""
 
 
 class LayoutControl(Control):
@@ -158,22 +160,28 @@ def take_down(order: LayoutOrder) -> None:
     """Take down what of it is there. Raises RefusedError for what does not go."""
     # What a process that was killed had begun to build must not appear afterwards.
     orphans.wait_until_gone(order.label, ORPHANS_S)
-    for step in taking_down(order):
-        if not _is_there(step, order):
-            continue
-        done = _call(step.command)
-        for _ in range(FREE_TRIES):
-            if done.returncode == 0 or not _is_there(step, order):
-                break
-            time.sleep(LOOK_S)
-            done = _call(step.command)
-        else:
-            raise RefusedError(f"layout {order.name}: {_failed(step.command, done)}")
+    until_s = time.monotonic() + FREE_S
+    while left := _left_of(order):
+        if time.monotonic() > until_s:
+            raise RefusedError(f"layout {order.name}: {left[0]}")
+        time.sleep(LOOK_S)
     base = Path(order.base)
     for folder in (*sorted(base.glob("*"), reverse=True), base):
         with contextlib.suppress(OSError):
             folder.rmdir()
     orphans.forget(order.label)
+
+
+def _left_of(order: LayoutOrder) -> list[str]:
+    """Take down what is there, and return what did not go: what is busy may go a moment later."""
+    left = []
+    for step in taking_down(order):
+        if not _is_there(step, order):
+            continue
+        done = _call(step.command)
+        if done.returncode != 0:
+            left.append(_failed(step.command, done))
+    return left
 
 
 def _is_there(step: TakeDown, order: LayoutOrder) -> bool:
