@@ -115,6 +115,12 @@ class Trial:
             time.sleep(0.02)
         return None
 
+    def settle(self, seconds: float) -> None:
+        """Give agents so long to be gone."""
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s and "LEFT" in self.back():
+            time.sleep(0.1)
+
     def record(self) -> dict[str, dict[str, object]]:
         path = self.out / "hosts.json"
         if not path.exists():

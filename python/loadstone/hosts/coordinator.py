@@ -486,7 +486,12 @@ class _HostsRun:
         """Return why the load was not begun, with everything that is wrong."""
         if self._refusal is not None:
             return self._refusal
-        gone = {name: state.refused for name, state in self._hosts.items() if state.refused is not None}
+        silent: dict[str, dict[str, Any]] = {
+            name: {"error": why, "hint": None} for name, why in self._phases.gone().items() if why
+        }
+        gone = silent | {
+            name: state.refused for name, state in self._hosts.items() if state.refused is not None
+        }
         if not gone:
             if self._phases.stopping == "user":
                 raise KeyboardInterrupt
@@ -530,9 +535,8 @@ class _HostsRun:
             seconds = len(state.cpu_s)
             lost = self._phases.hosts[part.name].phase is phases.HostPhase.GONE
             left = self._left_there(part.name, state) if not there else ""
-            told = (
-                (state.refused or {}).get("error") if lost else (_why(ended or {}).removeprefix(": ") or None)
-            )
+            why = (state.refused or {}).get("error", self._phases.hosts[part.name].why)
+            told = why if lost else (_why(ended or {}).removeprefix(": ") or None)
             made.append(
                 part.model_copy(
                     update={

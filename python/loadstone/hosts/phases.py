@@ -9,6 +9,7 @@ first I/O), *start*, *stop* and *collect*; no host goes on before all hosts have
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -139,6 +140,8 @@ class Phases:
     policy: Policy = "stop"
     limits: PhaseLimits = field(default_factory=PhaseLimits)
     hosts: dict[str, Host] = field(default_factory=dict)
+    counts: Counter[HostPhase] = field(default_factory=Counter)
+    """How many hosts are in each phase."""
     phase: RunPhase = RunPhase.CONNECT
     since_s: float = 0.0
     start_s: float | None = None
@@ -147,6 +150,7 @@ class Phases:
 
     def __post_init__(self) -> None:
         self.hosts = {name: Host(heard_s=self.now_s) for name in self.names}
+        self.counts = Counter({HostPhase.ABSENT: len(self.hosts)})
         self.since_s = self.now_s
 
     # What happened.
@@ -192,7 +196,8 @@ class Phases:
         self.heard(name, now_s)
         if host.phase in {HostPhase.ENDED, HostPhase.COLLECTED, HostPhase.GONE}:
             return []
-        host.phase, host.status = HostPhase.ENDED, status
+        self._set(host, HostPhase.ENDED)
+        host.status = status
         doing: list[Do] = []
         early = self.phase in {RunPhase.CONNECT, RunPhase.PREPARE, RunPhase.ARM, RunPhase.START}
         if self.stopping is None and (status != "complete" or early) and not self._goes_on(early=early):
@@ -204,7 +209,7 @@ class Phases:
         self.heard(name, now_s)
         if self.hosts[name].phase is not HostPhase.ENDED:
             return []
-        self.hosts[name].phase = HostPhase.COLLECTED
+        self._set(self.hosts[name], HostPhase.COLLECTED)
         return [Ask(name, "leave"), *self._next(now_s)]
 
     def lost(self, name: str, why: str, now_s: float) -> list[Do]:
@@ -212,7 +217,8 @@ class Phases:
         host = self.hosts[name]
         if host.phase in {HostPhase.COLLECTED, HostPhase.GONE}:
             return []
-        host.was, host.phase, host.why = host.phase, HostPhase.GONE, why
+        host.was, host.why = host.phase, why
+        self._set(host, HostPhase.GONE)
         doing: list[Do] = [Abandon(name)]
         early = self.phase in {RunPhase.CONNECT, RunPhase.PREPARE}
         # All hosts are asked in the first two phases, so that everything that is wrong is known at once.
@@ -257,12 +263,18 @@ class Phases:
 
     # What follows.
 
+    def _set(self, host: Host, to: HostPhase) -> None:
+        """Let a host be somewhere else; how many are where is counted, so that no step goes over all."""
+        self.counts[host.phase] -= 1
+        self.counts[to] += 1
+        host.phase = to
+
     def _came(self, name: str, to: HostPhase, now_s: float) -> list[Do]:
         self.heard(name, now_s)
         host = self.hosts[name]
         if host.phase >= to:
             return []  # Told twice, or gone.
-        host.phase = to
+        self._set(host, to)
         return self._next(now_s)
 
     def _goes_on(self, *, early: bool) -> bool:
@@ -273,7 +285,7 @@ class Phases:
         return [name for name, host in self.hosts.items() if host.phase is not HostPhase.GONE]
 
     def _all(self, reached: HostPhase) -> bool:
-        return all(self.hosts[name].phase >= reached for name in self._alive())
+        return not any(self.counts[phase] for phase in HostPhase if phase < reached)
 
     def _enter(self, phase: RunPhase, now_s: float) -> None:
         self.phase, self.since_s = phase, now_s
@@ -281,9 +293,9 @@ class Phases:
     def _next(self, now_s: float) -> list[Do]:
         """Go on as soon as all hosts have come as far."""
         doing: list[Do] = []
-        some_gone = len(self._alive()) < len(self.hosts)
+        some_gone = bool(self.counts[HostPhase.GONE])
         if self.phase is RunPhase.CONNECT and self.stopping is None and self._all(HostPhase.THERE):
-            if not self._alive():
+            if self.counts[HostPhase.GONE] == len(self.hosts):
                 return self._end("loss", now_s) + self._close(now_s)
             self._enter(RunPhase.PREPARE, now_s)
             doing += [Ask(name, "check") for name in self._alive()]
@@ -323,7 +335,8 @@ class Phases:
         for name in self._alive():
             host = self.hosts[name]
             if not begun:
-                host.was, host.phase = host.phase, HostPhase.GONE
+                host.was = host.phase
+                self._set(host, HostPhase.GONE)
                 doing += [Ask(name, "leave"), Abandon(name)]
             elif host.phase < HostPhase.ENDED:
                 host.told_to_stop = True

@@ -33,6 +33,16 @@ def refuse_alone(hosts: str | None, *, divide: bool) -> None:
         )
 
 
+def refuse_several(hosts: str | None, what: str) -> None:
+    """Refuse hosts for what is more than one run: the runs of a study are not spread over hosts yet."""
+    if hosts is not None:
+        raise RefusedError(
+            f"--hosts is for one run, not for {what}",
+            where=Where(COMMAND_LINE, option="--hosts"),
+            hint="do the runs one by one; --map '*=localhost' runs vdbench's hosts all here",
+        )
+
+
 def once(
     asked_for: Workload,
     load: LoadOptions,
@@ -51,6 +61,12 @@ def once(
     from loadstone.hosts.reach import Reached
     from loadstone.session import RunRequest
 
+    if run_options.watched():
+        raise RefusedError(
+            "--watch is for a run on one host",
+            where=Where(COMMAND_LINE, option="--watch"),
+            hint="watch the storage from a run of its own, or by its own tools",
+        )
     named = read_hosts(hosts)
     options |= {
         "hosts": hosts,

@@ -62,21 +62,21 @@ def run(
     from loadstone.cli.jobs.read_workload import workload
     from loadstone.cli.options import data_sheet
     from loadstone.cli.running import commands
+    from loadstone.cli.running import hosts as on_hosts
 
+    on_hosts.refuse_alone(hosts, divide=divide)
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     if (found := runlist.read(job, load, more, shuffle)) is not None:
         from loadstone.cli.running.repeat import times
 
+        on_hosts.refuse_several(hosts, "a study: several files, or a parameter file")
         runlist.refuse_given("several runs", until=until, probe=probe)
         options["repeat"] = times(repeat)
         options["shuffle"] = shuffle
         options["vdbench_output"] = None if vdbench_output is None else str(vdbench_output)
         return runlist.execute(found, load, options, run_options, data_sheet.read(spec))
     runlist.refuse_given("what is no parameter file of vdbench", vdbench_output=vdbench_output)
-    from loadstone.cli.running import hosts as on_hosts
-
     asked_for, sheet = workload(job, load), data_sheet.read(spec)
-    on_hosts.refuse_alone(hosts, divide=divide)
     commands.check(asked_for)
     if dry_run and probe is None:
         raise InputError(
@@ -87,6 +87,7 @@ def run(
     if repeat is not None or until is not None:
         from loadstone.cli.running import repeat as repeats
 
+        on_hosts.refuse_several(hosts, "repeats")
         runlist.refuse_given("several runs", probe=probe)
         return repeats.execute(
             asked_for, load, {**options, "repeat": repeat, "until": until}, run_options, sheet
