@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons examples format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -27,6 +27,7 @@ help:
 	@echo "make verdicts stage 46 lies and honest runs with real parts (root), and print what was said of each"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
+	@echo "make hosts    run on namespace hosts with ssh servers (root), stage what goes wrong, and write docs/hosts-faults.md"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
 	@echo "make docs    write the generated documents anew"
@@ -134,6 +135,9 @@ fit: build
 # Small comparisons as published studies made them, in build/comparisons.
 examples: build
 	@for one in vostok two-runs passes; do LOADSTONE=$(CURDIR)/$(BIN)/loadstone examples/comparisons/$$one.sh build/comparisons/$$one || exit 1; done
+
+hosts: build
+	PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(BIN)/python -m lab.hosts
 
 comparisons: build
 	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md

@@ -169,7 +169,7 @@ def merge(count: int, seconds: int) -> dict[str, Any]:
             own.seal("complete", exit_code=0)
             parts.append(part.model_copy(update={"bundle": f"hosts/{part.name}", "status": "complete"}))
         (root / "run" / HOSTS).write_text(HostsRecord(hosts=tuple(parts)).model_dump_json())
-        began_s = time.monotonic()
+        began_s, cpu_s = time.monotonic(), time.process_time()
         bundles = [
             (part, Bundle(root / "run" / part.bundle, {"status": "complete"}))
             for part in parts
@@ -191,6 +191,7 @@ def merge(count: int, seconds: int) -> dict[str, Any]:
             "rows": count * seconds,
             "events_s": round(told_s, 2),
             "merged_s": round(whole_s, 2),
+            "merged_cpu_s": round(time.process_time() - cpu_s, 2),
             "peak_rss_mb_before": before // 1024,
             "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "operations": operations,

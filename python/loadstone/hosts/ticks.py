@@ -25,8 +25,7 @@ class MergedTicks:
         self._parts = {part.name: part for part in parts}
         self._waiting: dict[int, dict[str, list[Mapping[str, Any]]]] = {}
         self._shown = -1
-        self._told: set[str] = set()
-        self._over: set[str] = set()
+        self._speaking = set(self._parts)
 
     def heard(self, name: str, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Take an event of a host's; return what can be shown now."""
@@ -38,10 +37,9 @@ class MergedTicks:
             # Late: its rows count all the same.
             return [self._tick({name: [event]})]
         self._waiting.setdefault(interval, {}).setdefault(name, []).append(event)
-        self._told.add(name)
         found = []
         for one in sorted(self._waiting):
-            whole = self._told - self._over <= self._waiting[one].keys()
+            whole = self._speaking <= self._waiting[one].keys()
             if whole or interval - one >= PATIENCE:
                 found.append(self._tick(self._waiting.pop(one)))
                 self._shown = one
@@ -49,7 +47,7 @@ class MergedTicks:
 
     def ended(self, name: str) -> None:
         """Wait for this host no more."""
-        self._over.add(name)
+        self._speaking.discard(name)
 
     def _tick(self, events: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
         rows = []
