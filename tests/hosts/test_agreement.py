@@ -1,0 +1,75 @@
+"""What hosts may do, from what they saw: consent for one device of one host, and shared devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadstone.errors import InputError, RefusedError
+from loadstone.hosts.agreement import agree
+from loadstone.hosts.hosts_file import SharedTarget
+from loadstone.hosts.work import SeenTarget
+from loadstone.plan.safety.guard import Consent
+
+
+def seen(path: str = "/dev/sdb", identity: str | None = None, **changes: object) -> SeenTarget:
+    fields = {"path": path, "identity": identity, "written": True, "size_bytes": 1 << 30, "kind": "block"}
+    return SeenTarget.model_validate(fields | changes)
+
+
+def given(*paths: str) -> Consent:
+    return Consent(frozenset(paths))
+
+
+def test_consent_for_one_host_is_none_for_another() -> None:
+    two = {"a": [seen(needs_consent=["it holds ext4"])], "b": [seen(needs_consent=["it holds xfs"])]}
+    with pytest.raises(RefusedError) as refused:
+        agree(two, given("a:/dev/sdb"), divide=False)
+    assert "b:/dev/sdb: it holds xfs" in str(refused.value)
+    assert "a:/dev/sdb" not in str(refused.value)
+    assert refused.value.hint is not None
+    assert "--i-accept-data-loss b:/dev/sdb" in refused.value.hint
+    found = agree(two, given("a:/dev/sdb", "b:/dev/sdb"), divide=False)
+    assert found.consent == {"a": ["/dev/sdb"], "b": ["/dev/sdb"]}
+
+
+def test_what_is_in_use_on_any_host_is_refused_whatever_was_agreed() -> None:
+    two = {"a": [seen()], "b": [seen(in_use=["it is mounted on /"])]}
+    with pytest.raises(RefusedError, match="b: /dev/sdb: it is mounted"):
+        agree(two, given("a:/dev/sdb", "b:/dev/sdb"), divide=True)
+
+
+def test_one_lun_under_two_names_is_recognised_and_refused() -> None:
+    two = {"a": [seen("/dev/sdb", "naa.1")], "b": [seen("/dev/sdc", "naa.1")]}
+    with pytest.raises(RefusedError, match="a:/dev/sdb, b:/dev/sdc are the same"):
+        agree(two, given(), divide=False)
+    found = agree(two, given(), divide=True)
+    assert [(one.index, one.count, one.paths) for one in found.divisions.values()] == [
+        (0, 2, ("/dev/sdb",)),
+        (1, 2, ("/dev/sdc",)),
+    ]
+    assert agree(two, given("shared:/dev/sdb"), divide=False).divisions == {}
+
+
+def test_a_device_without_a_name_may_be_declared_as_shared() -> None:
+    two = {"a": [seen("/dev/vdb")], "b": [seen("/dev/vdc")]}
+    assert agree(two, given(), divide=False).shared == ()
+    declared = [SharedTarget(name="lun1", targets={"a": "/dev/vdb", "b": "/dev/vdc"})]
+    with pytest.raises(RefusedError, match="lun1"):
+        agree(two, given(), divide=False, declared=declared)
+
+
+def test_reading_what_others_read_needs_no_consent() -> None:
+    two = {"a": [seen(identity="x", written=False)], "b": [seen(identity="x", written=False)]}
+    assert [one.written for one in agree(two, given(), divide=False).shared] == [False]
+
+
+def test_a_shared_file_that_the_run_would_lay_out_is_refused_even_divided() -> None:
+    two = {name: [seen("/mnt/f", "nfs file 7", laid_out_by_run=True)] for name in ("a", "b")}
+    with pytest.raises(RefusedError, match="lay it out"):
+        agree(two, given(), divide=True)
+
+
+def test_consent_for_what_no_host_writes_is_a_slip() -> None:
+    with pytest.raises(InputError) as slip:
+        agree({"a": [seen()]}, given("/dev/sdb"), divide=False)
+    assert slip.value.hint == "did you mean 'a:/dev/sdb'?"
