@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -32,7 +33,7 @@ def test_parts_do_not_overlap_and_stay_within(count: int, block: int, length: in
     uses = [part.streams[0].files[0] for part in parts]
     assert len({use.length_bytes for use in uses}) == 1
     assert all(use.length_bytes % block == 0 and use.length_bytes for use in uses)
-    for before, after in zip(uses, uses[1:], strict=False):
+    for before, after in itertools.pairwise(uses):
         assert before.offset_bytes + before.length_bytes == after.offset_bytes
     assert uses[-1].offset_bytes + uses[-1].length_bytes <= length
 

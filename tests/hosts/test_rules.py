@@ -26,7 +26,7 @@ def host(name: str, iops: float = 1000.0, **changes: Any) -> HostFigures:
 
 
 def case(*hosts: HostFigures, **changes: Any) -> Case:
-    fields = {"seconds": 10.0, "shared": ()} | changes
+    fields: dict[str, Any] = {"seconds": 10.0, "shared": ()} | changes
     return Case(
         name="all hosts",
         source="hosts",
@@ -70,7 +70,7 @@ def test_hosts_that_did_not_do_the_same_are_found_beyond_their_noise() -> None:
     judge = hosts_unequal.RULE.judge
     assert judge(case(host("a"), host("b", 1100), host("c"))) == Clear()
     assert found(judge(case(host("a"), host("b", 500), host("c")))).evidence["slowest_iops"] == 500.0
-    noisy = host("b", 700, iops=Figure(700, 200))
+    noisy = replace(host("b"), iops=Figure(700, 200))
     assert judge(case(host("a"), noisy, host("c"))) == Clear()
     assert judge(case(host("a"), host("b", 500, jobs=("other",)))) == NotMine()
     assert judge(case(host("a"), host("b", 500, paced=True))) == NotMine()
