@@ -129,18 +129,15 @@ class Trial:
 
     def kept(self) -> str:
         """Say what there is to read."""
+        left = [
+            path for name in self.hosts.names for path in (self.hosts.directory / name).rglob("manifest.json")
+        ]
+        readable = [path for path in left if _opens(path.parent)]
+        there = f"{len(readable)} of {len(left)} bundles readable on the hosts" if left else ""
         if not (self.out / "manifest.json").exists():
-            left = [
-                path
-                for name in self.hosts.names
-                for path in (self.hosts.directory / name).rglob("manifest.json")
-            ]
-            readable = [path for path in left if _opens(path.parent)]
-            return (
-                f"{len(readable)} of {len(left)} bundles readable on the hosts"
-                if left
-                else "nothing was begun"
-            )
+            return there or "nothing was begun"
+        if not list((self.out / "hosts").glob("*/manifest.json")) and there:
+            return f"partial, without figures; {there}"
         made = summarise(Bundle.open(self.out))
         hosts = [part.name for part in (made.bundle.hosts.hosts if made.bundle.hosts else ()) if part.bundle]
         data = made.total.data

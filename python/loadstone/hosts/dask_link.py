@@ -48,6 +48,7 @@ class ControlPlane:
         self._heard: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._credentials: dict[str, certificates.Credentials] = {}
         self._run = ""
+        self._workers: dict[str, dict[str, Any]] = {}
         self.port = 0
         self.addresses: dict[str, str] = {}
         """By host: its worker's address."""
@@ -167,7 +168,8 @@ class ControlPlane:
     async def _find(self, name: str) -> None:
         """Find a host among the workers of a scheduler that was there before."""
         entry = next(one for one in self.hosts.host if one.name == name)
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        told = await self._client.scheduler.identity(n_workers=-1)
+        workers = self._workers = told["workers"]
         for address, told in workers.items():
             if str(told.get("name")) == name or told.get("host") == entry.reached_by:
                 self.addresses[name] = address
@@ -190,8 +192,7 @@ class ControlPlane:
         """Return the host that a worker's name is of."""
         if str(worker) in self._heard:
             return str(worker)
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
-        address = next((at for at, told in known.items() if told.get("name") == worker), None)
+        address = next((at for at, told in self._workers.items() if told.get("name") == worker), None)
         return next((name for name, at in self.addresses.items() if at == address), str(worker))
 
     async def _hear_of_workers(self, event: tuple[float, dict[str, Any]]) -> None:
