@@ -44,6 +44,8 @@ MOST_SURPRISE: Final = 0.3
 PSEUDO: Final = 20.0
 """So many readings as usual stand beside those that were seen of one name."""
 ROUNDS: Final = 4
+NEAR: Final = 3
+"""Steps from the whole fit to one without a kind: it is near."""
 FIRST: Final = Weights(
     dependence=0.7, surprise=0.03, surprises={}, unlike=0.15, measures_odds=1.0, unexplained_odds=1.0,
     clear=0.5, most_odds=10.0,
@@ -96,7 +98,7 @@ def fit_weights(
             unknown = float(removed.right_logs(tried).mean())
             return -float((listed.right_logs(tried) * weigh).sum()) - UNKNOWN_WEIGHT / 2 * unknown
 
-        steps = {"maxiter": 60, "eps": 1e-4, "ftol": 1e-7}
+        steps = {"maxiter": 60 if start is None else NEAR, "eps": 1e-4, "ftol": 1e-7}
         found = minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
         weights = _weights(found.x, known)
         seen = listed.surprised(weights)

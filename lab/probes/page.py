@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadstone.explanations.weights import Fitted
 
+GAP = 100
 WORDS = (
     "A *lie* is a number that its storage did not make at work; half of all situations are honest. A cause "
     "counts where it changes the number by a tenth or more. *Named first*: the first finding, or "
@@ -25,6 +26,17 @@ WORDS = (
     "were fitted without that kind, or without its whole family; *removed*: its explanation was taken out of "
     "the list, too, and 'unexplained' is first among what is not the storage."
 )
+
+
+def ranges(seeds: Sequence[int]) -> str:
+    """Return what seeds lie between; a cause that changed nothing leaves a small gap."""
+    parts: list[list[int]] = []
+    for seed in sorted(seeds):
+        if parts and seed - parts[-1][1] <= GAP:
+            parts[-1][1] = seed
+        else:
+            parts.append([seed, seed])
+    return ", ".join(f"{first} to {last}" for first, last in parts)
 
 
 def verdicts(
@@ -119,7 +131,7 @@ def _real(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "zram, control groups and devices served from user space, parameters drawn from the seed, 3 to 10 s "
         f"each, no probes; in {sum(row['busy'] for row in staged)} of them half of the CPUs were in "
         f"other hands "
-        "before the run began. There `generator_cpu` and `not_steady`, which may be true of the "
+        "before the run began. There `generator_cpu`, `not_steady` and `time_structure`, which may be true of the "
         "host, are not "
         "held against a verdict.",
         "",

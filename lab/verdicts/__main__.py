@@ -71,8 +71,8 @@ def _document(scored: Sequence[Scored]) -> Iterator[str]:
         f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} CPUs; runs of 3 to 6 s, "
         "which is short, and raised above whatever else the host did. "
         f"In {sum(one.busy for one in scored)} of {len(scored)} cases half of the CPUs or more were "
-        "in other hands before the run began; there `generator_cpu` and `not_steady`, which may be true "
-        "of the host, are not counted."
+        "in other hands before the run began; there `generator_cpu`, `not_steady` and "
+        "`time_structure`, which may be true of the host, are not counted."
     )
     yield ""
     yield "## Lies"

@@ -218,7 +218,7 @@ def data_journal(stage: Stage, chance: random.Random) -> Path:
     return stage.run(job("rw=randwrite; bs=4k; iodepth=1; fsync=1"), written(folder, 32))
 
 
-@kind("first_pass_allocation", *CPU, *OWN)
+@kind("first_pass_allocation", "rate_not_reached", *CPU, *OWN)
 def a_first_pass(stage: Stage, chance: random.Random) -> Path:
     file = stage.ext4(stage.loop(512)) / "file"
     call("truncate", "-s", "400M", file)
@@ -226,7 +226,7 @@ def a_first_pass(stage: Stage, chance: random.Random) -> Path:
     return stage.run(job(f"rw=randwrite; bs=4k; iodepth=4; rate_iops={rate}"), file)
 
 
-@kind("same_sequence_again", *OWN)
+@kind("same_sequence_again", "time_structure", "generator_cpu", *OWN)
 def the_same_addresses_again(stage: Stage, chance: random.Random) -> Path:
     device = stage.served("rdelay=2ms", "cache-on-read=true", filters=["cache", "delay"])
     text = job(f"rw=randread; bs=4k; iodepth=1; randseed={chance.randrange(1, 99)}", runtime_s=3)

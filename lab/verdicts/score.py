@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BUSY = 0.5
 """With more of the CPUs in other hands before a run, what `UNREST` says may be right by itself."""
-UNREST = ("generator_cpu", "not_steady")
+UNREST = ("generator_cpu", "not_steady", "time_structure")
 BANDS = ((0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
 
 

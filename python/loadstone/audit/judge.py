@@ -86,6 +86,7 @@ EXPLAINED_BY: Final[Mapping[RuleName, tuple[RuleName, ...]]] = {
     ),
     "time_structure": (
         "generator_stopped",
+        "generator_cpu",
         "io_errors",
         "foreign_load",
         "page_cache_read",
