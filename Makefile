@@ -125,7 +125,7 @@ LAB := build/lab
 lab-full: build
 	mkdir -p $(LAB)
 	nice $(BIN)/python -m lab.probes --seeds 200001:205200 --each 5 --keep $(LAB)/simulated.jsonl --whole > /dev/null
-	$(BIN)/python -m lab.verdicts.collect --seeds 1001:1310 --keep $(LAB)/real.jsonl
+	$(BIN)/python -m lab.verdicts.collect --seeds 2001:2310 --keep $(LAB)/real.jsonl
 	nice $(BIN)/python -m lab.probes --seeds 200001:205200 --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --write verdicts
 	nice $(BIN)/python -m lab.probes --seeds 210001:211000 --keep $(LAB)/probes.jsonl --write probes
 
