@@ -131,7 +131,8 @@ def _real(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "zram, control groups and devices served from user space, parameters drawn from the seed, 3 to 10 s "
         f"each, no probes; in {sum(row['busy'] for row in staged)} of them half of the CPUs were in "
         f"other hands "
-        "before the run began. There `generator_cpu`, `not_steady` and `time_structure`, which may be true of the "
+        "before the run began. There `generator_cpu`, `not_steady` and `time_structure`, which may "
+        "be true of the "
         "host, are not "
         "held against a verdict.",
         "",
