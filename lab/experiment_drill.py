@@ -38,7 +38,6 @@ QUEUE = ("scheduler", "nr_requests", "read_ahead_kb")
 DEVICES = 3
 FIRST_LOOP = 1000
 GROUP = "memory.limit_in_bytes"
-PARAMETER = "vm.vfs_cache_pressure"
 FILE = """title = "Drill"
 repeats = 1
 design = "one_at_a_time"
@@ -105,6 +104,7 @@ class Bench:
     folder: Path
     devices: list[str] = field(default_factory=list)
     backings: list[Path] = field(default_factory=list)
+    parameter: str = "vm.vfs_cache_pressure"
     volume: str = ""
     """A file system that is no layout's: it is filled and remounted."""
 
@@ -119,14 +119,18 @@ class Bench:
         names = ", ".join(f'"{one}"' for one in self.devices)
         path.write_text(
             FILE.format(
-                devices=names, device=self.devices[0], parameter=PARAMETER, group=GROUP, volume=self.volume
+                devices=names,
+                device=self.devices[0],
+                parameter=self.parameter,
+                group=GROUP,
+                volume=self.volume,
             )
         )
         return path
 
     def snapshot(self) -> dict[str, str]:
         """Read everything that an experiment changes here."""
-        found = {"parameter": Path(f"/proc/sys/{PARAMETER.replace('.', '/')}").read_text().strip()}
+        found = {"parameter": Path(f"/proc/sys/{self.parameter.replace('.', '/')}").read_text().strip()}
         for device in self.devices:
             name = Path(device).name
             queue = Path(f"/sys/block/{name}/queue")
@@ -160,11 +164,11 @@ class Bench:
             source, point, *_ = line.split()
             if source in self.devices:
                 call("umount", point)
-        Path(f"/proc/sys/{PARAMETER.replace('.', '/')}").write_text(self.before["parameter"])
+        Path(f"/proc/sys/{self.parameter.replace('.', '/')}").write_text(self.before["parameter"])
         call("mount", "-o", "remount,atime,relatime", self.volume)
         for device, backing in zip(self.devices, self.backings, strict=True):
             call("losetup", "-d", device)
-            call("losetup", "--direct-io=on", device, backing)
+            _attached(device, backing)
             name = Path(device).name
             for file in QUEUE:
                 value = self.before[f"{name} {file}"]
@@ -175,13 +179,25 @@ class Bench:
     before: dict[str, str] = field(default_factory=dict)
 
 
+def _attached(device: str, backing: Path) -> None:
+    """Attach a device again, as soon as whatever was on it has let it go."""
+    for _ in range(100):
+        try:
+            call("losetup", "--direct-io=on", device, backing)
+        except RuntimeError:
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError(f"{device} is still held")
+
+
 def _chosen(line: str) -> str:
     return next((word[1:-1] for word in line.split() if word.startswith("[")), line)
 
 
-def bench(stage: Stage) -> Bench:
+def bench(stage: Stage, parameter: str) -> Bench:
     """Make the devices, and a file system beside them."""
-    made = Bench(stage, stage.folder)
+    made = Bench(stage, stage.folder, parameter=parameter)
     for _ in range(DEVICES):
         backing = stage.backing(300, written=False)
         # A number that nobody gets who asks for the first free one: it is detached for a moment.
@@ -280,13 +296,13 @@ def restore(made: Bench, draw: random.Random) -> list[str]:
     return [str(one) for one in changes.restore(where=where) if not one.is_well]
 
 
-def drill(points: int, wholes: int, seed: int) -> dict[str, Any]:
+def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]:
     """Do all points; return what was found."""
     draw = random.Random(seed)
     wrong: list[dict[str, Any]] = []
     killed = lost = 0
     with Stage() as stage:
-        made = bench(stage)
+        made = bench(stage, parameter)
         prepared = prepare(made.file(), ReadOptionsOfExperiment())
         began = time.monotonic()
         everything_but_load(prepared, made.state)
@@ -312,7 +328,7 @@ def drill(points: int, wholes: int, seed: int) -> dict[str, Any]:
                 break
             if is_whole:
                 shutil.rmtree(made.folder / f"out{number}", ignore_errors=True)
-            if number % 20 == 19:
+            if number % 10 == 9:
                 print(f"{number + 1} points, {killed} killed, {lost} lost power", file=sys.stderr, flush=True)
     return {"points": points + wholes, "killed": killed, "lost_power": lost, "seed": seed, "wrong": wrong}
 
@@ -327,11 +343,12 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--whole", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parameter", default="vm.vfs_cache_pressure", help="kernel parameter that is set")
     options = parser.parse_args()
     if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
-    found = drill(options.points, options.whole, options.seed)
+    found = drill(options.points, options.whole, options.seed, options.parameter)
     print(json.dumps(found, indent=2))
     return 1 if found["wrong"] else 0
 

@@ -86,6 +86,7 @@ def test_parameters_are_set_from_outside() -> None:
         ('"kept", "dropped"', '"kept", "droped"', 26, "did you mean 'dropped'", None),
         ("repeats = 2", "repeats = 0", 2, "greater than or equal to 1, found 0", None),
         ("repeats = 2", 'design = "ful"', 2, "found 'ful'", "did you mean 'full'?"),
+        ("repeats = 2", 'studied = ["page_cache_reads"]', 2, "did you mean 'page_cache_read'?", None),
         ("repeats = 2", 'metrics = ["iop"]', 2, "found 'iop'", "did you mean 'iops'?"),
         ('time = "30m"', 'time = "30"', 10, "expected a time with its unit", None),
         ("levels = [1, 8]", "levels = [1]", 24, "at least 2 items", None),

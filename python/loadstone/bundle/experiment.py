@@ -16,7 +16,6 @@ from loadstone.bundle import members, seal
 from loadstone.bundle.disk import Disk
 from loadstone.errors import BundleError
 from loadstone.frozen_model import FrozenModel
-from loadstone.verdict import RuleName
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +141,7 @@ class ExperimentDocument(FrozenModel):
     """Asked for, the first is what the answer is about."""
     aims: tuple[ExperimentAim, ...] = ()
     budget: ExperimentBudget = Field(default_factory=ExperimentBudget)
-    studied: tuple[RuleName, ...] = ()
+    studied: tuple[str, ...] = ()
     """Rules of the verdict that say what is studied on purpose: their findings exclude no run."""
     unset_levels: tuple[UnsetLevel, ...] = ()
     runs: tuple[ExperimentRun, ...]

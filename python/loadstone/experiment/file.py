@@ -16,7 +16,7 @@ from loadstone.control.layout.model import LayoutDescription
 from loadstone.effects.observations import MetricName
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.frozen_model import FrozenModel
-from loadstone.verdict import RuleName
+from loadstone.verdict import RULE_NAMES
 
 AS_IS: Final = "as is"
 """The level of a control that leaves it as it is."""
@@ -52,6 +52,18 @@ Time = Annotated[str, _readable(time_s)]
 """As `30s`, `5m`."""
 Size = Annotated[str, _readable(size_bytes)]
 """As `4k`, `10g`."""
+
+
+def _rule(name: str) -> str:
+    if name not in RULE_NAMES:
+        near = difflib.get_close_matches(name, RULE_NAMES, 1)
+        hint = f": did you mean {near[0]!r}?" if near else ", a rule of docs/rules.md"
+        raise ValueError(f"found {name!r}{hint}")
+    return name
+
+
+Rule = Annotated[str, AfterValidator(_rule)]
+"""Named one by one nowhere but in `verdict`: a new rule changes no schema."""
 
 
 class ExperimentLevel(FrozenModel):
@@ -280,7 +292,7 @@ class ExperimentFile(FrozenModel):
         "cpu_ns_per_io",
     )
     """The first is what the answer is about."""
-    studied: tuple[RuleName, ...] = ()
+    studied: tuple[Rule, ...] = ()
     """Rules of the verdict (docs/rules.md) that find what is studied on purpose, and so exclude no run.
     Factors of the page cache and of allocation bring their own."""
     aims: tuple[ExperimentAims, ...] = ()
@@ -337,7 +349,7 @@ class ExperimentFile(FrozenModel):
         return self
 
 
-_STUDIED: Final[dict[str, tuple[RuleName, ...]]] = {
+_STUDIED: Final[dict[str, tuple[str, ...]]] = {
     "page_cache": ("page_cache_read", "writeback_absorbed"),
     "cache_share": ("page_cache_read", "writeback_absorbed"),
     "allocation": ("unwritten_region", "first_pass_allocation"),
@@ -345,7 +357,7 @@ _STUDIED: Final[dict[str, tuple[RuleName, ...]]] = {
 """What a kind of factor varies on purpose."""
 
 
-def studied_rules(whole: ExperimentFile) -> tuple[RuleName, ...]:
+def studied_rules(whole: ExperimentFile) -> tuple[str, ...]:
     """Return the rules whose findings exclude no run."""
     own = [rule for factor in whole.factors for rule in _STUDIED.get(factor.what, ())]
     return tuple(dict.fromkeys([*whole.studied, *own]))
