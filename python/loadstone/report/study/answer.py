@@ -81,7 +81,7 @@ def _of_repeats(runs: Sequence[RunFigures]) -> str:
     found = patterns(runs, alike=True)
     sound = [one for one in found if one.sound is not None]
     if not sound:
-        return say("report.study.none_valid", patterns=len(runs))
+        return say("report.study.no_run_valid", runs=len(runs))
     valid = [run for run in runs if run.valid]
     lines = repeats.lines(valid)
     apart = any(line.rate is not None and line.rate.differ for line in lines)

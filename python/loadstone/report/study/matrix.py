@@ -34,6 +34,10 @@ OF_PATTERNS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "va
 OF_CURVES: Final = ("curve", "maximum", "mean there", "p99 there", "knee", "mean at the knee", "valid loads")
 
 
+MAX_EACH: Final = 5
+"""So many passes have their values beside the mean."""
+
+
 def worth(runs: Sequence[RunFigures], of: str = "") -> list[VerdictLine]:
     """Return what the runs of a study are worth: how many have each verdict, then each reason."""
     counts = Counter(run.point.verdict for run in runs if run.point.verdict is not None)
@@ -44,7 +48,7 @@ def worth(runs: Sequence[RunFigures], of: str = "") -> list[VerdictLine]:
     runs_of = f"{sum(counts.values())} run{'s' if sum(counts.values()) != 1 else ''}"
     return [
         VerdictLine(f"{of}: {runs_of}" if of else runs_of, order[0], told),
-        *(VerdictLine(NAMES[kind], kind, names, why) for kind, names, why in reasons(runs)),
+        *(VerdictLine(NAMES[kind], kind, names.rstrip("."), why) for kind, names, why in reasons(runs)),
     ]
 
 
@@ -70,13 +74,24 @@ def _pattern(one: StudyPattern) -> list[TableCell | str]:
     worst = next((kind for kind in WORST_FIRST if kind in kinds), None)
     return [
         one.name,
-        *_cells(found, struck=one.sound is None),
+        *_cells(found, _each(one), struck=one.sound is None),
         f"{one.valid} of {len(one.each)}",
         NAMES[worst] if worst is not None else units.NONE,
     ]
 
 
-def _cells(found: Pooled | None, *, struck: bool) -> list[TableCell]:
+def _each(one: StudyPattern) -> str:
+    """Return the rate of every pass, where there are few; what is not valid is told as such."""
+    if not 1 < len(one.each) <= MAX_EACH:
+        return ""
+    told = []
+    for run, line in one.each:
+        rate = units.figure(line.rate, "binary" if line.large_blocks else "count")
+        told.append(rate if run.valid or one.sound is None else f"{rate} (not valid)")
+    return " · ".join(told)
+
+
+def _cells(found: Pooled | None, each: str, *, struck: bool) -> list[TableCell]:
     if found is None:
         return [TableCell(units.NONE)] * 4
     texts = [
@@ -86,7 +101,10 @@ def _cells(found: Pooled | None, *, struck: bool) -> list[TableCell]:
         units.duration(found.percentiles_ns.get(99.0)),
     ]
     strong = 1 if found.large_blocks else 0
-    return [TableCell(text, struck=struck, strong=at == strong) for at, text in enumerate(texts)]
+    return [
+        TableCell(text, struck=struck, strong=at == strong, below=each if at == strong else "")
+        for at, text in enumerate(texts)
+    ]
 
 
 def _of_curves(found: Sequence[tuple[str, Curve]]) -> ArticleTable:

@@ -373,7 +373,7 @@ def _path(whole: StudyPage) -> list[Block]:
 def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
     sheet = held_against_a_sheet(whole.runs)
     headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
-    rows = [_row(whole, run, sheet=sheet, linked=alone) for run in whole.runs]
+    rows = [row for run in whole.runs for row in _rows(whole, run, sheet=sheet, linked=alone)]
     blocks: list[Block] = [Heading("Runs" if alone else f"Runs of {_label(whole)}")]
     blocks += [ArticleTable(headings, rows, names=2)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
@@ -382,18 +382,23 @@ def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
     return blocks
 
 
-def _row(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> list[TableCell | str]:
-    shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
-    texts = cells(shown) if shown is not None else [units.NONE] * len(HEADINGS)
+def _rows(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> list[list[TableCell | str]]:
+    """Return a line for a run; one for each job and operation where it ran in phases."""
+    lines = [run.whole] if run.whole is not None else list(run.lines)
     verdict = NAMES[run.point.verdict] if run.point.verdict else units.NONE
     page = f"{run.point.bundle}/{REPORT}"
     exists = linked and run.point.bundle is not None and (whole.path / page).is_file()
-    return [
-        TableCell(run.point.name, link=page if exists else ""),
-        verdict + (f" · {run.point.error}" if run.point.error else ""),
-        *(TableCell(text, struck=not run.valid) for text in texts),
-        *([data_sheet.share(reached_by(run))] if sheet else []),
-    ]
+    name = TableCell(run.point.name, link=page if exists else "")
+    told = verdict + (f" · {run.point.error}" if run.point.error else "")
+    reached = [data_sheet.share(reached_by(run))] if sheet else []
+    if not lines:
+        return [[name, told, *[units.NONE] * len(HEADINGS), *reached]]
+    rows: list[list[TableCell | str]] = []
+    for at, line in enumerate(lines):
+        texts = [TableCell(text, struck=not run.valid) for text in cells(line)]
+        job = TableCell(f"{line.job} {line.op}") if len(lines) > 1 else name
+        rows.append([job, told if not at else "", *texts, *(reached if not at else [""] * len(reached))])
+    return [[name], *rows] if len(lines) > 1 else rows
 
 
 def _redo(whole: StudyPage) -> list[Block]:
