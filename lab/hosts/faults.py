@@ -459,7 +459,7 @@ def missing_target(trial: Trial) -> None:
 
 def _short(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("bundle:")]
-    return " ".join(lines)[:300]
+    return " ".join(lines)[:700]
 
 
 def not_begun(trial: Trial) -> bool:

@@ -141,6 +141,7 @@ class ControlPlane:
                 protocol=protocol,
                 security=security,
                 dashboard=False,
+                dashboard_address=":0",
             )
             await self._scheduler
             self.port = int(self._scheduler.address.rpartition(":")[2])

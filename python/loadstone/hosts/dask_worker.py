@@ -181,6 +181,7 @@ async def _work(given: dict[str, Any]) -> None:
         nthreads=1,
         memory_limit=0,
         dashboard=False,
+        dashboard_address=":0",
         security=security(given["credentials"]),
         death_timeout=given["connect_s"],
         local_directory=given["directory"],
