@@ -325,7 +325,6 @@ class Agent:
         if self._gone.is_set():
             return
         self._gone.set()
-        sys.stderr.write(f"loadstone agent {self._name}: {why}: the engine is ended\n")
         self.stop()
         self._orders.put({"do": "leave"})
         until_s = time.monotonic() + DRAIN_S
@@ -333,6 +332,10 @@ class Agent:
             time.sleep(0.02)
         if self._running and self._engine is not None:
             self._engine.kill()
+        # Last, because whoever would read it may be gone, too.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"loadstone agent {self._name}: {why}: the engine is ended\n")
+            sys.stderr.flush()
 
     # Threads.
 

@@ -1,0 +1,64 @@
+"""The agent alone, as a process: what it does when its coordinator is gone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import IO, TYPE_CHECKING, Any
+
+from loadstone.cli.jobs.read_workload import workload as workload_of
+from loadstone.cli.options.arguments import LoadOptions
+from loadstone.hosts.work import HostWork
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def until(lines: IO[bytes], kind: str) -> dict[str, Any]:
+    for line in lines:
+        message: dict[str, Any] = json.loads(line)
+        assert message["type"] != "refused", message
+        if message["type"] == kind:
+            return message
+    raise AssertionError(f"it ended before {kind}")
+
+
+def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(bytes(1 << 20))
+    job = f"[r]\nioengine=psync\nrw=read\nsize=1m\ntime_based\nruntime=120\nfilename={tmp_path}/data\n"
+    path = tmp_path / "job.fio"
+    path.write_text(job)
+    workload = workload_of(str(path), LoadOptions())
+    work = HostWork(workload=workload, calibration=False).model_dump(mode="json")
+    pipe = subprocess.PIPE
+    argv = [sys.executable, "-m", "loadstone.hosts.agent"]
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        assert agent.stderr is not None
+
+        def tell(**order: Any) -> None:
+            assert agent.stdin is not None
+            agent.stdin.write(json.dumps(order).encode() + b"\n")
+            agent.stdin.flush()
+
+        directory = str(tmp_path / "d")
+        hello = {"name": "h", "run": "r", "by": "me", "directory": directory, "lost_after_s": 60}
+        tell(do="hello", version=__version__, **hello)
+        until(agent.stdout, "hello")
+        tell(do="check", work=work)
+        until(agent.stdout, "checked")
+        tell(do="arm", run="r", consent=[])
+        until(agent.stdout, "armed")
+        tell(do="start", monotonic_ns=time.monotonic_ns())
+        until(agent.stdout, "started")
+        # As a connection that broke leaves it: nothing comes in, and nothing can be said.
+        agent.stderr.close()
+        agent.stdout.close()
+        agent.stdin.close()
+        assert agent.wait(60) == 0
+    manifest = json.loads((tmp_path / "d" / "r" / "h" / "manifest.json").read_text())
+    assert manifest["status"] == "interrupted"
