@@ -136,7 +136,7 @@ def analyse(
         outliers=_outliers(studied),
         models=[_fitted(one, observations) for one in studied],
         cells=[cell for one in studied for cell in _cells(observations, one)],
-        recommendations=list(_recommendations(observations, studied, alpha)),
+        recommendations=list(_recommendations(observations, studied, alpha, effects)),
         left_out=runs_of.left_out(observations),
         unset=[
             LevelNotSet(factor=factor, level=level, why=observations.unset_levels[f"{factor}={level}"])
@@ -531,11 +531,19 @@ def _means(table: Observations, one: _Studied) -> Iterator[LevelMean]:
 
 
 def _recommendations(
-    table: Observations, studied: Sequence[_Studied], alpha: float
+    table: Observations, studied: Sequence[_Studied], alpha: float, effects: Sequence[LevelEffect]
 ) -> Iterator[Recommendation]:
     for pattern in runs_of.patterns(table):
         mine = [one for one in studied if one.runs.pattern == pattern]
         models = {one.runs.metric: one.model for one in mine}
         rows = {one.runs.metric: one.runs.rows for one in mine}
         for aim in table.aims:
-            yield recommend(pattern, aim, table.factors, models=models, rows=rows, alpha=alpha)
+            made = recommend(pattern, aim, table.factors, models=models, rows=rows, alpha=alpha)
+            # Not told apart is not the same: only what is shown to be alike does not matter.
+            differ = {
+                one.factor
+                for one in effects
+                if (one.pattern, one.metric) == (pattern, aim.metric) and one.judgement != "alike"
+            }
+            alike = [name for name in made.does_not_matter if name not in differ]
+            yield made.model_copy(update={"does_not_matter": alike})

@@ -71,5 +71,7 @@ class Observations:
     """Effects that a fraction cannot tell apart, as pairs of names (`a`, `b:c`)."""
     unset_levels: Mapping[str, str] = field(default_factory=dict)
     """`factor=level` to why it could not be set here."""
+    metrics: tuple[str, ...] = ()
+    """Asked for; the first is what the answer is about. Empty: that of the first aim, else a rate."""
     rarely: tuple[str, ...] = ()
     """Factors that are set rarely: within a block all runs of one of their levels follow each other."""

@@ -44,9 +44,9 @@ def patterns(table: Observations) -> list[str]:
 
 
 def first_metric(table: Observations) -> str | None:
-    """Return what the experiment is about: the metric of its first aim, else a rate, else any."""
+    """Return what the experiment is about: what was asked for first, else a rate, else any."""
     known = {metric for row in table.rows for metric in row.metrics}
-    asked = [one.metric for one in table.aims]
+    asked = [*table.metrics[:1], *(one.metric for one in table.aims)]
     return next((metric for metric in (*asked, *RATES, *METRICS) if metric in known), None)
 
 

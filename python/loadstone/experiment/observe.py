@@ -62,8 +62,9 @@ def table(
                 invalid=_invalid(one, document.studied),
             )
         )
+    varied = [one for one in document.factors if len(one.levels) > 1]
     return Observations(
-        factors=tuple(Factor(one.name, one.levels) for one in document.factors if len(one.levels) > 1),
+        factors=tuple(Factor(one.name, one.levels) for one in varied),
         rows=tuple(rows),
         aims=tuple(
             Aim(one.metric, one.larger_is_better, one.limit_metric, one.limit_at_most)
@@ -71,6 +72,8 @@ def table(
         ),
         aliased=document.aliased,
         unset_levels={f"{one.factor}={one.level}": one.why for one in document.unset_levels},
+        metrics=tuple(wanted),
+        rarely=tuple(name for name in document.rarely if any(name == one.name for one in varied)),
     )
 
 

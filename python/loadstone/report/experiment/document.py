@@ -33,6 +33,19 @@ class JsonSetting(FrozenModel):
     left: bool = Field(description="whether it is not as it was before")
 
 
+class JsonObservation(FrozenModel):
+    """One run, or one pattern of a run with several."""
+
+    run: str
+    order: int
+    started_s: float = Field(description="since the experiment began")
+    block: int
+    pattern: str
+    levels: dict[str, str]
+    metrics: dict[str, float] = Field(description="what was not measured is absent")
+    invalid: str | None = Field(description="why no effect rests on it")
+
+
 class ExperimentReportDocument(FrozenModel):
     """`experiment report --json`."""
 
@@ -47,6 +60,7 @@ class ExperimentReportDocument(FrozenModel):
     runs_done: int
     ended_because: str | None
     settings: list[JsonSetting]
+    observations: list[JsonObservation]
     effects: Effects
 
 
@@ -69,6 +83,13 @@ def document(story: ExperimentStory) -> dict[str, Any]:
                 times=one.times, outcomes=dict(one.outcomes), why=one.why, left=one.left,
             )
             for one in story.changed()
+        ],
+        observations=[
+            JsonObservation(
+                run=row.run, order=row.order, started_s=row.started_s, block=row.block, pattern=row.pattern,
+                levels=dict(row.levels), metrics=dict(row.metrics), invalid=row.invalid,
+            )
+            for row in story.table.rows
         ],
         effects=story.effects,
     )  # fmt: skip
