@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons hosts examples format clean
+.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -30,6 +30,7 @@ help:
 	@echo "make hosts    run on namespace hosts with ssh servers (root), stage what goes wrong, and write docs/hosts-faults.md"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
+	@echo "make experiments  analyse 4,800 experiments with planted effects, and write docs/experiment-calibration.md"
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
 
@@ -138,6 +139,10 @@ examples: build
 
 hosts: build
 	PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(BIN)/python -m lab.hosts
+
+experiments: build
+	$(BIN)/python -m lab.experiments --studies 400 --seed 3 > docs/experiment-calibration.md
+	$(BIN)/python -m lab.seed_differences > docs/seeds-differences.md
 
 comparisons: build
 	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md

@@ -1,0 +1,205 @@
+# ruff: noqa: E501 - a page of text
+"""Which differences that five published studies report are real, given how often each number was measured.
+
+Knows the figures as they were published (lab/published_differences.toml), and what a figure without repeats
+cannot show. Measures nothing.
+
+    python -m lab.seed_differences > docs/seeds-differences.md
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone import units
+from loadstone.analysis.statistics.significance import Sample, contrast, holm
+from loadstone.comparison.gate import chance
+from loadstone.comparison.matrix import fair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FIGURES: Final = Path(__file__).parent / "published_differences.toml"
+ALPHA: Final = 0.05
+
+
+@dataclass(frozen=True)
+class PublishedPair:
+    """Two published figures, and what their repeats say of the difference."""
+
+    study: str
+    what: str
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    names: tuple[str, str]
+    unit: str
+    printed: float
+    """Half of the last digit that was printed, as a share."""
+    caution: str
+    pool: bool
+    """Whether the noise of a workload is taken from all rows of its study: two runs know too little of it."""
+
+
+def sample(values: Sequence[float], printed: float) -> Sample:
+    """Return the mean of repeats; the error is their spread, and never below what was rounded away."""
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return Sample(mean, None, None)
+    spread = math.sqrt(sum((one - mean) ** 2 for one in values) / (len(values) - 1))
+    rounding = printed * mean / math.sqrt(3)
+    return Sample(mean, max(spread, rounding) / math.sqrt(len(values)), len(values) - 1, len(values))
+
+
+def read(path: Path = FIGURES) -> list[PublishedPair]:
+    """Read the figures."""
+    return [_pair(one) for one in tomllib.loads(path.read_text())["pair"]]
+
+
+def _pair(one: dict[str, Any]) -> PublishedPair:
+    (first, a), (second, b) = one["values"].items()
+    return PublishedPair(
+        one["study"], one["what"], tuple(map(float, a)), tuple(map(float, b)), (first, second),
+        one.get("unit", "IOPS"), float(one.get("printed", 0.0)), one.get("caution", ""), bool(one.get("pool", False)),
+    )  # fmt: skip
+
+
+def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str]]:
+    """Return for each pair its change and what it is worth; Holm's correction within each study."""
+    sides = [_sides(one, pairs) for one in pairs]
+    known = [contrast(a, b) for a, b in sides]
+    corrected: dict[int, float] = {}
+    for study in dict.fromkeys(one.study for one in pairs):
+        at = [
+            n
+            for n, one in enumerate(pairs)
+            if one.study == study and (found := known[n]) and found.p is not None
+        ]
+        corrected |= dict(zip(at, holm([known[n].p or 0.0 for n in at]), strict=True))  # type: ignore[union-attr]
+    made = []
+    for n, one in enumerate(pairs):
+        found = known[n]
+        assert found is not None
+        change = f"{1 + found.change:.3g}×" if found.change >= 3 else f"{100 * found.change:+.3g} %"
+        if found.low is None or found.high is None:
+            made.append((one, change, _alone(found.change)))
+            continue
+        change += f" ({100 * found.low:+.3g} to {100 * found.high:+.3g})"
+        verdict = "**real**" if corrected[n] < ALPHA else f"**not told apart**: {_seen(sides[n])}"
+        made.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
+    return made
+
+
+def _sides(one: PublishedPair, pairs: Sequence[PublishedPair]) -> tuple[Sample, Sample]:
+    if not one.pool:
+        return fair(sample(one.a, one.printed), sample(one.b, one.printed))
+    alike = [other for other in pairs if other.pool and (other.study, other.what) == (one.study, one.what)]
+    rows = {
+        side: values for other in alike for side, values in zip(other.names, (other.a, other.b), strict=True)
+    }
+    squares, freedom = 0.0, 0
+    for values in rows.values():
+        logs = [math.log(value) for value in values]
+        squares += sum((log - sum(logs) / len(logs)) ** 2 for log in logs)
+        freedom += len(logs) - 1
+    deviation = math.sqrt(squares / freedom)
+    a, b = (
+        Sample(mean, mean * deviation / math.sqrt(len(values)), freedom / 2, len(values))
+        for values in (one.a, one.b)
+        for mean in [sum(values) / len(values)]
+    )
+    return a, b
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _alone(change: float) -> str:
+    """Say what a single figure on each side can show: nothing, but how even it would have to be."""
+    # Two runs, one on each side: the difference of logarithms over the deviation of one run.
+    needed = abs(math.log1p(change)) / (1.96 * math.sqrt(2))
+    if not needed:
+        return "**cannot be known**: measured once"
+    return f"**cannot be known**: measured once; real only if runs repeat to within {_percent(needed)}"
+
+
+def _seen(sides: tuple[Sample, Sample]) -> str:
+    a, b = sides
+    assert a.error is not None
+    assert b.error is not None
+    error = math.hypot(a.error / a.value, b.error / b.value)
+    freedom = min(a.freedom or 1.0, b.freedom or 1.0)
+    low, high = 0.0, 5.0
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (middle, high) if chance(middle, error, freedom, ALPHA) < 0.8 else (low, middle)
+    least = "a factor of 100 or more" if high > 4.6 else _percent(math.expm1(high))
+    return f"a difference of {least} would have been seen"
+
+
+def figure(values: Sequence[float], unit: str) -> str:
+    """Write what was published."""
+    write = {"bytes/s": units.bandwidth_decimal, "s": lambda value: units.duration(value * 1e9)}.get(
+        unit, units.count
+    )
+    low, high = min(values), max(values)
+    text = write(low) if low == high else f"{write(low)} to {write(high)}"
+    return text.replace(units.THIN, " ") + (f" ({len(values)} runs)" if len(values) > 1 else "")
+
+
+def page(pairs: Sequence[PublishedPair]) -> str:
+    """Return the page."""
+    told = judged(pairs)
+    counts = {
+        word: sum(verdict.startswith(f"**{word}") for *_, verdict in told)
+        for word in ("real", "not told apart", "cannot be known")
+    }
+    lines = [
+        "# Which published differences are real",
+        "",
+        "What you can take from the differences that five published studies report, given how often they measured. The figures "
+        "are in [published_differences.toml](../lab/published_differences.toml); [seeds-audited.md](seeds-audited.md) asks whether "
+        "each number measures the storage at all.",
+        "",
+        "    python -m lab.seed_differences > docs/seeds-differences.md",
+        "",
+        f"Of {len(told)} differences {counts['real']} are real, {counts['not told apart']} are not told apart from chance, and "
+        f"{counts['cannot be known']} cannot be known, because nothing was repeated.",
+        "",
+        "*Real*: told apart at 5 % by Welch's test on logarithms, after Holm's correction within the study. A difference that is "
+        "real may still not come from what the study names: the caution says what else differed. Where only the least and the "
+        "largest of several runs are published they are taken for two runs, and the noise of a workload is taken from all rows "
+        "of the table. A figure printed with few digits has at least the "
+        "error of its rounding. A single run beside repeats is taken to vary as they do.",
+    ]
+    for study in dict.fromkeys(one.study for one in pairs):
+        lines += [
+            "",
+            f"## {study}",
+            "",
+            "| what | from | to | change (95 % interval) | is it real? | caution |",
+            "|---|---|---|---:|---|---|",
+        ]
+        for one, change, verdict in told:
+            if one.study == study:
+                a, b = (
+                    f"{name}: {figure(values, one.unit)}"
+                    for name, values in zip(one.names, (one.a, one.b), strict=True)
+                )
+                lines.append(f"| {one.what} | {a} | {b} | {change} | {verdict} | {one.caution} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Print the page."""
+    sys.stdout.write(page(read()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

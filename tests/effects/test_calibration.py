@@ -1,0 +1,67 @@
+"""How often the analysis of an experiment is right, on experiments with planted effects drawn from a seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab.experiments import HELD_OUT, KINDS, TUNED, StudyOutcome, judge, page
+
+from lab import seed_differences
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def check(found: list[StudyOutcome], *, least: float, most: float) -> None:
+    """Hold what was said against what was planted."""
+    assert sum(one.covered for one in found) >= least * len(found)
+    assert sum(one.family_false for one in found if one.nulls) <= most * len(found)
+    assert sum(one.wrong_way for one in found) <= 0.005 * len(found)
+    large = [one for one in found if one.interaction > 0.15 and one.noise <= 0.01]
+    assert sum(one.interaction_found for one in large) >= 0.8 * len(large)
+
+
+def test_a_few_planted_effects_lie_in_their_intervals() -> None:
+    found = [judge(kind, 7_000_000 + at) for kind in ("normal", "all of these") for at in range(20)]
+    # 40 at 95 %: 38 ± 1.4 are covered; three deviations. No more than 5 of 40 families by chance.
+    check(found, least=0.84, most=0.13)
+    assert "| normal | 20 |" in page(found, "test")
+
+
+@pytest.mark.nightly
+def test_four_hundred_studies_of_each_kind_are_right() -> None:
+    found = [judge(kind, 8_000_000 + at) for kind in KINDS for at in range(400)]
+    for kind in TUNED:
+        check([one for one in found if one.kind == kind], least=0.917, most=0.083)
+    for kind in HELD_OUT:
+        check([one for one in found if one.kind == kind], least=0.90, most=0.10)
+    tests = [one for one in found if one.effect > 0 and one.kind in TUNED]
+    assert (
+        abs(float(np.mean([one.stated for one in tests])) - float(np.mean([one.found for one in tests])))
+        < 0.04
+    )
+
+
+def test_the_page_of_published_differences_is_fresh() -> None:
+    page_ = seed_differences.page(seed_differences.read())
+    assert page_ == (DOCS / "seeds-differences.md").read_text(), "stale: make experiments"
+
+
+def test_published_differences_are_judged_by_their_repeats() -> None:
+    told = {
+        (one.study.split(":")[0], one.what, *one.names): verdict
+        for one, _, verdict in seed_differences.judged(seed_differences.read())
+    }
+    governor = told["fio", "16 MiB random write, FC, file", "powersave", "performance"]
+    assert governor.startswith("**real**")
+    later = told["fio", "ext4, later passes", "conservative", "powersave"]
+    assert later.startswith("**not told apart**")
+    assert all(
+        verdict.startswith("**cannot be known**")
+        for (study, *_), verdict in told.items()
+        if study == "Intel VROC"
+    )
+    sync = [v for (_, _, a, _), v in told.items() if a in ("10GB sync nfs drc", "300GB sync nfs dualdrc")]
+    assert sync
+    assert all(verdict.startswith("**not told apart**") for verdict in sync)
