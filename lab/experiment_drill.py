@@ -151,7 +151,7 @@ class Bench:
     def _left_groups(self) -> list[Path]:
         """Return groups of processes that are gone: others may have an experiment of their own."""
         found = Path("/sys/fs/cgroup").glob("*/ls????????-*")
-        return [path for path in found if not Path("/proc", path.name.partition("-")[2]).exists()]
+        return [path for path in found if not _lives(path.name.partition("-")[2])]
 
     def _journals(self) -> list[Path]:
         return sorted((self.state / "changes").glob("*.jsonl"))
@@ -177,6 +177,14 @@ class Bench:
             path.rmdir()
 
     before: dict[str, str] = field(default_factory=dict)
+
+
+def _lives(number: str) -> bool:
+    """Return whether a process lives; one that is only not yet waited for does not."""
+    try:
+        return Path("/proc", number, "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
 
 
 def _attached(device: str, backing: Path) -> None:
