@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
+.PHONY: help build demo test rust-tests nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -56,10 +56,15 @@ JOBS ?= $(shell expr 2 \* $$(nproc))
 # Hundreds of programs are started: without bytecode each would compile all of its modules.
 test nightly: export PYTHONDONTWRITEBYTECODE =
 
-test: build
+# The engine's last step has one thread: its tests are compiled beside it.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 build rust-tests
 	$(CARGO) test $(QUIET) --locked --workspace
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
 	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
+
+rust-tests:
+	$(CARGO) test $(QUIET) --locked --workspace --no-run
 
 # What takes minutes: give a test the marker `nightly`. The second line starts an interpreter for every program.
 nightly: build

@@ -114,7 +114,7 @@ OUTPUTS: tuple[Verb, ...] = (
     ),
 )
 """Where results go: `bundle`, with a journal, and `second` are bundles in the folder."""
-PRINTING = frozenset({"audit", "workloads", "doctor", "completion", "controls", "restore"})
+PRINTING = frozenset({"audit", "workloads", "doctor", "completion", "controls", "restore", "runs"})
 """Verbs of the program that write no data: to standard output only, or settings (`restore`)."""
 
 

@@ -21,6 +21,7 @@ from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from loadstone.api.comparing import Comparison, compare
+    from loadstone.api.listing import list_runs
     from loadstone.api.results import Result, Study, open_bundle, open_study
     from loadstone.api.running import run, workloads
     from loadstone.verdict import Verdict
@@ -38,6 +39,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "compare",
+    "list_runs",
     "open_bundle",
     "open_study",
     "run",
@@ -50,6 +52,7 @@ _WHERE: Final = {
     "Study": "loadstone.api.results",
     "Verdict": "loadstone.verdict",
     "compare": "loadstone.api.comparing",
+    "list_runs": "loadstone.api.listing",
     "open_bundle": "loadstone.api.results",
     "open_study": "loadstone.api.results",
     "run": "loadstone.api.running",

@@ -30,6 +30,7 @@ RuleName = Literal[
     "throttled",
     "generator_cpu",
     "governor",
+    "swapping",
     "depth_not_reached",
     "rate_not_reached",
     "littles_law",

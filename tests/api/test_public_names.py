@@ -25,6 +25,7 @@ NAMES = [
     "Verdict",
     "__version__",
     "compare",
+    "list_runs",
     "open_bundle",
     "open_study",
     "run",
@@ -63,7 +64,7 @@ def test_the_members_are_exactly_these(name: str) -> None:
     assert found == set(MEMBERS[name]) - given
 
 
-@pytest.mark.parametrize("name", ["run", "open_bundle", "open_study", "compare", "workloads"])
+@pytest.mark.parametrize("name", ["run", "open_bundle", "open_study", "list_runs", "compare", "workloads"])
 def test_every_function_is_typed_and_described(name: str) -> None:
     function = getattr(loadstone, name)
     signature = inspect.signature(function)

@@ -22,6 +22,7 @@ from loadstone.audit.rules import (
     rate_not_reached,
     resized_on_path,
     same_sequence_again,
+    swapping,
     workload_drift,
 )
 from loadstone.path.layers import DataPath, Layer
@@ -407,6 +408,25 @@ def test_repeated_calls_are_a_loss_and_a_local_disk_has_no_network() -> None:
     assert network_loss.RULE.judge(run()) == NotMine()
     assert isinstance(network_loss.RULE.judge(run(targets=REMOTE)), CannotTell)
     assert isinstance(network_loss.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)
+
+
+# swapping
+
+
+@pytest.mark.parametrize(("mib_per_row", "found"), [(0.0, False), (0.9, False), (1.1, True), (300.0, True)])
+def test_a_host_that_swaps_is_suspect(mib_per_row: float, found: bool) -> None:
+    case = run(extra={"vm.swapped_in_bytes": mib_per_row * (1 << 20), "vm.swapped_out_bytes": 0.0})
+    if not found:
+        assert swapping.RULE.judge(case) == Clear()
+        return
+    told = one(swapping.RULE, case)
+    assert told.effect == "suspect"
+    assert told.evidence["swapped_bytes_per_s"] == pytest.approx(mib_per_row * (1 << 20))
+
+
+def test_without_counters_of_swap_nothing_can_be_told() -> None:
+    assert isinstance(swapping.RULE.judge(run()), CannotTell)
+    assert swapping.RULE.judge(run(source="fio")) == NotMine()
 
 
 # clock_jump

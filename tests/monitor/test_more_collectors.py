@@ -15,6 +15,7 @@ from loadstone.monitor.counters import Counters, increase
 from loadstone.monitor.frequency import Frequency
 from loadstone.monitor.nfs import Nfs
 from loadstone.monitor.run_queue import RunQueue
+from loadstone.monitor.tasks import Tasks
 from loadstone.monitor.tcp import Tcp
 from loadstone.monitor.temperature import PERIOD_NS, Temperature
 from loadstone.monitor.vm import PAGE_BYTES, Vm
@@ -95,6 +96,18 @@ def test_vm_counts_pages_and_kib_as_bytes(tmp_path: Path) -> None:
         "vm.block_out_bytes": 8 * 1024,
         "vm.major_faults": 1,
     }
+
+
+def test_tasks_are_counted_and_interrupts_by_their_sum(tmp_path: Path) -> None:
+    source = tmp_path / "stat"
+    source.write_text(
+        "cpu  1 2 3 4 5 6 7 8\nintr 900 30 870\nctxt 77\nbtime 1\nprocesses 12\nprocs_running 3\n"
+        "procs_blocked 2\nsoftirq 5 1 4\n"
+    )
+    found = Tasks(source).read()
+    assert found.growing == {"tasks.interrupts": 900, "tasks.context_switches": 77, "tasks.forks": 12}
+    assert found.levels == {"tasks.runnable": 3, "tasks.blocked": 2}
+    assert Tasks().read().growing["tasks.context_switches"] > 0
 
 
 def test_tcp_finds_values_by_name_not_by_place(tmp_path: Path) -> None:

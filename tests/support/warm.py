@@ -34,6 +34,8 @@ ONLY_LOADED = (
 )
 IDLE_THREADS = {"polars-ooc-clea"}
 """Started by an import, and needed by nothing that the program does."""
+WITH_DISTRIBUTED = "loadstone.hosts.dask_worker"
+"""A worker's own module: it needs a package that need not be installed, and that starts threads."""
 SIZE_BYTES = 12
 
 
@@ -42,7 +44,7 @@ def load() -> None:
     for name in ONLY_LOADED:
         importlib.import_module(name)
     for module in pkgutil.walk_packages(loadstone.__path__, "loadstone."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith("__main__") and module.name != WITH_DISTRIBUTED:
             importlib.import_module(module.name)
     names = {thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")}
     if unknown := names - {Path("/proc/self/comm").read_text().strip()} - IDLE_THREADS:

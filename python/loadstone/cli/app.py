@@ -29,6 +29,7 @@ VERBS: Final = {
     "compare": "Compare results, with statistics.",
     "audit": "Tell what results are worth, whoever measured them.",
     "export": "Write a bundle's results in another format.",
+    "runs": "List what was measured before, with its verdicts.",
     "workloads": "List the named workloads, or show one.",
     "controls": "List what can be set on this machine, and its value.",
     "restore": "Put back settings that a killed run left changed.",

@@ -24,6 +24,7 @@ from loadstone.monitor.net import Net
 from loadstone.monitor.nfs import Nfs
 from loadstone.monitor.pressure import Pressure
 from loadstone.monitor.run_queue import RunQueue
+from loadstone.monitor.tasks import Tasks
 from loadstone.monitor.tcp import Tcp
 from loadstone.monitor.temperature import Temperature
 from loadstone.monitor.vm import Vm
@@ -187,6 +188,7 @@ def _collectors(under: Under, pid: int) -> dict[str, Collector]:
         "frequency": Frequency(),
         "memory": Memory(),
         "vm": Vm(),
+        "tasks": Tasks(),
         "pressure": Pressure(),
         "cgroup": Cgroup(pid, numbers),
         "block": Block(devices),

@@ -26,6 +26,7 @@ from loadstone.report.article.blocks import (
 )
 from loadstone.report.pictures import charts
 from loadstone.report.run import answer, data_sheet, page, path_chart
+from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import monitors
 from loadstone.report.verdict import words as verdict
 
@@ -53,9 +54,6 @@ RATES: Final = (
     "late max",
     "",
 )
-TAILS: Final = (
-    "job", "part", "min", "mean", "deviation", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
-)  # fmt: skip
 
 
 def article(made: Summary, audited: Audited | None = None) -> Article:
@@ -76,8 +74,7 @@ def article(made: Summary, audited: Audited | None = None) -> Article:
     paths = _drawn([path_chart.path(one, limited_by) for one in made.paths], 1)
     blocks += [Heading("Data path"), *paths] if paths else []
     blocks += _charts(made)
-    rows: list[list[TableCell | str]] = [[*one[:2], *one[2]] for one in page.tails(made.totals("job"))]
-    blocks += [Heading("Latency in full"), ArticleTable(TAILS, rows, names=2)] if rows else []
+    blocks += [block for section in SECTIONS for block in section(made)]
     watched = monitors(made.tool)
     if said := [*([watched] if watched else []), *(note.text for note in made.notes)]:
         blocks += [Heading("Notes"), Bullets(said)]

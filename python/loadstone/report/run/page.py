@@ -18,6 +18,7 @@ from loadstone.errors import InputError
 from loadstone.report import templates
 from loadstone.report.pictures import chart_images, charts, watched
 from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text
+from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
 from loadstone.report.run.terminal import cells
 from loadstone.report.verdict import words as verdict
@@ -75,7 +76,7 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         rates=rates(made),
         path=_path(made, audited),
         sheet=[data_sheet.cells(row) for row in made.spec],
-        tails=tails(made.totals("job")),
+        table_sections=[blocks for section in SECTIONS if (blocks := section(made))],
         overview=_drawn(*whole),
         sections=[
             {
@@ -253,19 +254,6 @@ def rates(made: Summary) -> list[tuple[str, str, list[str], bool]]:
             late = [*(row.wait.percentile(p) for p in (50.0, 99.0, 99.9)), row.wait.max_ns]
         texts = [row.process, per_second(row.asked_per_s, row), per_second(row.achieved_per_s, row)]
         rows.append((row.job, row.op, texts + [units.duration(value) for value in late], row.held))
-    return rows
-
-
-def tails(totals: list[Total]) -> list[tuple[str, str, list[str]]]:
-    """Return the whole latency table: how long each part of an I/O's life took."""
-    rows: list[tuple[str, str, list[str]]] = []
-    for total in totals:
-        for op, stats in total.ops.items():
-            for kind, lat in stats.latencies.items():
-                shown: list[float | None] = [lat.min_ns, lat.mean_ns, lat.stddev_ns]
-                shown += [lat.percentile(p) for p in (50, 90, 95, 99, 99.9, 99.99)]
-                texts = [units.duration(value) for value in [*shown, lat.max_ns]]
-                rows.append((f"{total.line.name} {op}", kind, texts))
     return rows
 
 

@@ -1,0 +1,86 @@
+"""What was measured before: the runs and studies of a directory as a table.
+
+Reads of each its manifest and `result.json`, no samples. Holds nothing against its seal: who opens
+one of them does.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from loadstone.bundle import layout, members
+from loadstone.bundle import study as on_disk
+from loadstone.errors import BundleError, InputError
+
+RUNS: dict[str, pl.DataType] = {
+    "path": pl.String(),
+    "kind": pl.String(),
+    "started": pl.Datetime("us", "UTC"),
+    "status": pl.String(),
+    "runs": pl.UInt32(),
+    "iops": pl.Float64(),
+    "bytes_per_s": pl.Float64(),
+    "mean_ns": pl.Float64(),
+    "p99_ns": pl.Float64(),
+    "verdict": pl.String(),
+}
+"""Columns of `list_runs`; what is not known is null. `kind` is `run`, or what kind of study."""
+
+
+def list_runs(directory: Path | str) -> pl.DataFrame:
+    """Return a row for each run and study in a directory, the newest first.
+
+    Columns are `RUNS`. A run that was never sealed has no figures here. Raises `InputError` for
+    what is no directory.
+    """
+    place = Path(directory)
+    if not place.is_dir():
+        raise InputError(f"{place} is not a directory", hint="name the directory that runs were written to")
+    found = [row for path in sorted(place.iterdir()) if path.is_dir() and (row := _row(path)) is not None]
+    table = pl.DataFrame(found, schema=pl.Schema(RUNS), orient="row")
+    return table.sort("started", "path", descending=[True, False], nulls_last=True)
+
+
+def _row(path: Path) -> dict[str, Any] | None:
+    is_study = on_disk.is_study(path)
+    if not is_study and not on_disk.is_bundle(path):
+        return None
+    row: dict[str, Any] = dict.fromkeys(RUNS) | {"path": str(path), "kind": "run", "status": "unreadable"}
+    try:
+        if is_study:
+            record = on_disk.read(path)
+            return row | {
+                "kind": record.kind,
+                "started": _moment(record.started),
+                "status": record.status,
+                "runs": sum(point.bundle is not None for point in record.points),
+            }
+        row |= {"runs": 1, "status": members.document(path, layout.MANIFEST).get("status") or "partial"}
+        if not members.exists(path, layout.RESULT):
+            return row | {"status": "partial"}
+        return row | _figures(members.document(path, layout.RESULT))
+    except (BundleError, AttributeError, TypeError, ValueError):
+        # One that is damaged is listed as such: who opens it is told what is wrong.
+        return row
+
+
+def _figures(result: dict[str, Any]) -> dict[str, Any]:
+    total, verdict = result.get("total") or {}, result.get("verdict") or {}
+    latency = total.get("latency_ns") or {}
+    return {
+        "status": result["status"],
+        "started": _moment(result.get("started")),
+        "iops": total.get("iops"),
+        "bytes_per_s": total.get("bandwidth_bytes_per_s"),
+        "mean_ns": latency.get("mean"),
+        "p99_ns": (latency.get("percentiles") or {}).get("99"),
+        "verdict": verdict.get("kind"),
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,36 @@
+"""Section "Latency in parts": how long each part of an I/O's life took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone import units
+from loadstone.report.article.blocks import ArticleTable, Heading, Paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.analysis.summary import Summary
+    from loadstone.report.article.blocks import Block
+
+PERCENTILES: Final = (50, 90, 95, 99, 99.9, 99.99)
+HEADINGS: Final = ("job", "part", "min", "mean", "stddev", *(f"p{one:g}" for one in PERCENTILES), "max")
+MEANING: Final = (
+    "lat = wait + slat + clat. wait: late start of a paced I/O. slat: from there to the hand-over to the "
+    "kernel. clat: from the hand-over, system call included, to the end."
+)
+
+
+def section(made: Summary) -> Sequence[Block]:
+    """Return the table; nothing when no latency was measured."""
+    rows: list[list[str]] = []
+    for total in made.totals("job"):
+        for op, stats in total.ops.items():
+            for kind, lat in stats.latencies.items():
+                shown: list[float | None] = [lat.min_ns, lat.mean_ns, lat.stddev_ns]
+                shown += [lat.percentile(percent) for percent in PERCENTILES]
+                name = f"{total.line.name} {op}" if kind == "lat" else ""
+                rows.append([name, kind, *(units.duration(value) for value in [*shown, lat.max_ns])])
+    if not rows:
+        return []
+    return [Heading("Latency in parts"), ArticleTable(HEADINGS, rows, names=2), Paragraph(MEANING, "soft")]
