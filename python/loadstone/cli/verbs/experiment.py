@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from loadstone import exitcodes, units
-from loadstone import output as outputs
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat, pairs
 from loadstone.cli.options.run_options import RunOptions
@@ -211,6 +210,7 @@ def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
 
 
 def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
+    from loadstone import output as outputs
     from loadstone.bundle import experiment as on_disk
     from loadstone.report.experiment import files as written
 
