@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 JOB = (
     "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}\nfilename={file}\n"
 )
-WRITERS = "[writers]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=8m\ntime_based\nruntime=3\nfilename={file}\n"
+WRITERS = "[writers]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=1m\ntime_based\nruntime=3\nfilename={file}\n"
 ENDS_S = 2.0
 """Engines must be gone so long after their coordinator, here with room for a busy machine."""
 ROOM_S = 4.0
@@ -382,7 +382,7 @@ def disk_full(trial: Trial) -> None:
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "loadstone-hosts", str(small)], check=True)
     try:
-        trial.start("--no-calibration", hosts={"h2": f'directory = "{small}"\n'}, seconds=20)
+        trial.start(hosts={"h2": f'directory = "{small}"\n'}, seconds=20)
         trial.finish()
     finally:
         subprocess.run(["umount", "-l", str(small)], check=False)
@@ -453,7 +453,7 @@ def all_well(trial: Trial) -> None:
 
 
 def missing_target(trial: Trial) -> None:
-    trial.start(job="[r]\nioengine=psync\nrw=read\nfilename=/nowhere/at/all\nsize=1m\nreadonly\n")
+    trial.start(job="[r]\nioengine=psync\nrw=read\nfilename=/nowhere/at/all\nsize=1m\n")
     trial.finish()
 
 
