@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.errors import RunError
+from loadstone.report.article import paper
 from loadstone.report.article.blocks import (
     Article,
     ArticleTable,
@@ -97,3 +100,11 @@ def test_paper_is_a4_with_text_and_heads_that_repeat(tmp_path: Path) -> None:
     assert "row 119" in text
     # The table begins on the first page and has its head on every one.
     assert text.count("name of the row") == text.count("\f") >= 2
+
+
+def test_without_the_typesetter_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "typst", None)
+    with pytest.raises(RunError, match="not installed") as caught:
+        paper.pdf(Article(kicker="", title="t", status="", footer="", blocks=()))
+    assert caught.value.hint is not None
+    assert "loadstone[pdf]" in caught.value.hint

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from loadstone import printable, units
+from loadstone.errors import RunError
 from loadstone.report.article.blocks import ArticleTable, Diagram, Drawings
 from loadstone.version import __version__
 
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
 
 def pdf(article: Article) -> bytes:
-    """Return the PDF."""
-    import typst
+    """Return the PDF. Raises `RunError` where the typesetter, an extra, is not installed."""
+    try:
+        import typst
+    except ImportError as error:
+        raise RunError(
+            "a PDF needs a typesetter that is not installed",
+            hint="run python -m pip install 'loadstone[pdf]'",
+        ) from error
 
     layout = (resources.files("loadstone.report") / "article" / "article.typ").read_bytes()
     told = {
