@@ -32,7 +32,9 @@ OTHERS = ("a random key", "a tar archive", "ext4", "text every 16 MiB of a spars
 """Kinds that are tried with every verb."""
 RUNS = (verbs.RUN, verbs.DROP_IN)
 SERIES = tuple(
-    one for one in verbs.VERBS if one.name in ("run --repeat 2", "curve", "sweep", "run (vdbench)")
+    one
+    for one in verbs.VERBS
+    if one.name in ("run --repeat 2", "curve", "sweep", "experiment run", "run (vdbench)")
 )
 
 

@@ -15,6 +15,11 @@ VDBENCH = (
     "sd=s,lun={target},size=4m,openflags=o_direct\nwd=w,sd=s,xfersize=4k,rdpct=0\n"
     "rd=r,wd=w,iorate=100,elapsed=2,interval=1\n"
 )
+EXPERIMENT = (
+    'title = "t"\nrepeats = 2\nruntime = "1s"\nsize = "4m"\ntargets = ["{target}"]\n'
+    '[[patterns]]\nname = "w"\noptions = {{ rw = "randwrite", ioengine = "psync", direct = 1 }}\n'
+    '[[factors]]\nname = "size"\noption = "bs"\nlevels = ["4k", "8k"]\n'
+)
 TREE = "fsd=f,anchor={target},depth=1,width=1,files=4,size=8k\nfwd=w,fsd=f,operation=write\n"
 TREE_RUN = TREE + "rd=r,fwd=w,fwdrate=max,format={format},elapsed=2,interval=1\n"
 
@@ -47,6 +52,10 @@ def _run(
     return lambda target, folder, out: [verb, job(target, folder), "--out", out, *QUIET, *options]
 
 
+def _experiment(target: Path, folder: Path, out: str) -> list[str]:
+    return ["experiment", "run", _job(EXPERIMENT, "toml")(target, folder), "--out", out, *QUIET]
+
+
 def tree(form: str) -> Verb:
     """vdbench's file work on a tree."""
     return Verb(f"run (vdbench files, format={form})", _run(job=_job(TREE_RUN, "parm", format=form)))
@@ -73,6 +82,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("run --repeat 2", _run("--repeat", "2")),
     Verb("curve", _run("--points", "50", "--runtime", "1s", verb="curve")),
     Verb("sweep", _run("--bs", "4k,8k", verb="sweep")),
+    Verb("experiment run", _experiment),
     Verb("run --probe", _run("--probe=2s")),
     Verb(
         "probe --rw randwrite",
@@ -107,6 +117,14 @@ OUTPUTS: tuple[Verb, ...] = (
     Verb("run --out", lambda target, folder, _: ["run", own_job(folder), "--out", str(target), *QUIET]),
     Verb("rerun --out", lambda target, *_: ["rerun", "bundle", "--out", str(target), *QUIET]),
     Verb("verify --out", lambda target, *_: ["verify", "bundle", "--out", str(target), "--no-report"]),
+    Verb(
+        "experiment run --out",
+        lambda target, folder, _: _experiment(folder / "made", folder, str(target)),
+    ),
+    Verb(
+        "hosts certificates --directory",
+        lambda target, *_: ["hosts", "certificates", "h1,h2", "--directory", str(target)],
+    ),
     Verb("fio --output", lambda target, folder, _: ["fio", own_job(folder), f"--output={target}"]),
     Verb(
         "fio, write_iolog",

@@ -89,6 +89,8 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
 
     The authority's own key is not kept: who needs another host's certificate makes all anew.
     """
+    if directory.exists() and not directory.is_dir():
+        raise RefusedError(f"{directory} is not a directory", hint="name a new directory")
     if directory.exists() and any(directory.iterdir()):
         raise InputError(
             f"{directory} is not empty", hint="name a new directory: keys are never written over"
@@ -120,7 +122,7 @@ def read(directory: Path, name: str) -> Credentials:
         except OSError as error:
             raise InputError(
                 f"{directory / file}: {error.strerror}",
-                hint=f"`loadstone hosts certificates {directory} HOSTS` makes them",
+                hint=f"`loadstone hosts certificates HOSTS --directory {directory}` makes them",
             ) from error
     return Credentials(*texts)
 
