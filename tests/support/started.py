@@ -109,6 +109,8 @@ def _server() -> socket.socket:
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
+        # Whatever directory the test that asks first is in.
+        cwd=Path(__file__).parents[2],
         stdin=subprocess.DEVNULL,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "_RJEM_MALLOC_CONF": "background_thread:false"},
         process_group=0,

@@ -157,6 +157,7 @@ fn waiting_for_ones_share_of_a_flow_is_no_latency() {
             id: 1,
             weight,
             sleep_ns: 0,
+            ahead: 0,
         }),
         ..stream(depth)
     };

@@ -16,7 +16,7 @@ use loadstone_engine::backend::psync::Psync;
 use loadstone_engine::backend::ring::abi::Sqe;
 use loadstone_engine::backend::ring::{Ring, RingOptions};
 use loadstone_engine::backend::uring::{Uring, UringOptions};
-use loadstone_engine::backend::{Backend, Io, Op, OpenFile};
+use loadstone_engine::backend::{Backend, Io, Op, OpenFile, Outcome};
 use loadstone_engine::clock::Clock;
 use loadstone_engine::memory::Mapping;
 use loadstone_engine::plan::TargetKind;
@@ -137,7 +137,9 @@ fn batch<B: Backend>(
     }
     backend.flush(count, u64::MAX)?;
     let mut moved = true;
-    let reaped = backend.reap(count, &mut |done| moved &= done.outcome == Ok(BLOCK_BYTES));
+    let reaped = backend.reap(count, &mut |done| {
+        moved &= done.outcome == Outcome::moved(BLOCK_BYTES)
+    });
     if reaped == count && moved {
         Ok(count)
     } else {

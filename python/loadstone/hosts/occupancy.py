@@ -52,7 +52,7 @@ def occupy(run: str, by: str, *, directory: Path = DIRECTORY) -> Occupancy:
                     hint="wait for its end, or stop it there",
                 )
         path = directory / f"{os.getpid()}-{run}.json"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         told = {"run": run, "by": by, "pid": os.getpid(), "since_s": time.time(), "network": _network()}
         os.write(descriptor, json.dumps(told).encode())
@@ -62,7 +62,7 @@ def occupy(run: str, by: str, *, directory: Path = DIRECTORY) -> Occupancy:
 @contextlib.contextmanager
 def _turn(directory: Path) -> Iterator[None]:
     """Let one process at a time look and take."""
-    descriptor = os.open(directory / ".turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(directory / ".turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -50,7 +50,7 @@ def _rows(made: Summary, job: Total, table: pl.DataFrame) -> list[list[str]]:
         ~pl.col("ramp") & pl.col("iops").is_not_null() & (pl.col("seconds") >= WHOLE * WINDOW_NS / 1e9)
     )
     op = _main_op(data)
-    windows = data.filter(pl.col("op") == op)
+    windows = data.filter(pl.col("op") == op) if op is not None else data
     if windows.height < LEAST:
         return []
     median = windows["iops"].median()
