@@ -22,7 +22,7 @@ from loadstone.comparison.gate import chance
 from loadstone.comparison.matrix import fair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 FIGURES: Final = Path(__file__).parent / "published_differences.toml"
 ALPHA: Final = 0.05
@@ -142,11 +142,19 @@ def _seen(sides: tuple[Sample, Sample]) -> str:
     return f"a difference of {least} would have been seen"
 
 
+def _duration(seconds: float) -> str:
+    return units.duration(seconds * 1e9)
+
+
+WRITERS: Final[dict[str, Callable[[float], str]]] = {
+    "bytes/s": units.bandwidth_decimal,
+    "s": _duration,
+}
+
+
 def figure(values: Sequence[float], unit: str) -> str:
     """Write what was published."""
-    write = {"bytes/s": units.bandwidth_decimal, "s": lambda value: units.duration(value * 1e9)}.get(
-        unit, units.count
-    )
+    write = WRITERS.get(unit, units.count)
     low, high = min(values), max(values)
     text = write(low) if low == high else f"{write(low)} to {write(high)}"
     return text.replace(units.THIN, " ") + (f" ({len(values)} runs)" if len(values) > 1 else "")
