@@ -43,7 +43,11 @@ def assert_same(cut: examples.Cut, theirs: Log, ours: Log) -> None:
         return  # Reads and writes of the page cache come back in another order.
     # A handful of I/Os is in sequence by chance, or out of it by the order of completion.
     chance = 0.05 + 2 / math.sqrt(len(theirs))
-    assert ours.share_in_sequence() == pytest.approx(theirs.share_in_sequence(), abs=chance)
+    if theirs.share_in_sequence() > 0.5:
+        # Several in flight: the order of completion is the device's, and may put theirs out of sequence.
+        assert ours.share_in_sequence() >= theirs.share_in_sequence() - chance
+    else:
+        assert ours.share_in_sequence() <= theirs.share_in_sequence() + chance
 
 
 @pytest.mark.slow
