@@ -14,6 +14,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from loadstone.plan.safety import inode
+
 PROC: Final = Path("/proc")
 Key = tuple[int, int]
 """What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
@@ -32,6 +34,20 @@ def key_of(path: Path) -> Key | None:
         return key_of_status(path.stat())
     except OSError:
         return None
+
+
+def _known_key(path: Path) -> Key | None:
+    """Key of what a link in /proc leads to, without a request to a server or daemon that may not answer."""
+    try:
+        told = inode.type_and_numbers(str(path))
+    except OSError:
+        return None
+    if told is None:
+        return key_of(path)
+    mode, device, number, itself = told
+    if stat.S_ISBLK(mode):
+        return (0, itself)
+    return (device, number) if stat.S_ISREG(mode) else None
 
 
 def key_of_status(status: os.stat_result) -> Key | None:
@@ -75,7 +91,7 @@ def _open_for_writing(process: Path) -> set[Key]:
     with contextlib.suppress(OSError):
         for link in (process / "fd").iterdir():
             with contextlib.suppress(OSError):
-                key = key_of(link)
+                key = _known_key(link)
                 if key is not None and key not in found and _writable(process / "fdinfo" / link.name):
                     found.add(key)
     return found
@@ -93,7 +109,7 @@ def _mapped(process: Path) -> set[Key]:
         text = (process / "maps").read_text(errors="replace")
         for match in _SHARED.finditer(text):
             # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
-            key = key_of(process / "map_files" / match[1])
+            key = _known_key(process / "map_files" / match[1])
             found.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))
     return found
 
