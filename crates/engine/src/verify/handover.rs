@@ -118,9 +118,12 @@ impl Known {
         let block = u64::from(self.block_bytes);
         let end = table.offset(0) + table.len() as u64 * block;
         for (first, entries) in &one.parts {
-            for (number, &entry) in (*first..).zip(entries) {
-                let offset = one.start_bytes + number * block;
-                if (table.offset(0)..end).contains(&offset) {
+            for (&entry, step) in entries.iter().zip(0u64..) {
+                // A file of somebody else's may place a block beyond all there is.
+                let offset = (first.checked_add(step))
+                    .and_then(|number| number.checked_mul(block))
+                    .and_then(|bytes| bytes.checked_add(one.start_bytes));
+                if let Some(offset) = offset.filter(|at| (table.offset(0)..end).contains(at)) {
                     table.set(table.index(offset), Entry::of_rest(entry));
                 }
             }
@@ -229,5 +232,25 @@ mod tests {
         std::fs::write(&path, &bytes[..20]).unwrap();
         assert!(Known::read(&path).is_err());
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn blocks_beyond_all_there_is_are_left_out() {
+        for (start_bytes, first) in [(0, u64::MAX), (u64::MAX - 1, 1), (0, u64::MAX / 4096 + 1)] {
+            let one = OneTable {
+                sequence: 7,
+                start_bytes,
+                parts: vec![(first, vec![1, 1])],
+            };
+            let known = Known {
+                run: 1,
+                block_bytes: 4096,
+                tables: [(3, one)].into_iter().collect(),
+            };
+            let mut table = Table::new(0, 4096 * 8, 4096);
+            known.enter(3, &mut table);
+            assert_eq!(table.sequence(), 7);
+            assert!((0..8).all(|index| table.entry(index).generation() == 0));
+        }
     }
 }
