@@ -29,32 +29,28 @@ _NFS_OPEN: Final = re.compile(r'access: \S*w\S*,.*superblock: "([0-9a-f]+):([0-9
 
 
 def key_of(path: Path) -> Key | None:
-    """Key of a block device or regular file; `None` for anything else, or nothing."""
-    try:
-        return key_of_status(path.stat())
-    except OSError:
-        return None
+    """Key of a block device or regular file; `None` for anything else, or nothing.
 
-
-def _known_key(path: Path) -> Key | None:
-    """Key of what a link in /proc leads to, without a request to a server or daemon that may not answer."""
+    Asks the kernel alone: what others have open may lie on a server or daemon that does not answer.
+    """
     try:
         told = inode.type_and_numbers(str(path))
+        if told is None:
+            return key_of_status(path.stat())
     except OSError:
         return None
-    if told is None:
-        return key_of(path)
-    mode, device, number, itself = told
-    if stat.S_ISBLK(mode):
-        return (0, itself)
-    return (device, number) if stat.S_ISREG(mode) else None
+    return _key_of(*told)
 
 
 def key_of_status(status: os.stat_result) -> Key | None:
     """Key of what `stat(2)` told of."""
-    if stat.S_ISBLK(status.st_mode):
-        return (0, status.st_rdev)
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+    return _key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev)
+
+
+def _key_of(mode: int, device: int, number: int, itself: int) -> Key | None:
+    if stat.S_ISBLK(mode):
+        return (0, itself)
+    return (device, number) if stat.S_ISREG(mode) else None
 
 
 def users(proc: Path = PROC) -> dict[Key, list[str]]:
@@ -91,7 +87,7 @@ def _open_for_writing(process: Path) -> set[Key]:
     with contextlib.suppress(OSError):
         for link in (process / "fd").iterdir():
             with contextlib.suppress(OSError):
-                key = _known_key(link)
+                key = key_of(link)
                 if key is not None and key not in found and _writable(process / "fdinfo" / link.name):
                     found.add(key)
     return found
@@ -109,7 +105,7 @@ def _mapped(process: Path) -> set[Key]:
         text = (process / "maps").read_text(errors="replace")
         for match in _SHARED.finditer(text):
             # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
-            key = _known_key(process / "map_files" / match[1])
+            key = key_of(process / "map_files" / match[1])
             found.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))
     return found
 
