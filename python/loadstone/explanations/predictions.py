@@ -41,6 +41,11 @@ def _or(*parts: Part) -> Prediction:
 LN2: Final = math.log(2)
 _NOTHING: Final = _n(0.0, 0.06)
 _DIPS: Final = _or((0.93, -4.6, 0.7), (0.07, -2.5, 1.0))
+_DIPS_UNDER: Final = {
+    "background": _or((0.75, -1.8, 0.8), (0.25, -4.0, 0.8)),
+    "burst_credits": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
+    "write_cache": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
+}
 _CAPS: Final = ("iops_limit", "bandwidth_limit", "shared_limit")
 
 
@@ -245,11 +250,7 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         "logarithm of the share of moments of a longer run with less than half of its usual rate",
         "what stands still or is busy with others does so now and then",
         _DIPS,
-        {
-            "background": _or((0.75, -1.8, 0.8), (0.25, -4.0, 0.8)),
-            "burst_credits": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
-            "write_cache": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
-        },
+        _DIPS_UNDER,
         (-3.0, 1.5),
     ),
     "turns.drift": ReadingPredictions(
@@ -279,11 +280,7 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         "logarithm of the share of moments in which the run did less than half of its usual rate",
         "what stands still or is busy with others does so now and then",
         _DIPS,
-        {
-            "background": _or((0.75, -1.8, 0.8), (0.25, -4.0, 0.8)),
-            "burst_credits": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
-            "write_cache": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
-        },
+        _DIPS_UNDER,
         (-3.0, 1.5),
     ),
     "heartbeat.worst": ReadingPredictions(
