@@ -104,7 +104,7 @@ def test_the_defaults_of_the_command_line_hold_for_the_file(tmp_path: Path) -> N
     assert document("--bs=64k", str(job), cwd=tmp_path)["jobs"][0]["read"]["total_ios"] == 16
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")  # noqa: PTH110
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")  # noqa: PTH110 - a name, no path
 def test_an_error_is_the_exit_code_the_message_and_the_field(tmp_path: Path) -> None:
     done = fio("--name=a", "--filename=/dev/full", "--rw=write", "--size=1m", cwd=tmp_path, code=1)
     assert "io_u error on file /dev/full: No space left on device: write offset=0" in done.stderr
@@ -113,7 +113,7 @@ def test_an_error_is_the_exit_code_the_message_and_the_field(tmp_path: Path) -> 
     assert doc["jobs"][0]["error"] == 28
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")  # noqa: PTH110
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")  # noqa: PTH110 - a name, no path
 @pytest.mark.parametrize("more", [(), ("--group_reporting",)])
 def test_the_exit_code_is_the_number_of_clones_that_failed(tmp_path: Path, more: tuple[str, ...]) -> None:
     """fio counts each clone with an error, whatever line it is reported on."""

@@ -99,7 +99,7 @@ def run(folder: Path, seeds: int) -> dict[str, object]:
                 lose_power(host, state, draw)
             if draw.random() < 0.5:
                 limit = draw.randrange(STEPS_OF_RESTORE)
-                in_child(lambda: restore(machine.controls(host), state, step=killer(limit)))  # noqa: B023
+                in_child(lambda: restore(machine.controls(host), state, step=killer(limit)))  # noqa: B023 - called at once
             done = restore(machine.controls(host), state)
             after = {name: text.strip() for name, text in machine.snapshot(host).items()}
             left = [path.name for path in state.glob("*.jsonl")] if state.exists() else []

@@ -137,7 +137,7 @@ def _as_program(fault: Fault | None, words: list[str], place: Path, after: Calla
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(file, number)
             os.close(file)
-        from loadstone import uncaught  # noqa: PLC0415
+        from loadstone import uncaught  # noqa: PLC0415 - as below
         from loadstone.cli.main import main  # noqa: PLC0415 # `preload` finds what to import first
 
         uncaught.install()

@@ -39,7 +39,7 @@ class Started(subprocess.Popen[str]):
         names = list(inspect.signature(subprocess.Popen._execute_child).parameters)[1:]  # type: ignore[attr-defined]
         asked = dict(zip(names, given, strict=True))
         if _cold(asked):
-            super()._execute_child(*given)  # type: ignore[misc]
+            super()._execute_child(*given)  # type: ignore[misc] # no name of the library's types
             return
         streams = [
             given if given != -1 else standard

@@ -183,7 +183,7 @@ def test_freebsd() -> None:
     facts = freebsd.facts(
         ["@@host nas", "hw.ncpu: 4", "hw.physmem: 1024", "@@ifconfig em0: flags=8843<UP> metric 0 mtu 1500",
          "@@ifconfig \tmedia: Ethernet autoselect (1000baseT <full-duplex>)",
-         "@@ifconfig ix0: flags=8843<UP>", "@@ifconfig \tmedia: Ethernet autoselect (10Gbase-T <full-duplex>)"]  # noqa: E501
+         "@@ifconfig ix0: flags=8843<UP>", "@@ifconfig \tmedia: Ethernet autoselect (10Gbase-T <full-duplex>)"]  # noqa: E501 - as recorded
     )  # fmt: skip
     assert facts["links"] == {"em0": {"bits_per_s": 10**9}, "ix0": {"bits_per_s": 10**10}}
 
