@@ -17,12 +17,12 @@ from loadstone.analysis.estimate import ratio
 from loadstone.analysis.totals import own_start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.measurement import MeasuredLine, Measurement
+    from loadstone.analysis.measurement import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,12 @@ def of_stages(measurement: Measurement, stages: Iterable[int]) -> EngineCpu | No
     return EngineCpu(round(used[0]), round(used[1]), int((rows["ops"] + rows["errors"]).sum()))
 
 
-def per_interval(measurement: Measurement, line: MeasuredLine) -> tuple[Estimate | None, Estimate | None]:
-    """Return user and system time per I/O with their errors, of the stages a line ran in.
+def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estimate | None, Estimate | None]:
+    """Return user and system time per I/O with their errors, of some stages.
 
     From the engine's account at each tick, against the I/Os of all jobs until then, ramps left out.
     """
     told = _told(measurement)
-    stages = measurement.stages_of(line)
     rows = measurement.samples.filter(pl.col("stage").is_in(stages) & ~pl.col("ramp"))
     if told is None or rows.height == 0:
         return None, None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.latency import Latency
-    from loadstone.analysis.measurement import By
+    from loadstone.analysis.measurement import By, MeasuredLine
     from loadstone.bundle.hosts import HostPart
     from loadstone.bundle.read import Bundle
     from loadstone.verdict import Audited
@@ -55,6 +55,7 @@ class Summary:
         self.measurement = measurement
         self.bundle = measurement.bundle
         self._totals: dict[By, list[Total]] = {}
+        self._cpu_per_interval: dict[tuple[int, ...], tuple[Estimate | None, Estimate | None]] = {}
 
     def totals(self, by: By) -> list[Total]:
         """Return the lines of a grouping, in the Plan's order."""
@@ -184,6 +185,13 @@ class Summary:
             "failed": exitcodes.FAILED,
         }
         return codes.get(self.status)
+
+    def cpu_per_interval(self, line: MeasuredLine) -> tuple[Estimate | None, Estimate | None]:
+        """Return user and system time per I/O of the stages a line ran in, with their errors."""
+        stages = tuple(self.measurement.stages_of(line))
+        if stages not in self._cpu_per_interval:
+            self._cpu_per_interval[stages] = cpu.per_interval(self.measurement, stages)
+        return self._cpu_per_interval[stages]
 
     def cpu_of(self, total: Total) -> tuple[cpu.EngineCpu, bool] | None:
         """Return the CPU of the stages a line ran in, and whether others ran in them too."""

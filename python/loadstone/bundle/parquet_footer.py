@@ -154,12 +154,19 @@ class _Compact:
     def struct(self, deep: int = 0) -> dict[int, Any]:
         if deep > MOST_DEEP:
             raise ValueError("its footer is nested too deeply")
+        data, number = self._data, 0
         found: dict[int, Any] = {}
-        number = 0
-        while head := self._byte():
+        while head := data[self.at]:
+            self.at += 1
             number = number + (head >> 4) if head >> 4 else self._zigzag()
             kind = head & 15
-            found[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, deep)
+            if kind in NUMBERS and (byte := data[self.at]) < 128:
+                # Nearly all numbers are small, and a table has thousands of them.
+                self.at += 1
+                found[number] = (byte >> 1) ^ -(byte & 1)
+            else:
+                found[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, deep)
+        self.at += 1
         return found
 
     def _value(self, kind: int, deep: int) -> Any:

@@ -55,6 +55,7 @@ class Bundle:
         self.verified = verified
         self.altered = altered
         self.faults: list[str] = []
+        self._host_was_read = False
 
     @classmethod
     def open(cls, path: Path, *, unverified: bool = False) -> Bundle:
@@ -259,6 +260,7 @@ class Bundle:
 
         With `starts` only columns that begin with one of them: many cores have many columns.
         """
+        self._host_was_read = True
         try:
             return host_rows(self.path, starts, self._say)
         except BundleError as error:
@@ -283,7 +285,9 @@ class Bundle:
         """Read what is small, so that `faults` has all of it that cannot be read."""
         for read in (lambda: self.request, lambda: self.notes, lambda: self.environment, lambda: self.inputs):
             read()
-        self.host(*TIMES)
+        # Whoever read a part of it was told already what cannot be read.
+        if not self._host_was_read:
+            self.host(*TIMES)
 
     def verify(self) -> list[str]:
         """Return in words what is not as it was sealed.

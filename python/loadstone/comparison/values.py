@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.cpu import per_interval
 from loadstone.analysis.histogram import BUCKETS, values_of
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
@@ -74,7 +73,7 @@ def _values(made: Summary, total: Total, op: str, stats: OpTotals, tails: Tails)
     lat = stats.latencies.get("lat")
     # Threads are shared by the operations of a job: their CPU is told once.
     first = next(iter(total.ops)) == op
-    user, system = per_interval(made.measurement, total.line) if first else (None, None)
+    user, system = made.cpu_per_interval(total.line) if first else (None, None)
     return [
         sample(stats.iops),
         sample(stats.bandwidth) if stats.bytes else None,
