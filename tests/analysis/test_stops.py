@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
+import pytest
 
 from loadstone import units
 from loadstone.analysis.stops import Stops, merged, outside, without
+from loadstone.analysis.summary import summarise
+from loadstone.bundle.read import Bundle
+from tests.support import runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_spans_are_cut_where_something_is_left_out() -> None:
@@ -27,3 +36,14 @@ def test_what_was_left_out_is_said() -> None:
         f"the load generator stood still once, for {units.seconds(2)} in all: "
         f"{units.seconds(3)} around it are left out"
     )
+
+
+def test_nothing_is_due_while_the_generator_stands_still(tmp_path: Path) -> None:
+    stop = {"type": "stopped", "t_ns": 3_900_000_000, "stopped_ns": 1_300_000_000}
+    job = runs.Job("a", {"read": 1000}, paced=True)
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", job, seconds=10.0, extra_events=[stop]).path))
+    assert made.measurement.stops.left_out == ((2_500_000_000, 4_000_000_000),)
+    (row,) = made.pacing
+    assert row.asked_per_s == pytest.approx(1000)
+    assert row.achieved_per_s == pytest.approx(1000, rel=0.05)
+    assert row.held

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone.analysis import stops
 from loadstone.bundle.layout import OPS
 from loadstone.plan.derived import asked_operations
 from loadstone.plan.model import RateAmountOps, RateProcess
@@ -76,7 +77,8 @@ def _row(measurement: Measurement, total: Total, op: OpName) -> Pacing | None:
     if not paced or unpaced or not total.measured_ns:
         return None
     by_ops = isinstance(paced[0][1].amount, RateAmountOps)
-    asked = sum(_asked(rate, streams[i], measurement.spans[i]) for i, rate in paced)
+    left_out = measurement.stops.left_out
+    asked = sum(_asked(rate, streams[i], measurement.spans[i], left_out) for i, rate in paced)
     stats = total.ops.get(op)
     achieved = float((stats.operations + stats.errors) if by_ops else stats.bytes) if stats else 0.0
     seconds = total.measured_ns / 1e9
@@ -132,19 +134,23 @@ def _held(
     return asked - achieved <= max(TOLERANCE * asked, streams * size) + chance
 
 
-def _asked(rate: Rate, stream: Stream, span: tuple[int, int, int]) -> float:
-    """Return the units due in the measured time of a stream."""
+def _asked(
+    rate: Rate, stream: Stream, span: tuple[int, int, int], left_out: tuple[tuple[int, int], ...]
+) -> float:
+    """Return the units due in the measured time of a stream, without the stops of the engine."""
     start, ramp_end, end = span
     limits = stream.limits
     if limits.runtime_ns:
         # What is still in flight at the end is drained; nothing is due meanwhile.
         end = min(end, start + limits.ramp_ns + limits.runtime_ns)
-    bounds = (ramp_end - start, end - start)
-    if rate.process == RateProcess.SPIKE:
-        # A second that has begun is due as a whole.
-        bounds = (_next_second(bounds[0]), _next_second(bounds[1]))
-    full_ns = full_rate_ns(rate.profile, bounds[1]) - full_rate_ns(rate.profile, bounds[0])
-    return max(0.0, full_ns) * rate.amount.per_second / 1e9
+    due_ns = 0.0
+    for first, last in stops.without([(ramp_end, end)], left_out):
+        bounds = (first - start, last - start)
+        if rate.process == RateProcess.SPIKE:
+            # A second that has begun is due as a whole.
+            bounds = (_next_second(bounds[0]), _next_second(bounds[1]))
+        due_ns += max(0.0, full_rate_ns(rate.profile, bounds[1]) - full_rate_ns(rate.profile, bounds[0]))
+    return due_ns * rate.amount.per_second / 1e9
 
 
 def _next_second(time_ns: int) -> int:
