@@ -67,6 +67,10 @@ RuleName = Literal[
 RULE_NAMES: Final[tuple[RuleName, ...]] = get_args(RuleName)
 
 
+BYTES_PER_S: Final = "bytes per s"
+"""What the points of a chart are where they are a bandwidth; on a page they have the unit that fits."""
+
+
 class Chart(FrozenModel):
     """A small picture of the evidence: points in order, and a level they are held against."""
 

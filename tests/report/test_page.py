@@ -51,6 +51,23 @@ def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
     assert "Memory of the host, GiB" in titles
 
 
+def test_the_picture_of_the_answer_has_the_total_of_jobs_that_run_together(tmp_path: Path) -> None:
+    together = [Job("a", {"read": 1000}), Job("b", {"write": 500}, block_bytes=65536)]
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", *together, seconds=3).path))
+    spec = page.rate_over_time(made)
+    assert spec is not None
+    names = spec["layer"][-1]["encoding"]["color"]["scale"]["domain"]
+    assert names == ["total", "a", "b"]
+    assert spec["title"] == "IOPS"
+    whole = [row["v"] for row in spec["data"]["values"] if row["line"] == "total"]
+    assert sum(whole) / len(whole) == pytest.approx(1500, rel=0.05)
+    apart = [Job("a", {"read": 1000}), Job("b", stage=1, group=1)]
+    made = summarise(Bundle.open(runs.make(tmp_path / "c", *apart, seconds=3).path))
+    spec = page.rate_over_time(made)
+    assert spec is not None
+    assert "total" not in {row["line"] for row in spec["data"]["values"]}
+
+
 def test_no_raw_floats_in_the_tables(tmp_path: Path) -> None:
     html = page.render(summarise(several(tmp_path)))
     tables = "".join(re.findall(r"<tbody>.*?</tbody>", html, re.DOTALL))

@@ -152,6 +152,19 @@ def test_curves_join_points_in_the_order_asked_and_keep_loads_that_turn_back(cur
     assert line["encoding"]["order"]["field"] == "at"
 
 
+def test_a_load_that_is_not_valid_is_a_cross_that_nothing_joins(curved: StudyPage) -> None:
+    found = curves(curved.runs)[0]
+    loads = (*found.loads[:2], dataclasses.replace(found.loads[2], valid=False), *found.loads[3:])
+    spec = study_curve_charts.latency_of_curves([dataclasses.replace(found, loads=loads)], "mean")
+    assert spec is not None
+    assert spec["title"].endswith("(× not valid)")
+    assert [row["valid"] for row in spec["data"]["values"]].count(False) == 1
+    *joined, cross = [layer for layer in spec["layer"] if "transform" in layer]
+    assert {layer["transform"][0]["filter"] for layer in joined} == {"datum.valid"}
+    assert (cross["mark"]["type"], cross["transform"][0]["filter"]) == ("point", "!datum.valid")
+    vl_convert.vegalite_to_svg(spec)
+
+
 def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
     whole = curve(tmp_path / "s", slo=None, bs="128k")
     found = curves(whole.runs)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import vl_convert
 
-from loadstone.report.verdict.words import evidence
-from loadstone.verdict import Cause
+from loadstone.report.verdict.words import chart, evidence
+from loadstone.verdict import BYTES_PER_S, Cause, Chart
 
 
 def cause(text: str, **told: float | str) -> Cause:
@@ -44,3 +45,17 @@ def test_every_other_piece_has_the_unit_of_its_name_and_no_raw_number() -> None:
         "loop0",
         "333k",
     ]
+
+
+def test_a_chart_of_evidence_is_in_the_unit_of_its_sentence_and_its_level_stands_beside_the_line() -> None:
+    above = tuple((float(at), (200 + at) * 2**20) for at in range(9))
+    told = Chart(title="reads", x="s", y=BYTES_PER_S, points=above, level=100 * 2**20, level_name="asked")
+    spec = chart(told)
+    line, rule, *words = spec["layer"]
+    assert line["encoding"]["y"]["title"] == "MiB/s"
+    assert [row["y"] for row in line["data"]["values"]][:2] == [200, 201]
+    assert rule["data"]["values"] == [{"y": 100, "name": "asked"}]
+    assert {word["mark"]["dy"] > 0 for word in words} == {True}
+    below = chart(told.model_copy(update={"level": 400 * 2**20}))
+    assert below["layer"][-1]["mark"]["dy"] < 0
+    assert "MiB/s" in vl_convert.vegalite_to_svg(spec)

@@ -12,7 +12,7 @@ import polars as pl
 from loadstone.audit import case_queries
 from loadstone.audit.rule import Finding
 from loadstone.messages import say
-from loadstone.verdict import Chart
+from loadstone.verdict import BYTES_PER_S, Chart
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, Op, TargetState
@@ -99,7 +99,7 @@ def chart(case: Case, op: Op) -> Chart | None:
     return Chart(
         title=f"{op}s that reached {', '.join(traffic.carriers)}",
         x="s since the measured time began",
-        y="bytes per s",
+        y=BYTES_PER_S,
         points=tuple((float(t), float(rate)) for t, rate in rows.iter_rows()),
         level=traffic.asked[op].bytes / traffic.seconds,
         level_name=f"{op} by the job",

@@ -13,7 +13,7 @@ import polars as pl
 
 from loadstone.analysis import time_structure
 from loadstone.audit import case_queries
-from loadstone.verdict import Chart
+from loadstone.verdict import BYTES_PER_S, Chart
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -155,7 +155,7 @@ def chart(
     return Chart(
         title=title,
         x="s since the measured time began",
-        y="I/Os per s" if quantity == "iops" else "bytes per s",
+        y="I/Os per s" if quantity == "iops" else BYTES_PER_S,
         points=found.points(),
         level=level,
         level_name=level_name,

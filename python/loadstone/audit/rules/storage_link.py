@@ -16,6 +16,7 @@ from loadstone.analysis.watched import LOOPBACK, link_bits_per_s
 from loadstone.audit import watched_hosts
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
+from loadstone.verdict import BYTES_PER_S
 
 if TYPE_CHECKING:
     from loadstone.analysis.watched import Track
@@ -113,7 +114,7 @@ def _known(host: Watched, name: str, way: str, track: Track) -> Finding:
         },
         advice=say("audit.storage_link.full.advice", host=host.name),
         layer=f"link {name} of {host.name}",
-        chart=watched_hosts.chart(track, "byte/s", bits_per_s / 8, "link"),
+        chart=watched_hosts.chart(track, BYTES_PER_S, bits_per_s / 8, "link"),
     )
 
 
@@ -139,7 +140,7 @@ def _guessed(host: Watched, name: str, way: str, track: Track, bits_per_s: float
         },
         advice=say("audit.storage_link.guessed.advice", host=host.name, link=name),
         layer=f"link {name} of {host.name}",
-        chart=watched_hosts.chart(track, "byte/s", bits_per_s / 8, "link"),
+        chart=watched_hosts.chart(track, BYTES_PER_S, bits_per_s / 8, "link"),
     )
 
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.comparison.metric import IOPS
 from loadstone.comparison.phase import course
-from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.pictures.charts import COUNT_LABEL, Spec, bandwidth_unit, base, colour, latency_axis
 from loadstone.report.pictures.forest import forest as drawn
 from loadstone.report.study import curve_charts as study_curve_charts
-from loadstone.report.study.charts import bandwidth_unit
 from loadstone.report.study.curve import renamed
 
 if TYPE_CHECKING:

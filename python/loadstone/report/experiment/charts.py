@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.effects.names import name_of
 from loadstone.report.experiment import tables, words
 from loadstone.report.pictures import forest
-from loadstone.report.pictures.charts import COLOURS, COUNT_LABEL, TIME_LABEL, base, colour
-from loadstone.report.study.charts import bandwidth_unit
+from loadstone.report.pictures.charts import COLOURS, COUNT_LABEL, TIME_LABEL, bandwidth_unit, base, colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

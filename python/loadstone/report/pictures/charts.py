@@ -35,6 +35,12 @@ MAX_COLUMNS: Final = 60
 MAX_SECONDS: Final = 600
 """More rows of the monitors than this are added up for a chart."""
 MAX_RAMPS: Final = 32
+BANDWIDTHS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
+TOTAL: Final = "total"
+TOTAL_COLOUR: Final = COLOURS[-1]
+NOT_BLACK: Final = "#8a8a8a"
+"""In place of the total's colour."""
+TOTAL_WIDTH: Final = 2.6
 WIDTH: Final = 500
 HEIGHT: Final = 290
 LABEL_LIMIT: Final = 380
@@ -103,24 +109,20 @@ def window_ns(summary: Summary, most: int = MAX_WINDOWS) -> int:
     return max(1, -(-summary.measurement.ended_ns // (most * interval_ns))) * interval_ns
 
 
-def iops(summary: Summary) -> Spec | None:
-    """Return IOPS over time, one line per job and operation."""
-    return _rates(summary, "iops", "IOPS", 1.0, COUNT_LABEL)
+def iops(summary: Summary, *, total: bool = False) -> Spec | None:
+    """Return IOPS over time, one line per job and operation; with `total` one of all together, too."""
+    return _rates(summary, "iops", "IOPS", COUNT_LABEL, total=total)
 
 
-def bandwidth(summary: Summary) -> Spec | None:
+def bandwidth_unit(top: float) -> tuple[float, str]:
+    """Return the unit that fits, in bytes per second, and its name."""
+    size, unit = next(((size, unit) for size, unit in BANDWIDTHS if top >= size), (1, "B/s"))
+    return float(size), unit
+
+
+def bandwidth(summary: Summary, *, total: bool = False) -> Spec | None:
     """Return bandwidth over time, one line per job and operation, in one fitting unit."""
-    table = _by_job(summary)
-    top = table["bytes_per_s"].max() if table.height else None
-    size, unit = next(
-        (
-            (size, unit)
-            for size, unit in ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"))
-            if isinstance(top, float) and top >= size
-        ),
-        (1 << 10, "KiB/s"),
-    )
-    return _rates(summary, "bytes_per_s", f"Bandwidth, {unit}", float(size), "format(datum.value, ',~g')")
+    return _rates(summary, "bytes_per_s", "Bandwidth", "format(datum.value, ',~g')", total=total)
 
 
 def latency(summary: Summary, by: By, key: int) -> Spec | None:
@@ -377,22 +379,31 @@ def iops_by_host(summary: Summary) -> Spec | None:
     """Return IOPS over time, one line per host and operation; None for a run on one."""
     if not summary.totals("host"):
         return None
-    return _rates(summary, "iops", "IOPS of each host", 1.0, COUNT_LABEL, by="host")
+    return _rates(summary, "iops", "IOPS of each host", COUNT_LABEL, by="host")
 
 
 def _rates(
-    summary: Summary, field: str, title: str, divisor: float, label: str, *, by: By = "job"
+    summary: Summary, field: str, title: str, label: str, *, by: By = "job", total: bool = False
 ) -> Spec | None:
     table = _by_line(summary, by)
-    rows = [
-        {"t": _middle_s(row), "v": None if row[field] is None else row[field] / divisor, "line": row["line"]}
+    rows: list[Spec] = [
+        {"t": _middle_s(row), "v": row[field], "line": row["line"]}
         for row in table.iter_rows(named=True)
         if field == "iops" or row["op"] != "sync"
     ]
+    if total and len({row["t"] for row in rows}) < len(rows):
+        # Where nothing goes on at the same time every line is its own total.
+        rows = [*_added_up(summary, field), *rows]
     if not rows:
         return None
+    if field == "bytes_per_s":
+        size, unit = bandwidth_unit(max((row["v"] for row in rows if row["v"] is not None), default=1.0))
+        rows = [{**row, "v": None if row["v"] is None else row["v"] / size} for row in rows]
+        title = f"{title}, {unit}"
     names = list(dict.fromkeys(row["line"] for row in rows))
     spec = _time_chart(summary, title, rows, field="line", names=names, span_s=whole_s(summary))
+    if names[0] == TOTAL:
+        _draw_total(spec, names)
     spec["layer"][-1]["encoding"]["y"] = {
         "field": "v",
         "type": "quantitative",
@@ -400,6 +411,32 @@ def _rates(
         "axis": {"title": None, "labelExpr": label, "tickCount": 5},
     }
     return spec
+
+
+def _added_up(summary: Summary, field: str) -> list[Spec]:
+    """Return what everything did together in each window; none where an operation has no rate."""
+    table = _windows(summary, "all", ())
+    table = table.filter(pl.col("op") != "sync")
+    known = pl.col(field).is_not_null().all()
+    whole = table.group_by("stage", "start_ns", maintain_order=True).agg(
+        pl.col("end_ns").max(), pl.when(known).then(pl.col(field).sum()).alias(field)
+    )
+    return [{"t": _middle_s(row), "v": row[field], "line": TOTAL} for row in whole.iter_rows(named=True)]
+
+
+def _draw_total(spec: Spec, names: list[str]) -> None:
+    """Let the line of the total be black and broad, and the others have the colours they have elsewhere."""
+    encoding = spec["layer"][-1]["encoding"]
+    scale = encoding["color"]["scale"]
+    others = (*COLOURS[:-1], NOT_BLACK)
+    scale["range"] = [TOTAL_COLOUR, *(others[at % len(others)] for at in range(len(names) - 1))]
+    widths = [TOTAL_WIDTH, *(1.2 for _ in names[1:])]
+    encoding["strokeWidth"] = {
+        "field": "line",
+        "type": "nominal",
+        "scale": {"domain": names, "range": widths},
+        "legend": None,
+    }
 
 
 def totals_over_time(summary: Summary) -> list[Spec]:

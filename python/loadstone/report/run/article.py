@@ -65,7 +65,7 @@ def article(made: Summary, audited: Audited | None = None) -> Article:
     if bundle.status != "complete":
         blocks.append(Paragraph(page.STATUS[bundle.status]))
     blocks.append(Facts(page.facts(made)))
-    blocks += _drawn([charts.bandwidth(made) if page.large(made) else charts.iops(made)], 1)
+    blocks += _drawn([page.rate_over_time(made)], 1)
     blocks += _result(made)
     blocks += _findings(audited) if audited is not None else []
     if made.problems:

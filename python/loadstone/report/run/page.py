@@ -116,8 +116,13 @@ def _watched(name: str, one: ResultWatched) -> dict[str, Any]:
 
 def _picture_of_answer(made: Summary) -> tuple[str, str] | None:
     """Return the rate that matters over time; the charts below do not show it again."""
-    drawn = _drawn(charts.bandwidth(made) if large(made) else charts.iops(made))
+    drawn = _drawn(rate_over_time(made))
     return drawn[0] if drawn else None
+
+
+def rate_over_time(made: Summary) -> Spec | None:
+    """Return the rate that matters over time, of every job and of all together."""
+    return (charts.bandwidth if large(made) else charts.iops)(made, total=True)
 
 
 def large(made: Summary) -> bool:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.study.rate_over_time import rate_over_time
 from loadstone.analysis.study.sweep import named, shown
-from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.pictures.charts import (
+    COUNT_LABEL,
+    Spec,
+    bandwidth_unit,
+    base,
+    colour,
+    latency_axis,
+)
 from loadstone.report.study.sweep import TITLES, value, written
 
 if TYPE_CHECKING:
@@ -34,7 +41,6 @@ POINT: Final[Spec] = {"type": "point", "filled": True, "size": 45, "opacity": 1}
 SHAPE: Final[Spec] = {"condition": {"test": "!datum.valid", "value": "cross"}, "value": "circle"}
 INK: Final[Spec] = {"condition": {"test": "!datum.valid", "value": "#a33c00"}, "value": "#0072B2"}
 """A run that is not valid is shown for what it is."""
-GRIDS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
 
 
 def map_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | None:
@@ -285,9 +291,3 @@ def reach(rows: Sequence[Spec]) -> list[float]:
         min(max(row[key], row["v"] / WIDE), row["v"] * WIDE) for row in rows for key in ("low", "high")
     ]
     return [*(row["v"] for row in rows), *bounds_ns]
-
-
-def bandwidth_unit(top: float) -> tuple[float, str]:
-    """Return the unit that fits, in bytes per second, and its name."""
-    size, unit = next(((size, unit) for size, unit in GRIDS if top >= size), (1, "B/s"))
-    return float(size), unit

@@ -1,7 +1,8 @@
 """The charts of latency curves, each as a Vega-Lite specification.
 
 Knows what is drawn and how: latency upwards, the load achieved to the right, IOPS for small
-blocks and bandwidth for large ones, points joined in the order of the rate asked for. Knows no page.
+blocks and bandwidth for large ones, valid points joined in the order of the rate asked for, and the
+others as crosses that nothing joins. Knows no page.
 """
 
 from __future__ import annotations
@@ -9,8 +10,16 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Final
 
-from loadstone.report.pictures.charts import COUNT_LABEL, TIME_LABEL, Spec, base, colour, latency_axis
-from loadstone.report.study.charts import bandwidth_unit, bounds, reach
+from loadstone.report.pictures.charts import (
+    COUNT_LABEL,
+    TIME_LABEL,
+    Spec,
+    bandwidth_unit,
+    base,
+    colour,
+    latency_axis,
+)
+from loadstone.report.study.charts import bounds, reach
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +32,9 @@ WIDE_SPREAD: Final = 20.0
 """A latency so many times the middle one leaves no room for the others on a linear axis."""
 SERIES: Final = ("mean", "p50", "p99", "p99.9")
 RULE: Final[Spec] = {"type": "rule", "opacity": 0.55, "clip": True}
+CROSS: Final[Spec] = {
+    "type": "point", "shape": "M-1,-1L1,1M-1,1L1,-1", "size": 45, "strokeWidth": 1.6, "clip": True,
+}  # fmt: skip
 KNEE: Final[Spec] = {
     "type": "point", "shape": "diamond", "size": 130, "color": "#222", "strokeWidth": 2, "clip": True,
 }  # fmt: skip
@@ -37,8 +49,7 @@ def latency_of_curves(curves: Sequence[Curve], series: str, slo: Slo | None = No
     rows = [row for curve in curves for row in _rows(curve, x, {"line": curve.name}, (series,))]
     title = "Mean latency" if series == "mean" else f"Latency, {series}"
     limit, knees = _limit(slo, (series,)), _knees(curves, x, series)
-    marked = " (◇ knee)" if len(knees) > 1 else ""
-    title = f"{title} against {x.title}{marked}"
+    title = f"{title} against {x.title}{_marked(rows, knees)}"
     return _curves(title, rows, x, field="line", limit=limit, knees=knees, logarithmic=len(curves) > 1)
 
 
@@ -47,7 +58,15 @@ def percentiles_of_curve(curve: Curve, slo: Slo | None = None) -> Spec | None:
     x = _LoadAxis([curve])
     rows = _rows(curve, x, {}, SERIES)
     title = f"Latency against {x.title}" + (f": {curve.name}" if curve.name else "")
+    title += _marked(rows, [])
     return _curves(title, rows, x, field="series", limit=_limit(slo, SERIES), knees=[])
+
+
+def _marked(rows: Sequence[Spec], knees: Sequence[Spec]) -> str:
+    """Say what the marks beside the lines are; a single knee has its word in the chart."""
+    marks = ["◇ knee"] if len(knees) > 1 else []
+    marks += ["× not valid"] if not all(row["valid"] for row in rows) else []
+    return f" ({', '.join(marks)})" if marks else ""
 
 
 class _LoadAxis:
@@ -95,6 +114,7 @@ def _rows(curve: Curve, x: _LoadAxis, common: Spec, series: Sequence[str]) -> li
                     "low": max(low, value / 100),
                     "high": high,
                     "at": at,
+                    "valid": load.valid,
                     "series": name,
                     **common,
                 }
@@ -134,11 +154,16 @@ def _curves(
     order = {"field": "at", "type": "quantitative"}
     vertical = {"x": x.channel("x"), "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": who}
     across = {"x": x.channel("x_low"), "x2": {"field": "x_high"}, "y": y, "color": who}
+    sound = {"transform": [{"filter": "datum.valid"}]}
     layers: list[Spec] = [
-        {"mark": RULE, "encoding": vertical},
-        {"mark": RULE, "encoding": across},
-        {"mark": line, "encoding": places | {"color": who, "order": order}},
+        sound | {"mark": RULE, "encoding": vertical},
+        sound | {"mark": RULE, "encoding": across},
+        sound | {"mark": line, "encoding": places | {"color": who, "order": order}},
     ]
+    if not all(row["valid"] for row in rows):
+        layers.append(
+            {"transform": [{"filter": "!datum.valid"}], "mark": CROSS, "encoding": places | {"color": who}}
+        )
     if limit is not None:
         layers += _level(limit, y)
     if knees:

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from loadstone import units
 from loadstone.messages import say, template, title
-from loadstone.report.pictures.charts import COLOURS, FONT, SCHEMA, config
+from loadstone.report.pictures.charts import COLOURS, FONT, SCHEMA, bandwidth_unit, config
 from loadstone.report.verdict import layers
-from loadstone.verdict import Effect, Kind
+from loadstone.verdict import BYTES_PER_S, Effect, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +39,8 @@ MAX_CAUSES: Final = 4
 """So many on a terminal: the report and the JSON have all of them."""
 CHART_WIDTH: Final = 330
 CHART_HEIGHT: Final = 130
+LABEL_ABOVE: Final = -7
+LABEL_BELOW: Final = 9
 
 _BY_SUFFIX: Final[tuple[_Suffix, ...]] = (
     ("_bytes_per_io", units.size),
@@ -203,30 +205,27 @@ def _cause(cause: Cause, draw: Callable[[Spec], str], *, several: bool) -> dict[
 
 def chart(told: Chart) -> Spec:
     """Return the small picture of a cause's evidence."""
+    values, level_y, unit = _in_unit(told)
     x = {"field": "x", "type": "quantitative", "title": told.x, "axis": {"tickCount": 5, "grid": False}}
-    y = {"field": "y", "type": "quantitative", "title": told.y, "axis": {"tickCount": 4, "format": "~s"}}
+    y = {"field": "y", "type": "quantitative", "title": unit, "axis": {"tickCount": 4, "format": "~s"}}
     layers: list[Spec] = [
         {
-            "data": {"values": [{"x": x, "y": y} for x, y in told.points]},
+            "data": {"values": values},
             "mark": {"type": "line", "color": COLOURS[0], "point": len(told.points) < 30},
             "encoding": {"x": x, "y": y},
         }
     ]
-    if told.level is not None:
-        level = {"values": [{"y": told.level, "name": told.level_name or ""}]}
+    if level_y is not None:
+        level = {"values": [{"y": level_y, "name": told.level_name or ""}]}
+        at = {"field": "y", "type": "quantitative"}
+        word = {"type": "text", "align": "right", "dy": _beside(values, level_y), "font": FONT}
+        named = {"y": at, "x": {"value": CHART_WIDTH}, "text": {"field": "name"}}
+        halo = word | {"stroke": "white", "strokeWidth": 4, "color": "white"}
         layers += [
-            {"data": level, "mark": {"type": "rule", "color": COLOURS[1]}, "encoding": {"y": {"field": "y"}}},
-            {
-                "data": level,
-                "mark": {"type": "text", "align": "right", "dy": -6, "color": COLOURS[1], "font": FONT},
-                "encoding": {
-                    "y": {"field": "y", "type": "quantitative"},
-                    "x": {"value": CHART_WIDTH},
-                    "text": {"field": "name"},
-                },
-            },
+            {"data": level, "mark": {"type": "rule", "color": COLOURS[1]}, "encoding": {"y": at}},
+            {"data": level, "mark": halo, "encoding": named},
+            {"data": level, "mark": word | {"color": COLOURS[1]}, "encoding": named},
         ]
-        layers[1]["encoding"]["y"]["type"] = "quantitative"
     return {
         "$schema": SCHEMA,
         "config": config(),
@@ -235,3 +234,20 @@ def chart(told: Chart) -> Spec:
         "height": CHART_HEIGHT,
         "layer": layers,
     }
+
+
+def _in_unit(told: Chart) -> tuple[list[Spec], float | None, str]:
+    """Return points, level and the words of the vertical axis; bytes in the unit that fits."""
+    size, unit = 1.0, told.y
+    if told.y == BYTES_PER_S:
+        tops = [abs(value) for _, value in told.points] + ([abs(told.level)] if told.level else [])
+        size, unit = bandwidth_unit(max(tops, default=1.0))
+    values = [{"x": x, "y": y / size} for x, y in told.points]
+    return values, None if told.level is None else told.level / size, unit
+
+
+def _beside(values: Sequence[Spec], level: float) -> int:
+    """Return where the name of a level stands: above it, or below where the line runs above it."""
+    last = values[-max(1, len(values) // 3) :]
+    above = sum(one["y"] > level for one in last)
+    return LABEL_BELOW if 2 * above > len(last) else LABEL_ABOVE
