@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone import file_name
+from loadstone.api.place import default_directory
 from loadstone.bundle.write import input_files
 from loadstone.cli.main import main
-from loadstone.cli.options.run_options import default_directory
 from loadstone.report.vdbench.directory import Page
 from tests.support.runs import make
 

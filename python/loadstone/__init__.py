@@ -20,42 +20,59 @@ from loadstone.errors import (
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
+    from loadstone.api.auditing import Audit, audit_results
     from loadstone.api.comparing import Comparison, compare
     from loadstone.api.listing import list_runs
+    from loadstone.api.rerunning import rerun, verify
     from loadstone.api.results import Result, Study, open_bundle, open_study
-    from loadstone.api.running import run, workloads
+    from loadstone.api.running import PlannedJob, plan_job, run, workloads
+    from loadstone.plan.safety.guard import Consent
     from loadstone.verdict import Verdict
 
 __all__ = [
+    "Audit",
     "BundleError",
     "Comparison",
+    "Consent",
     "EngineError",
     "InputError",
     "LoadstoneError",
+    "PlannedJob",
     "RefusedError",
     "Result",
     "RunError",
     "Study",
     "Verdict",
     "__version__",
+    "audit_results",
     "compare",
     "list_runs",
     "open_bundle",
     "open_study",
+    "plan_job",
+    "rerun",
     "run",
+    "verify",
     "workloads",
 ]
 
 _WHERE: Final = {
+    "Audit": "loadstone.api.auditing",
     "Comparison": "loadstone.api.comparing",
+    "Consent": "loadstone.plan.safety.guard",
+    "PlannedJob": "loadstone.api.running",
     "Result": "loadstone.api.results",
     "Study": "loadstone.api.results",
     "Verdict": "loadstone.verdict",
+    "audit_results": "loadstone.api.auditing",
     "compare": "loadstone.api.comparing",
     "list_runs": "loadstone.api.listing",
     "open_bundle": "loadstone.api.results",
     "open_study": "loadstone.api.results",
+    "plan_job": "loadstone.api.running",
+    "rerun": "loadstone.api.rerunning",
     "run": "loadstone.api.running",
+    "verify": "loadstone.api.rerunning",
     "workloads": "loadstone.api.running",
 }
 

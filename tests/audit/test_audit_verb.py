@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from loadstone import exitcodes
+from loadstone.api.results import SealedFigures
 from loadstone.audit import foreign
 from loadstone.audit.find_results import SearchProgress, find
 from loadstone.bundle import seal
 from loadstone.bundle.read import Bundle
-from loadstone.cli.display.run_summary import RunSummary
 from loadstone.cli.main import main
 from tests.audit.vdbench_folder import Run, write
 from tests.support.runs import Job, make, reseal
@@ -126,13 +126,13 @@ def test_reading_back_what_was_written_is_no_drift(tmp_path: Path) -> None:
         stream["pattern"] |= {"read_percent": reads, "write_percent": 100 - reads}
     (made.path / "plan.json").write_text(json.dumps(document))
     reseal(made.path)
-    result = RunSummary().document(Bundle.open(made.path))
+    result = SealedFigures().document(Bundle.open(made.path))
     assert "workload_drift" not in {cause["rule"] for cause in result["verdict"]["causes"]}
 
 
 def test_a_bundle_has_the_verdict_its_run_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = make(tmp_path / "run", Job("a"), Job("b", stage=1, errors=3))
-    result = RunSummary().document(Bundle.open(made.path))
+    result = SealedFigures().document(Bundle.open(made.path))
     assert main(["audit", str(made.path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["verdict"] == result["verdict"]

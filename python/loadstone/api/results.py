@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import OpTotals, Total
     from loadstone.api.export_formats import Kind, Layout
     from loadstone.errors import LoadstoneError
+    from loadstone.session import Outcome
     from loadstone.verdict import Audited, Verdict
 
 By = Literal["all", "stage", "group", "job", "unit", "target"]
@@ -55,31 +56,83 @@ ESTIMATES: dict[str, pl.DataType] = {
 """Columns of `Result.estimates`; an error is one standard error, and what is not known is null."""
 
 
-class Result:
-    """One run, whole or partial: a bundle, opened. `error` is what went wrong in a run made here."""
+class SealedFigures:
+    """A run added up once, when it is sealed: for its `result.json` and for who shows it."""
 
-    def __init__(self, bundle: Bundle, error: LoadstoneError | None = None) -> None:
-        self._bundle = bundle
-        self.error = error
+    summary: Summary
+    audited: Audited
+    told: dict[str, Any] | None = None
+    """The document; None, and the others missing, until `document` was called, which sealing does."""
+
+    def document(self, bundle: Bundle) -> dict[str, Any]:
+        """Compute `result.json`, which is the document of `--json`."""
+        self.summary = summarise(bundle)
+        self.audited = audit(self.summary)
+        self.told = self.summary.document(self.audited)
+        return self.told
+
+
+class Result:
+    """One run, whole or partial. `error` is what went wrong in a run made here.
+
+    The bundle of a run made here is opened when something is read that was not computed for it.
+    """
+
+    def __init__(
+        self, opened: Bundle | Path, ended: Outcome | None = None, figures: SealedFigures | None = None
+    ) -> None:
+        if isinstance(opened, Bundle):
+            self._bundle = opened
+        self._ended = ended
+        self._path = opened.path if isinstance(opened, Bundle) else opened
+        self.error: LoadstoneError | None = None if ended is None else ended.error
+        self._told: dict[str, Any] | None = None
+        if figures is not None and figures.told is not None:
+            self.summary, self.audited, self._told = figures.summary, figures.audited, figures.told
 
     def __repr__(self) -> str:
         return f"<loadstone.Result {self.path} {self.status}>"
 
+    @cached_property
+    def _bundle(self) -> Bundle:
+        return Bundle.open(self._path)
+
     @property
     def path(self) -> Path:
         """The bundle's directory."""
-        return self._bundle.path
+        return self._path
 
     @property
     def status(self) -> str:
         """`complete`, `interrupted`, `failed`, or `partial` for a run that was never sealed."""
-        return self._bundle.status
+        return self._bundle.status if self._ended is None else str(self._ended.status)
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether its figures could be computed when it ended; `error` says why not."""
+        return self._ended is None or self._told is not None
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line ends with after such a run; 0 for one that was opened."""
+        return 0 if self._ended is None else self._ended.exit_code
+
+    @property
+    def bundle(self) -> Bundle:
+        """What it is made of, as the command line's reports take it; may change between versions."""
+        return self._bundle
+
+    @property
+    def altered(self) -> str | None:
+        """How it differs from what was sealed; None unless it was opened with `unverified`."""
+        return self._bundle.doubt
 
     @property
     def doubts(self) -> list[str]:
         """Why these may not be all the numbers that were measured; empty when nothing speaks against it."""
         _ = self.summary.problems
-        return [*([self._bundle.doubt] if self._bundle.doubt else []), *self._bundle.faults]
+        read = self.summary.bundle
+        return [*([read.doubt] if read.doubt else []), *read.faults]
 
     @cached_property
     def summary(self) -> Summary:
@@ -120,16 +173,19 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """Return the document of `--json` (docs/result-json.md)."""
-        return self.summary.document(self.audited)
+        return self._told if self._told is not None else self.summary.document(self.audited)
 
-    def report(self, path: Path | str | None = None) -> Path:
-        """Write the report (.html, .md, .pdf, .svg or .png) and return where; in the bundle by default."""
+    def report(self, path: Path | str | None = None, *, judged: bool = True) -> Path:
+        """Write the report (.html, .md, .pdf, .svg or .png) and return where; in the bundle by default.
+
+        Without `judged` it says nothing of what the rate is worth.
+        """
         from loadstone.output import check
         from loadstone.report.run import files
 
         where = self.path / REPORT if path is None else Path(path)
         check(where)
-        files.write(self.summary, where, self.audited)
+        files.write(self.summary, where, self.audited if judged else None)
         return where
 
     def export(self, kind: Kind, path: Path | str, *, layout: Layout | None = None) -> Path:

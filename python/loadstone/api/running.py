@@ -6,37 +6,36 @@ refused unless its path is named. Lists of runs are the command line's.
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from loadstone import file_name
-from loadstone.analysis.summary import summarise
-from loadstone.api.results import Result
-from loadstone.audit.run import audit
-from loadstone.bundle.read import Bundle
+from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
+from loadstone.api.place import default_directory
+from loadstone.api.probed import ProbedFigures, budget_s
 from loadstone.bundle.write import BundleWriter
-from loadstone.errors import InputError, RefusedError, RunError, Where
+from loadstone.engine.plan_check import memory_bytes
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
 from loadstone.formats.suggest import nearest
 from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import ResolveOptions, resolve
-from loadstone.plan.safety.guard import Consent, check_consent
+from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.stream import TotalRate
-from loadstone.session import RunRequest, run_plan
+from loadstone.session import RunRequest
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from loadstone.api.results import Result
+    from loadstone.plan.resolve import Resolution
+    from loadstone.plan.safety.guard import Consent
+    from loadstone.session import Progress
+    from loadstone.watch.address import WatchedAddress
     from loadstone.workload.model import Workload
-
-RUNS: Final = Path("loadstone-runs")
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,12 @@ def run(
     rate: float | str | None = None,
     rate_process: str = "linear",
     parameters: Mapping[str, object] | None = None,
-    accept_data_loss: Sequence[Path | str] = (),
+    accept_data_loss: Sequence[Path | str] | Consent = (),
     calibration: bool = True,
+    probe: str | float | None = None,
     out: Path | str | None = None,
+    watch: Sequence[str | WatchedAddress] = (),
+    progress: Progress | None = None,
     check: bool = True,
 ) -> Result:
     """Run a job file of fio, the text of one, or a named workload, and return its result.
@@ -71,12 +73,100 @@ def run(
     `targets_instead` replaces some by others. `runtime` is seconds or a time such as "5m", `size`
     bytes or a share such as "1g" or "20%", `rate` I/Os per second of all jobs together, `parameters`
     those of a named workload. What stands on a target may be lost only where `accept_data_loss` has
-    its path. `out` is the bundle's directory [default: ./loadstone-runs/TIME-NAME].
+    its path, or is a `Consent` that asks. With `probe`, short runs after the run tell what lies behind
+    its number, for so long at most: seconds or a time such as "20s". `out` is the bundle's directory
+    [default: ./loadstone-runs/TIME-NAME]. `watch` are hosts to watch, as "NAME=ssh://USER@HOST".
+    `progress` sees the run while it runs.
 
     Raises `InputError`, `RefusedError` or `BundleError` before anything runs. A run that fails
     raises `RunError`, or with `check=False` is returned with its `error`.
     """
-    changes = _Changes(
+    changes = _changes(
+        targets, targets_instead, runtime, size, rate=rate, rate_process=rate_process, parameters=parameters
+    )
+    workload, resolved = _planned(job, changes)
+    seconds = None if probe is None else budget_s(probe, _at("probe"))
+    consent = consent_of(accept_data_loss)
+    check_consent(consent, [resolved.plan])
+    directory = Path(out) if out is not None else default_directory(workload.name)
+    BundleWriter.check(directory)
+    options = {
+        "job": str(job),
+        **asdict(changes),
+        "i_accept_data_loss": sorted(consent.paths),
+        "probe": probe,
+        "watch": [one for one in watch if isinstance(one, str)],
+    }
+    asked = RunRequest(
+        request=request_of("python", options),
+        inputs=workload.sources,
+        workload_json=workload.model_dump_json(),
+        notes=[note.model_dump(mode="json") for note in resolved.notes],
+        watch=watched(watch),
+    )
+    return run_once(
+        resolved.plan,
+        asked,
+        HowRun(directory, consent, calibration=calibration, progress=progress, check=check),
+        None if seconds is None else ProbedFigures(seconds, consent),
+    )
+
+
+class PlannedJob:
+    """What a job would do: its Plan, with every default resolved against this host."""
+
+    def __init__(self, resolved: Resolution) -> None:
+        self._resolved = resolved
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory the engine would hold."""
+        return memory_bytes(self._resolved.plan)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of it."""
+        return [note.text for note in self._resolved.notes]
+
+    @property
+    def targets(self) -> list[Path]:
+        """Files and devices it would use."""
+        return [Path(target.path) for target in self._resolved.plan.targets]
+
+    def document(self) -> dict[str, Any]:
+        """Return the Plan, as `loadstone plan --json` prints it."""
+        return self._resolved.plan.model_dump(mode="json")
+
+
+def plan_job(
+    job: Path | str,
+    *,
+    targets: Sequence[Path | str] = (),
+    targets_instead: Mapping[str, str] | None = None,
+    runtime: str | float | None = None,
+    size: str | None = None,
+    rate: float | str | None = None,
+    rate_process: str = "linear",
+    parameters: Mapping[str, object] | None = None,
+) -> PlannedJob:
+    """Return what `run` would do with the same arguments; touch nothing. Raises what `run` would."""
+    changes = _changes(
+        targets, targets_instead, runtime, size, rate=rate, rate_process=rate_process, parameters=parameters
+    )
+    return PlannedJob(_planned(job, changes)[1])
+
+
+def _changes(
+    targets: Sequence[Path | str],
+    targets_instead: Mapping[str, str] | None,
+    runtime: str | float | None,
+    size: str | None,
+    *,
+    rate: float | str | None,
+    rate_process: str,
+    parameters: Mapping[str, object] | None,
+) -> _Changes:
+    return _Changes(
         targets=tuple(str(one) for one in targets),
         targets_instead=dict(targets_instead or {}),
         runtime=runtime,
@@ -85,48 +175,18 @@ def run(
         rate_process=rate_process,
         parameters={name: str(value) for name, value in (parameters or {}).items()},
     )
+
+
+def _planned(job: Path | str, changes: _Changes) -> tuple[Workload, Resolution]:
     workload = _changed(_read(job, changes.parameters), changes)
     _refuse_commands(workload)
-    resolved = resolve(workload, options=ResolveOptions(rate=_total(changes)))
-    consent = Consent(
-        frozenset(str(one) for one in accept_data_loss),
-        remedy=lambda paths: f"accept_data_loss=[{', '.join(map(repr, paths))}]",
-    )
-    check_consent(consent, [resolved.plan])
-    directory = Path(out) if out is not None else _directory(workload.name)
-    BundleWriter.check(directory)
-    options = {"job": str(job), **asdict(changes), "i_accept_data_loss": sorted(consent.paths)}
-    outcome = run_plan(
-        resolved.plan,
-        asked=RunRequest(
-            request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "python", "options": options},
-            inputs=workload.sources,
-            workload_json=workload.model_dump_json(),
-            notes=[note.model_dump(mode="json") for note in resolved.notes],
-        ),
-        out_dir=directory,
-        consent=consent,
-        result=_document,
-        calibration=calibration,
-    )
-    if check and outcome.error is not None:
-        raise outcome.error
-    if check and outcome.status != "complete":
-        raise RunError(
-            f"the run was {outcome.status}", hint=f"open_bundle({str(directory)!r}) has its figures"
-        )
-    return Result(Bundle.open(directory), outcome.error)
+    return workload, resolve(workload, options=ResolveOptions(rate=_total(changes)))
 
 
 def workloads() -> dict[str, str]:
     """Return the named workloads that `run` takes, and what each does."""
     entries = [catalogue.load(name) for name in catalogue.names()]
     return {entry.name: entry.meaning for entry in entries if not entry.is_procedure}
-
-
-def _document(bundle: Bundle) -> dict[str, Any]:
-    made = summarise(bundle)
-    return made.document(audit(made))
 
 
 def _read(job: Path | str, parameters: Mapping[str, str]) -> Workload:
@@ -211,13 +271,3 @@ def _total(changes: _Changes) -> TotalRate | None:
 
 def _at(argument: str) -> Where:
     return Where("loadstone.run", option=argument)
-
-
-def _directory(name: str) -> Path:
-    """Return a new directory under ./loadstone-runs, named after the time and the job."""
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name, most_bytes=64, keep='-_.')}"
-    found, number = RUNS / stem, 1
-    while os.path.lexists(found):
-        number += 1
-        found = RUNS / f"{stem}-{number}"
-    return found

@@ -6,21 +6,18 @@ where. Runs nothing.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from loadstone import file_name
+from loadstone.api.place import default_directory
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
     from loadstone.watch.address import WatchedAddress
-
-RUNS: Final = Path("loadstone-runs")
 
 
 @Parameter(name="*")
@@ -76,13 +73,3 @@ class RunOptions(OutputOptions):
         from loadstone.watch.address import addresses
 
         return addresses(self.watch, interval_s=interval_s, secrets=self.watch_secrets)
-
-
-def default_directory(name: str) -> Path:
-    """Return a new directory under ./loadstone-runs, named after the time and the job."""
-    base = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name, most_bytes=64, keep='-_.')}"
-    candidate, number = base, 1
-    while candidate.exists():
-        number += 1
-        candidate = base.with_name(f"{base.name}-{number}")
-    return candidate

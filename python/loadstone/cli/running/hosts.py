@@ -54,6 +54,7 @@ def once(
     divide: bool,
 ) -> int:
     """Do one run on all hosts at once."""
+    from loadstone.api.results import Result, SealedFigures
     from loadstone.cli.display import run_summary
     from loadstone.cli.running.consent import consent
     from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
@@ -78,7 +79,7 @@ def once(
     inputs = {**asked_for.sources, **sheet.inputs}
     if Path(hosts).is_file():
         inputs[hosts] = Path(hosts).read_bytes()
-    result = run_summary.RunSummary()
+    figures = SealedFigures()
     with Reached(named) as reached:
         outcome = run_on_hosts(
             works(asked_for, load, named, request, inputs, calibration=run_options.calibration),
@@ -98,9 +99,10 @@ def once(
                 divide=divide,
                 say=console.say,
             ),
-            result=result.document,
+            result=figures.document,
         )
-    return run_summary.tell(outcome, result, run_options, require_valid=run_options.require_valid)
+    result = Result(outcome.bundle_path, outcome, figures)
+    return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 
 
 def works(

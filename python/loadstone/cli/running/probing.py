@@ -7,65 +7,31 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from loadstone import units
-from loadstone.bundle import layout
-from loadstone.bundle.disk import Disk
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
-from loadstone.errors import InputError, Where
+from loadstone.errors import Where
 
 if TYPE_CHECKING:
-    from loadstone.bundle.read import Bundle
+    from loadstone.api.probed import ProbedFigures
     from loadstone.plan.model import Plan
     from loadstone.plan.safety.guard import Consent
 
-DEFAULT: Final = "20s"
-LEAST_S: Final = 2.0
-MOST_S: Final = 3600.0
 
-
-def budget_s(text: str) -> float:
+def read_budget(text: str) -> float:
     """Read the budget of `--probe`. Raises `InputError`."""
-    from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
+    from loadstone.api.probed import budget_s
 
-    where = Where(COMMAND_LINE, option="--probe")
-    seconds = time_ns(text or DEFAULT, Reading(where), SECOND_NS) / 1e9
-    if not LEAST_S <= seconds <= MOST_S:
-        raise InputError(
-            f"found {text}, expected a time from {LEAST_S:g} s to {MOST_S / 60:g} min", where=where
-        )
-    return seconds
+    return budget_s(text, Where(COMMAND_LINE, option="--probe"))
 
 
-@dataclass
-class ProbedSummary(run_summary.RunSummary):
-    """A run that is probed before it is added up: its result has what the probes measured."""
+def figures(seconds: float, agreed: Consent, *, progress: bool) -> ProbedFigures:
+    """Return who probes a run and adds it up."""
+    from loadstone.api.probed import ProbedFigures
 
-    budget: float
-    consent: Consent
-    progress: bool
-
-    def document(self, bundle: Bundle) -> dict[str, Any]:
-        """Probe, keep what was measured, and compute `result.json`."""
-        from loadstone.probe.after_run import Wanted, after
-
-        told = super().document(bundle)
-        if bundle.status != "complete":
-            return told
-        wanted = Wanted(self.budget, self.consent, self._live, console.say)
-        probed = after(bundle, self.audited, wanted)
-        if probed is None:
-            return told
-        if not any(one.seconds for one in probed.tried):
-            console.say(f"no probe was done: {probed.left_out[0].why if probed.left_out else probed.ended}")
-        Disk().put(bundle.path / layout.PROBED, probed.model_dump_json(indent=2).encode() + b"\n")
-        return super().document(type(bundle)(bundle.path, bundle.manifest, verified=bundle.verified))
-
-    def _live(self) -> Any:
-        return run_summary.live(wanted=self.progress)
+    return ProbedFigures(seconds, agreed, lambda: run_summary.live(wanted=progress), console.say)
 
 
 def tell_bounds(plan: Plan, seconds: float) -> None:

@@ -7,13 +7,10 @@ Knows how a word and a few options become a job: it is run for some seconds and 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from loadstone.cli.options.arguments import Flag, LoadOptions
 from loadstone.cli.options.run_options import RunOptions
-
-if TYPE_CHECKING:
-    from loadstone.workload.model import Workload
 
 
 def probe(
@@ -55,10 +52,11 @@ def probe(
     dry_run
         Print which probes would run, how long they take and what they write.
     """
+    from loadstone.api.probed import probe_workload
     from loadstone.cli.options import data_sheet
     from loadstone.cli.verbs.run import once
 
-    asked_for = _workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
+    asked_for = probe_workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
     options: dict[str, Any] = {
         "target": [target, *more],
         "rw": rw,
@@ -69,24 +67,3 @@ def probe(
     load = LoadOptions()
     options |= {**asdict(load), **options, "size": size, "budget": budget}
     return once(asked_for, load, options, run_options, data_sheet.read(None), probe=budget, dry_run=dry_run)
-
-
-def _workload(
-    targets: list[str], *, rw: str, bs: str, iodepth: int, runtime: str, size: str | None
-) -> Workload:
-    from loadstone.formats.fio.read import TextSource, read_jobfiles
-
-    lines = [
-        "[probe]",
-        "ioengine=io_uring",
-        "direct=1",
-        f"rw={rw}",
-        f"bs={bs}",
-        f"iodepth={iodepth}",
-        "time_based=1",
-        f"runtime={runtime}",
-        "filename=/placeholder",
-        *([f"size={size}"] if size is not None else []),
-    ]
-    text = "\n".join(lines) + "\n"
-    return read_jobfiles([TextSource(text.encode(), name="probe.fio")]).with_targets(targets)

@@ -6,7 +6,6 @@ because what a target holds may have changed since.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,44 +31,32 @@ def rerun(
     bundle
         Directory of the run or the study to do again.
     """
+    import loadstone
     from loadstone.bundle import study as on_disk
-    from loadstone.bundle.read import Bundle
     from loadstone.cli.display import run_summary
     from loadstone.cli.running.consent import consent
-    from loadstone.path.spec import Spec
-    from loadstone.plan.safety.guard import check_consent
-    from loadstone.session import RunRequest, run_plan
-    from loadstone.study.rerun import forget_identities
 
     if on_disk.is_study(bundle):
         return _study(bundle, run_options, unverified=unverified)
-    old = Bundle.open(bundle, unverified=unverified)
-    sheet = old.environment.get("spec")
-    asked = RunRequest(
-        request=_request(bundle, run_options, old.request),
-        inputs=dict(old.inputs),
-        workload_json=old.workload.model_dump_json(),
-        notes=[*old.notes, *_doubt(old.doubt)],
-        spec=None if sheet is None else Spec.model_validate(sheet),
-        watch=run_options.watched(),
-    )
-    agreed = consent(run_options.i_accept_data_loss)
-    check_consent(agreed, [old.plan])
-    result = run_summary.RunSummary()
-    outcome = run_plan(
-        forget_identities(old.plan),
-        asked=asked,
-        out_dir=run_options.directory("rerun"),
-        progress=run_summary.live(wanted=run_options.progress),
-        consent=agreed,
-        result=result.document,
+    old = loadstone.open_bundle(bundle, unverified=unverified)
+    if old.altered is not None:
+        console.doubts([f"the Plan is of a bundle that is {old.altered}"])
+    result = loadstone.rerun(
+        old,
+        accept_data_loss=consent(run_options.i_accept_data_loss),
         calibration=run_options.calibration,
+        out=run_options.out,
+        watch=run_options.watched(),
+        progress=run_summary.live(wanted=run_options.progress),
+        check=False,
     )
-    return run_summary.tell(outcome, result, run_options, require_valid=run_options.require_valid)
+    return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 
 
 def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
+    from loadstone.api import rerunning
     from loadstone.cli.running import study
+    from loadstone.cli.running.consent import consent
     from loadstone.study import rerun as study_rerun
     from loadstone.study.run import StudyRequest
     from loadstone.study.run_list import ListController
@@ -79,16 +66,18 @@ def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
         console.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
     if old.commands:
         console.say("the commands of the job file are not run again")
+    if old.doubt is not None:
+        console.doubts([f"the Plan is of a bundle that is {old.doubt}"])
     asked = StudyRequest(
         kind=old.study.kind,
         name=old.study.name,
         front_end="rerun",
-        request=_request(path, run_options, old.study.request),
+        request=rerunning.rerun_request(path, consent(run_options.i_accept_data_loss), old.study.request),
         inputs=old.inputs,
         settings=old.study.settings,
         notes=[
             *old.study.notes,
-            *_doubt(old.doubt),
+            *rerunning.changed_since(old.doubt),
             *([_loads_of(path)] if old.study.kind == "curve" else []),
         ],
         spec=old.spec,
@@ -99,33 +88,6 @@ def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
     )
 
 
-def _doubt(doubt: str | None) -> list[dict[str, Any]]:
-    """Return the note that a Plan may not be the one that ran; say it, too."""
-    if doubt is None:
-        return []
-    text = f"the Plan is of a bundle that is {doubt}"
-    console.doubts([text])
-    return [{"kind": "changed", "text": text, "where": None}]
-
-
 def _loads_of(path: Path) -> dict[str, Any]:
     text = f"the loads are those of {path.absolute()}: percents are of the maximum that was measured there"
     return {"kind": "changed", "text": text, "where": None}
-
-
-def _request(path: Path, run_options: RunOptions, first: dict[str, Any]) -> dict[str, Any]:
-    from loadstone.analysis.steady_start import OPTION
-
-    return {
-        "argv": sys.argv,
-        "cwd": str(Path.cwd()),
-        "front_end": "rerun",
-        "options": {
-            "bundle": str(path),
-            "i_accept_data_loss": list(run_options.i_accept_data_loss),
-            "json": run_options.json,
-            # How the numbers are taken from what was measured stays as it was.
-            OPTION: first.get("options", {}).get(OPTION, False),
-        },
-        "first_request": first,
-    }

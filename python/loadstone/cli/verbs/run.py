@@ -109,6 +109,7 @@ def once(
     dry_run: bool,
 ) -> int:
     """Do one run, with probes after it where a budget is given for them."""
+    from loadstone.api.one_run import HowRun, run_once
     from loadstone.bundle.write import BundleWriter
     from loadstone.cli.display import run_summary
     from loadstone.cli.jobs.read_workload import resolution
@@ -116,10 +117,10 @@ def once(
     from loadstone.cli.running.consent import consent
     from loadstone.engine.plan_check import memory_bytes
     from loadstone.plan.safety.guard import check_consent
-    from loadstone.session import RunRequest, run_plan
+    from loadstone.session import RunRequest
 
     resolved = resolution(asked_for, load)
-    seconds = None if probe is None else probing.budget_s(probe)
+    seconds = None if probe is None else probing.read_budget(probe)
     if dry_run and seconds is not None:
         return probing.dry_run(resolved.plan, seconds, as_json=run_options.json)
     if run_options.json:
@@ -144,23 +145,17 @@ def once(
     )
     agreed = consent(run_options.i_accept_data_loss)
     check_consent(agreed, [resolved.plan])
-    out_dir = run_options.directory(asked_for.name)
-    BundleWriter.check(out_dir)
-    commands.before(asked_for)
-    result = (
-        run_summary.RunSummary()
-        if seconds is None
-        else probing.ProbedSummary(seconds, agreed, progress=run_options.progress)
+    settings = HowRun(
+        run_options.directory(asked_for.name),
+        agreed,
+        calibration=run_options.calibration,
+        progress=run_summary.live(wanted=run_options.progress),
+        check=False,
     )
+    BundleWriter.check(settings.out)
+    commands.before(asked_for)
+    probed = None if seconds is None else probing.figures(seconds, agreed, progress=run_options.progress)
     with schedulers.as_asked(asked_for, resolved.plan):
-        outcome = run_plan(
-            resolved.plan,
-            asked=asked,
-            out_dir=out_dir,
-            progress=run_summary.live(wanted=run_options.progress),
-            consent=agreed,
-            result=result.document,
-            calibration=run_options.calibration,
-        )
+        result = run_once(resolved.plan, asked, settings, probed)
     commands.after(asked_for)
-    return run_summary.tell(outcome, result, run_options, require_valid=run_options.require_valid)
+    return run_summary.tell(result, run_options, require_valid=run_options.require_valid)

@@ -1,16 +1,14 @@
 """`loadstone verify`: read back what a run with a journal wrote, and name what is damaged.
 
-Knows where the journal is in a bundle. What each block may hold is the engine's to know.
+Knows what is asked and told; `loadstone.verify` does it.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from loadstone.cli.options.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.cli.options.run_options import OutputOptions
-from loadstone.errors import BundleError, InputError
 
 
 def verify(
@@ -29,43 +27,14 @@ def verify(
     bundle
         Directory of the run that wrote; one that was killed will do.
     """
-    from loadstone.api import exporting
-    from loadstone.bundle import layout, members
-    from loadstone.bundle.read import Bundle
+    import loadstone
     from loadstone.cli.display import run_summary
-    from loadstone.plan.verification.journal import read_back
-    from loadstone.session import RunRequest, run_plan
 
-    exporting.refuse_study(bundle, "verify")
-    wrote = Bundle.open(bundle, unverified=unverified)
-    if wrote.plan.journal is None:
-        raise InputError(f"{bundle}: the run kept no journal", hint="run it with --journal")
-    journal = bundle / layout.JOURNAL
-    plan = read_back(wrote.plan, journal)
-    if not members.exists(bundle, layout.JOURNAL):
-        raise BundleError(
-            f"{journal}: there is no such file", hint="the run was killed before it began to write"
-        )
-    # The engine opens it by its name: no link, no device.
-    members.open_member(bundle, layout.JOURNAL).close()
-    asked = RunRequest(
-        request={
-            "argv": sys.argv,
-            "cwd": str(Path.cwd()),
-            "front_end": "verify",
-            "options": {"bundle": str(bundle), "json": told.json},
-            "first_request": wrote.request,
-        },
-        inputs=dict(wrote.inputs),
-        workload_json=wrote.workload.model_dump_json(),
-        notes=[] if wrote.doubt is None else [f"the journal is of a bundle that is {wrote.doubt}"],
-    )
-    result = run_summary.RunSummary()
-    outcome = run_plan(
-        plan,
-        asked=asked,
-        out_dir=told.directory("verify"),
+    result = loadstone.verify(
+        bundle,
+        out=told.out,
         progress=run_summary.live(wanted=told.progress),
-        result=result.document,
+        check=False,
+        unverified=unverified,
     )
-    return run_summary.tell(outcome, result, told, judged=False)
+    return run_summary.tell(result, told, judged=False)

@@ -1,0 +1,179 @@
+"""What results are worth, whoever measured them.
+
+Knows how several are judged together and what is passed over. Which words name a bundle, a study, a
+directory of results or a file is known to `audit/find_results.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import polars as pl
+
+from loadstone.audit.document import audited, document, overall
+from loadstone.audit.find_results import LIMIT, PassedOver, SearchProgress, find
+from loadstone.audit.spec_case import with_spec
+from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.path.spec import read as read_spec
+from loadstone.screen import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadstone.audit.document import AuditedResults
+    from loadstone.audit.find_results import Found
+    from loadstone.verdict import Verdict
+
+VERDICTS: dict[str, pl.DataType] = {
+    "path": pl.String(),
+    "format": pl.String(),
+    "phase": pl.String(),
+    "verdict": pl.String(),
+    "confidence": pl.Float64(),
+    "causes": pl.List(pl.String()),
+}
+"""Columns of `Audit.frame`."""
+NO_RESULT: Final = "holds no result that is known"
+ARGUMENTS: Final = "loadstone.audit_results"
+
+
+class Searched(Protocol):
+    """How far a search has come."""
+
+    @property
+    def files(self) -> int:
+        """Names in directories that were looked at."""
+
+    @property
+    def results(self) -> int:
+        """Results that were found."""
+
+
+class Audit:
+    """The verdict on results: on all of them, on each, and on each of its phases."""
+
+    def __init__(self, every: list[AuditedResults], passed: list[PassedOver], looked: SearchProgress) -> None:
+        self._every = every
+        self._passed = passed
+        self._looked = looked
+
+    def __repr__(self) -> str:
+        return f"<loadstone.Audit of {len(self._every)} results>"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What all of them together are worth."""
+        return overall(self._every).verdict
+
+    @property
+    def passed_over(self) -> dict[Path, str]:
+        """What was not read, and why."""
+        return {one.path: one.why for one in self._passed}
+
+    @property
+    def has_broken(self) -> bool:
+        """Whether something that is a result, or may be one, could not be read."""
+        return any(one.broken for one in self._passed)
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of `loadstone audit --json`."""
+        found: dict[str, Any] = json.loads(document(self._every, self._passed).model_dump_json())
+        return found
+
+    def markdown(self) -> str:
+        """Return the verdicts as tables in Markdown."""
+        from loadstone.report.verdict import audit as words
+
+        return words.markdown(self._every, self._passed)
+
+    def print(self, screen: Screen | None = None) -> None:
+        """Print the verdicts as the command line does."""
+        from loadstone.report.verdict import audit as words
+
+        words.terminal(
+            self._every, screen or Screen(highlight=False), self._passed, unrelated=self._looked.unrelated
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each phase of each result."""
+        rows = [
+            {
+                "path": one.path,
+                "format": one.results.format,
+                "phase": phase.name,
+                "verdict": str(phase.verdict.kind),
+                "confidence": phase.verdict.confidence,
+                "causes": [cause.rule for cause in phase.verdict.causes],
+            }
+            for one in self._every
+            for phase in one.audited.phases
+        ]
+        return pl.DataFrame(rows, schema=pl.Schema(VERDICTS), orient="row")
+
+
+def audit_results(
+    *results: Path | str,
+    spec: Path | str | None = None,
+    limit: int | None = None,
+    unverified: bool = False,
+    tell: Callable[[Searched, Path], None] | None = None,
+) -> Audit:
+    """Tell what results are worth: bundles, studies, other tools' results, or directories of those.
+
+    `spec` is a data sheet of the storage that was measured (TOML), `limit` how many files are looked at
+    in directories [default: 20000]. `tell` hears how far the search has come. Raises `InputError` where
+    nothing is found, and for a single result that cannot be read.
+    """
+    if not results:
+        raise InputError(
+            "nothing to audit", where=Where(ARGUMENTS), hint="name a bundle, a file or a directory"
+        )
+    if limit is not None and limit < 1:
+        where = Where(ARGUMENTS, option="limit")
+        raise InputError(f"found {limit}, expected a number of files above 0", where=where)
+    looked = SearchProgress(limit=limit or LIMIT, unverified=unverified, tell=tell)
+    paths = [Path(one) for one in results]
+    sheet = read_spec(Path(spec)) if spec is not None else None
+    every: list[AuditedResults] = []
+    passed: list[PassedOver] = []
+    for path in paths:
+        for found in _found(path, looked, alone=len(paths) == 1):
+            if isinstance(found, PassedOver):
+                passed.append(found)
+                continue
+            name, read = found
+            cases = read.cases if sheet is None else tuple(with_spec(case, sheet) for case in read.cases)
+            every.append(audited(str(name), replace(read, cases=cases)))
+    if not every:
+        raise _nothing(paths, passed, looked)
+    return Audit(every, passed, looked)
+
+
+def _found(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found]:
+    """Search a path; beside others a broken one is passed over, as in a directory."""
+    try:
+        yield from find(path, looked)
+    except LoadstoneError as error:
+        if alone or not path.exists():
+            raise
+        yield PassedOver(path, str(error).partition("\n")[0].removeprefix(f"{path}: "))
+
+
+def _nothing(paths: Sequence[Path], passed: list[PassedOver], looked: SearchProgress) -> InputError:
+    """Say why there is no result at all."""
+    where = Where(str(paths[0]) if len(paths) == 1 else "command line")
+    if not passed:
+        hint = "a bundle has a manifest.json, an output of vdbench a flatfile.html"
+        return InputError(
+            f"holds no result that is known, in {looked.files} files" if looked.files else NO_RESULT,
+            where=where,
+            hint=hint,
+        )
+    first = passed[0]
+    if first.path == paths[0]:
+        return InputError(first.why, where=where)
+    more = f"; {len(passed) - 1} more could not be read" if len(passed) > 1 else ""
+    return InputError(f"{NO_RESULT}: {first.path}: {first.why}{more}", where=where)

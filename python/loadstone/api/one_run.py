@@ -1,0 +1,84 @@
+"""One Plan run into a new bundle, which opens as a `Result`.
+
+Knows what every run has, whoever asked for it: consent, a directory, who sees it. Resolves nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadstone.api.results import Result, SealedFigures
+from loadstone.errors import RunError
+from loadstone.plan.safety.guard import Consent
+from loadstone.session import run_plan
+from loadstone.watch.address import addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.model import Plan
+    from loadstone.session import Progress, RunRequest
+    from loadstone.watch.address import WatchedAddress
+
+
+@dataclass(frozen=True, slots=True)
+class HowRun:
+    """How a run is done, whatever is in it."""
+
+    out: Path
+    """Directory of the bundle; new or empty."""
+    consent: Consent = field(default_factory=Consent)
+    calibration: bool = True
+    progress: Progress | None = None
+    """Who sees the run while it runs."""
+    check: bool = True
+    """Raise when the run fails."""
+
+
+def run_once(plan: Plan, asked: RunRequest, settings: HowRun, figures: SealedFigures | None = None) -> Result:
+    """Run a Plan. `figures` computes the bundle's `result.json`, and may do more before."""
+    figures = figures or SealedFigures()
+    ended = run_plan(
+        plan,
+        asked=asked,
+        out_dir=settings.out,
+        consent=settings.consent,
+        progress=settings.progress,
+        result=figures.document,
+        calibration=settings.calibration,
+    )
+    if settings.check and ended.error is not None:
+        raise ended.error
+    if settings.check and ended.status != "complete":
+        raise RunError(
+            f"the run was {ended.status}", hint=f"open_bundle({str(settings.out)!r}) has its figures"
+        )
+    return Result(settings.out, ended, figures)
+
+
+def consent_of(given: Sequence[Path | str] | Consent) -> Consent:
+    """Return the consent to lose what is on these paths; what needs more is told in Python's words."""
+    if isinstance(given, Consent):
+        return given
+    return Consent(
+        frozenset(str(one) for one in given),
+        remedy=lambda needed: f"accept_data_loss=[{', '.join(map(repr, needed))}]",
+    )
+
+
+def watched(given: Sequence[str | WatchedAddress]) -> tuple[WatchedAddress, ...]:
+    """Return the hosts to watch; a str is read as the command line's `--watch`, once a second."""
+    words = [one for one in given if isinstance(one, str)]
+    read = addresses(words, interval_s=1.0, secrets=None) if words else ()
+    return (*read, *(one for one in given if not isinstance(one, str)))
+
+
+def request_of(
+    front_end: str, options: dict[str, Any], first: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return `request.json`; `first` is that of the run it goes back to."""
+    told = {"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": front_end, "options": options}
+    return told if first is None else told | {"first_request": first}

@@ -1,0 +1,86 @@
+"""Probes between a run and its result: short extra runs that tell what lies behind its number.
+
+Knows how long they may take, and where what they measured is kept. What is probed is decided in `probe`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.api.results import SealedFigures
+from loadstone.bundle import layout
+from loadstone.bundle.disk import Disk
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
+from loadstone.formats.fio.read import TextSource, read_jobfiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadstone.bundle.read import Bundle
+    from loadstone.plan.safety.guard import Consent
+    from loadstone.session import Progress
+    from loadstone.workload.model import Workload
+
+DEFAULT: Final = "20s"
+LEAST_S: Final = 2.0
+MOST_S: Final = 3600.0
+
+
+def budget_s(given: str | float, where: Where) -> float:
+    """Read how long all probes together may take. Raises `InputError`."""
+    seconds = (
+        time_ns(given or DEFAULT, Reading(where), SECOND_NS) / 1e9 if isinstance(given, str) else float(given)
+    )
+    if not LEAST_S <= seconds <= MOST_S:
+        raise InputError(
+            f"found {given}, expected a time from {LEAST_S:g} s to {MOST_S / 60:g} min", where=where
+        )
+    return seconds
+
+
+@dataclass
+class ProbedFigures(SealedFigures):
+    """A run that is probed before it is added up: its result has what the probes measured."""
+
+    budget_s: float
+    consent: Consent
+    progress: Callable[[], Progress | None] = lambda: None
+    """Makes who sees each probe's run."""
+    tell: Callable[[str], None] = lambda _: None
+
+    def document(self, bundle: Bundle) -> dict[str, Any]:
+        """Probe, keep what was measured, and compute `result.json`."""
+        from loadstone.probe.after_run import Wanted, after
+
+        told = super().document(bundle)
+        if bundle.status != "complete":
+            return told
+        probed = after(bundle, self.audited, Wanted(self.budget_s, self.consent, self.progress, self.tell))
+        if probed is None:
+            return told
+        if not any(one.seconds for one in probed.tried):
+            self.tell(f"no probe was done: {probed.left_out[0].why if probed.left_out else probed.ended}")
+        Disk().put(bundle.path / layout.PROBED, probed.model_dump_json(indent=2).encode() + b"\n")
+        return super().document(type(bundle)(bundle.path, bundle.manifest, verified=bundle.verified))
+
+
+def probe_workload(
+    targets: Sequence[str], *, rw: str, bs: str, iodepth: int, runtime: str, size: str | None
+) -> Workload:
+    """Return the load whose number is probed."""
+    lines = [
+        "[probe]",
+        "ioengine=io_uring",
+        "direct=1",
+        f"rw={rw}",
+        f"bs={bs}",
+        f"iodepth={iodepth}",
+        "time_based=1",
+        f"runtime={runtime}",
+        "filename=/placeholder",
+        *([f"size={size}"] if size is not None else []),
+    ]
+    text = "\n".join(lines) + "\n"
+    return read_jobfiles([TextSource(text.encode(), name="probe.fio")]).with_targets(targets)

@@ -1,0 +1,124 @@
+"""A bundle that was measured, run again or read back.
+
+Knows that nothing is resolved again: the same Plans run. The safety check is made anew, because
+what a target holds may have changed since.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadstone.analysis.steady_start import OPTION
+from loadstone.api import exporting
+from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
+from loadstone.api.place import default_directory
+from loadstone.api.results import Result
+from loadstone.bundle import layout, members
+from loadstone.bundle.read import Bundle
+from loadstone.errors import BundleError, InputError
+from loadstone.path.spec import Spec
+from loadstone.plan.safety.guard import check_consent
+from loadstone.plan.verification.journal import read_back
+from loadstone.session import RunRequest
+from loadstone.study.rerun import forget_identities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.safety.guard import Consent
+    from loadstone.session import Progress
+    from loadstone.watch.address import WatchedAddress
+
+
+def rerun(
+    bundle: Result | Path | str,
+    *,
+    accept_data_loss: Sequence[Path | str] | Consent = (),
+    calibration: bool = True,
+    out: Path | str | None = None,
+    watch: Sequence[str | WatchedAddress] = (),
+    progress: Progress | None = None,
+    check: bool = True,
+    unverified: bool = False,
+) -> Result:
+    """Run the Plan of a bundle again, into a new one; commands of its job file are not run.
+
+    Arguments are those of `run`; `unverified` takes the Plan of a bundle that was altered. A study is
+    run again by `loadstone rerun`. Raises `BundleError` for what is no bundle.
+    """
+    old, consent = _opened(bundle, "rerun", unverified=unverified), consent_of(accept_data_loss)
+    sheet = old.environment.get("spec")
+    check_consent(consent, [old.plan])
+    asked = RunRequest(
+        request=rerun_request(old.path, consent, old.request),
+        inputs=dict(old.inputs),
+        workload_json=old.workload.model_dump_json(),
+        notes=[*old.notes, *changed_since(old.doubt)],
+        spec=None if sheet is None else Spec.model_validate(sheet),
+        watch=watched(watch),
+    )
+    directory = Path(out) if out is not None else default_directory("rerun")
+    settings = HowRun(directory, consent, calibration=calibration, progress=progress, check=check)
+    return run_once(forget_identities(old.plan), asked, settings)
+
+
+def rerun_request(path: Path, consent: Consent, first: dict[str, Any]) -> dict[str, Any]:
+    """Return `request.json` of what is run again."""
+    options = {
+        "bundle": str(path),
+        "i_accept_data_loss": sorted(consent.paths),
+        # How the numbers are taken from what was measured stays as it was.
+        OPTION: first.get("options", {}).get(OPTION, False),
+    }
+    return request_of("rerun", options, first)
+
+
+def changed_since(doubt: str | None) -> list[dict[str, Any]]:
+    """Return the note that a Plan may not be the one that ran."""
+    if doubt is None:
+        return []
+    return [{"kind": "changed", "text": f"the Plan is of a bundle that is {doubt}", "where": None}]
+
+
+def verify(
+    bundle: Result | Path | str,
+    *,
+    out: Path | str | None = None,
+    progress: Progress | None = None,
+    check: bool = True,
+    unverified: bool = False,
+) -> Result:
+    """Read back what a run with a journal wrote, also after a crash in the middle of it.
+
+    The result's document counts the damaged blocks, and with `check` any of them raises `RunError`.
+    Raises `InputError` for a run that kept no journal, `BundleError` for what is no bundle.
+    """
+    wrote = _opened(bundle, "verify", unverified=unverified)
+    path = wrote.path
+    if wrote.plan.journal is None:
+        raise InputError(f"{path}: the run kept no journal", hint="run it with --journal")
+    journal = path / layout.JOURNAL
+    plan = read_back(wrote.plan, journal)
+    if not members.exists(path, layout.JOURNAL):
+        raise BundleError(
+            f"{journal}: there is no such file", hint="the run was killed before it began to write"
+        )
+    # The engine opens it by its name: no link, no device.
+    members.open_member(path, layout.JOURNAL).close()
+    asked = RunRequest(
+        request=request_of("verify", {"bundle": str(path)}, wrote.request),
+        inputs=dict(wrote.inputs),
+        workload_json=wrote.workload.model_dump_json(),
+        notes=[] if wrote.doubt is None else [f"the journal is of a bundle that is {wrote.doubt}"],
+    )
+    directory = Path(out) if out is not None else default_directory("verify")
+    settings = HowRun(directory, calibration=False, progress=progress, check=check)
+    return run_once(plan, asked, settings)
+
+
+def _opened(bundle: Result | Path | str, verb: str, *, unverified: bool) -> Bundle:
+    if isinstance(bundle, Result):
+        return bundle.bundle
+    exporting.refuse_study(Path(bundle), verb)
+    return Bundle.open(Path(bundle), unverified=unverified)
