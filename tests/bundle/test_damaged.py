@@ -204,7 +204,7 @@ def reading_only(monkeypatch: pytest.MonkeyPatch) -> None:
         raise WouldRunError("would run")
 
     monkeypatch.setattr("loadstone.session.run_plan", would_run)
-    monkeypatch.setattr("loadstone.study.run.run_plan", would_run)
+    monkeypatch.setattr("loadstone.study.run_maker.run_plan", would_run)
 
 
 @contextlib.contextmanager

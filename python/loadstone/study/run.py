@@ -16,23 +16,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from loadstone import exitcodes, file_name
-from loadstone.analysis.summary import Summary, summarise
-from loadstone.audit.run import audit
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.study import Point, StudyRecord
 from loadstone.bundle.write import BundleWriter
-from loadstone.engine import plan_check
-from loadstone.engine.calibrate import shape
 from loadstone.engine.interrupts import Interrupts
-from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError
-from loadstone.path.child import answering, run_in_child
-from loadstone.plan.derived import changes_trees
+from loadstone.errors import BundleError, LoadstoneError
 from loadstone.plan.safety import guard
-from loadstone.session import Outcome, RunRequest, run_plan, through_parent
+from loadstone.session import RunRequest
 from loadstone.study.controller import Controller, Done, Next
 from loadstone.study.random_seeds import own_sequence
+from loadstone.study.run_maker import Resolved, RunMaker, RunResult, RunsHere, StudyStep
 from loadstone.study.time_estimate import TimeEstimate
-from loadstone.study.verified_blocks import KnownBlocks
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -40,13 +34,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from loadstone.bundle.read import Bundle
+    from loadstone.analysis.summary import Summary
     from loadstone.path.spec import Spec
-    from loadstone.plan.model import Plan
     from loadstone.session import Progress
     from loadstone.verdict import Audited
     from loadstone.watch.address import WatchedAddress
-    from loadstone.workload.model import Note
 
 AfterFailure = Literal["stop", "go_on"]
 PAUSE_LOOK_S: Final = 0.1
@@ -78,22 +70,6 @@ class StudyRequest:
     watch: tuple[WatchedAddress, ...] = ()
 
 
-class Resolved(Protocol):
-    """What is needed of a run before it starts: `plan.resolve.Resolution`, or a Plan that ran before."""
-
-    @property
-    def plan(self) -> Plan:
-        """What will run."""
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What is to be said of it."""
-
-    @property
-    def duration_ns(self) -> int | None:
-        """Longest time of the load; None when that is not known."""
-
-
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What the caller does in between."""
@@ -106,6 +82,8 @@ class Hooks:
     """Computes the study's `result.json`, once, at the end."""
     closing: Callable[[], list[Any]] | None = None
     """Notes that can only be said at the end."""
+    maker: RunMaker | None = None
+    """Who makes each run; None: it is made on this host, of what `resolve` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +128,8 @@ def run_study(
     clock = TimeEstimate()
     # Asked once: to make every run of a long list anew after each of them takes its square.
     known = controller.known()
-    _check(known, hooks.resolve, consent, clock)
+    maker = hooks.maker or RunsHere(hooks.resolve, calibration=calibration)
+    maker.check(known, consent, clock)
     study = (
         earlier.study.model_copy(update={"status": "running"})
         if earlier is not None
@@ -165,7 +144,7 @@ def run_study(
         consent=consent,
         study=study,
         clock=clock,
-        calibration=calibration,
+        maker=maker,
         done=[] if earlier is None else earlier.done,
     )
     return runner.go(after_failure)
@@ -202,52 +181,6 @@ def remembered(consent: guard.Consent) -> guard.Consent:
     return dataclasses.replace(consent, ask=once)
 
 
-def _check(
-    known: Sequence[Next], resolve: Callable[[Next], Resolved], consent: guard.Consent, clock: TimeEstimate
-) -> None:
-    """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
-    prepared = False
-    names: set[str] = set()
-    plans: list[Plan] = []
-    for wanted in known:
-        if wanted.name in names:
-            raise InputError(f"two runs of the study are called {wanted.name!r}")
-        names.add(wanted.name)
-        try:
-            resolved = resolve(wanted)
-            plan_check.memory_bytes(resolved.plan)
-        except (InputError, RefusedError) as error:
-            if prepared:
-                continue
-            raise type(error)(
-                error.message if len(known) == 1 else f"run {wanted.name}: {error.message}",
-                where=error.where,
-                hint=error.hint,
-            ) from error
-        prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
-        clock.planned(wanted, resolved.duration_ns)
-        plans.append(resolved.plan)
-    _secure(plans, consent)
-    if len(plans) == len(known):
-        guard.check_consent(consent, plans)
-
-
-def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
-    """Check what the runs write, in a child: what does not answer is an error."""
-    asking, questions = through_parent(consent)
-
-    def look() -> None:
-        looked_at: set[frozenset[str]] = set()
-        for plan in plans:
-            paths = frozenset(plan.targets[index].path for index in guard.written(plan))
-            if paths not in looked_at:
-                looked_at.add(paths)
-                guard.secure(plan, asking)
-
-    with answering(*questions):
-        run_in_child(look, doing="looking at the targets of the study")
-
-
 class _Runner:
     """A study while it runs."""
 
@@ -262,7 +195,7 @@ class _Runner:
         consent: guard.Consent,
         study: StudyRecord,
         clock: TimeEstimate,
-        calibration: bool,
+        maker: RunMaker,
         done: Sequence[Done],
     ) -> None:
         self._controller = controller
@@ -273,12 +206,10 @@ class _Runner:
         self._consent = consent
         self._study = study
         self._clock = clock
-        self._calibration = calibration
-        self._calibrations: dict[str, dict[str, Any]] = {}
+        self._maker = maker
         self._done: list[Done] = list(done)
         self._earlier = len(self._done)
         """Of these runs of earlier sessions, whose ends were told then."""
-        self._blocks = KnownBlocks()
         self._error: LoadstoneError | None = None
         self._interrupts = Interrupts()
 
@@ -355,15 +286,17 @@ class _Runner:
 
     def _run(self, wanted: Next, begun: Point, path: Path, number: int) -> tuple[Point, Summary | None]:
         relative = path.relative_to(self._directory).as_posix()
-        result = _Result()
+        result = RunResult()
+
+        def begin() -> Progress | None:
+            if self._hooks.progress is None:
+                return None
+            return self._hooks.progress.begin(wanted, number, self._controller.expected())
+
         try:
             with self._hooks.around(wanted):
-                resolved = self._hooks.resolve(wanted)
-                self._clock.planned(wanted, resolved.duration_ns)
-                progress = None
-                if self._hooks.progress is not None:
-                    progress = self._hooks.progress.begin(wanted, number, self._controller.expected())
-                outcome = self._plan(wanted, resolved, path, progress, result)
+                step = StudyStep(wanted, self._asked_of(wanted), path, begin, self._consent, result)
+                outcome = self._maker.make(step, self._clock)
         except BundleError:
             raise
         except LoadstoneError as error:
@@ -384,36 +317,18 @@ class _Runner:
             }
         ), result.made
 
-    def _plan(
-        self, wanted: Next, resolved: Resolved, path: Path, progress: Progress | None, result: _Result
-    ) -> Outcome:
-        alike = shape(resolved.plan) if self._calibration else ""
-        plan = self._blocks.before(resolved.plan)
-        outcome = run_plan(
-            plan,
-            asked=RunRequest(
-                request={
-                    **self._asked.request,
-                    "study": {"name": self._asked.name, "point": wanted.name, "factors": wanted.factors},
-                },
-                inputs=self._asked.inputs,
-                workload_json=wanted.workload.model_dump_json(),
-                notes=[note.model_dump(mode="json") for note in resolved.notes],
-                spec=self._asked.spec,
-                watch=self._asked.watch,
-            ),
-            out_dir=path,
-            progress=progress,
-            consent=self._consent,
-            result=result.document,
-            calibration=self._calibrations.get(alike, self._calibration),
+    def _asked_of(self, wanted: Next) -> RunRequest:
+        return RunRequest(
+            request={
+                **self._asked.request,
+                "study": {"name": self._asked.name, "point": wanted.name, "factors": wanted.factors},
+            },
+            inputs=self._asked.inputs,
+            workload_json=wanted.workload.model_dump_json(),
+            notes=[],
+            spec=self._asked.spec,
+            watch=self._asked.watch,
         )
-        self._blocks.after(plan, path)
-        if self._calibration and result.made is not None:
-            told = result.made.bundle.event("calibration")
-            if told is not None and "skipped" not in told:
-                self._calibrations.setdefault(alike, {**told, "taken_over_from": path.name})
-        return outcome
 
     def _waited(self, pause_s: float) -> bool:
         """Wait, and tell whether nobody interrupted it."""
@@ -425,19 +340,6 @@ class _Runner:
     def _write(self, **changes: object) -> None:
         self._study = self._study.model_copy(update=changes)
         on_disk.write(self._directory, self._study)
-
-
-class _Result:
-    """A run added up and judged, once: for its `result.json` and for the controller."""
-
-    made: Summary | None = None
-    audited: Audited | None = None
-
-    def document(self, bundle: Bundle) -> dict[str, Any]:
-        """Compute `result.json`."""
-        self.made = summarise(bundle)
-        self.audited = audit(self.made)
-        return self.made.document(self.audited)
 
 
 def _judged(audited: Audited | None) -> dict[str, str | None]:

@@ -1,0 +1,166 @@
+"""How one run of a study is made: on this host, by a session of its own.
+
+Knows what is certain before the first run (`check`) and how a run comes about (`make`). Another maker
+takes the runs to other hosts. Knows no order of runs and no `study.json`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loadstone.analysis.summary import Summary, summarise
+from loadstone.audit.run import audit
+from loadstone.engine import plan_check
+from loadstone.engine.calibrate import shape
+from loadstone.errors import InputError, RefusedError
+from loadstone.path.child import answering, run_in_child
+from loadstone.plan.derived import changes_trees
+from loadstone.plan.safety import guard
+from loadstone.session import run_plan, through_parent
+from loadstone.study.verified_blocks import KnownBlocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from loadstone.bundle.read import Bundle
+    from loadstone.plan.model import Plan
+    from loadstone.session import Outcome, Progress, RunRequest
+    from loadstone.study.controller import Next
+    from loadstone.study.time_estimate import TimeEstimate
+    from loadstone.verdict import Audited
+    from loadstone.workload.model import Note
+
+
+class Resolved(Protocol):
+    """What is needed of a run before it starts: `plan.resolve.Resolution`, or a Plan that ran before."""
+
+    @property
+    def plan(self) -> Plan:
+        """What will run."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be said of it."""
+
+    @property
+    def duration_ns(self) -> int | None:
+        """Longest time of the load; None when that is not known."""
+
+
+class RunResult:
+    """A run added up and judged, once: for its `result.json` and for the controller."""
+
+    made: Summary | None = None
+    audited: Audited | None = None
+
+    def document(self, bundle: Bundle) -> dict[str, Any]:
+        """Compute `result.json`."""
+        self.made = summarise(bundle)
+        self.audited = audit(self.made)
+        return self.made.document(self.audited)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStep:
+    """One run of a study: what is wanted, and where it goes."""
+
+    wanted: Next
+    asked: RunRequest
+    out_dir: Path
+    begin: Callable[[], Progress | None]
+    """Called when it is about to start; returns who wants to see it."""
+    consent: guard.Consent
+    result: RunResult
+
+
+class RunMaker(Protocol):
+    """Makes the runs of a study, one after the other."""
+
+    def check(self, known: Sequence[Next], consent: guard.Consent, clock: TimeEstimate) -> None:
+        """Check every run that is certain to come, before the first; ask for consent once."""
+
+    def make(self, step: StudyStep, clock: TimeEstimate) -> Outcome:
+        """Do one run. Raises what a run raises."""
+        ...
+
+
+class RunsHere:
+    """Runs of this host. `resolve`: what a run is here."""
+
+    def __init__(self, resolve: Callable[[Next], Resolved], *, calibration: bool) -> None:
+        self._resolve = resolve
+        self._calibration = calibration
+        self._calibrations: dict[str, dict[str, Any]] = {}
+        self._blocks = KnownBlocks()
+
+    def check(self, known: Sequence[Next], consent: guard.Consent, clock: TimeEstimate) -> None:
+        """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
+        prepared = False
+        names: set[str] = set()
+        plans: list[Plan] = []
+        for wanted in known:
+            if wanted.name in names:
+                raise InputError(f"two runs of the study are called {wanted.name!r}")
+            names.add(wanted.name)
+            try:
+                resolved = self._resolve(wanted)
+                plan_check.memory_bytes(resolved.plan)
+            except (InputError, RefusedError) as error:
+                if prepared:
+                    continue
+                raise type(error)(
+                    error.message if len(known) == 1 else f"run {wanted.name}: {error.message}",
+                    where=error.where,
+                    hint=error.hint,
+                ) from error
+            prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
+            clock.planned(wanted, resolved.duration_ns)
+            plans.append(resolved.plan)
+        _secure(plans, consent)
+        if len(plans) == len(known):
+            guard.check_consent(consent, plans)
+
+    def make(self, step: StudyStep, clock: TimeEstimate) -> Outcome:
+        """Resolve a run and do it."""
+        resolved = self._resolve(step.wanted)
+        clock.planned(step.wanted, resolved.duration_ns)
+        progress = step.begin()
+        alike = shape(resolved.plan) if self._calibration else ""
+        plan = self._blocks.before(resolved.plan)
+        outcome = run_plan(
+            plan,
+            asked=dataclasses.replace(
+                step.asked, notes=[note.model_dump(mode="json") for note in resolved.notes]
+            ),
+            out_dir=step.out_dir,
+            progress=progress,
+            consent=step.consent,
+            result=step.result.document,
+            calibration=self._calibrations.get(alike, self._calibration),
+        )
+        self._blocks.after(plan, step.out_dir)
+        made = step.result.made
+        if self._calibration and made is not None:
+            told = made.bundle.event("calibration")
+            if told is not None and "skipped" not in told:
+                self._calibrations.setdefault(alike, {**told, "taken_over_from": step.out_dir.name})
+        return outcome
+
+
+def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
+    """Check what the runs write, in a child: what does not answer is an error."""
+    asking, questions = through_parent(consent)
+
+    def look() -> None:
+        looked_at: set[frozenset[str]] = set()
+        for plan in plans:
+            paths = frozenset(plan.targets[index].path for index in guard.written(plan))
+            if paths not in looked_at:
+                looked_at.add(paths)
+                guard.secure(plan, asking)
+
+    with answering(*questions):
+        run_in_child(look, doing="looking at the targets of the study")
