@@ -95,7 +95,9 @@ def spoken() -> dict[str, list[str]]:
         if not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
         text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-        if text is not None and re.fullmatch(rf"(?:{rooms})(?:\.\w+)+(?<!\.html)", text):
+        if text is not None and re.fullmatch(
+            rf"(?:{rooms})(?:\.\w+)+(?<!\.html)(?<!\.json)(?<!\.toml)", text
+        ):
             found.setdefault(text, []).append(f"{name}:{node.lineno}")
         if isinstance(node, ast.JoinedStr):
             pattern = "".join(

@@ -46,7 +46,14 @@ def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> Non
             agent.stdin.flush()
 
         directory = str(tmp_path / "d")
-        hello = {"name": "h", "run": "r", "by": "me", "directory": directory, "lost_after_s": 60}
+        hello = {
+            "name": "h",
+            "run": "r",
+            "holder": "r",
+            "by": "me",
+            "directory": directory,
+            "lost_after_s": 60,
+        }
         tell(do="hello", version=__version__, **hello)
         until(agent.stdout, "hello")
         tell(do="check", work=work)

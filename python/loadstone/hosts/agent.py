@@ -15,99 +15,43 @@ import json
 import os
 import queue
 import shutil
-import stat
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import doctor, environment, exitcodes, units
+from loadstone import doctor, environment, exitcodes
 from loadstone.engine import plan_check
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError, RefusedError
 from loadstone.hosts import occupancy
 from loadstone.hosts.divide import divided
-from loadstone.hosts.identity import identity
-from loadstone.hosts.work import Division, HostWork, SeenTarget
+from loadstone.hosts.engine_stops import EngineStops
+from loadstone.hosts.identity import BOOT_ID
+from loadstone.hosts.outbox import Outbox
+from loadstone.hosts.targets_seen import behind, look_at
+from loadstone.hosts.work import Division, HostWork
+from loadstone.messages import say
 from loadstone.path.child import run_in_child
-from loadstone.path.discover import discover
-from loadstone.plan.model import TargetKind
-from loadstone.plan.resolve import resolve
-from loadstone.plan.safety import guard, in_use
-from loadstone.plan.safety.in_use import Snapshot
+from loadstone.plan.resolve import Resolution, resolve
+from loadstone.plan.safety import guard
 from loadstone.session import Means, RunRequest, run_plan
+from loadstone.study.rerun import PlanAsRun
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from loadstone.hosts.work import SeenTarget
     from loadstone.plan.model import Plan
-    from loadstone.plan.resolve import Resolution
     from loadstone.session import Outcome
 
 ALIVE_EVERY_S: Final = 1.0
 DRAIN_S: Final = 1.2
 """After the coordinator is gone, how long the engine may drain before it is killed."""
 PIECE_BYTES: Final = 256 << 10
-MOST_WAITING: Final = 4096
-"""Messages that wait to be sent; figures of a second are dropped beyond it, nothing else."""
-LIVE: Final = frozenset({"tick", "layout"})
 FORWARDED: Final = frozenset({"layout", "tick", "note", "io_error", "hung", "signal", "fatal", "steady"})
-
-
-class Outbox:
-    """Messages to the coordinator, sent by a thread of its own so that a full pipe holds up no run."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._waiting: queue.Queue[bytes | None] = queue.Queue()
-        self._thread = threading.Thread(target=self._send_all, name="outbox", daemon=True)
-        self._thread.start()
-
-    def put(self, kind: str, /, **fields: Any) -> None:
-        """Send a message; figures of a second only where there is room."""
-        if fields.get("event", {}).get("type") in LIVE and self._waiting.qsize() > MOST_WAITING:
-            return
-        line = json.dumps({"type": kind, **fields}, separators=(",", ":"), default=str)
-        self._waiting.put(line.encode(errors="replace") + b"\n")
-
-    def close(self, timeout_s: float) -> None:
-        """Send what waits, for so long at most."""
-        self._waiting.put(None)
-        self._thread.join(timeout_s)
-
-    def _send_all(self) -> None:
-        while (line := self._waiting.get()) is not None:
-            view = memoryview(line)
-            try:
-                while view:
-                    view = view[os.write(self._descriptor, view) :]
-            except OSError:
-                return  # Nobody reads; the input tells the same.
-
-
-class EngineStops:
-    """In the place of signals: who asks a run of the agent to end."""
-
-    def __init__(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> None:
-        self.count = 0
-        self._on_first = on_first
-        self._on_second = on_second
-
-    def ask(self, times: int) -> None:
-        """Ask for the end, or insist."""
-        before, self.count = self.count, max(self.count, times)
-        if not before:
-            self._on_first()
-        if before < 2 <= times:
-            self._on_second()
-
-    def __enter__(self) -> EngineStops:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
 
 
 class Agent:
@@ -129,7 +73,7 @@ class Agent:
         self._directory = Path()
         self._bundle: Path | None = None
         self._work: HostWork | None = None
-        self._resolved: Resolution | None = None
+        self._resolved: Resolution | PlanAsRun | None = None
         self._held: occupancy.Occupancy | None = None
 
     def run(self) -> int:
@@ -173,10 +117,11 @@ class Agent:
                 self._doctor(order)
             case "identify":
                 paths = [str(path) for path in order["paths"]]
-                found = run_in_child(lambda: {path: _looked_at(path) for path in paths}, doing="looking")
+                found = run_in_child(lambda: {path: behind(path) for path in paths}, doing="looking")
                 self._out.put("identified", targets=found)
             case other:
-                self._out.put("refused", of=other, error=f"{other!r} is no order", hint=None, code=2)
+                unknown = say("hosts.agent.no_order", order=repr(other))
+                self._out.put("refused", of=other, error=unknown, hint=None, code=2)
 
     @staticmethod
     def _forget(bundle: Path) -> None:
@@ -197,6 +142,7 @@ class Agent:
             "kernel": os.uname().release,
             "cpus": os.cpu_count(),
             "pid": os.getpid(),
+            "boot_id": BOOT_ID.read_text().strip() if BOOT_ID.is_file() else None,
             "unix_ns": time.time_ns(),
             "monotonic_ns": time.monotonic_ns(),
         }
@@ -204,21 +150,22 @@ class Agent:
             # It is told, too, so that the coordinator can name both.
             self._out.put("hello", **told)
             return
-        self._held = occupancy.occupy(str(order["run"]), str(order["by"]))
+        self._held = occupancy.occupy(str(order["holder"]), str(order["by"]))
         self._out.put("hello", **told)
 
     def _check(self, order: Mapping[str, Any]) -> None:
-        work = HostWork.model_validate(order["work"])
+        # From JSON: a Plan takes nothing else for what it is.
+        work = HostWork.model_validate_json(json.dumps(order["work"]))
         division = Division.model_validate(order["division"]) if order.get("division") else None
         consent = guard.Consent(frozenset(order.get("consent", ())))
         self._directory.mkdir(parents=True, exist_ok=True)
-        resolved = resolve(work.workload, options=work.options(str(Path.home())))
+        resolved = self._settled(work)
         if division is not None:
             resolved = _with(resolved, divided(resolved.plan, division))
         memory = plan_check.memory_bytes(resolved.plan)
         guard.check_consent(consent, [resolved.plan])
         seen: list[SeenTarget] = run_in_child(
-            lambda: look_at(resolved.plan, consent), doing="looking at the targets"
+            lambda: look_at(resolved.plan, consent), doing=say("hosts.agent.looking")
         )
         self._work, self._resolved = work, resolved
         self._out.put(
@@ -227,12 +174,20 @@ class Agent:
             plan=resolved.plan.model_dump_json(),
             notes=[note.model_dump(mode="json") for note in resolved.notes],
             memory_bytes=memory,
+            duration_ns=resolved.duration_ns,
             doctor=[one.document() for one in doctor.examine(self._directory) if one.state != "ok"],
         )
 
+    @staticmethod
+    def _settled(work: HostWork) -> Resolution | PlanAsRun:
+        """Return the Plan: resolved against this host, or one that ran before, as it is."""
+        if work.plan is not None:
+            return PlanAsRun(work.plan, ())
+        return resolve(work.workload, options=work.options(str(Path.home())))
+
     def _arm(self, order: Mapping[str, Any]) -> None:
         if self._work is None or self._resolved is None:
-            raise RefusedError("the targets were not looked at before")
+            raise RefusedError(say("hosts.agent.not_looked"))
         work, plan = self._work, self._resolved.plan
         if order.get("division"):
             plan = divided(plan, Division.model_validate(order["division"]))
@@ -254,7 +209,7 @@ class Agent:
 
     def _run(self, work: HostWork, plan: Plan, order: Mapping[str, Any]) -> Outcome:
         if self._bundle is None or self._resolved is None:
-            raise RefusedError("the targets were not looked at before")
+            raise RefusedError(say("hosts.agent.not_looked"))
         return run_plan(
             plan,
             asked=RunRequest(
@@ -334,7 +289,7 @@ class Agent:
             self._engine.kill()
         # Last, because whoever would read it may be gone, too.
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"loadstone agent {self._name}: {why}: the engine is ended\n")
+            sys.stderr.write(f"loadstone agent {self._name}: {say('hosts.agent.engine_ended', reason=why)}\n")
             sys.stderr.flush()
 
     # Threads.
@@ -353,7 +308,7 @@ class Agent:
             for line in filter(None, lines):
                 self._hear(json.loads(line))
         if not self._over.is_set():
-            self._coordinator_is_gone("the coordinator is gone")
+            self._coordinator_is_gone(say("hosts.agent.gone"))
 
     def _hear(self, order: dict[str, Any]) -> None:
         """Answer at once what must not wait for a run."""
@@ -391,7 +346,7 @@ class Agent:
             self._out.put("alive", cpu_s=round(used_s, 4))
             silent_s = time.monotonic() - self._heard_s
             if self._lost_after_s is not None and silent_s > self._lost_after_s:
-                self._coordinator_is_gone(f"nothing was heard of the coordinator for {silent_s:.0f} s")
+                self._coordinator_is_gone(say("hosts.agent.silent", silent_s=silent_s))
                 return
 
     def forward(self, event: Mapping[str, Any]) -> None:
@@ -426,49 +381,7 @@ class _Forwarded:
         """Nothing is to be said: the outcome comes."""
 
 
-def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
-    """Look at every target as the guard does, and change nothing."""
-    host, written = Snapshot(), guard.written(plan)
-    seen = []
-    for index, target in enumerate(plan.targets):
-        if target.kind is TargetKind.VIRTUAL:
-            continue
-        found = guard.examine(target, host, consent) if index in written else None
-        seen.append(
-            SeenTarget(
-                path=target.path,
-                identity=identity(target.path if target.namesake is None else target.namesake.path),
-                written=index in written,
-                size_bytes=target.size_bytes,
-                kind=str(target.kind.value),
-                forbidden=tuple(found.forbidden) if found else (),
-                in_use=tuple(found.in_use) if found else (),
-                needs_consent=tuple(found.needs_consent) if found else (),
-                laid_out_by_run=guard.layout_changes(target),
-            )
-        )
-    return seen
-
-
-def _looked_at(path: str) -> dict[str, Any]:
-    """Return what is behind a path, for a check of hosts without a job."""
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError as error:
-        return {"missing": error.strerror or str(error), "identity": None}
-    found = discover(path)
-    limits = [one for layer in found.layers for one in layer.ceilings if one.quantity == "bytes_per_s"]
-    lowest = min(limits, key=lambda one: one.per_s, default=None)
-    uses = in_use.device_uses if stat.S_ISBLK(mode) else in_use.file_uses
-    return {
-        "identity": identity(path),
-        "layers": [layer.name for layer in found.layers],
-        "ceiling": None if lowest is None else f"{units.bandwidth_decimal(lowest.per_s)} ({lowest.source})",
-        "in_use": uses(Path(path), Snapshot()),
-    }
-
-
-def _with(resolved: Resolution, plan: Plan) -> Resolution:
+def _with(resolved: Resolution | PlanAsRun, plan: Plan) -> Resolution | PlanAsRun:
     return dataclasses.replace(resolved, plan=plan)
 
 

@@ -15,6 +15,7 @@ from loadstone.bundle.hosts import SharedSeen
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.suggest import nearest
 from loadstone.hosts.work import Division
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,8 +42,12 @@ def agree(
     *,
     divide: bool,
     declared: Sequence[SharedTarget] = (),
+    consent_is_checked: bool = False,
 ) -> Agreement:
-    """Return what hosts may do. Raises `RefusedError` naming every target that may not be written."""
+    """Return what hosts may do. Raises `RefusedError` naming every target that may not be written.
+
+    `consent_is_checked`: it may be for what other runs of a study write.
+    """
     refused = [
         f"{host}: {target.path}: {why}"
         for host, targets in seen.items()
@@ -51,13 +56,13 @@ def agree(
     ]
     if refused:
         raise RefusedError(
-            "\n  ".join(["refused on every host, because of:", *refused]),
-            hint="name other targets, or free these; no consent lifts this",
+            "\n  ".join([say("hosts.targets.in_use"), *refused]), hint=say("hosts.targets.in_use_hint")
         )
     found = Agreement()
     groups = shared_targets(seen, declared)
     found.shared = tuple(one.model_copy(update={"divided": divide and one.written}) for one in groups)
-    _check_given(seen, consent, groups)
+    if not consent_is_checked:
+        _check_given(seen, consent, groups)
     for group in found.shared:
         if group.written:
             _agree_on_shared(group, seen, consent, divide=divide)
@@ -106,19 +111,20 @@ def _agree_on_shared(
     where = ", ".join(f"{host}:{path}" for host, path in group.paths.items())
     if laid_out:
         raise RefusedError(
-            f"{where} are one file ({group.identity}), and every host would lay it out",
-            hint="lay it out by a run on one host first, or give each host a file of its own",
+            say("hosts.targets.layout", places=where, identity=group.identity),
+            hint=say("hosts.targets.layout_hint"),
         )
     if divide:
         return
     path = next(iter(group.paths.values()))
-    evidence = [f"it is one and the same on {len(group.paths)} hosts ({where}): {group.identity}"]
+    evidence = [say("hosts.targets.same", hosts=len(group.paths), places=where, identity=group.identity)]
+    names = ", ".join(writers)
     if len(writers) > 1:
-        evidence.append(f"{', '.join(writers)} would write over each other's data")
+        evidence.append(say("hosts.targets.over_each_other", names=names))
     if not consent.given(f"{SHARED}:{path}", evidence):
         raise RefusedError(
-            f"{where} are the same ({group.identity}): {', '.join(writers)} would write what the others use",
-            hint=f"--divide gives each host its own part; --i-accept-data-loss {SHARED}:{path} lets them",
+            say("hosts.targets.shared", places=where, identity=group.identity, names=names),
+            hint=say("hosts.targets.shared_hint", name=f"{SHARED}:{path}"),
         )
 
 
@@ -142,8 +148,8 @@ def _agree_on_content(seen: Mapping[str, Sequence[SeenTarget]], consent: Consent
             options.append(f"--i-accept-data-loss {key}")
     if without:
         raise RefusedError(
-            "\n  ".join(["these would be overwritten:", *without]),
-            hint=f"if that may be lost: {' '.join(options)}",
+            "\n  ".join([say("hosts.targets.lost"), *without]),
+            hint=say("hosts.targets.lost_hint", options=" ".join(options)),
         )
 
 
@@ -157,9 +163,9 @@ def _check_given(
     valid |= {f"{SHARED}:{path}" for one in groups for path in one.paths.values()}
     for name in sorted(consent.paths - valid):
         raise InputError(
-            f"{name!r} is no target that a host writes",
+            say("hosts.targets.unknown", path=repr(name)),
             where=Where("command line", option="--i-accept-data-loss"),
-            hint=nearest(name, valid) or "with --hosts it is HOST:PATH",
+            hint=nearest(name, valid) or say("hosts.targets.unknown_hint"),
         )
 
 
@@ -173,10 +179,7 @@ def _divisions(groups: Sequence[SharedSeen]) -> dict[str, Division]:
             for host, path in group.paths.items():
                 paths[host].append(path)
     if len(members) > 1:
-        raise RefusedError(
-            "--divide: the shared targets are seen by different hosts, so no one division fits all",
-            hint="run them apart: --section, or other --hosts",
-        )
+        raise RefusedError(say("hosts.divide.members"), hint=say("hosts.divide.members_hint"))
     hosts = list(paths)
     return {
         host: Division(paths=tuple(paths[host]), index=at, count=len(hosts)) for at, host in enumerate(hosts)

@@ -6,15 +6,14 @@ directory for bundles, which it makes.
 
 from __future__ import annotations
 
-import getpass
 import os
-import queue
-import threading
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone.errors import LoadstoneError
+from loadstone.hosts.asked_host import AskedHost, at_once
+from loadstone.hosts.greeting import greeting
 from loadstone.hosts.links import Clocks, clocks
 from loadstone.version import __version__
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.hosts.hosts_file import HostsFile
-    from loadstone.hosts.links import Link
     from loadstone.hosts.reach import Reached
 
 State = Literal["ok", "warn", "fail"]
@@ -52,15 +50,13 @@ class HostFinding:
         }
 
 
-@dataclass(slots=True)
-class _Asked:
-    """One host while it is asked."""
+class _Asked(AskedHost):
+    """One host while it is asked, and what was found."""
 
-    name: str
-    link: Link
-    answers: queue.Queue[dict[str, Any]] = field(default_factory=queue.Queue)
-    findings: list[HostFinding] = field(default_factory=list)
-    targets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    def __init__(self, name: str, reached: Reached) -> None:
+        super().__init__(name, reached)
+        self.findings: list[HostFinding] = []
+        self.targets: dict[str, dict[str, Any]] = {}
 
     def tell(self, name: str, state: State, found: str, remedy: str = "") -> None:
         self.findings.append(HostFinding(self.name, name, state, found, remedy))
@@ -68,40 +64,20 @@ class _Asked:
 
 def check_hosts(hosts: HostsFile, reached: Reached, targets: Sequence[str]) -> list[HostFinding]:
     """Ask every host at the same time; return what was found, host by host."""
-    asked: dict[str, _Asked] = {}
-
-    def heard(name: str, message: dict[str, Any]) -> None:
-        asked[name].answers.put(message)
-
-    for name in hosts.names:
-        asked[name] = _Asked(name, reached.link(name, heard))
-    threads = [
-        threading.Thread(target=_ask, args=(one, hosts, list(targets)), daemon=True) for one in asked.values()
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    asked = {name: _Asked(name, reached) for name in hosts.names}
+    at_once([partial(_ask, one, hosts, list(targets)) for one in asked.values()])
     _compare(list(asked.values()), targets)
     return [finding for one in asked.values() for finding in one.findings]
 
 
 def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
-    entry = next(host for host in hosts.host if host.name == one.name)
     try:
         one.link.open()
-        _await(one, "up", hosts.run.connect_s)
-        order = {
-            "do": "hello",
-            "name": one.name,
-            "run": f"check-{os.getpid()}",
-            "version": __version__,
-            "by": f"{getpass.getuser()}@{os.uname().nodename}",
-            "directory": entry.directory,
-            "lost_after_s": hosts.run.lost_after_s + LOOK_S,
-        }
-        one.link.tell(order)
-        told = _await(one, "hello", hosts.run.connect_s)
+        one.answer("up", hosts.run.connect_s)
+        number = f"check-{os.getpid()}"
+        order = greeting(hosts, one.name, run=number, holder=number)
+        one.link.tell({**order, "lost_after_s": hosts.run.lost_after_s + LOOK_S})
+        told = one.answer("hello", hosts.run.connect_s)
         one.tell("reachable", "ok", f"{told['host_name']}, kernel {told['kernel']}, {told['cpus']} CPUs")
         if told["version"] != __version__:
             found = f"loadstone {told['version']}; here is {__version__}"
@@ -110,13 +86,13 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
         one.tell("version", "ok", f"loadstone {told['version']}")
         _tell_clocks(one, clocks(one.link))
         one.link.tell({"do": "doctor"})
-        for check in _await(one, "doctor", LOOK_S)["checks"]:
+        for check in one.answer("doctor", LOOK_S)["checks"]:
             if check["state"] != "ok":
                 state: State = "fail" if check["state"] == "fail" else "warn"
                 one.tell(check["name"], state, check["found"], check["remedy"])
         if targets:
             one.link.tell({"do": "identify", "paths": targets})
-            one.targets = _await(one, "identified", LOOK_S)["targets"]
+            one.targets = one.answer("identified", LOOK_S)["targets"]
             for path, seen in one.targets.items():
                 _tell_target(one, path, seen)
     except LoadstoneError as error:
@@ -124,22 +100,6 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
     finally:
         one.link.tell({"do": "leave"})
         one.link.close()
-
-
-def _await(one: _Asked, wanted: str, timeout_s: float) -> dict[str, Any]:
-    until_s = time.monotonic() + timeout_s
-    while (left_s := until_s - time.monotonic()) > 0:
-        try:
-            message = one.answers.get(timeout=left_s)
-        except queue.Empty:
-            break
-        if message.get("type") == wanted:
-            return message
-        if message.get("type") == "lost":
-            raise LoadstoneError(str(message["why"]))
-        if message.get("type") == "refused":
-            raise LoadstoneError(str(message["error"]), hint=message.get("hint"))
-    raise LoadstoneError(f"no answer within {timeout_s:.0f} s")
 
 
 def _tell_clocks(one: _Asked, found: Clocks) -> None:

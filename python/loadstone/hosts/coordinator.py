@@ -7,68 +7,46 @@ own monotonic time.
 
 from __future__ import annotations
 
-import contextlib
-import getpass
-import os
 import queue
-import secrets
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes
-from loadstone.bundle.disk import Disk
-from loadstone.bundle.hosts import FOLDER, HOSTS, HostPart, HostsRecord
-from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.interrupts import Interrupts
-from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
+from loadstone.errors import BundleError, InputError, LoadstoneError, RunError
 from loadstone.hosts import merge, phases
 from loadstone.hosts.agreement import Agreement, agree
-from loadstone.hosts.links import Clocks, clocks, fetch
+from loadstone.hosts.ending import HostsRunKnown
+from loadstone.hosts.greeting import greeting, new_number
+from loadstone.hosts.host_state import HostState, error_of, origins
+from loadstone.hosts.joint_bundle import JointBundle
+from loadstone.hosts.links import clocks
 from loadstone.hosts.ticks import MergedTicks
+from loadstone.hosts.watched_storage import WatchedStorage
 from loadstone.hosts.work import SeenTarget
+from loadstone.messages import say
 from loadstone.plan.model import Plan
-from loadstone.session import Outcome
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from loadstone.bundle.hosts import HostPart
+    from loadstone.bundle.read import Bundle
     from loadstone.hosts.hosts_file import HostsFile
     from loadstone.hosts.links import Link
     from loadstone.hosts.work import HostWork
     from loadstone.plan.safety.guard import Consent
-    from loadstone.session import Progress, RunRequest
+    from loadstone.session import Outcome, Progress, RunRequest
 
 LOOK_S: Final = 0.2
 WORD_EVERY_S: Final = 1.0
 """How often each agent hears that its coordinator is there."""
-MOST_EVENTS: Final = 10_000
 LET_GO_S: Final = 5.0
-
-
-@dataclass(slots=True)
-class HostState:
-    """What is known of one host besides its phase."""
-
-    link: Link
-    told: dict[str, Any] = field(default_factory=dict)
-    """What it said of itself."""
-    clocks: Clocks | None = None
-    seen: tuple[SeenTarget, ...] = ()
-    planned: Plan | None = None
-    armed_plan: Plan | None = None
-    environment: dict[str, Any] = field(default_factory=dict)
-    notes: list[dict[str, Any]] = field(default_factory=list)
-    checks: list[dict[str, str]] = field(default_factory=list)
-    started: dict[str, Any] | None = None
-    ended: dict[str, Any] | None = None
-    refused: dict[str, Any] | None = None
-    cpu_s: list[float] = field(default_factory=list)
-    has_bundle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +60,10 @@ class HostsRequest:
     divide: bool = False
     say: Callable[[str], None] = lambda _: None
     """Tells people what happens between hosts."""
+    holder: str | None = None
+    """Under which name the hosts are held: all runs of a study have one. None: a name of its own."""
+    consent_is_checked: bool = False
+    """Consent may be for what other runs of a study write."""
 
 
 def run_on_hosts(
@@ -98,7 +80,12 @@ def run_on_hosts(
     other end is an `Outcome`. SIGINT, SIGTERM and SIGHUP are as in a run on one host.
     """
     BundleWriter.check(request.out_dir)
-    return _HostsRun(works, hosts, reach, request).go(result)
+    # Before anything is asked of a host: who wants the storage watched wants no run without it.
+    watched = WatchedStorage(request.asked.watch)
+    try:
+        return _HostsRun(works, hosts, reach, request, watched).go(result)
+    finally:
+        watched.close()
 
 
 class _HostsRun:
@@ -110,14 +97,15 @@ class _HostsRun:
         hosts: HostsFile,
         reach: Callable[[str, Callable[[str, dict[str, Any]], None]], Link],
         request: HostsRequest,
+        watched: WatchedStorage,
     ) -> None:
         self._works = works
         self._file = hosts
         self._request = request
-        self._asked = request.asked
         self._out = request.out_dir
         self._progress = request.progress
-        self._number = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        self._watched = watched
+        self._number = new_number()
         self._inbox: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
         self._hosts = {name: HostState(reach(name, self._hear)) for name in works}
         settings = hosts.run
@@ -133,8 +121,7 @@ class _HostsRun:
         self._told_s = 0.0
         self._agreement: Agreement | None = None
         self._refusal: LoadstoneError | None = None
-        self._writer: BundleWriter | None = None
-        self._merged: merge.MergedPlan | None = None
+        self._bundle: JointBundle | None = None
         self._ticks: MergedTicks | None = None
         self._events: list[dict[str, Any]] = []
         self._stops = 0
@@ -154,14 +141,14 @@ class _HostsRun:
                         break
                     self._do(self._phases.passed(time.monotonic()))
                     self._say_we_are_here()
+                    self._tell_watched(show=False)
             finally:
                 if self._showing and self._progress is not None:
                     self._progress.finish()
                 self._let_go()
             if interrupts.count > 1 and not self._phases.is_over:
-                if self._writer is not None:
-                    self._writer.close()
-                    return Outcome(self._writer.directory, "partial", exitcodes.INTERRUPTED, None)
+                if self._bundle is not None:
+                    return self._bundle.leave()
                 raise KeyboardInterrupt
         return self._outcome(result)
 
@@ -192,9 +179,8 @@ class _HostsRun:
     def _asked_to_stop(self, count: int) -> None:
         if count > self._stops:
             self._stops = count
-            self._note("", "the user asked for the end")
-            if self._showing and self._progress is not None:
-                self._progress.event({"type": "stop"})
+            self._note("", say("hosts.between.user"))
+            self._show({"type": "stop"})
             self._do(self._phases.asked_to_end(time.monotonic()))
 
     def _say_we_are_here(self) -> None:
@@ -217,13 +203,14 @@ class _HostsRun:
             hear(name, self._hosts[name], message)
 
     def _on_up(self, name: str, state: HostState, _: dict[str, Any]) -> None:
-        state.link.tell(self._hello(name))
+        holder = self._request.holder or self._number
+        state.link.tell(greeting(self._file, name, run=self._number, holder=holder))
 
     def _on_hello(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         state.told = message
         if message["version"] != __version__:
-            found = f"it has loadstone {message['version']}, and here is {__version__}"
-            self._lose(name, found, "loadstone hosts install HOSTS")
+            found = say("hosts.version.refusal", there=str(message["version"]), here=__version__)
+            self._lose(name, found, say("hosts.version.hint"))
             return
         self._compare_clocks(name, "hello")
 
@@ -250,12 +237,15 @@ class _HostsRun:
         state.started = message["event"]
         self._do(self._phases.started(name, time.monotonic()))
         self._show({"type": "start", "unix_ns": time.time_ns(), "startup_ns": 0})
+        if self._phases.phase is phases.RunPhase.RUN:
+            self._begin_watching()
 
     def _on_event(self, name: str, _state: HostState, message: dict[str, Any]) -> None:
         event = message["event"]
         if self._ticks is not None:
             for one in self._ticks.heard(name, event):
                 self._show(one)
+                self._tell_watched(show=one.get("type") == "tick")
         elif event.get("type") == "layout":
             self._show_layout(name, event)
 
@@ -268,11 +258,14 @@ class _HostsRun:
         if self._ticks is not None:
             self._ticks.ended(name)
         if message["status"] != "complete":
-            self._note(name, f"its run ended: {message['status']}{_why(message)}")
+            why = error_of(message)
+            self._note(
+                name, say("hosts.between.ended", status=message["status"]) + (f": {why}" if why else "")
+            )
         self._do(self._phases.ended(name, str(message["status"]), time.monotonic()))
 
     def _on_collected(self, name: str, state: HostState, _: dict[str, Any]) -> None:
-        state.has_bundle = self._writer is not None
+        state.has_bundle = self._bundle is not None
         self._do(self._phases.collected(name, time.monotonic()))
 
     def _on_refused(self, name: str, state: HostState, message: dict[str, Any]) -> None:
@@ -281,18 +274,6 @@ class _HostsRun:
 
     def _on_lost(self, name: str, _state: HostState, message: dict[str, Any]) -> None:
         self._lose(name, str(message["why"]))
-
-    def _hello(self, name: str) -> dict[str, Any]:
-        entry = next(one for one in self._file.host if one.name == name)
-        return {
-            "do": "hello",
-            "name": name,
-            "run": self._number,
-            "version": __version__,
-            "by": f"{getpass.getuser()}@{os.uname().nodename} (process {os.getpid()})",
-            "directory": entry.directory,
-            "lost_after_s": self._file.run.lost_after_s,
-        }
 
     def _compare_clocks(self, name: str, after: str) -> None:
         link = self._hosts[name].link
@@ -312,16 +293,41 @@ class _HostsRun:
             self._note(name, why)
         self._do(self._phases.lost(name, why, time.monotonic()))
 
+    # What is shown.
+
     def _show_layout(self, name: str, event: dict[str, Any]) -> None:
         now_s = time.monotonic()
         if event.get("done_bytes") == event.get("total_bytes") or now_s - self._told_s > 0.9:
             done, total = int(event.get("done_bytes", 0)), int(event.get("total_bytes", 0))
             if total:
-                self._request.say(f"{name}: writing the test files: {done / total:.0%}")
+                self._request.say(f"{name}: " + say("hosts.between.layout", done_share=done / total))
 
     def _show(self, event: Mapping[str, Any]) -> None:
         if self._showing and self._progress is not None:
             self._progress.event(event)
+
+    def _begin_watching(self) -> None:
+        began = origins(self._hosts)
+        if self._bundle is None or not began:
+            return
+        generators = {str(state.told.get("boot_id")) for state in self._hosts.values()}
+        for told in self._watched.begin(min(began.values()), self._bundle.watched, generators):
+            self._bundle.event(told)
+
+    def _tell_watched(self, *, show: bool) -> None:
+        """Tell what became of the watched hosts; their figures are only shown."""
+        for told in self._watched.events():
+            if self._bundle is not None:
+                self._bundle.event(told)
+            self._show(told)
+        for line in self._watched.lines() if show else ():
+            self._show({"type": "watched", "text": line})
+
+    def _note(self, name: str, text: str) -> None:
+        """Say and remember what happened between hosts."""
+        self._events.append({"at_s": round(time.monotonic() - self._began_s, 3), "host": name, "text": text})
+        if self._phases.phase not in {phases.RunPhase.CONNECT, phases.RunPhase.PREPARE}:
+            self._request.say(f"{name}: {text}" if name else text)
 
     # What is done.
 
@@ -335,7 +341,7 @@ class _HostsRun:
                 case phases.Decide():
                     self._do(self._phases.decided(time.monotonic(), go=self._decide()))
                 case phases.Warn(name, silent_s):
-                    self._note(name, f"nothing was heard of it for {silent_s:.0f} s")
+                    self._note(name, say("hosts.between.silent", silent_s=float(silent_s)))
                 case phases.Abandon(name):
                     threading.Thread(target=self._hosts[name].link.close, daemon=True).start()
                 case phases.Finish():
@@ -360,41 +366,43 @@ class _HostsRun:
             case "stop":
                 link.tell({"do": "stop"})
             case "leave":
-                whole = self._hosts[name].has_bundle or self._writer is None
+                whole = self._hosts[name].has_bundle or self._bundle is None
                 link.tell({"do": "leave", "forget": whole})
-            case "collect" if self._writer is None:
+            case "collect" if self._bundle is None:
                 # Nothing was begun: there is nothing to keep.
                 self._inbox.put((name, {"type": "collected"}))
             case "collect":
+                self._watched.end()
                 threading.Thread(
-                    target=self._collect, args=(name,), name=f"{name} collect", daemon=True
+                    target=self._collect, args=(name, self._bundle), name=f"{name} collect", daemon=True
                 ).start()
 
     def _decide(self) -> bool:
         """Hold what hosts saw against consent; remember why not."""
+        request = self._request
         try:
             seen = {name: state.seen for name, state in self._hosts.items()}
             merge.check_alike({name: plan for name, state in self._hosts.items() if (plan := state.planned)})
             self._agreement = agree(
-                seen, self._request.consent, divide=self._request.divide, declared=self._file.shared
+                seen,
+                request.consent,
+                divide=request.divide,
+                declared=self._file.shared,
+                consent_is_checked=request.consent_is_checked,
             )
+            if request.divide and not request.consent_is_checked and not self._agreement.divisions:
+                raise InputError(say("hosts.divide.nothing"), hint=say("hosts.divide.nothing_hint"))
         except LoadstoneError as error:
             self._refusal = error
-            return False
-        if self._request.divide and not self._agreement.divisions:
-            self._refusal = InputError(
-                "--divide has no effect: no target that is written is seen by several hosts",
-                hint="leave it out; docs/hosts.md says how to declare a shared device",
-            )
             return False
         for name, state in self._hosts.items():
             for check in state.checks:
                 if check["state"] == "fail":
-                    self._request.say(f"{name}: {check['name']}: {check['found']}")
+                    request.say(f"{name}: {check['name']}: {check['found']}")
         return True
 
     def _set_start(self, name: str, at_s: float) -> None:
-        if self._writer is None:
+        if self._bundle is None:
             self._open_bundle()
         if self._refusal is not None:
             return
@@ -405,203 +413,49 @@ class _HostsRun:
 
     def _open_bundle(self) -> None:
         """Begin the bundle of all hosts: their Plans are known, and nothing runs yet."""
-        plans = {name: plan for name, state in self._hosts.items() if (plan := state.armed_plan) is not None}
-        shared = self._agreement.shared if self._agreement is not None else ()
-        self._merged = merge.merged_plan(plans, shared)
-        environments = {name: state.environment for name, state in self._hosts.items()}
         try:
-            self._writer = BundleWriter.create(
+            self._bundle = JointBundle(
                 self._out,
-                request=self._asked.request,
-                inputs=self._asked.inputs,
-                workload_json=self._asked.workload_json,
-                plan_json=self._merged.plan.model_dump_json(),
-                notes=[*self._asked.notes, *self._notes_of_hosts()],
-                environment=merge.merged_environment(environments, self._merged.parts, self._merged.plan),
+                self._request.asked,
+                self._hosts,
+                shared=self._agreement.shared if self._agreement is not None else (),
+                on_loss=self._file.run.on_loss,
             )
-            self._write_record(self._merged.parts)
+            self._bundle.record(self._bundle.merged.parts, self._events)
         except (BundleError, OSError) as error:
             self._refusal = error if isinstance(error, LoadstoneError) else RunError(str(error))
             self._do(self._phases.asked_to_end(time.monotonic()))
             return
-        self._ticks = MergedTicks(self._merged.parts)
+        self._ticks = MergedTicks(self._bundle.merged.parts)
         if self._progress is not None:
             self._showing = True
-            self._progress.begin(merge.with_hosts_in_names(self._merged), self._out)
+            self._progress.begin(merge.with_hosts_in_names(self._bundle.merged), self._out)
 
-    def _notes_of_hosts(self) -> list[dict[str, Any]]:
-        """Return what was said of the job on every host once, and what was said on some with their names."""
-        by_text: dict[str, tuple[dict[str, Any], list[str]]] = {}
-        for name, state in self._hosts.items():
-            for note in state.notes:
-                by_text.setdefault(str(note.get("text")), (note, []))[1].append(name)
-        return [
-            note if len(names) == len(self._hosts) else {**note, "text": f"{', '.join(names)}: {text}"}
-            for text, (note, names) in by_text.items()
-        ]
-
-    def _collect(self, name: str) -> None:
-        state = self._hosts[name]
-        target = self._out / FOLDER / name
+    def _collect(self, name: str, bundle: JointBundle) -> None:
         try:
-            fetch(state.link, target)
+            bundle.collect(name, self._hosts[name].link)
         except (LoadstoneError, OSError) as error:
             why = error.message if isinstance(error, LoadstoneError) else str(error)
-            self._hear(name, {"type": "lost", "why": f"its bundle did not come: {why}"})
+            self._hear(name, {"type": "lost", "why": say("hosts.ended.not_come", reason=why)})
             return
         self._hear(name, {"type": "collected"})
-
-    def _note(self, name: str, text: str) -> None:
-        """Say and remember what happened between hosts."""
-        if len(self._events) < MOST_EVENTS:
-            self._events.append(
-                {"at_s": round(time.monotonic() - self._began_s, 3), "host": name, "text": text}
-            )
-        if self._phases.phase not in {phases.RunPhase.CONNECT, phases.RunPhase.PREPARE}:
-            self._request.say(f"{name}: {text}" if name else text)
 
     # The end.
 
     def _outcome(self, result: Callable[[Bundle], dict[str, Any]] | None) -> Outcome:
-        if self._writer is None or self._merged is None:
-            raise self._why_not()
-        writer = self._writer
-        parts = self._parts(self._merged.parts)
-        self._write_record(parts)
-        bundles = [
-            (part, Bundle.open(self._out / part.bundle, unverified=True))
-            for part in parts
-            if part.bundle is not None
-        ]
-        for event in merge.merged_events(bundles, self._origin_unix_ns(parts)):
-            writer.event(event)
-        status, code, error = self._verdict(parts)
-        try:
-            writer.seal(status, exit_code=code, result=result)  # type: ignore[arg-type] # one of its three
-        except BundleError as failed:
-            return Outcome(writer.directory, "failed", failed.exit_code, failed)
-        return Outcome(writer.directory, status, code, error)
-
-    def _why_not(self) -> LoadstoneError:
-        """Return why the load was not begun, with everything that is wrong."""
-        if self._refusal is not None:
-            return self._refusal
-        silent: dict[str, dict[str, Any]] = {
-            name: {"error": why, "hint": None} for name, why in self._phases.gone().items() if why
-        }
-        gone = silent | {
-            name: state.refused for name, state in self._hosts.items() if state.refused is not None
-        }
-        if not gone:
-            if self._phases.stopping == "user":
-                raise KeyboardInterrupt
-            return RunError("the load was not begun", hint="see what was said before")
-        lines = [f"{name}: {told['error']}" for name, told in gone.items()]
-        hints = [str(told["hint"]) for told in gone.values() if told.get("hint")]
-        usage = all(told.get("code") == exitcodes.USAGE for told in gone.values())
-        text = "\n  ".join(
-            [f"the load was not begun: {len(gone)} of {len(self._hosts)} hosts cannot:", *lines]
-        )
-        kind = RefusedError if usage else RunError
-        return kind(text, hint="; ".join(dict.fromkeys(hints)) or None)
-
-    def _origins(self) -> dict[str, int]:
-        """Return the origin of each host's run on our monotonic clock."""
-        return {
-            name: state.clocks.monotonic.here(int(state.started["monotonic_ns"]))
-            for name, state in self._hosts.items()
-            if state.started is not None and state.clocks is not None
-        }
+        known = HostsRunKnown(self._hosts, self._phases, self._file, self._number, self._out, self._refusal)
+        bundle = self._bundle
+        if bundle is None:
+            raise known.why_not()
+        for told in self._watched.account():
+            bundle.event(told)
+        parts = known.parts(bundle.merged.parts)
+        bundle.record(parts, self._events)
+        return bundle.seal(parts, self._origin_unix_ns(parts), known.ending(parts), result)
 
     def _origin_unix_ns(self, parts: tuple[HostPart, ...]) -> int | None:
         """Return the wall clock, ours, of the run's origin."""
-        origins = self._origins()
-        if not origins or not parts:
+        began = origins(self._hosts)
+        if not began or not parts:
             return None
-        return time.time_ns() - (time.monotonic_ns() - min(origins.values()))
-
-    def _parts(self, parts: tuple[HostPart, ...]) -> tuple[HostPart, ...]:
-        origins = self._origins()
-        firsts = {
-            name: origin + int((self._hosts[name].started or {}).get("first_ns", 0))
-            for name, origin in origins.items()
-        }
-        made = []
-        for part in parts:
-            state = self._hosts[part.name]
-            folder = self._out / FOLDER / part.name
-            known, ended = state.clocks, state.ended
-            there = state.has_bundle and (folder / "manifest.json").is_file()
-            seconds = len(state.cpu_s)
-            lost = self._phases.hosts[part.name].phase is phases.HostPhase.GONE
-            left = self._left_there(part.name, state) if not there else ""
-            why = (state.refused or {}).get("error", self._phases.hosts[part.name].why)
-            told = why if lost else (_why(ended or {}).removeprefix(": ") or None)
-            made.append(
-                part.model_copy(
-                    update={
-                        "bundle": f"{FOLDER}/{part.name}" if there else None,
-                        "status": "lost" if lost else str((ended or {}).get("status", "lost")),
-                        "error": f"{told or 'no bundle came'}{left}" if told or left else None,
-                        "host_name": state.told.get("host_name"),
-                        "shift_ns": origins[part.name] - min(origins.values()) if part.name in origins else 0,
-                        "start_skew_ns": firsts[part.name] - min(firsts.values())
-                        if part.name in firsts
-                        else None,
-                        "clock_offset_ns": None if known is None else known.wall.offset_ns,
-                        "clock_error_ns": None if known is None else known.monotonic.error_ns,
-                        "agent_cpu_share": sum(state.cpu_s) / seconds if seconds else None,
-                    }
-                )
-            )
-        return tuple(made)
-
-    def _left_there(self, name: str, state: HostState) -> str:
-        """Say where the bundle is that did not come."""
-        if state.armed_plan is None:
-            return ""
-        entry = next(one for one in self._file.host if one.name == name)
-        return f"; what it measured is kept there, in {entry.directory}/{self._number}/{name}"
-
-    def _verdict(self, parts: tuple[HostPart, ...]) -> tuple[str, int, LoadstoneError | None]:
-        wrong = [part for part in parts if part.status not in {"complete", "interrupted"}]
-        codes = [int((state.ended or {}).get("exit_code") or 0) for state in self._hosts.values()]
-        first = next(
-            (one for one in (self._hosts[part.name].ended for part in parts) if one and one.get("error")),
-            None,
-        )
-        if self._refusal is not None:
-            return "failed", self._refusal.exit_code, self._refusal
-        if wrong:
-            lines = [f"{part.name}: {part.error or part.status}" for part in wrong]
-            whole = [part.name for part in parts if part.bundle is not None]
-            kept = f"the figures are of {', '.join(whole)}" if whole else "there are no figures"
-            text = "\n  ".join([f"{len(wrong)} of {len(parts)} hosts failed; {kept}:", *lines])
-            return "failed", exitcodes.FAILED, RunError(text)
-        if self._phases.stopping == "user" or any(part.status == "interrupted" for part in parts):
-            if self._phases.stopping == "late":
-                error = RunError(
-                    "the load was not begun: a host did not confirm the start in time",
-                    hint="raise run.lead_s in the hosts file",
-                )
-                return "failed", exitcodes.FAILED, error
-            return "interrupted", exitcodes.INTERRUPTED, None
-        if first is not None:
-            told = first["error"]
-            return "failed", int(told["code"]), RunError(str(told["error"]), hint=told.get("hint"))
-        return "complete", next((code for code in codes if code), exitcodes.DONE), None
-
-    def _write_record(self, parts: tuple[HostPart, ...]) -> None:
-        record = HostsRecord(
-            hosts=parts,
-            on_loss=self._file.run.on_loss,
-            shared=self._agreement.shared if self._agreement is not None else (),
-            events=tuple(self._events),
-        )
-        with contextlib.suppress(FileNotFoundError):
-            Disk().put_whole(self._out / HOSTS, record.model_dump_json(indent=2).encode() + b"\n")
-
-
-def _why(message: Mapping[str, Any]) -> str:
-    error = message.get("error")
-    return f": {error['error']}" if isinstance(error, dict) else ""
+        return time.time_ns() - (time.monotonic_ns() - min(began.values()))

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from loadstone.errors import RefusedError
+from loadstone.messages import say
 from loadstone.plan.derived import targets_of
 from loadstone.plan.model import SizesFixed, SizesRange
 
@@ -32,10 +33,7 @@ def divided(plan: Plan, division: Division) -> Plan:
 
 def _of_stream(stream: Stream, shared: set[int], division: Division) -> Stream:
     if stream.tree is not None:
-        raise RefusedError(
-            f"{stream.name} works in a tree that several hosts see: a tree has no ranges to divide",
-            hint="give each host an anchor of its own",
-        )
+        raise RefusedError(say("hosts.divide.tree", stream=stream.name), hint=say("hosts.divide.tree_hint"))
     files = tuple(_part(stream, use, division) if use.target in shared else use for use in stream.files)
     before = sum(use.length_bytes for use in stream.files)
     limits = stream.limits
@@ -50,9 +48,14 @@ def _part(stream: Stream, use: FileUse, division: Division) -> FileUse:
     length = use.length_bytes // division.count // block * block
     if not length:
         raise RefusedError(
-            f"{stream.name}: {use.length_bytes} bytes cannot be divided among {division.count} hosts "
-            f"in whole blocks of {block}",
-            hint="use fewer hosts, or a larger size",
+            say(
+                "hosts.divide.small",
+                stream=stream.name,
+                size_bytes=use.length_bytes,
+                hosts=division.count,
+                block_bytes=block,
+            ),
+            hint=say("hosts.divide.small_hint"),
         )
     return use.model_copy(
         update={"offset_bytes": use.offset_bytes + division.index * length, "length_bytes": length}

@@ -117,6 +117,10 @@ class HostsFile(FrozenModel):
         """The hosts' names in their order."""
         return [host.name for host in self.host]
 
+    def entry(self, name: str) -> HostEntry:
+        """Return the host of this name."""
+        return next(host for host in self.host if host.name == name)
+
 
 def read_hosts(word: str) -> HostsFile:
     """Read what `--hosts` was given: a file, or names with commas between. Raises `InputError`."""

@@ -13,12 +13,14 @@ import numpy as np
 
 from loadstone.bundle.hosts import HostPart, SharedSeen
 from loadstone.errors import InputError
+from loadstone.path.layers import DataPath
 from loadstone.plan.model import BackendMoveExtents, FileOperationCopy, FileOperationMove, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from loadstone.bundle.read import Bundle
+    from loadstone.path.spec import Spec
     from loadstone.plan.model import Cell, Steady, Stream, Target, Tree, Unit, Worker
 
 OWN: Final = frozenset(
@@ -318,9 +320,15 @@ def _end(ends: Sequence[tuple[HostPart, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def merged_environment(
-    environments: Mapping[str, dict[str, Any]], parts: Sequence[HostPart], plan: Plan
+    environments: Mapping[str, dict[str, Any]],
+    parts: Sequence[HostPart],
+    plan: Plan,
+    spec: Spec | None = None,
 ) -> dict[str, Any]:
-    """Return where the run ran: each host's environment, and all targets with the host before them."""
+    """Return where the run ran: each host's environment, and all targets with the host before them.
+
+    `spec`: the data sheet of the storage, which ends each path.
+    """
     hosts = {name: one.get("host", {}) for name, one in environments.items()}
     names = ", ".join(str(one.get("host_name", name)) for name, one in hosts.items())
     first: dict[str, Any] = next(iter(hosts.values()), {})
@@ -349,4 +357,10 @@ def merged_environment(
         for path in one.get("paths") or ():
             own = f"{name}:{path.get('target')}"
             told["paths"].append({**path, "target": own if own in paths else path.get("target")})
+    if spec is not None:
+        told["spec"] = spec.model_dump(mode="json", exclude_none=True)
+        told["paths"] = [
+            spec.under(DataPath.model_validate(path)).model_dump(mode="json", exclude_defaults=True)
+            for path in told["paths"]
+        ]
     return told

@@ -36,7 +36,7 @@ class Reached:
 
     def link(self, name: str, heard: Callable[[str, dict[str, Any]], None]) -> Link:
         """Return the link to one host, not yet open."""
-        entry = next(one for one in self._hosts.host if one.name == name)
+        entry = self._hosts.entry(name)
         if self._plane is None or (entry.launch == "local" and self._hosts.run.scheduler is None):
             return PipeLink(name, agent_argv(entry), heard)
         return DaskLink(self._plane, entry, heard)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from loadstone.frozen_model import FrozenModel
-from loadstone.plan.model import RateProcess
+from loadstone.plan.model import Plan, RateProcess
 from loadstone.plan.resolve import ResolveOptions
 from loadstone.plan.stream import TotalRate
 from loadstone.workload.model import Workload
@@ -33,6 +33,8 @@ class HostWork(FrozenModel):
     """What one host does in a run."""
 
     workload: Workload
+    plan: Plan | None = None
+    """A Plan that ran before, to be run as it is; None: the Workload is resolved there."""
     rate: HostRate | None = None
     keep_ioengine: bool = False
     journal: bool = False

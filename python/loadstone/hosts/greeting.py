@@ -1,0 +1,36 @@
+"""The first words to an agent: who asks, for which run, and how long it may be silent.
+
+Knows this process and the hosts file.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from loadstone.hosts.hosts_file import HostsFile
+
+
+def greeting(hosts: HostsFile, name: str, *, run: str, holder: str) -> dict[str, Any]:
+    """Return the first order to a host's agent."""
+    return {
+        "do": "hello",
+        "name": name,
+        "run": run,
+        "holder": holder,
+        "version": __version__,
+        "by": f"{getpass.getuser()}@{os.uname().nodename} (process {os.getpid()})",
+        "directory": hosts.entry(name).directory,
+        "lost_after_s": hosts.run.lost_after_s,
+    }
+
+
+def new_number() -> str:
+    """Return what a run's directories on the hosts are called."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"

@@ -1,0 +1,160 @@
+"""The runs of a study made on hosts: each of them is a run on all hosts at once.
+
+Knows what is looked at on every host before the first run, and that a host is held for the whole
+study. What each host is asked to do comes from the caller (`works`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from loadstone.errors import InputError, LoadstoneError, RefusedError, RunError
+from loadstone.hosts.agreement import agree
+from loadstone.hosts.asked_host import AskedHost, at_once
+from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
+from loadstone.hosts.greeting import greeting, new_number
+from loadstone.hosts.reach import Reached
+from loadstone.hosts.work import SeenTarget
+from loadstone.messages import say
+from loadstone.plan.derived import changes_trees
+from loadstone.plan.model import Plan
+from loadstone.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loadstone.hosts.hosts_file import HostsFile
+    from loadstone.hosts.work import HostWork
+    from loadstone.plan.safety.guard import Consent
+    from loadstone.session import Outcome
+    from loadstone.study.controller import Next
+    from loadstone.study.run_maker import StudyStep
+    from loadstone.study.time_estimate import TimeEstimate
+
+CHECK_S = 300.0
+"""How long a host may take to look at the targets of one run."""
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What one host saw before the first run."""
+
+    seen: dict[str, SeenTarget] = field(default_factory=dict)
+    durations: dict[str, int | None] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    error: LoadstoneError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOnHosts:
+    """A `RunMaker` whose runs go to hosts."""
+
+    hosts: HostsFile
+    works: Callable[[Next], Mapping[str, HostWork]]
+    """What each host is asked to do in a run."""
+    divide: bool = False
+    say: Callable[[str], None] = lambda _: None
+    check_plan: Callable[[Plan, Next], None] = lambda _, __: None
+    """Raises for a Plan of a host that the study cannot use."""
+    holder: str = field(default_factory=new_number)
+
+    def check(self, known: Sequence[Next], consent: Consent, clock: TimeEstimate) -> None:
+        """Let every host look at the targets of every run that is certain to come."""
+        works = [(wanted, self.works(wanted)) for wanted in known]
+        names = list(dict.fromkeys(name for _, each in works for name in each))
+        looked = {name: _Looked() for name in names}
+        with Reached(self.hosts) as reached:
+            asked = {name: AskedHost(name, reached) for name in names}
+            at_once(
+                [
+                    partial(self._look, asked[name], [(one, each[name]) for one, each in works], looked[name])
+                    for name in names
+                ]
+            )
+        self._refuse(looked)
+        for wanted in known:
+            for one in looked.values():
+                if wanted.name in one.plans:
+                    self.check_plan(one.plans[wanted.name], wanted)
+            lengths = [one.durations.get(wanted.name) for one in looked.values()]
+            whole = [length for length in lengths if length is not None]
+            clock.planned(wanted, max(whole) if whole and len(whole) == len(lengths) else None)
+        seen = {name: list(one.seen.values()) for name, one in looked.items()}
+        agreement = agree(seen, consent, divide=self.divide, declared=self.hosts.shared)
+        if self.divide and not agreement.divisions:
+            raise InputError(say("hosts.divide.nothing"), hint=say("hosts.divide.nothing_hint"))
+
+    def make(self, step: StudyStep, clock: TimeEstimate) -> Outcome:
+        """Do one run on all hosts."""
+        _ = clock
+        progress = step.begin()
+        with Reached(self.hosts) as reached:
+            return run_on_hosts(
+                self.works(step.wanted),
+                self.hosts,
+                reached.link,
+                HostsRequest(
+                    asked=step.asked,
+                    out_dir=step.out_dir,
+                    consent=step.consent,
+                    progress=progress,
+                    divide=self.divide,
+                    say=self.say,
+                    holder=self.holder,
+                    consent_is_checked=True,
+                ),
+                result=step.result.document,
+            )
+
+    def _look(self, host: AskedHost, works: Sequence[tuple[Next, HostWork]], looked: _Looked) -> None:
+        try:
+            host.link.open()
+            host.answer("up", self.hosts.run.connect_s)
+            order = greeting(self.hosts, host.name, run=self.holder, holder=self.holder)
+            host.link.tell({**order, "lost_after_s": CHECK_S})
+            told = host.answer("hello", self.hosts.run.connect_s)
+            if told["version"] != __version__:
+                found = say("hosts.version.refusal", there=str(told["version"]), here=__version__)
+                raise RunError(found, hint=say("hosts.version.hint"))
+            self._look_at_all(host, works, looked)
+        except LoadstoneError as error:
+            looked.error = error
+        finally:
+            host.link.tell({"do": "leave"})
+            host.link.close()
+
+    def _look_at_all(self, host: AskedHost, works: Sequence[tuple[Next, HostWork]], looked: _Looked) -> None:
+        prepared = False
+        for wanted, work in works:
+            host.link.tell({"do": "check", "work": work.model_dump(mode="json")})
+            try:
+                checked: dict[str, Any] = host.answer("checked", CHECK_S)
+            except RefusedError as error:
+                # What an earlier run makes is not there yet.
+                if prepared:
+                    continue
+                name = f"run {wanted.name}: " if len(works) > 1 else ""
+                raise RefusedError(f"{name}{error.message}", hint=error.hint) from error
+            plan = Plan.model_validate_json(checked["plan"])
+            prepared = prepared or wanted.role == "prepare" or changes_trees(plan)
+            looked.plans[wanted.name] = plan
+            looked.durations[wanted.name] = checked.get("duration_ns")
+            for one in checked["targets"]:
+                target = SeenTarget.model_validate(one)
+                before = looked.seen.get(target.path)
+                if before is None or (target.written and not before.written):
+                    looked.seen[target.path] = target
+
+    @staticmethod
+    def _refuse(looked: Mapping[str, _Looked]) -> None:
+        wrong = {name: one.error for name, one in looked.items() if one.error is not None}
+        if not wrong:
+            return
+        first = say("hosts.not_begun.hosts", failed=len(wrong), hosts=len(looked))
+        lines = [f"{name}: {error.message}" for name, error in wrong.items()]
+        hints = [error.hint for error in wrong.values() if error.hint]
+        usage = all(isinstance(error, RefusedError) for error in wrong.values())
+        kind = RefusedError if usage else RunError
+        raise kind("\n  ".join([first, *lines]), hint="; ".join(dict.fromkeys(hints)) or None)
