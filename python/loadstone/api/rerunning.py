@@ -15,8 +15,10 @@ from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watc
 from loadstone.api.place import default_directory
 from loadstone.api.results import Result
 from loadstone.bundle import layout, members
+from loadstone.bundle.hosts import HOSTS
 from loadstone.bundle.read import Bundle
-from loadstone.errors import BundleError, InputError
+from loadstone.errors import BundleError, InputError, RefusedError
+from loadstone.messages import say
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.verification.journal import read_back
@@ -45,9 +47,12 @@ def rerun(
     """Run the Plan of a bundle again, into a new one; commands of its job file are not run.
 
     Arguments are those of `run`; `unverified` takes the Plan of a bundle that was altered. A study is
-    run again by `loadstone rerun`. Raises `BundleError` for what is no bundle.
+    run again by `loadstone rerun`. Raises `BundleError` for what is no bundle, and
+    `RefusedError` for a run on hosts, which `loadstone rerun --hosts` runs again.
     """
     old, consent = _opened(bundle, "rerun", unverified=unverified), consent_of(accept_data_loss)
+    if members.exists(old.path, HOSTS):
+        raise RefusedError(f"{old.path}: {say('hosts.again.here')}", hint=say("hosts.again.no_hosts_hint"))
     sheet = old.environment.get("spec")
     check_consent(consent, [old.plan])
     asked = RunRequest(

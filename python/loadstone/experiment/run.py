@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.resolve import Resolution
     from loadstone.study.run import StudyOutcome, StudyProgress
+    from loadstone.study.run_maker import RunMaker
+    from loadstone.watch.address import WatchedAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class ExperimentMeans:
         default=lambda _: contextlib.nullcontext()
     )
     """Entered for each run when the machine is set: commands of job files."""
+    maker: RunMaker | None = None
+    """Who makes each run; None: it is made on this host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ def run_experiment(
     consent: guard.Consent,
     means: ExperimentMeans | None = None,
     calibration: bool = True,
+    watch: tuple[WatchedAddress, ...] = (),
     stopped: StoppedExperiment | None = None,
 ) -> ExperimentOutcome:
     """Do all of its runs into a study at `out_dir`, or those that are missing of one that stopped.
@@ -112,6 +117,7 @@ def run_experiment(
                 inputs=prepared.inputs,
                 settings=_settings(prepared.options),
                 notes=[note.model_dump(mode="json") for note in prepared.notes],
+                watch=watch,
             ),
             out_dir=out_dir,
             hooks=Hooks(
@@ -120,6 +126,7 @@ def run_experiment(
                 around=session.around,
                 result=means.result,
                 closing=session.closing,
+                maker=means.maker,
             ),
             consent=consent,
             after_failure="go_on",

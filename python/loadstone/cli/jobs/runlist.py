@@ -18,6 +18,7 @@ from loadstone.cli.jobs import job_files
 from loadstone.cli.jobs.read_workload import language_of, resolution
 from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
 from loadstone.cli.running import commands, study
+from loadstone.cli.running.hosts import StudyOnHosts
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.recognise import Language
 from loadstone.path.child import run_in_child
@@ -156,6 +157,7 @@ def execute(
         None if closing is None else lambda: closing(controller),
         watch=found.watch,
         beside=None if output is None or found.output is None else found.output(Path(output)),
+        on_hosts=StudyOnHosts(lambda wanted: _load_of(wanted, load, found)),
     )
 
 

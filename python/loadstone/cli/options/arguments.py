@@ -49,22 +49,6 @@ Sheet = Annotated[
 ]
 
 
-Hosts = Annotated[
-    str | None,
-    Parameter(
-        help="Run on these hosts at once: h1,root@h2:2222 by SSH, or a file HOSTS.toml (docs/hosts.md)."
-    ),
-]
-Divide = Annotated[
-    bool,
-    Parameter(
-        negative="",
-        show_default=False,
-        help="Give each host its own part of what several of them write.",
-    ),
-]
-
-
 @Parameter(name="*")
 @dataclass(frozen=True)
 class LoadOptions:

@@ -55,6 +55,10 @@ class RunOptions(OutputOptions):
     """How often a watched host is looked at, as 1s or 1m [default: 1s]."""
     watch_secrets: Path | None = None
     """TOML file that only you can read, with the communities and passwords of watched hosts by name."""
+    hosts: str | None = None
+    """Run on these hosts at once: h1,root@h2:2222 by SSH, or a file HOSTS.toml (docs/hosts.md)."""
+    divide: Annotated[bool, Flag] = False
+    """Give each host its own part of what several of them write."""
     require_valid: Annotated[bool, Flag] = False
     """End with exit code 98 when the verdict on any run is 'not valid' or 'cannot tell'."""
 

@@ -1,4 +1,4 @@
-"""`--hosts`: one run on several hosts.
+"""`--hosts`: a run, or each run of a study, on several hosts.
 
 Knows what each host is asked to do, and how it is reached. The rest is done in `hosts`.
 """
@@ -7,40 +7,141 @@ from __future__ import annotations
 
 import base64
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE
+from loadstone.cli.jobs.read_workload import total_rate
+from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
 from loadstone.errors import InputError, RefusedError, Where
+from loadstone.messages import say
+from loadstone.session import RunRequest
 
 if TYPE_CHECKING:
-    from loadstone.cli.options.arguments import LoadOptions
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loadstone.bundle.read import Bundle
     from loadstone.cli.options.data_sheet import DataSheet
     from loadstone.cli.options.run_options import RunOptions
+    from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.hosts.hosts_file import HostsFile
     from loadstone.hosts.work import HostWork
+    from loadstone.plan.model import Plan
+    from loadstone.plan.stream import TotalRate
+    from loadstone.study.controller import Next
+    from loadstone.study.run import StudyRequest
+    from loadstone.study.run_maker import RunMaker
     from loadstone.workload.model import Workload
 
 
-def refuse_alone(hosts: str | None, *, divide: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class StudyOnHosts:
+    """How the runs of a study are made on hosts: each of them as one run would be."""
+
+    load: Callable[[Next], LoadOptions]
+    check: Callable[[Plan, Next], None] = lambda _, __: None
+    """Raises for a Plan that the study cannot use."""
+
+
+def refuse_alone(run_options: RunOptions) -> None:
     """Refuse an option that is for runs on several hosts."""
-    if divide and hosts is None:
+    if run_options.divide and run_options.hosts is None:
         raise InputError(
-            "has no effect without --hosts",
+            say("hosts.command.alone"),
             where=Where(COMMAND_LINE, option="--divide"),
-            hint="leave it out, or name hosts",
+            hint=say("hosts.command.alone_hint"),
         )
 
 
-def refuse_several(hosts: str | None, what: str) -> None:
-    """Refuse hosts for what is more than one run: the runs of a study are not spread over hosts yet."""
-    if hosts is not None:
+def refuse_hosts(run_options: RunOptions, what: str, hint: str | None = None) -> None:
+    """Refuse hosts for what is done on one."""
+    refuse_alone(run_options)
+    if run_options.hosts is not None:
         raise RefusedError(
-            f"--hosts is for one run, not for {what}",
+            say("hosts.command.not_for", what=what),
             where=Where(COMMAND_LINE, option="--hosts"),
-            hint="do the runs one by one; --map '*=localhost' runs vdbench's hosts all here",
+            hint=hint or say("hosts.command.leave_out"),
         )
+
+
+def refuse_machine(prepared: PreparedExperiment) -> None:
+    """Refuse an experiment that sets something of a machine: it would be set here, where no load is."""
+    found = [one.control for one in prepared.whole.settings]
+    found += [one.name for one in prepared.factors if one.what == "cache_share" and one.of is None]
+    for run in prepared.document.runs:
+        asked = prepared.asked(run)
+        found += [one.control for one in asked.settings]
+        found += ["layout"] if asked.layout is not None else []
+        # That of a server is dropped over there, whoever loads it.
+        found += ["page cache"] if any(one.host is None for one in asked.drops) else []
+        found += ["allocation"] if asked.allocation is not None else []
+        found += ["group"] if asked.group is not None else []
+    if found:
+        raise RefusedError(
+            say("hosts.command.machine", names=", ".join(dict.fromkeys(found))),
+            where=Where(str(prepared.path)),
+            hint=say("hosts.command.machine_hint"),
+        )
+
+
+def maker(
+    run_options: RunOptions, on_hosts: StudyOnHosts | None, known: Sequence[Next], asked: StudyRequest
+) -> RunMaker | None:
+    """Return who makes the runs of a study on `--hosts`; None: they are made here."""
+    if run_options.hosts is None:
+        return None
+    if on_hosts is None:
+        raise RefusedError(
+            say("hosts.command.not_for", what="a study that is run again"),
+            where=Where(COMMAND_LINE, option="--hosts"),
+            hint=say("hosts.command.again_hint"),
+        )
+    if len(known) > 1 and (handed := next((one for one in known if one.workload.hand_over), None)):
+        raise RefusedError(
+            say("hosts.command.hand_over", name=handed.name),
+            where=Where(COMMAND_LINE, option="--hosts"),
+            hint=say("hosts.command.hand_over_hint"),
+        )
+    return _study_maker(run_options, on_hosts, asked.request, asked.inputs)
+
+
+def experiment_maker(prepared: PreparedExperiment, run_options: RunOptions) -> RunMaker | None:
+    """Return who makes the runs of an experiment on `--hosts`; None: they are made here."""
+    if run_options.hosts is None:
+        return None
+    load = LoadOptions()
+    request = {"front_end": "experiment", "file": str(prepared.path)}
+    return _study_maker(run_options, StudyOnHosts(lambda _: load), request, prepared.inputs)
+
+
+def _study_maker(
+    run_options: RunOptions, on_hosts: StudyOnHosts, request: dict[str, Any], inputs: dict[str, bytes]
+) -> RunMaker:
+    from loadstone.hosts.hosts_file import read_hosts
+    from loadstone.hosts.study_runs import RunsOnHosts
+
+    word = str(run_options.hosts)
+    named = read_hosts(word)
+    inputs = inputs | _file_of(word)
+
+    def works_of(wanted: Next) -> dict[str, HostWork]:
+        load = on_hosts.load(wanted)
+        return works(
+            wanted.workload,
+            load,
+            named,
+            request,
+            inputs,
+            rate=wanted.rate or total_rate(load),
+            calibration=run_options.calibration,
+        )
+
+    return RunsOnHosts(named, works_of, divide=run_options.divide, say=console.say, check_plan=on_hosts.check)
+
+
+def _file_of(word: str) -> dict[str, bytes]:
+    return {word: Path(word).read_bytes()} if Path(word).is_file() else {}
 
 
 def once(
@@ -49,54 +150,139 @@ def once(
     options: dict[str, Any],
     run_options: RunOptions,
     sheet: DataSheet,
-    *,
-    hosts: str,
-    divide: bool,
 ) -> int:
     """Do one run on all hosts at once."""
+    from loadstone.hosts.hosts_file import read_hosts
+
+    word = str(run_options.hosts)
+    named = read_hosts(word)
+    request = {
+        "argv": sys.argv,
+        "cwd": str(Path.cwd()),
+        "front_end": "run",
+        "options": options | _options_of(run_options),
+    }
+    inputs = {**asked_for.sources, **sheet.inputs, **_file_of(word)}
+    return run_and_tell(
+        works(
+            asked_for,
+            load,
+            named,
+            request,
+            inputs,
+            rate=total_rate(load),
+            calibration=run_options.calibration,
+        ),
+        named,
+        RunRequest(
+            request=request,
+            inputs=inputs,
+            workload_json=asked_for.model_dump_json(),
+            notes=[],
+            spec=sheet.spec,
+            watch=run_options.watched(),
+        ),
+        asked_for.name,
+        run_options,
+    )
+
+
+def _options_of(run_options: RunOptions) -> dict[str, Any]:
+    return {
+        "hosts": run_options.hosts,
+        "divide": run_options.divide,
+        "i_accept_data_loss": list(run_options.i_accept_data_loss),
+        "json": run_options.json,
+        "watch": list(run_options.watch),
+    }
+
+
+def again(old: Bundle, path: Path, request: dict[str, Any], run_options: RunOptions) -> int:
+    """Run the Plans of a bundle of hosts again, each on the host of its name."""
+    from loadstone.bundle.hosts import HOSTS, HostsRecord
+    from loadstone.bundle.read import Bundle as BundleOnDisk
+    from loadstone.hosts.hosts_file import read_hosts
+    from loadstone.hosts.work import HostWork
+    from loadstone.path.spec import Spec
+    from loadstone.study.rerun import forget_identities
+
+    record = HostsRecord.model_validate_json((path / HOSTS).read_bytes())
+    word = run_options.hosts
+    if word is None:
+        raise RefusedError(
+            say("hosts.again.no_hosts", names=", ".join(part.name for part in record.hosts)),
+            where=Where(str(path)),
+            hint=say("hosts.again.no_hosts_hint"),
+        )
+    if run_options.divide:
+        raise InputError(
+            say("hosts.again.divided"), where=Where(COMMAND_LINE, option="--divide"), hint="leave it out"
+        )
+    named = read_hosts(word)
+    gone = [part.name for part in record.hosts if part.bundle is None]
+    if gone:
+        raise RefusedError(say("hosts.again.no_plan", names=", ".join(gone)), where=Where(str(path)))
+    if set(named.names) != {part.name for part in record.hosts}:
+        raise RefusedError(
+            say(
+                "hosts.again.others",
+                there=", ".join(part.name for part in record.hosts),
+                here=", ".join(named.names),
+            ),
+            where=Where(COMMAND_LINE, option="--hosts"),
+            hint=say("hosts.again.others_hint"),
+        )
+    inputs = {**old.inputs, **_file_of(word)}
+    texts = {name: base64.b64encode(content).decode() for name, content in inputs.items()}
+    request = {**request, "options": request["options"] | _options_of(run_options)}
+    found = {}
+    for part in record.hosts:
+        mine = BundleOnDisk.open(path / str(part.bundle), unverified=True)
+        found[part.name] = HostWork(
+            workload=mine.workload,
+            plan=forget_identities(mine.plan),
+            inputs=texts,
+            request=request,
+            calibration=run_options.calibration,
+        )
+    sheet = old.environment.get("spec")
+    asked = RunRequest(
+        request=request,
+        inputs=inputs,
+        workload_json=old.workload.model_dump_json(),
+        notes=list(old.notes),
+        spec=None if sheet is None else Spec.model_validate(sheet),
+        watch=run_options.watched(),
+    )
+    return run_and_tell(found, named, asked, "rerun", run_options)
+
+
+def run_and_tell(
+    works_of_hosts: Mapping[str, HostWork],
+    named: HostsFile,
+    asked: RunRequest,
+    name: str,
+    run_options: RunOptions,
+) -> int:
+    """Do a run on hosts, print its result and return the exit code."""
     from loadstone.api.results import Result, SealedFigures
     from loadstone.cli.display import run_summary
     from loadstone.cli.running.consent import consent
     from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
-    from loadstone.hosts.hosts_file import read_hosts
     from loadstone.hosts.reach import Reached
-    from loadstone.session import RunRequest
 
-    if run_options.watched():
-        raise RefusedError(
-            "--watch is for a run on one host",
-            where=Where(COMMAND_LINE, option="--watch"),
-            hint="watch the storage from a run of its own, or by its own tools",
-        )
-    named = read_hosts(hosts)
-    options |= {
-        "hosts": hosts,
-        "divide": divide,
-        "i_accept_data_loss": list(run_options.i_accept_data_loss),
-        "json": run_options.json,
-    }
-    request = {"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options}
-    inputs = {**asked_for.sources, **sheet.inputs}
-    if Path(hosts).is_file():
-        inputs[hosts] = Path(hosts).read_bytes()
     figures = SealedFigures()
     with Reached(named) as reached:
         outcome = run_on_hosts(
-            works(asked_for, load, named, request, inputs, calibration=run_options.calibration),
+            works_of_hosts,
             named,
             reached.link,
             HostsRequest(
-                asked=RunRequest(
-                    request=request,
-                    inputs=inputs,
-                    workload_json=asked_for.model_dump_json(),
-                    notes=[],
-                    spec=sheet.spec,
-                ),
-                out_dir=run_options.directory(asked_for.name),
+                asked=asked,
+                out_dir=run_options.directory(name),
                 consent=consent(run_options.i_accept_data_loss),
                 progress=run_summary.live(wanted=run_options.progress),
-                divide=divide,
+                divide=run_options.divide,
                 say=console.say,
             ),
             result=figures.document,
@@ -112,19 +298,15 @@ def works(
     request: dict[str, Any],
     inputs: dict[str, bytes],
     *,
+    rate: TotalRate | None,
     calibration: bool,
 ) -> dict[str, HostWork]:
     """Return what each host is asked to do: the same, with random addresses of its own."""
-    from loadstone.cli.jobs.read_workload import total_rate
     from loadstone.hosts.work import HostRate, HostWork
     from loadstone.study.random_seeds import own_sequence
 
     if any(job.exec_prerun is not None or job.exec_postrun is not None for job in asked_for.jobs):
-        raise RefusedError(
-            "commands of a job file (exec_prerun, exec_postrun) are not run on several hosts",
-            hint="run them yourself before and after, and leave --allow-exec out",
-        )
-    rate = total_rate(load)
+        raise RefusedError(say("hosts.command.commands"), hint=say("hosts.command.commands_hint"))
     texts = {name: base64.b64encode(content).decode() for name, content in inputs.items()}
     return {
         name: HostWork(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.cli.jobs.read_workload import resolution, total_rate
 from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
 from loadstone.cli.running import study
+from loadstone.cli.running.hosts import StudyOnHosts
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
 from loadstone.study.controller import Next
@@ -22,6 +23,7 @@ from loadstone.study.run import StudyRequest
 if TYPE_CHECKING:
     from loadstone.cli.options.data_sheet import DataSheet
     from loadstone.cli.options.run_options import RunOptions
+    from loadstone.plan.resolve import Resolution
     from loadstone.workload.model import Workload
 
 BUDGET_S: Final = 1800.0
@@ -33,7 +35,14 @@ def execute(
 ) -> int:
     """Repeat a Workload and return the exit code."""
     most, until = times(options["repeat"]), precision(options["until"])
-    resolved = resolution(asked_for, load)
+    controller = RepeatController(
+        Next(asked_for.name, asked_for, rate=total_rate(load)), most=most, until=until
+    )
+
+    def resolve(wanted: Next) -> Resolution:
+        return resolution(wanted.workload, load)
+
+    first = study.first_of(controller, run_options, resolve)
     asked = StudyRequest(
         kind="repeat",
         name=asked_for.name,
@@ -45,11 +54,8 @@ def execute(
             "until_share": until.share if until else None,
             "budget_s": until.budget_s if until else None,
         },
-        notes=study.notes_of(asked_for, resolved, json=run_options.json),
+        notes=study.notes_of(asked_for, first, json=run_options.json),
         spec=sheet.spec,
-    )
-    controller = RepeatController(
-        Next(asked_for.name, asked_for, rate=total_rate(load)), most=most, until=until
     )
 
     def closing() -> list[dict[str, Any]]:
@@ -57,7 +63,7 @@ def execute(
         return [{"kind": "info", "text": f"no more repeats: {why}", "where": None}] if why else []
 
     return study.execute(
-        controller, asked, run_options, lambda wanted: resolution(wanted.workload, load), closing
+        controller, asked, run_options, resolve, closing, on_hosts=StudyOnHosts(lambda _: load)
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from loadstone import exitcodes, units
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
-from loadstone.cli.running import commands, schedulers
+from loadstone.cli.running import commands, hosts, schedulers
 from loadstone.cli.running.consent import consent
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.study import random_seeds
@@ -25,21 +25,35 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.study import StudyRecord
     from loadstone.cli.options.run_options import RunOptions
+    from loadstone.cli.running.hosts import StudyOnHosts
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
-    from loadstone.study.run import AfterFailure, Resolved, StudyOutcome
+    from loadstone.study.run import AfterFailure, StudyOutcome
+    from loadstone.study.run_maker import Resolved
     from loadstone.workload.model import Workload
 
 
-def notes_of(asked_for: Workload, first: Resolution, *, json: bool) -> list[dict[str, Any]]:
-    """Return the notes of a study of one Workload; say what belongs before the first run."""
-    if json:
-        # The summary tells the notes; without it they are told here.
-        console.notes(first.notes)
-    console.memory(memory_bytes(first.plan))
-    notes = [note.model_dump(mode="json") for note in first.notes]
+def first_of(
+    controller: Controller, run_options: RunOptions, resolve: Callable[[Next], Resolution]
+) -> Resolution | None:
+    """Return the first run as it is here; None where the runs are on hosts."""
+    return None if run_options.hosts is not None else resolve(controller.known()[0])
+
+
+def notes_of(asked_for: Workload, first: Resolution | None, *, json: bool) -> list[dict[str, Any]]:
+    """Return the notes of a study of one Workload; say what belongs before the first run.
+
+    `first`: its first run; None where that is resolved on hosts, whose bundles have the notes.
+    """
+    notes = []
+    if first is not None:
+        if json:
+            # The summary tells the notes; without it they are told here.
+            console.notes(first.notes)
+        console.memory(memory_bytes(first.plan))
+        notes = [note.model_dump(mode="json") for note in first.notes]
     if random_seeds.leaves_open(asked_for):
         notes.append({"kind": "changed", "text": random_seeds.NOTE, "where": None})
     return notes
@@ -55,12 +69,15 @@ def execute(
     watch: Callable[[Next], Progress | None] | None = None,
     beside: Beside | None = None,
     after_failure: AfterFailure = "stop",
+    on_hosts: StudyOnHosts | None = None,
 ) -> int:
     """Run a study, print its result and return the exit code.
 
     `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table. `beside`:
-    who writes something else of it while it runs.
+    who writes something else of it while it runs. `on_hosts`: how its runs are made where `--hosts` names
+    some; None: they cannot be.
     """
+    hosts.refuse_alone(run_options)
     known = controller.known()
     certain = len(known)
     for wanted in known:
@@ -73,6 +90,7 @@ def execute(
         around=commands.around,
         result=result_document,
         closing=closing,
+        maker=hosts.maker(run_options, on_hosts, known, asked),
     )
     outcome = run_study(
         controller,

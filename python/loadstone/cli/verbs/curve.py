@@ -18,6 +18,7 @@ from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
+    from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
 
@@ -53,6 +54,7 @@ def curve(
     from loadstone.cli.jobs.read_workload import resolution_at, workload
     from loadstone.cli.options import data_sheet
     from loadstone.cli.running import study
+    from loadstone.cli.running.hosts import StudyOnHosts
     from loadstone.cli.running.repeat import times
     from loadstone.plan.model import RateProcess
     from loadstone.study.curve import CurveController, CurveOptions
@@ -85,9 +87,12 @@ def curve(
     ]
     controller = ListController(controllers)
 
+    def check(plan: Plan, wanted: Next) -> None:
+        check_one_stage(plan, wanted.workload)
+
     def resolve(wanted: Next) -> Resolution:
         found = resolution_at(wanted.workload, load, wanted.rate)
-        check_one_stage(found.plan, wanted.workload)
+        check(found.plan, wanted)
         return found
 
     said = {
@@ -108,11 +113,20 @@ def curve(
         },
         inputs={**asked_for.sources, **sheet.inputs},
         settings=said,
-        notes=study.notes_of(asked_for, resolve(controller.known()[0]), json=run_options.json),
+        notes=study.notes_of(
+            asked_for, study.first_of(controller, run_options, resolve), json=run_options.json
+        ),
         spec=sheet.spec,
     )
 
-    return study.execute(controller, asked, run_options, resolve, after_failure="go_on")
+    return study.execute(
+        controller,
+        asked,
+        run_options,
+        resolve,
+        after_failure="go_on",
+        on_hosts=StudyOnHosts(lambda _: load, check),
+    )
 
 
 def percents(text: str | None) -> tuple[float, ...] | None:

@@ -134,6 +134,7 @@ def _run(
     allow_exec: bool,
 ) -> int:
     from loadstone.cli.running import commands, schedulers
+    from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
     from loadstone.cli.running.study import result_document, shown
     from loadstone.experiment.announce import check_levels
@@ -146,7 +147,11 @@ def _run(
     for wanted in prepared.nexts:
         commands.check(wanted.workload)
         schedulers.refuse(wanted.workload)
-    check_levels(prepared)
+    on_hosts.refuse_alone(run_options)
+    if run_options.hosts is not None:
+        on_hosts.refuse_machine(prepared)
+    else:
+        check_levels(prepared)
     console.notes(prepared.notes)
     length = prepared.length_s
     console.say(
@@ -165,6 +170,8 @@ def _run(
                 "file": str(prepared.path),
                 "set": dict(prepared.options.parameters),
                 "allow_exec": allow_exec,
+                "hosts": run_options.hosts,
+                "divide": run_options.divide,
             },
         },
         consent=consent(run_options.i_accept_data_loss),
@@ -173,7 +180,9 @@ def _run(
             tell=console.say,
             result=result_document,
             around=commands.around,
+            maker=on_hosts.experiment_maker(prepared, run_options),
         ),
+        watch=run_options.watched(),
         calibration=run_options.calibration,
         stopped=stopped,
     )

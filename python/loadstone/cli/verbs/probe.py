@@ -54,8 +54,10 @@ def probe(
     """
     from loadstone.api.probed import probe_workload
     from loadstone.cli.options import data_sheet
+    from loadstone.cli.running.hosts import refuse_hosts
     from loadstone.cli.verbs.run import once
 
+    refuse_hosts(run_options, "probes, which look at one path from one host")
     asked_for = probe_workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
     options: dict[str, Any] = {
         "target": [target, *more],

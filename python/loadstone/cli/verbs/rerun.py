@@ -32,12 +32,23 @@ def rerun(
         Directory of the run or the study to do again.
     """
     import loadstone
+    from loadstone.api import rerunning
+    from loadstone.bundle import members
     from loadstone.bundle import study as on_disk
+    from loadstone.bundle.hosts import HOSTS
+    from loadstone.bundle.read import Bundle
     from loadstone.cli.display import run_summary
+    from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
 
     if on_disk.is_study(bundle):
         return _study(bundle, run_options, unverified=unverified)
+    if members.exists(bundle, HOSTS):
+        before = Bundle.open(bundle, unverified=unverified)
+        agreed = consent(run_options.i_accept_data_loss)
+        request = rerunning.rerun_request(bundle, agreed, before.request)
+        return on_hosts.again(before, bundle, request, run_options)
+    on_hosts.refuse_hosts(run_options, "a run of one host that is run again")
     old = loadstone.open_bundle(bundle, unverified=unverified)
     if old.altered is not None:
         console.doubts([f"the Plan is of a bundle that is {old.altered}"])

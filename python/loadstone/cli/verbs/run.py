@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, Divide, Flag, Hosts, Job, LoadOptions, Sheet
+from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Job, LoadOptions, Sheet
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
@@ -30,8 +30,6 @@ def run(
     vdbench_output: Path | None = None,
     probe: str | None = None,
     dry_run: Annotated[bool, Flag] = False,
-    hosts: Hosts = None,
-    divide: Divide = False,
     spec: Sheet = None,
     load: LoadOptions = LoadOptions(),
     run_options: RunOptions = RunOptions(),
@@ -64,12 +62,11 @@ def run(
     from loadstone.cli.running import commands
     from loadstone.cli.running import hosts as on_hosts
 
-    on_hosts.refuse_alone(hosts, divide=divide)
+    on_hosts.refuse_alone(run_options)
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     if (found := runlist.read(job, load, more, shuffle)) is not None:
         from loadstone.cli.running.repeat import times
 
-        on_hosts.refuse_several(hosts, "a study: several files, or a parameter file")
         runlist.refuse_given("several runs", until=until, probe=probe)
         options["repeat"] = times(repeat)
         options["shuffle"] = shuffle
@@ -87,14 +84,13 @@ def run(
     if repeat is not None or until is not None:
         from loadstone.cli.running import repeat as repeats
 
-        on_hosts.refuse_several(hosts, "repeats")
         runlist.refuse_given("several runs", probe=probe)
         return repeats.execute(
             asked_for, load, {**options, "repeat": repeat, "until": until}, run_options, sheet
         )
-    if hosts is not None:
+    if run_options.hosts is not None:
         runlist.refuse_given("a run on several hosts", probe=probe)
-        return on_hosts.once(asked_for, load, options, run_options, sheet, hosts=hosts, divide=divide)
+        return on_hosts.once(asked_for, load, options, run_options, sheet)
     return once(asked_for, load, options, run_options, sheet, probe=probe, dry_run=dry_run)
 
 

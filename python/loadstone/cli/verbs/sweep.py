@@ -18,6 +18,7 @@ from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
     from loadstone.study.factors import Name
@@ -65,6 +66,7 @@ def sweep(
     from loadstone.cli.jobs.read_workload import resolution, total_rate, workload
     from loadstone.cli.options import data_sheet
     from loadstone.cli.running import study
+    from loadstone.cli.running.hosts import StudyOnHosts
     from loadstone.cli.running.repeat import times
     from loadstone.study import factors
     from loadstone.study.run import StudyRequest
@@ -86,11 +88,14 @@ def sweep(
     parts = stages(asked_for)
     controller = SweepController(parts, axes, repeat=times(repeat) or 1, rate=total_rate(load))
 
+    def check(plan: Plan, wanted: Next) -> None:
+        check_one_stage(plan, wanted.workload)
+        depth = wanted.factors.get("iodepth")
+        factors.check(plan, wanted.workload, depth if isinstance(depth, int) else None)
+
     def resolve(wanted: Next) -> Resolution:
         found = resolution(wanted.workload, load)
-        check_one_stage(found.plan, wanted.workload)
-        depth = wanted.factors.get("iodepth")
-        factors.check(found.plan, wanted.workload, depth if isinstance(depth, int) else None)
+        check(found.plan, wanted)
         return found
 
     settings = {
@@ -99,8 +104,8 @@ def sweep(
         "gain_share": gain_share,
         "repeat": repeat,
     }
-    first = resolve(controller.known()[0])
-    if first.duration_ns is not None:
+    first = study.first_of(controller, run_options, resolve)
+    if first is not None and first.duration_ns is not None:
         whole_s = first.duration_ns / 1e9 * controller.expected()
         console.say(f"{controller.expected()} runs, {units.seconds(whole_s)} of load in all")
     asked = StudyRequest(
@@ -118,7 +123,14 @@ def sweep(
         notes=study.notes_of(asked_for, first, json=run_options.json),
         spec=sheet.spec,
     )
-    return study.execute(controller, asked, run_options, resolve, after_failure="go_on")
+    return study.execute(
+        controller,
+        asked,
+        run_options,
+        resolve,
+        after_failure="go_on",
+        on_hosts=StudyOnHosts(lambda _: load, check),
+    )
 
 
 def _axes(given: dict[Name, str | None]) -> list[tuple[Name, tuple[int, ...]]]:
