@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from loadstone.cli.main import main
 from tests.hosts.test_run import hosts_file, job_file
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
