@@ -3,8 +3,10 @@
 Runs fio, fio tuned and `loadstone fio` in turn at every depth from 1 to 256 on a loop device,
 a file past the page cache and one in it. The depth a device saw is its own: the time its I/Os
 spent in queue (`/sys/block/NAME/stat`, Documentation/block/stat.rst) over the length of the run.
-A ratio is taken within each round and given with the lowest and highest of all rounds; at the
-depths asked for it should be 1.0 or the noise should reach it. Judges ratios only.
+The ratio is to the fio whose median is the better: the larger of two in every round would be a
+draw of two against one, and above an equal program's rate by their noise. It is taken within each
+round and given with the lowest and highest of all; at the depths asked for it should be 1.0 or the
+noise should reach it. Judges ratios only.
 
     python bench/depths.py [--rounds 5] [--seconds 2] [--only loop,direct,cached] [--depths 1,8]
 """
@@ -110,14 +112,11 @@ def numbers(runs: Sequence[Taken]) -> list[str]:
 
 
 def ratio(name: str, taken: dict[str, list[Taken]]) -> str:
-    """Median, lowest and highest ratio of Loadstone's rate to the better fio's of the same round."""
+    """Median, lowest and highest ratio of Loadstone's rate to that of the better fio in the same round."""
     if name != cases.PRODUCT:
         return ""
-    fios = zip(taken[cases.FIO], taken[cases.TUNED], strict=True)
-    ratios = [
-        ours.iops / max(default.iops, tuned.iops)
-        for ours, (default, tuned) in zip(taken[name], fios, strict=True)
-    ]
+    better = max((cases.FIO, cases.TUNED), key=lambda fio: statistics.median(run.iops for run in taken[fio]))
+    ratios = [ours.iops / theirs.iops for ours, theirs in zip(taken[name], taken[better], strict=True)]
     return f"x{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
