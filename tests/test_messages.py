@@ -111,6 +111,31 @@ def spoken() -> dict[str, list[str]]:
     return found
 
 
+SPOKEN_BY: Final = re.compile(r"(Error|Note|Refusal|Warning)$")
+SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice", "help"))
+"""Exceptions, notes and arguments of these names are read by people, wherever their texts stand."""
+INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
+
+
+@functools.cache
+def inline() -> list[tuple[str, str]]:
+    """Every text that an error, a note or a help carries itself, with its place and X for each value."""
+    found = []
+    for name, node in code():
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        texts = [one.value for one in node.keywords if one.arg in SPOKEN_AS]
+        texts += node.args if SPOKEN_BY.search(called) else []
+        for one in texts:
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                found.append((f"{name}:{one.lineno}", one.value))
+            elif isinstance(one, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
+                found.append((f"{name}:{one.lineno}", "".join(map(str, parts))))
+    return found
+
+
 def fields(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name}
 
@@ -252,6 +277,19 @@ def test_a_number_in_a_template_has_its_unit() -> None:
 @pytest.mark.parametrize("word", DIALECT)
 def test_no_message_speaks_dialect(word: str) -> None:
     assert [key for key, text in EVERY if re.search(rf"\b{word}", text, re.IGNORECASE)] == []
+
+
+def test_texts_beside_the_code_keep_to_the_style_too() -> None:
+    assert len(inline()) > 800
+    long = [
+        (at, one)
+        for at, text in inline()
+        for one in re.split(r"(?<=[.!?;])\s+", text)
+        if len(one.split()) > MOST_WORDS
+    ]
+    assert long == []
+    dialect = "|".join(sorted(INLINE_DIALECT))
+    assert [(at, text) for at, text in inline() if re.search(rf"\b({dialect})", text, re.IGNORECASE)] == []
 
 
 @pytest.mark.parametrize("word", NOT_IN_GLOSSARY)

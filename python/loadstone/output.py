@@ -242,7 +242,7 @@ class _New:
         place = self._place
         self.file.flush()
         if not place.unchanged():
-            raise RefusedError(f"{place.path}: somebody else wrote it meanwhile", hint=_REMOVE)
+            raise RefusedError(f"{place.path}: another program wrote it meanwhile", hint=_REMOVE)
         descriptor = self.file.fileno()
         if place.status is not None:
             os.fchmod(descriptor, stat.S_IMODE(place.status.st_mode) & 0o777)
@@ -305,7 +305,7 @@ class GrowingFile:
             with io.FileIO(os.open(self._place.real, flags), "ab") as file:
                 status = os.fstat(file.fileno())
                 if (status.st_ino, status.st_size) != (self._inode, self._bytes):
-                    raise RefusedError(f"{self._place.path}: somebody else wrote it meanwhile", hint=_REMOVE)
+                    raise RefusedError(f"{self._place.path}: another program wrote it meanwhile", hint=_REMOVE)
                 rest = memoryview(content)
                 try:
                     while rest:

@@ -443,7 +443,7 @@ def notes(bundle: Bundle) -> list[str]:
                 f"{host.name} was not watched from {gap['from_ns'] / 1e9:.0f} s to {until}: {gap['why']}"
             )
         if host.rows.height == 0 and not host.gaps:
-            said.append(f"{host.name} told nothing: the run was shorter than two looks at it")
+            said.append(f"{host.name} gave no rates: the run was shorter than two samples")
         account = host.account or {}
         offset_ns, error_ns = account.get("clock_offset_ns"), account.get("clock_error_ns")
         if offset_ns is not None and error_ns is not None and abs(offset_ns) > error_ns + FAR_OFF_NS:

@@ -100,7 +100,7 @@ def compare(
         hint = "name two or more bundles, studies, other tools' results or directories of those"
         raise InputError("one result alone cannot be compared", hint=hint)
     if len({path.resolve() for path in paths}) != len(paths):
-        raise InputError("the same result is given twice: it would differ from itself by nothing")
+        raise InputError("the same result is given twice")
     sides = named([side(path, unverified=unverified) for path in paths])
     pairs, alone = pairing.rows(sides)
     pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]
@@ -258,7 +258,7 @@ def _warnings(
     if mute:
         more = f" and {len(mute) - 2} more" if mute[2:] else ""
         said.append(
-            f"no error is known of {'; '.join(mute[:2])}{more}: a single figure is told apart from nothing; "
+            f"no error is known of {'; '.join(mute[:2])}{more}: a single figure cannot be compared; "
             "give several runs of it"
         )
     for one, cells in zip(sides, alone, strict=True):

@@ -333,7 +333,7 @@ class ExperimentFile(FrozenModel):
     def _layouts_are_used(self) -> Self:
         varied = [factor for factor in self.factors if factor.what == "layout"]
         if len(varied) > 1:
-            raise ValueError("two factors are layouts: one stands on the devices at a time")
+            raise ValueError("two factors are layouts: the devices carry one at a time")
         named = {name for factor in varied for name in map(layout_of, factor.levels)}
         if unknown := sorted(named - set(self.layouts)):
             raise ValueError(

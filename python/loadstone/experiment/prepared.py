@@ -366,7 +366,7 @@ def _fits(whole: ExperimentFile, maker: _Maker, where: _Located) -> int:
         length = load_s(maker.workload(first, pattern.name))
         if length is None:
             raise InputError(
-                f"the pattern {pattern.name!r} ends by its bytes, so nobody knows how long a run takes",
+                f"the pattern {pattern.name!r} ends by its bytes, so the length of a run is not known",
                 where=where.at("design"),
                 hint='give runtime = "30s" for all, or choose design = "full"',
             )

@@ -254,8 +254,8 @@ def _namespace(path: str, where: Where | None, identity: Identity) -> TargetFact
     beside = None if block is None else namesake_of(block)
     if block is None or beside is None:
         raise InputError(
-            f"{path}: the block device with the same data cannot be found, so nobody can say how long it is "
-            "and who uses it",
+            f"{path}: the block device with the same data cannot be found, so its size and "
+            "its users are not known",
             where=where,
             hint="the device of one path of several has none: use that of the namespace",
         )

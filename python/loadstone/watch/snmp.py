@@ -112,7 +112,7 @@ class Snmp:
         speeds = self._table([NET_SPEED]).get(NET_SPEED, {})
         if not self._get([*CPU]) and not self._table([LOADED]).get(LOADED):
             raise WatchError(
-                "it tells nothing of processors, disks or memory",
+                "it gives nothing of CPUs, disks or memory",
                 hint="let us read UCD-SNMP-MIB and HOST-RESOURCES-MIB (rocommunity in snmpd.conf)",
                 lasting=True,
             )

@@ -30,7 +30,7 @@ def read(word: str, load: LoadOptions) -> RunList:
     refuse(load, _WITHOUT_EFFECT, "a named procedure")
     if load.section:
         raise InputError(
-            "a named procedure is done whole: its runs prepare for each other and are told together",
+            "a named procedure runs whole: its runs prepare for each other and are reported together",
             where=Where(COMMAND_LINE, option="--section"),
             hint="leave it out",
         )

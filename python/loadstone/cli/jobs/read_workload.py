@@ -193,7 +193,7 @@ def _read(word: str, load: LoadOptions) -> Workload:
     language = language_of(word, load)
     if language not in (None, Language.FIO):
         raise InputError(
-            f"{word} is a job file of {language}, which is a list of runs of its own",
+            f"{word} is a job file of {language}, which is a list of runs",
             where=Where(COMMAND_LINE),
             hint=f"use `loadstone run {word}`, or `loadstone plan {word}` to list its runs",
         )

@@ -45,7 +45,7 @@ OneJob = Annotated[
 ]
 Sheet = Annotated[
     Path | None,
-    Parameter(help="A data sheet of the storage as TOML (docs/spec.md): results are told as a share of it."),
+    Parameter(help="A data sheet of the storage as TOML (docs/spec.md): results are shown as a share of it."),
 ]
 
 

@@ -150,7 +150,7 @@ def _axes(given: dict[Name, str | None]) -> list[tuple[Name, tuple[int, ...]]]:
         raise InputError(
             f"{len(axes)} factors at once are too many",
             where=Where(COMMAND_LINE),
-            hint=f"at most {MAX_FACTORS}: nobody can see more in a picture",
+            hint=f"vary at most {MAX_FACTORS}: a picture cannot show more",
         )
     return axes
 

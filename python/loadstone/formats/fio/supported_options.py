@@ -311,7 +311,7 @@ WHERE: Final = (
         "openfiles",
         "openfiles",
         low=1,
-        why="Most files at work on; the next is begun when one is finished. All stay open.",
+        why="Most files in use at once; the next begins when one is finished. All stay open.",
     ),
     parsed("file_service_type", "file_service", values.file_service),
     amount("size", "size", over_is_all=True),
@@ -345,7 +345,7 @@ WHERE: Final = (
 _RINGS: Final = "io_uring, io_uring_cmd"
 
 HOW: Final = (
-    honoured("ioengine", _engine, why="libaio and posixaio run on io_uring unless told otherwise."),
+    honoured("ioengine", _engine, why="libaio and posixaio run on io_uring without --keep-ioengine."),
     choice(
         "stat_type",
         "stat_type",
@@ -515,7 +515,7 @@ VERIFICATION: Final = (
         {name: None if name in ("0", "none") else name for name in METHODS},
         why=f"{_DROP_IN} headers of fio 3.42, those of earlier ones with LOADSTONE_FIO_VERIFY=3.33, and "
         "either is read; `loadstone run`: own stamps (CRC-32C, place and generation in every 512 bytes), "
-        "whatever the method.",
+        "with every method.",
     ),
     honoured(
         "verify_pattern",

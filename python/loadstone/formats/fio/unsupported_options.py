@@ -30,7 +30,7 @@ HARMLESS: Final = (
     harmless("create_serialize", "Files are prepared one after the other before the run."),
     harmless("stats", "Statistics are always kept."),
     harmless("error_dump", "Every error is kept with its target and offset."),
-    harmless("allow_mounted_write", "Loadstone refuses to write to what is mounted, whatever this says."),
+    harmless("allow_mounted_write", "Loadstone refuses to write to what is mounted, with or without this."),
     harmless("unique_filename", "There are no clients."),
     harmless("log_compression_cpus", "Logs are written after the run."),
     harmless("block_error_percentiles", "Errors of every block are in the events."),

@@ -31,7 +31,7 @@ def keep(asked: plan.Plan) -> tuple[plan.Plan, str]:
     writers = _writers(asked)
     if not writers:
         raise InputError(
-            "a journal was asked for, and no job writes what it verifies: it would be empty",
+            "no job writes what it verifies: the journal would be empty",
             hint="add verify=crc32c to a job that writes",
         )
     sizes = {stream.verify.block_bytes for stream in writers if stream.verify is not None}
