@@ -379,6 +379,6 @@ def test_a_grown_file_that_somebody_else_wrote_is_left_to_them(tmp_path: Path) -
     file.append(b"one\n")
     with (tmp_path / "log").open("a") as other:
         other.write("mine\n")
-    with pytest.raises(RefusedError, match="somebody else wrote it"), output.settled(file) as out:
+    with pytest.raises(RefusedError, match="another program wrote it"), output.settled(file) as out:
         out.write(b"one\ntwo\n")
     assert (tmp_path / "log").read_text() == "one\nmine\n"

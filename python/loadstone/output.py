@@ -305,7 +305,9 @@ class GrowingFile:
             with io.FileIO(os.open(self._place.real, flags), "ab") as file:
                 status = os.fstat(file.fileno())
                 if (status.st_ino, status.st_size) != (self._inode, self._bytes):
-                    raise RefusedError(f"{self._place.path}: another program wrote it meanwhile", hint=_REMOVE)
+                    raise RefusedError(
+                        f"{self._place.path}: another program wrote it meanwhile", hint=_REMOVE
+                    )
                 rest = memoryview(content)
                 try:
                     while rest:

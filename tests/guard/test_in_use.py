@@ -289,8 +289,8 @@ def test_a_writer_that_no_process_shows_is_found(database: Path) -> None:
     with ours, theirs:
         with database.open("r+b") as file:
             socket.send_fds(ours, [b"x"], [file.fileno()])
-        assert uses(database) == ["the kernel says that a process which /proc does not show has it open for writing"]
-        with pytest.raises(RefusedError, match="out of our sight"):
+        assert uses(database) == ["a process outside /proc has it open for writing"]
+        with pytest.raises(RefusedError, match="outside /proc"):
             guard.secure(plan(target(str(database))), guard.Consent(frozenset({str(database)})))
     assert uses(database) == []
 
@@ -302,7 +302,7 @@ def test_process_accounting_is_found(database: Path) -> None:
     if Path("/proc/sys/kernel/acct").exists() is False or libc.acct(os.fsencode(database)) != 0:
         pytest.skip("no process accounting here")
     try:
-        assert uses(database) == ["the kernel says that a process which /proc does not show has it open for writing"]
+        assert uses(database) == ["a process outside /proc has it open for writing"]
     finally:
         libc.acct(None)
     assert uses(database) == []

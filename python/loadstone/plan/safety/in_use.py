@@ -139,7 +139,7 @@ def file_uses(path: Path, host: Snapshot) -> list[str]:
     if not any("swap" in told for told in found) and _is_swapped_to(path, host):
         found.append("it is used as swap")
     if not found and is_open_for_writing(path) and key_of(path) not in open_files.ours():
-        found.append("the kernel says that a process which /proc does not show has it open for writing")
+        found.append("a process outside /proc has it open for writing")
     return list(dict.fromkeys(found))
 
 
