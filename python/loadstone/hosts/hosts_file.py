@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from loadstone.errors import InputError, Where
 from loadstone.formats.suggest import nearest
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,13 +124,49 @@ class HostsFile(FrozenModel):
 
 
 def read_hosts(word: str) -> HostsFile:
-    """Read what `--hosts` was given: a file, or names with commas between. Raises `InputError`."""
+    """Read what `--hosts` was given: a file, or names with commas between. Raises `InputError`.
+
+    A file that is no TOML is one of `fio --client`: a host on each line.
+    """
     where = Where("command line", option="--hosts")
-    if word.endswith(".toml") or "/" in word:
+    if word.endswith(".toml"):
         return read_hosts_file(Path(word))
-    names = [one.strip() for one in word.split(",")]
+    if Path(word).is_file():
+        return _named(_client_file(Path(word)), where)
+    if "/" in word:
+        return read_hosts_file(Path(word))
+    return _named([one.strip() for one in word.split(",")], where)
+
+
+def _client_file(path: Path) -> list[str]:
+    """Read the hosts of a file of `fio --client`; where fio's own server listens is of no use here."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(say("hosts.clients.unreadable"), where=Where(str(path))) from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        kind, colon, rest = text.partition(":")
+        if kind == "sock" and colon:
+            raise InputError(say("hosts.clients.socket"), where=Where(str(path), number))
+        name = rest if kind in {"ip", "ip4", "ip6"} and colon else text
+        host = name.partition(",")[0].strip()
+        found.append(f"[{host}]" if kind == "ip6" and colon else host)
+        if any(character.isspace() for character in host):
+            raise InputError(say("hosts.clients.words", text=text), where=Where(str(path), number))
+    if not found:
+        raise InputError(say("hosts.clients.empty"), where=Where(str(path)))
+    return found
+
+
+def _named(names: list[str], where: Where) -> HostsFile:
     if not all(names):
-        raise InputError(f"found {word!r}, expected names such as h1,h2 or a file HOSTS.toml", where=where)
+        raise InputError(
+            f"found {','.join(names)!r}, expected names such as h1,h2 or a file HOSTS.toml", where=where
+        )
     entries = []
     for name in names:
         found = _WORD.fullmatch(name)

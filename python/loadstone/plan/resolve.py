@@ -37,6 +37,7 @@ from loadstone.plan.tree_jobs import TreePlan
 from loadstone.plan.verification import header_verification, journal, unverified_writes, verify
 from loadstone.workload.missing_target import refuse_missing_target
 from loadstone.workload.model import TargetName
+from loadstone.workload.other_hosts import refuse_elsewhere
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Pattern
@@ -160,6 +161,7 @@ def resolve(
     a child: one that does not answer is an error.
     """
     options = options or ResolveOptions()
+    refuse_elsewhere(workload)
     if host is not None:
         return _resolve(workload, host, options)
 

@@ -216,6 +216,18 @@ class TargetName(FrozenModel):
     written: str
 
 
+class HostPlace(FrozenModel):
+    """A host that does a job, or a part of it."""
+
+    names: tuple[str, ...]
+    """What it may be called: its label in the job file, its address."""
+    where: Where
+    targets: tuple[TargetName, ...] = ()
+    """The job's targets there, where they are others than elsewhere."""
+    away: bool = True
+    """It is another machine: its part is not done here."""
+
+
 class Job(FrozenModel):
     """One job section: every field None (or empty) when it was not asked for."""
 
@@ -432,6 +444,10 @@ class Job(FrozenModel):
     exec_prerun: str | None = None
     exec_postrun: str | None = None
     description: str | None = None
+
+    hosts: tuple[HostPlace, ...] = ()
+    """Of a job file for several hosts: those that do the job together, each its part of depth and rate.
+    Empty: every host of the run does all of it."""
 
     # Errors and results
     continue_on_error: Literal["none", "read", "write", "io", "verify", "all"] | None = None

@@ -14,6 +14,7 @@ from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
 from loadstone.report.vdbench.wording import run_line
+from loadstone.workload.other_hosts import refuse_elsewhere
 from tests.formats.vdbench import files
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def parsed(path: Path) -> tuple[ParameterFile, list[ParameterFileRun]]:
 def lower_all(path: Path) -> None:
     file, runs = parsed(path)
     for run in runs:
-        lower(file, run)
+        refuse_elsewhere(lower(file, run))
 
 
 def job(path: Path, wanted: files.Fields) -> Job:

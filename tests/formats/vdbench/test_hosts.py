@@ -6,6 +6,7 @@ import pytest
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import ParameterFile, ParameterText, expand, lower, map_hosts, read
+from loadstone.workload.other_hosts import refuse_elsewhere
 
 HOSTS = """
 hd=default,shell=ssh,user=root
@@ -39,7 +40,7 @@ def test_hosts_that_are_here_run_as_one(words: list[str]) -> None:
 def test_a_host_that_is_left_is_refused() -> None:
     file, _ = map_hosts(parsed(), {"one": "localhost", "sd1": "/data/a"})
     with pytest.raises(RefusedError, match=r"<text>:4: hd: hd=two is another host"):
-        lower(file, expand(file)[0])
+        refuse_elsewhere(lower(file, expand(file)[0]))
 
 
 def test_one_path_of_two_hosts_is_not_taken_for_one_device() -> None:

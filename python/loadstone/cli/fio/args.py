@@ -81,7 +81,7 @@ LETTERS: Final = {
 REFUSED: Final[dict[str, str]] = {
     "server": _ELSEWHERE,
     "daemonize": _ELSEWHERE,
-    "client": _ELSEWHERE,
+    "client": "the same file goes to `loadstone run JOB --hosts FILE`, which reaches the hosts by ssh",
     "remote-config": _ELSEWHERE,
     "trigger-remote": _ELSEWHERE,
     "profile": "write the profile's jobs out, or see `loadstone workloads`",

@@ -22,6 +22,7 @@ from loadstone.formats.vdbench.values import Number
 from loadstone.plan.host import HostFacts
 from loadstone.report.vdbench.wording import run_line
 from loadstone.study.vdbench import ParameterFileController
+from loadstone.workload.other_hosts import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,8 @@ def _refused(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exe
     found: dict[str, str] = {}
     for run in runs:
         try:
+            if (place := vdbench.host_away(file)) is not None:
+                raise elsewhere(place)
             # Any rate will do where it follows from a run before.
             vdbench.lower(file, run, vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec))
         except RefusedError as error:

@@ -17,6 +17,7 @@ from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say
 from loadstone.session import RunRequest
+from loadstone.workload.other_hosts import spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -301,16 +302,18 @@ def works(
     rate: TotalRate | None,
     calibration: bool,
 ) -> dict[str, HostWork]:
-    """Return what each host is asked to do: the same, with random addresses of its own."""
+    """Return what each host is asked to do: the same or its part, with random addresses of its own."""
     from loadstone.hosts.work import HostRate, HostWork
     from loadstone.study.random_seeds import own_sequence
 
     if any(job.exec_prerun is not None or job.exec_postrun is not None for job in asked_for.jobs):
         raise RefusedError(say("hosts.command.commands"), hint=say("hosts.command.commands_hint"))
     texts = {name: base64.b64encode(content).decode() for name, content in inputs.items()}
+    called = {one.name: tuple(dict.fromkeys((one.name, one.reached_by))) for one in named.host}
+    of_hosts = spread(asked_for, called, Where(COMMAND_LINE, option="--hosts"))
     return {
         name: HostWork(
-            workload=own_sequence(asked_for, number),
+            workload=own_sequence(of_hosts[name], number),
             rate=None if rate is None else HostRate.of(rate, 1 / len(named.host)),
             keep_ioengine=load.keep_ioengine,
             journal=load.journal,

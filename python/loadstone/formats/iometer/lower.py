@@ -19,7 +19,7 @@ from loadstone.formats.iometer.drive_names import check_mapping, place, short
 from loadstone.formats.iometer.managers import IometerTarget, IometerWorker, Manager
 from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import Amount, Job, Note, NoteKind, TargetName, Workload, WorkloadRow
+from loadstone.workload.model import Amount, HostPlace, Job, Note, NoteKind, TargetName, Workload, WorkloadRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -153,8 +153,12 @@ class _ConfigurationLowering:
     def _tell_managers(self) -> None:
         names = [manager.name for manager in self._managers]
         if self._file.managers:
-            who = f"manager {names[0]} runs" if len(names) == 1 else "managers " + ", ".join(names) + " run"
-            self._note(self._file.managers[0].where, f"{who} on this host: its workers are here", "changed")
+            text = (
+                f"manager {names[0]} runs on this host: its workers are here"
+                if len(names) == 1
+                else f"managers {', '.join(names)}: without --hosts all of their workers run on this host"
+            )
+            self._note(self._file.managers[0].where, text, "changed")
 
     def _run(self, index: int, step: CycleStep) -> TestRun:
         jobs: list[Job] = []
@@ -241,11 +245,19 @@ class _ConfigurationLowering:
                 "maximum_size": str(settings.max_sectors),
             },
             targets=tuple(places),
+            hosts=self._places(manager),
             ioengine="io_uring",
             direct=True,
             iodepth=outstanding * len(targets),
             **fields,
         )
+
+    def _places(self, manager: Manager) -> tuple[HostPlace, ...]:
+        """Return the host of a manager where there are several; without `--hosts` all of them are here."""
+        if len(self._managers) < 2:
+            return ()
+        names = tuple(dict.fromkeys(name for name in (manager.name, manager.address) if name))
+        return (HostPlace(names=names, where=manager.where, away=False),)
 
     def _rows(self, spec: AccessSpec) -> tuple[WorkloadRow, ...]:
         for row in spec.rows:

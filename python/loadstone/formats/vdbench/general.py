@@ -232,8 +232,8 @@ HOST: Final = Table(
     [
         Keyword("system", name),
         Keyword("vdbench", harmless="changes nothing: nothing is started from there"),
-        Keyword("shell", harmless="changes nothing: no remote shell is used"),
-        Keyword("user", harmless="changes nothing: no remote shell is used"),
+        Keyword("shell", harmless="changes nothing: --hosts says how a host is reached"),
+        Keyword("user", harmless="changes nothing: --hosts says how a host is reached"),
         Keyword("jvms", harmless="changes nothing: one process generates all load"),
         Keyword("clients", lambda parameter: whole(parameter, least=1, most=MAX_CLIENTS)),
         Keyword("mount", refused="is not supported: mount before the run, or with startcmd="),

@@ -1,8 +1,7 @@
 """Hosts of a parameter file: which of them are this machine, and what runs on them.
 
-Knows that load is generated here only, and that vdbench divides the threads and the rate of an SD
-among the hosts that use it: several hosts that are all this machine do together what one does.
-Reads no keyword.
+Knows that vdbench divides the threads and the rate of an SD among the hosts that use it: several hosts
+that are all this machine do together what one does. Reads no keyword.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import Note
+from loadstone.workload.model import HostPlace, Note, TargetName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.expand import ParameterFileRun
+    from loadstone.formats.vdbench.expand import ParameterFileRun, Work
     from loadstone.formats.vdbench.general import LoadHost
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.storage import Storage
     from loadstone.formats.vdbench.workload import WorkloadDefinition
+    from loadstone.workload.model import Job
 
 HERE: Final = "localhost"
 _SHOWN: Final = 8
@@ -60,16 +60,96 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
     return replace(file, hosts=hosts, notes=(*file.notes, Note(where=None, text=text, kind="changed"))), rest
 
 
-def check(file: ParameterFile, run: ParameterFileRun, note: Callable[[Where, str], None]) -> None:
-    """Refuse a run on hosts that are not this machine, and say what becomes of those that are."""
+def are_several(file: ParameterFile) -> bool:
+    """Return whether other machines take part."""
+    return len(file.hosts) > 1 and any(not host.is_local for host in file.hosts)
+
+
+def away(file: ParameterFile) -> HostPlace | None:
+    """Return the first of several hosts that is another machine."""
+    host = next((host for host in file.hosts if not host.is_local), None)
+    return HostPlace(names=_names(host), where=host.where) if host is not None and are_several(file) else None
+
+
+def placed(
+    file: ParameterFile, run: ParameterFileRun, jobs: Sequence[Job], note: Callable[[Where, str], None]
+) -> list[Job]:
+    """Return the jobs of a run with the hosts that do them, and say what becomes of hosts that are one."""
+    if are_several(file):
+        if run.file_works or run.formats is not None:
+            return [_on_files(file, run, job) for job in jobs]
+        works = {(work.workload.name, work.storage.name): work for work in run.works}
+        return [_on_storage(file, job, works[job.own_options["wd"], job.own_options["sd"]]) for job in jobs]
+    for work in run.works:
+        if work.storage.places:
+            raise RefusedError(
+                f"sd={work.storage.name} is another device on each of {len(work.storage.places)} hosts",
+                where=work.storage.at["lun"],
+                hint="write an SD for each lun: all of these hosts are this machine",
+            )
+    _say_what_is_here(file, run, note)
+    return list(jobs)
+
+
+def _on_storage(file: ParameterFile, job: Job, work: Work) -> Job:
+    """Return a job with the hosts of its workload that its SD is on, and its lun on each."""
+    workload, storage = work.workload, work.storage
+    if storage.joined:
+        raise RefusedError("concatenatesds= on several hosts is not supported", where=workload.where)
+    mine = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
+    mine &= _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
+    luns = {
+        host: lun
+        for word, lun in storage.places
+        for host in _hosts(file, [word], storage.at.get("hosts", storage.where))
+    }
+    return _with_hosts(
+        file,
+        job,
+        mine,
+        {host: (TargetName(path=lun, written=lun),) for host, lun in luns.items()},
+    )
+
+
+def _on_files(file: ParameterFile, run: ParameterFileRun, job: Job) -> Job:
+    """Return a job on a file system with the one host that works there."""
+    name = job.own_options["fsd"]
+    workloads = [work.workload for work in run.file_works if work.system.name == name]
+    if run.formats is not None or not workloads:
+        # A tree is made where it is used.
+        workloads = [one for one in file.file_workloads if any(_fits(word, name) for word in one.fsds)]
+    found: set[str] = set()
+    for one in workloads or [file.default_file_workload]:
+        found |= _hosts(file, one.hosts, one.at.get("hosts", one.where))
+    if len(found) > 1:
+        system = next(one for one in file.file_systems if one.name == name)
+        raise RefusedError(
+            f"{len(found)} hosts would work in fsd={name}: its files are not divided among them",
+            where=system.where,
+            hint="write an fsd= and an fwd= with host= for each: fsd=fsd_$host,anchor=/DIR/$host",
+        )
+    return _with_hosts(file, job, found, {})
+
+
+def _with_hosts(
+    file: ParameterFile, job: Job, names: set[str], targets: Mapping[str, tuple[TargetName, ...]]
+) -> Job:
+    places = tuple(
+        HostPlace(
+            names=_names(host),
+            where=host.where,
+            targets=targets.get(host.name, ()),
+            away=not host.is_local,
+        )
+        for host in file.hosts
+        if host.name in names
+    )
+    return job.model_copy(update={"hosts": places})
+
+
+def _say_what_is_here(file: ParameterFile, run: ParameterFileRun, note: Callable[[Where, str], None]) -> None:
     hosts = file.hosts
     away = [host for host in hosts if not host.is_local]
-    if len(hosts) > 1 and away:
-        raise RefusedError(
-            f"hd={away[0].name} is another host: load is generated on this machine only",
-            where=away[0].where,
-            hint=f"to run its part here: --map {away[0].name}={HERE}; that of all hosts: --map '*={HERE}'",
-        )
     if away:
         note(away[0].where, f"hd={away[0].name} is taken for this machine: nothing runs elsewhere")
     elif len(hosts) > 1:

@@ -69,7 +69,6 @@ def lower(file: ParameterFile, run: ParameterFileRun, given: Given | None = None
     """
     given = given or Given()
     making = _Lowering(file, run, list(file.notes))
-    hosts.check(file, run, making.note)
     if run.file_works:
         jobs = file_jobs(file, run, given.rate_iops, making.note)
     else:
@@ -77,7 +76,7 @@ def lower(file: ParameterFile, run: ParameterFileRun, given: Given | None = None
         for work, its_pace in zip(run.works, paces(run, given.rate_iops, given.observed), strict=True):
             jobs += _jobs(making, work, its_pace)
         jobs = _bounded(making, jobs)
-    jobs = _commands(making, jobs, given)
+    jobs = hosts.placed(file, run, _commands(making, jobs, given), making.note)
     return Workload(
         name=run.title,
         jobs=tuple(jobs),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats import quote
 from loadstone.formats.suggest import nearest
-from loadstone.formats.vdbench import filesystem, general, rundef, storage, workload
+from loadstone.formats.vdbench import filesystem, general, hosts, rundef, storage, workload
 from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
 from loadstone.formats.vdbench.general import General, LoadHost
 from loadstone.formats.vdbench.grammar import parameters
@@ -22,7 +22,7 @@ from loadstone.formats.vdbench.keyword import Draft, Table
 from loadstone.formats.vdbench.lines import LineReader, ParameterLine, decode, repeated
 from loadstone.formats.vdbench.rundef import Loop, MaxData, RunDefinition
 from loadstone.formats.vdbench.storage import Storage
-from loadstone.formats.vdbench.values import name
+from loadstone.formats.vdbench.values import name, names
 from loadstone.formats.vdbench.workload import WorkloadDefinition
 from loadstone.workload.model import Note
 
@@ -75,13 +75,15 @@ class ParameterFile:
 
         Raises InputError for a name of neither.
         """
-        places = [(storage.name, storage.lun) for storage in self.storages]
+        places: list[tuple[str, ...]] = [
+            (storage.name, storage.lun, *(lun for _, lun in storage.places)) for storage in self.storages
+        ]
         places += [(system.name, system.anchor) for system in self.file_systems]
         names = {name for place in places for name in place}
         for old in mapping:
             if old not in names:
                 kind, word = ("FSD", "anchors") if self.on_files else ("SD", "luns")
-                known = ", ".join(place for _, place in places[:8])
+                known = ", ".join(place[1] for place in places[:8])
                 raise InputError(
                     f"no {kind} uses {old!r}", hint=nearest(old, names) or f"the {word} in use are: {known}"
                 )
@@ -90,7 +92,11 @@ class ParameterFile:
             for system in self.file_systems
         ]
         storages = tuple(
-            replace(storage, lun=mapping.get(storage.lun, mapping.get(storage.name, storage.lun)))
+            replace(
+                storage,
+                lun=mapping.get(storage.lun, mapping.get(storage.name, storage.lun)),
+                places=tuple((host, mapping.get(lun, lun)) for host, lun in storage.places),
+            )
             for storage in self.storages
         )
         text = ", ".join(f"{old} is {new}" for old, new in mapping.items())
@@ -103,7 +109,12 @@ class ParameterFile:
         )
 
     def with_sizes(self, size_of: Callable[[str], int | None]) -> ParameterFile:
-        """Let SDs without `size=` be as large as what stands at their lun, as in vdbench."""
+        """Let SDs without `size=` be as large as what stands at their lun, as in vdbench.
+
+        What stands there on another host is not known here.
+        """
+        if hosts.are_several(self):
+            return self
         storages = tuple(
             replace(storage, size=storage.size or size_of(storage.lun)) for storage in self.storages
         )
@@ -196,6 +207,8 @@ class _Sections:
         self._at = "general"
         self._draft = self.defaults["general"]
         self._is_default = False
+        self._paired: set[str] = set()
+        """Of the entity that is being read: which of hosts and luns it was given."""
 
     def take(self, parameter: Parameter) -> None:
         """Put one parameter where it belongs."""
@@ -209,15 +222,20 @@ class _Sections:
             self._set(parameter)
 
     def _begin(self, parameter: Parameter) -> None:
-        label = name(parameter) if parameter.keyword != "host" else parameter.pieces[-1]
+        # hd=(one,two) are two hosts that are alike.
+        several = parameter.keyword == "hd" and parameter.listed
+        labels = names(parameter) if several else ()
+        label = parameter.pieces[-1] if several or parameter.keyword == "host" else name(parameter)
         self._is_default = label == "default"
+        self._paired = set()
         if self._is_default:
             self._draft = self.defaults[self._at]
             return
         self._draft = self.defaults[self._at].copy()
         if parameter.keyword == "host" and len(parameter.pieces) > 1:
             self._draft.values["system"] = parameter.pieces[0]  # The old form: host=(system,label).
-        self.drafts[self._at].append((label, parameter.where, self._draft))
+        for one in labels or (label,):
+            self.drafts[self._at].append((one, parameter.where, self._draft))
         if self._at == "rg":
             raise RefusedError("replay is not supported", where=parameter.where)
 
@@ -241,13 +259,13 @@ class _Sections:
             raise parameter.error(
                 "wd= is given twice for one rd=", "several are written wd=(wd1,wd2); " + _ORDER
             )
-        if row.name == "lun" and "luns" in self._draft.at:
-            raise RefusedError(
-                "several lun= for several hosts are not supported",
-                where=parameter.where,
-                hint="one process generates all load: keep the lun of this host",
-            )
+        # host=h1,lun=/a,host=h2,lun=/b: a pair for each host.
+        paired = self._at == "sd" and row.target in {"luns", "hosts"}
+        before = self._draft.values[row.target] if paired and row.target in self._paired else ()
         section.table.apply(parameter, self._draft, self.notes)
+        if paired:
+            self._draft.values[row.target] = (*before, *self._draft.values[row.target])
+            self._paired.add(row.target)
 
     def _misplaced(self, parameter: Parameter) -> InputError:
         """Say where a keyword belongs that is none of this section, or what is near it."""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError
 from loadstone.formats.vdbench import common
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names
@@ -39,6 +39,8 @@ class Storage:
     luns: tuple[str, ...] = ()
     """All that `lun=` says, where it says several."""
     hosts: tuple[str, ...] = ("*",)
+    places: tuple[tuple[str, str], ...] = ()
+    """Of an SD that is another lun on each host: host and lun."""
     count: tuple[int, int] | None = None
     size: int | None = None
     threads: int = DEFAULT_THREADS
@@ -67,7 +69,7 @@ def _luns(parameter: Parameter) -> tuple[str, ...]:
 
 
 def here(storage: Storage) -> tuple[Storage, Note | None]:
-    """Return an SD with the lun it has on this machine. Raises RefusedError when it has several here.
+    """Return an SD with the lun it has on its first host.
 
     Several luns belong to as many hosts, one to each. Without hosts vdbench uses the first and no other.
     """
@@ -84,11 +86,7 @@ def here(storage: Storage) -> tuple[Storage, Note | None]:
             where=at,
             hint="give each host its lun",
         )
-    raise RefusedError(
-        f"sd={storage.name} is another device on each of {len(storage.luns)} hosts",
-        where=at,
-        hint="load is generated on this machine only: write an SD for each lun",
-    )
+    return replace(one, places=tuple(zip(storage.hosts, storage.luns, strict=True))), None
 
 
 def _size(parameter: Parameter) -> int:

@@ -1,0 +1,102 @@
+"""Jobs that a file gives to several hosts: refused where one host does all, divided where there are several.
+
+Knows what a host's part of a job is: of its depth, its rate, its bytes and its operations. Reaches no host.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.messages import say
+from loadstone.workload.model import Amount, Job, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.workload.model import HostPlace
+
+
+def refuse_elsewhere(workload: Workload) -> None:
+    """Refuse a Workload of which other hosts do a part."""
+    place = next((place for job in workload.jobs for place in job.hosts if place.away), None)
+    if place is not None:
+        raise elsewhere(place)
+
+
+def elsewhere(place: HostPlace) -> RefusedError:
+    """Return why what a host does is not done here."""
+    return RefusedError(
+        say("hosts.file.elsewhere", name=place.names[0]),
+        where=place.where,
+        hint=say("hosts.file.elsewhere_hint", name=place.names[0], address=place.names[-1]),
+    )
+
+
+def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where) -> dict[str, Workload]:
+    """Return what each host does, by its name.
+
+    `hosts`: what each is called, its address among it. Raises InputError for a host that the file names
+    and `where` does not, or the other way round, and RefusedError for a host without a part.
+    """
+    found: dict[str, list[Job]] = {name: [] for name in hosts}
+    for job in workload.jobs:
+        if not job.hosts:
+            for jobs in found.values():
+                jobs.append(job)
+            continue
+        names = [_meant(place, hosts, where) for place in job.hosts]
+        for at, (name, place) in enumerate(zip(names, job.hosts, strict=True)):
+            part = _part(job, place, at, len(names))
+            if part is not None:
+                found[name].append(part)
+    named = {name for job in workload.jobs for place in job.hosts for name in place.names}
+    for name, jobs in found.items():
+        if jobs:
+            continue
+        if not named.intersection(hosts[name]):
+            raise InputError(
+                say("hosts.file.not_named", name=name), where=where, hint=say("hosts.file.not_named_hint")
+            )
+        raise RefusedError(
+            say("hosts.file.no_part", name=name),
+            where=workload.jobs[0].at("iodepth"),
+            hint=say("hosts.file.no_part_hint"),
+        )
+    return {name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in found.items()}
+
+
+def _meant(place: HostPlace, hosts: Mapping[str, Sequence[str]], where: Where) -> str:
+    """Return which of the hosts is meant: by its first name before the others."""
+    for called in place.names:
+        for name, words in hosts.items():
+            if called in words:
+                return name
+    raise InputError(
+        say("hosts.file.unknown", name=place.names[0], names=", ".join(hosts)),
+        where=place.where,
+        hint=say("hosts.file.unknown_hint", where=str(where)),
+    )
+
+
+def _part(job: Job, place: HostPlace, at: int, count: int) -> Job | None:
+    """Return the part of a job that host number `at` of `count` does; None: there is not enough for it."""
+    update: dict[str, Any] = {"hosts": ()}
+    if place.targets:
+        update["targets"] = place.targets
+    if count > 1:
+        field = "numjobs" if job.tree is not None else "iodepth"
+        whole = getattr(job, field) or 1
+        mine = whole // count + (at < whole % count)
+        if not mine:
+            return None
+        doing = min(count, whole)
+        share = mine / whole if field == "iodepth" else 1 / doing
+        update[field] = mine
+        update["rate_iops"] = tuple(rate and rate * share for rate in job.rate_iops)
+        update["rate_bytes"] = tuple(rate and max(1, round(rate * share)) for rate in job.rate_bytes)
+        if job.io_size is not None and job.io_size.bytes:
+            update["io_size"] = Amount(bytes=max(1, round(job.io_size.bytes * share)))
+        if job.tree is not None and job.tree.rate_ops is not None:
+            update["tree"] = job.tree.model_copy(update={"rate_ops": job.tree.rate_ops * share})
+    return job.model_copy(update=update)
