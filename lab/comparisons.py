@@ -1,10 +1,11 @@
 # ruff: noqa: E501 - a page of text
 """How often a comparison is right: pairs of results with a known difference, compared by the program.
 
-Draws runs from a seed: correlated noise, drift, outliers, runs that differ among themselves, and
-phases that are not valid and faster than anything. Judges as `loadstone compare` and its gate do.
+Draws runs from a seed: correlated noise, drift, outliers, runs that differ among themselves, sides
+with other numbers of runs of another length, and phases that are not valid and faster than anything.
+Judges as `loadstone compare` and its gate do.
 
-    python -m lab.comparisons --pairs 1000 > docs/compare-calibration.md
+    python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,12 +31,20 @@ from loadstone.comparison.side import Side
 from loadstone.comparison.values import sample
 from loadstone.verdict import Kind, Verdict
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 PATTERNS: Final = ("4k random read", "4k random write", "128k sequential read")
 DIFFERENCES: Final = (0.0, 0.01, 0.02, 0.05, 0.10)
 DETECT: Final = 0.05
-INTERVALS: Final = 120
-"""A minute of half seconds."""
+LENGTHS: Final = (20, 40, 120, 120, 400)
+"""Half seconds of a run: of ten seconds to some minutes."""
+REPEATS: Final = ((1, 1), (1, 1), (3, 3), (5, 5), (2, 2), (1, 3), (5, 1), (2, 5), (3, 10))
+"""Runs of each side."""
 DEPTH: Final = 32
+BINS: Final = (0.0, 0.2, 0.5, 0.8, 0.95, 1.0)
+OF_A_KIND: Final = 400
+"""Pairs without a difference of each kind: of these 2.5 % are ten."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +64,23 @@ class Device:
 
 
 @dataclass(frozen=True)
+class PairKind:
+    """How the two sides were measured, and what disturbs them; None: as it is drawn."""
+
+    repeats: tuple[int, int] | None = None
+    lengths: tuple[int, int] | None = None
+    drift: bool | None = None
+    outliers: bool | None = None
+
+
+@dataclass(frozen=True)
 class PairOutcome:
     """What was said of one pair whose second side is slower by `difference`."""
 
     difference: float
-    repeats: int
+    everywhere: bool
+    """Whether all patterns are slower; otherwise the first alone."""
+    kind: PairKind
     invalid: bool
     better: bool
     worse: bool
@@ -68,38 +90,46 @@ class PairOutcome:
     """Of each pattern: the chance that was stated, and whether it was found to be worse."""
 
 
-def device(chance: np.random.Generator, repeats: int) -> Device:
-    """Draw one; runs that are not repeated cannot tell how they differ, so they do not."""
+def device(chance: np.random.Generator, kind: PairKind) -> Device:
+    """Draw one; where no run is repeated nobody can tell how runs differ, so they do not."""
+    repeated = max(kind.repeats or (1, 1)) > 1
+    drift, outliers = (float(chance.choice(some)) for some in ([-0.05, 0.05, -0.15], [0.01, 0.02, 0.05]))
     return Device(
         iops=float(10 ** chance.uniform(3, 5.5)),
         noise=float(chance.uniform(0.01, 0.08)),
         memory=float(chance.choice([0.0, 0.3, 0.6])),
-        drift=float(chance.choice([0.0, 0.0, -0.05, 0.05, -0.15])),
-        outliers=float(chance.choice([0.0, 0.0, 0.02])),
-        between=float(chance.uniform(0.0, 0.02)) if repeats > 1 else 0.0,
+        drift=drift if kind.drift else 0.0,
+        outliers=outliers if kind.outliers else 0.0,
+        between=float(10 ** chance.uniform(-3.5, -1.5)) if repeated else 0.0,
     )
 
 
 def phase(
-    chance: np.random.Generator, made: Device, factor: float, pattern: str, *, run: str, valid: bool
+    chance: np.random.Generator,
+    made: Device,
+    level: float,
+    pattern: str,
+    *,
+    run: str,
+    valid: bool,
+    length: int,
 ) -> ComparedPhase:
-    """Measure one phase of one run."""
-    noise = chance.normal(0, 1, INTERVALS)
-    for at in range(1, INTERVALS):
+    """Measure one phase of one run of so many intervals; `level` is what it does, as a share of the device."""
+    noise = chance.normal(0, 1, length)
+    for at in range(1, length):
         noise[at] = made.memory * noise[at - 1] + np.sqrt(1 - made.memory**2) * noise[at]
-    course = 1 + made.noise * noise + made.drift * np.linspace(-0.5, 0.5, INTERVALS)
-    course = np.where(chance.random(INTERVALS) < made.outliers, 0.67 * course, course)
-    level = made.iops * factor * np.exp(chance.normal(0, made.between)) * (1 if valid else 3)
-    rates = np.maximum(course, 0.01) * level
+    course = 1 + made.noise * noise + made.drift * np.linspace(-0.5, 0.5, length)
+    course = np.where(chance.random(length) < made.outliers, 0.67 * course, course)
+    rates = np.maximum(course, 0.01) * made.iops * level * np.exp(chance.normal(0, made.between))
     ops = np.round(rates * 0.5)
-    strata = np.zeros(INTERVALS, np.int64)
-    iops = ratio(ops, np.full(INTERVALS, 0.5), strata, "1/s")
+    strata = np.zeros(length, np.int64)
+    iops = ratio(ops, np.full(length, 0.5), strata, "1/s")
     # A closed loop: outstanding I/Os are rate times latency.
-    mean = ratio(np.full(INTERVALS, DEPTH * 0.5e9), ops, strata, "ns")
+    mean = ratio(np.full(length, DEPTH * 0.5e9), ops, strata, "ns")
     assert iops is not None
     assert mean is not None
     tail = mean.value * 3 * np.exp(chance.normal(0, 0.03))
-    found = {IOPS: sample(iops), MEAN: sample(mean), P99: Sample(tail, 0.03 * tail, INTERVALS - 1.0)}
+    found = {IOPS: sample(iops), MEAN: sample(mean), P99: Sample(tail, 0.03 * tail, length - 1.0)}
     return ComparedPhase(
         run=run, path=Path(run), name=pattern, pattern=pattern, verdict=_verdict(valid=valid),
         case=Case(name=pattern, source="bundle", jobs=(JobRequest(job="a"),), total=OpMeasurement(), ops={}),
@@ -114,47 +144,90 @@ def _verdict(*, valid: bool) -> Verdict:
     )
 
 
-def pair(seed: int, *, invalid: bool | None = None) -> PairOutcome:
-    """Draw a pair, compare it, and say what was found."""
-    chance = np.random.default_rng(seed)
-    difference = float(chance.choice(DIFFERENCES))
-    repeats = int(chance.choice([1, 1, 3, 5]))
-    broken = bool(chance.random() < 0.15) if invalid is None else invalid
-    before: list[ComparedPhase] = []
-    after: list[ComparedPhase] = []
-    for number, pattern in enumerate(PATTERNS):
-        made = device(chance, repeats)
-        for run in range(repeats):
-            before.append(phase(chance, made, 1.0, pattern, run=f"a{run}", valid=True))
-            valid = not (broken and number == 0 and run == 0)
-            after.append(phase(chance, made, 1 - difference, pattern, run=f"b{run}", valid=valid))
-    sides = [Side("a", Path("a"), tuple(before)), Side("b", Path("b"), tuple(after))]
-    rows, _ = pairing.rows(sides)
-    found = matrix.effects(rows)
-    known = gates.powers(found, sides, detect=DETECT, alpha=matrix.ALPHA)
-    said = gates.gate(found, sides, known, detect=DETECT)
-    worse = {one.pattern: one.judgement == "worse" for one in found if one.first}
-    return PairOutcome(
-        difference=difference,
-        repeats=repeats,
-        invalid=broken,
-        better=any(one.judgement == "better" for one in found),
-        worse=any(one.judgement == "worse" for one in found),
-        green_invalid=any(one.told_apart and not (one.before.valid and one.after.valid) for one in found)
-        or (broken and said.outcome == "passed"),
-        gate=said.outcome,
-        tests=tuple((one.power, worse.get(one.pattern, False)) for one in known),
+def drawn(chance: np.random.Generator) -> PairKind:
+    """Draw how a pair was measured."""
+    long = [int(one) for one in chance.choice(LENGTHS, 2)]
+    return PairKind(
+        repeats=REPEATS[chance.integers(len(REPEATS))],
+        lengths=(long[0], long[1] if chance.random() < 0.5 else long[0]),
+        drift=bool(chance.random() < 0.4),
+        outliers=bool(chance.random() < 0.4),
     )
 
 
-def table(found: list[PairOutcome]) -> str:
-    """Return the page."""
+def pair(
+    seed: int, *, invalid: bool | None = None, kind: PairKind | None = None, difference: float | None = None
+) -> PairOutcome:
+    """Draw a pair, compare it, and say what was found; what of its kind is None is drawn."""
+    chance = np.random.default_rng(seed)
+    slower = float(chance.choice(DIFFERENCES)) if difference is None else difference
+    asked, any_ = kind or PairKind(), drawn(chance)
+    known = PairKind(*(b if a is None else a for a, b in zip(astuple(asked), astuple(any_), strict=True)))
+    broken = bool(chance.random() < 0.15) if invalid is None else invalid
+    everywhere = bool(chance.random() < 0.5)
+    found: tuple[list[ComparedPhase], list[ComparedPhase]] = ([], [])
+    for number, pattern in enumerate(PATTERNS):
+        made = device(chance, known)
+        for side, phases in enumerate(found):
+            here = 1 - slower if side and (everywhere or number == 0) else 1.0
+            for run in range((known.repeats or (1, 1))[side]):
+                valid = not (broken and side and number == 0 and run == 0)
+                length = (known.lengths or (120, 120))[side]
+                level = here if valid else 3 * here
+                phases.append(
+                    phase(chance, made, level, pattern, run=f"{side}{run}", valid=valid, length=length)
+                )
+    sides = [Side(name, Path(name), tuple(phases)) for name, phases in zip("ab", found, strict=True)]
+    rows, _ = pairing.rows(sides)
+    effects = matrix.effects(rows)
+    powers = gates.powers(effects, sides, detect=DETECT, alpha=matrix.ALPHA)
+    said = gates.gate(effects, sides, powers, detect=DETECT)
+    worse = {one.pattern: one.judgement == "worse" for one in effects if one.first}
+    # Where the first alone is slower the others are no tests of the power.
+    tested = [one for one in powers if one.pattern == PATTERNS[0]]
+    return PairOutcome(
+        difference=slower,
+        everywhere=everywhere,
+        kind=known,
+        invalid=broken,
+        better=any(one.judgement == "better" for one in effects),
+        worse=any(one.judgement == "worse" for one in effects),
+        green_invalid=any(one.told_apart and not (one.before.valid and one.after.valid) for one in effects)
+        or (broken and said.outcome == "passed"),
+        gate=said.outcome,
+        tests=tuple((one.power, worse.get(one.pattern, False)) for one in tested),
+    )
+
+
+def kinds() -> dict[str, PairKind]:
+    """Return the kinds of pairs that are held against each other without a difference, by their names."""
+    steady = PairKind(lengths=(120, 120), drift=False, outliers=False)
+    found = {
+        f"{a} and {b} runs" if (a, b) != (1, 1) else "1 run each": replace(steady, repeats=(a, b))
+        for a, b in dict.fromkeys(REPEATS)
+    }
+    for a, b in ((20, 20), (20, 400), (400, 40)):
+        named = f"1 run each of {a / 2:.0f} s and {b / 2:.0f} s"
+        found[named] = replace(steady, repeats=(1, 1), lengths=(a, b))
+    for drift, outliers, word in ((True, False, "drift"), (False, True, "outliers"), (True, True, "both")):
+        for runs in ((1, 1), (3, 3), (1, 3)):
+            found[f"{word}, {runs[0]} and {runs[1]} runs"] = replace(
+                steady, repeats=runs, drift=drift, outliers=outliers
+            )
+    return found
+
+
+def table(
+    found: Sequence[PairOutcome],
+    alike: Mapping[str, Sequence[PairOutcome]],
+    seed: int,
+    slower: Sequence[PairOutcome] = (),
+) -> str:
+    """Return the page; `slower`: more pairs that are slower by what the gate looks for."""
     lines = [
         "# How often a comparison is right",
         "",
-        f"`python -m lab.comparisons --pairs {len(found)}` drew {len(found)} pairs of results from a seed: three "
-        "patterns, one, three or five runs of each, correlated noise, drift, outliers, runs that differ, and in "
-        "some pairs a phase that is not valid and three times as fast. The second side is slower by a known share.",
+        f"`python -m lab.comparisons --pairs {len(found)} --seed {seed}` drew {len(found)} pairs of results: three patterns; one to ten runs of each side, not always as many; runs of 10 s to 200 s, not always as long; correlated noise, drift, outliers, runs that differ, and in some pairs a phase that is not valid and three times as fast. The second side is slower by a known share, in half of the pairs in one pattern alone.",
         "",
         "| slower by | pairs | some row better | some row worse | nothing told apart | gate 0 | gate 97 | gate 98 |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -174,38 +247,95 @@ def table(found: list[PairOutcome]) -> str:
         lines.append(f"| {100 * difference:.0f} % | {len(mine)} | {cells} |")
     lines += [
         "",
-        f"Pairs with a phase that is not valid: {sum(one.invalid for one in found)}; of these a difference or a pass "
-        f"rested on it in {sum(one.green_invalid for one in found)}.",
+        f"Pairs with a phase that is not valid: {sum(one.invalid for one in found)}; of these a difference or a pass rested on it in {sum(one.green_invalid for one in found)}.",
         "",
-        f"Pairs that are slower by {100 * DETECT:.0f} % and valid, pattern by pattern: the chance to find that, as it "
-        "was stated, and how often it was found. With few runs the stated chance rests on an error that is itself "
-        "a guess: it is right on average over pairs of one kind.",
+        "## Kinds of pairs without a difference",
         "",
-        "| runs of each side | patterns | stated on average | found |",
-        "|---:|---:|---:|---:|",
+        "Promised is that chance calls any row better in at most 2.5 % of the comparisons, and worse in as many. *Gate 98*: it could not have seen a regression of "
+        f"{100 * DETECT:.0f} %, and says so; with two runs of each side it hardly ever could.",
+        "",
+        "| kind | pairs | some row better | some row worse | gate 0 | gate 98 |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
-    for repeats, tests in calibration(found).items():
-        stated, seen = (100 * float(np.mean([test[at] for test in tests])) for at in (0, 1))
-        lines.append(f"| {repeats} | {len(tests)} | {stated:.0f} % | {seen:.0f} % |")
+    for name, pairs in alike.items():
+        parts = (
+            sum(one.better for one in pairs),
+            sum(one.worse for one in pairs),
+            sum(one.gate == "passed" for one in pairs),
+            sum(one.gate in {"not_detectable", "no_data", "not_valid"} for one in pairs),
+        )
+        cells = " | ".join(f"{100 * part / len(pairs):.1f} %" for part in parts)
+        lines.append(f"| {name} | {len(pairs)} | {cells} |")
+    lines += [
+        "",
+        "## The power that the gate states",
+        "",
+        f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %: the chance to find that, as it was stated, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
+        "",
+        *_power_lines(calibration([*found, *slower])),
+    ]
     return "\n".join(lines) + "\n"
 
 
-def calibration(found: list[PairOutcome]) -> dict[int, list[tuple[float, bool]]]:
-    """Return the tests of pairs with exactly the difference that is looked for, by the number of runs."""
-    made: dict[int, list[tuple[float, bool]]] = {}
-    for one in sorted(found, key=lambda one: one.repeats):
-        if one.difference == DETECT and not one.invalid:
-            made.setdefault(one.repeats, []).extend(one.tests)
-    return made
+def _power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
+    lines = ["| stated | pairs | stated on average | found |", "|---:|---:|---:|---:|"]
+    for low, high in pairwise(BINS):
+        mine = [(p, hit) for _, p, hit in tests if low <= p < high or p == high == 1.0]
+        if mine:
+            name = f"{100 * low:.0f} to {100 * high:.0f} %"
+            lines.append(_power_line(name, mine))
+    lines += ["", "| pairs with | pairs | stated on average | found |", "|---|---:|---:|---:|"]
+    groups: dict[str, list[tuple[float, bool]]] = {}
+    for kind, p, hit in tests:
+        a, b = kind.repeats or (1, 1)
+        runs = "1 run each" if a == b == 1 else ("as many runs" if a == b else "other numbers of runs")
+        names = [runs, "drift" if kind.drift else "no drift", "outliers" if kind.outliers else "no outliers"]
+        names.append(
+            "runs as long" if kind.lengths and len(set(kind.lengths)) == 1 else "runs of other lengths"
+        )
+        for name in names:
+            groups.setdefault(name, []).append((p, hit))
+    return lines + [_power_line(name, groups[name]) for name in sorted(groups)]
+
+
+def _power_line(name: str, mine: Sequence[tuple[float, bool]]) -> str:
+    stated, seen = (100 * float(np.mean([test[at] for test in mine])) for at in (0, 1))
+    return f"| {name} | {len(mine)} | {stated:.0f} % | {seen:.0f} % |"
+
+
+def calibration(found: Sequence[PairOutcome]) -> list[tuple[PairKind, float, bool]]:
+    """Return the tests of valid pairs that are slower in one pattern by exactly what is looked for."""
+    return [
+        (one.kind, power, hit)
+        for one in found
+        if one.difference == DETECT and not one.invalid and not one.everywhere
+        for power, hit in one.tests
+    ]
+
+
+def alike(seed: int, count: int = OF_A_KIND) -> dict[str, list[PairOutcome]]:
+    """Draw valid pairs without a difference of every kind."""
+    return {
+        name: [
+            pair(seed * 1_000_000 + 500_000 + 10_000 * number + at, invalid=False, kind=kind, difference=0.0)
+            for at in range(count)
+        ]
+        for number, (name, kind) in enumerate(kinds().items())
+    }
 
 
 def main() -> int:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
-    sys.stdout.write(table([pair(options.seed * 1_000_000 + at) for at in range(options.pairs)]))
+    found = [pair(options.seed * 1_000_000 + at) for at in range(options.pairs)]
+    more = [
+        pair(options.seed * 1_000_000 + 200_000 + at, invalid=False, difference=DETECT)
+        for at in range(options.pairs)
+    ]
+    sys.stdout.write(table(found, alike(options.seed), options.seed, more))
     return 0
 
 

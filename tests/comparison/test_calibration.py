@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lab.comparisons import PairOutcome, calibration, pair, table
+from lab.comparisons import PairOutcome, alike, calibration, kinds, pair, table
 
 
 def check(found: list[PairOutcome], *, false: float, off: float) -> None:
     """Hold what was said of pairs against what they are."""
     assert not any(one.green_invalid for one in found)
     assert all(one.gate == "not_valid" for one in found if one.invalid)
-    alike = [one for one in found if one.difference == 0]
+    equal = [one for one in found if one.difference == 0]
     for way in ("better", "worse"):
-        assert sum(getattr(one, way) for one in alike) <= false * len(alike), way
+        assert sum(getattr(one, way) for one in equal) <= false * len(equal), way
     slower = [one for one in found if one.difference >= 0.05]
-    assert not any(one.better for one in slower)
+    assert sum(one.better for one in slower) <= 0.025 * len(slower)
     assert sum(one.gate == "passed" for one in slower) <= 0.05 * len(slower)
-    tests = [test for of_runs in calibration(found).values() for test in of_runs]
-    stated, seen = (float(np.mean([test[at] for test in tests])) for at in (0, 1))
+    tests = calibration(found)
+    stated, seen = (float(np.mean([test[at] for test in tests])) for at in (1, 2))
     assert abs(stated - seen) < off
 
 
@@ -34,11 +34,25 @@ def test_a_phase_that_is_not_valid_takes_no_part_and_no_pass() -> None:
 
 
 def test_the_page_has_a_line_for_each_difference() -> None:
-    lines = table([pair(at) for at in range(12)]).splitlines()
+    lines = table([pair(at) for at in range(12)], alike(7, 1), 7).splitlines()
     assert sum(line.startswith("| ") and " % |" in line for line in lines) >= 3
+
+
+def test_few_short_and_unequal_runs_find_no_difference_where_there_is_none() -> None:
+    # What was found too often before a short run's error was widened, and before the spread that
+    # one run takes from the other side's counted once: in 4 to 7 of 100 pairs in each direction.
+    shortest, unequal = kinds()["1 run each of 10 s and 200 s"], kinds()["1 and 3 runs"]
+    for kind in (shortest, unequal):
+        found = [pair(8_000_000 + at, invalid=False, kind=kind, difference=0.0) for at in range(60)]
+        for way in ("better", "worse"):
+            assert sum(getattr(one, way) for one in found) <= 4, way
 
 
 @pytest.mark.nightly
 def test_a_thousand_pairs_are_judged_as_they_are() -> None:
     # 2.5 % in either direction is what is promised; of 200 pairs chance adds up to 2.2 %.
-    check([pair(7_000_000 + at) for at in range(1000)], false=0.047, off=0.05)
+    check([pair(7_000_000 + at) for at in range(1000)], false=0.047, off=0.08)
+    for name, found in alike(7).items():
+        # Of 400 pairs chance adds 1.6 %.
+        for way in ("better", "worse"):
+            assert sum(getattr(one, way) for one in found) <= 0.041 * len(found), name

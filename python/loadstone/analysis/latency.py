@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis.estimate import Estimate
+from loadstone.analysis.estimate import Caution, Estimate
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Latency:
     histogram: Histogram = field(default=NO_SAMPLES, repr=False)
     mean_error_ns: float | None = None
     intervals: int = 0
+    caution: Caution | None = None
+    """For tests of the mean."""
 
     def __add__(self, other: Latency) -> Latency:
         """Return both together; no error of a mean is known of them."""
@@ -62,7 +64,7 @@ class Latency:
     @property
     def mean(self) -> Estimate:
         """The mean with its error."""
-        return Estimate(self.mean_ns, self.mean_error_ns, self.intervals, "ns")
+        return Estimate(self.mean_ns, self.mean_error_ns, self.intervals, "ns", self.caution)
 
     @property
     def stddev_ns(self) -> float:
@@ -110,4 +112,5 @@ def summed(
         histogram,
         None if mean is None else mean.error,
         0 if mean is None else mean.count,
+        None if mean is None else mean.caution,
     )

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
-from loadstone.analysis.statistics.distributions import NORMAL, t_quantile
-from loadstone.comparison.matrix import FIRST_SHARE, error_of
+from loadstone.analysis.statistics.distributions import t_quantile, t_upper
+from loadstone.analysis.statistics.significance import ratio_error
+from loadstone.comparison.matrix import FIRST_SHARE, fair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +127,7 @@ def _percent(share: float) -> str:
 
 def _power(one: Effect, detect: float, alpha: float, tolerance: float) -> tuple[float, float | None]:
     before, after = one.before.sample, one.after.sample
-    error = error_of(before, after) if before is not None and after is not None else None
+    error = None if before is None or after is None else ratio_error(*fair(before, after))
     if error is None:
         return 0.0, None
     more = one.metric.more_is_better
@@ -156,25 +154,14 @@ def _logarithm(share: float, *, more: bool) -> float:
 
 
 def chance(change: float, error: float, freedom: float, alpha: float, tolerance: float = 0.0) -> float:
-    """Return how often a two-sided t-test finds a change of this size on its own side.
+    """Return how often a two-sided t-test that has this error finds a change of this size on its own side.
 
     `error` is the standard error as it was estimated, with its degrees of freedom; all three are
-    logarithms. With few of them the error itself is uncertain: over its distribution is integrated.
+    logarithms. The test is passed beyond a known multiple of that error; what would be measured
+    lies around the change as far as the true error makes it, and of that no more is known than
+    the estimate: in multiples of it the distance is Student's. Tried with `lab.comparisons`.
     """
     if error == 0:
         return float(change > tolerance)
-    limit = t_quantile(1 - alpha / 2, freedom)
-    scales, weights = _scales(round(min(freedom, 1e4), 1))
-    limits = np.maximum(limit * scales, tolerance / error)
-    normal = np.array([NORMAL.cdf(change / error - one) for one in limits])
-    return float((normal * weights).sum())
-
-
-@lru_cache(maxsize=64)
-def _scales(freedom: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and weights of the estimated standard deviation over the true one."""
-    reach = 6 / math.sqrt(2 * freedom)
-    at = np.linspace(max(1e-3, 1 - reach), 1 + reach, 400)
-    log = freedom * np.log(at) - np.log(at) - freedom * at**2 / 2
-    density = np.exp(log - log.max())
-    return at, density / density.sum()
+    limit = max(t_quantile(1 - alpha / 2, freedom), tolerance / error)
+    return t_upper(limit - change / error, freedom)

@@ -75,14 +75,6 @@ class Effect:
         return self.judgement in ("better", "worse")
 
 
-@dataclass(frozen=True, slots=True)
-class RatioError:
-    """The relative standard error of a difference, as a logarithm, and its degrees of freedom."""
-
-    of_log: float
-    freedom: float
-
-
 def effects(rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: float = ALPHA) -> list[Effect]:
     """Return every effect of every pattern, sides in their order; the judgement is by `alpha`.
 
@@ -144,26 +136,13 @@ def fair(a: Sample, b: Sample) -> tuple[Sample, Sample]:
     return _as_spread(a, b), _as_spread(b, a)
 
 
-def error_of(before: Sample, after: Sample) -> RatioError | None:
-    """Return the error of the logarithm of a ratio; None where a side has none."""
-    a, b = fair(before, after)
-    if a.value <= 0 or b.value <= 0 or a.error is None or b.error is None:
-        return None
-    parts = [a.error / a.value, b.error / b.value]
-    whole = math.hypot(*parts)
-    if whole == 0:
-        return RatioError(0.0, 1e9)
-    beneath = sum(part**4 / one.freedom for part, one in zip(parts, (a, b), strict=True) if one.freedom)
-    return RatioError(whole, whole**4 / beneath if beneath else 1e9)
-
-
 def _as_spread(one: Sample, other: Sample) -> Sample:
     if one.runs > 1 or other.runs < 2 or not other.error or not other.value:
         return one
     between = other.error * math.sqrt(other.runs) / other.value * one.value
-    if one.error is not None and one.error >= between:
+    if one.error is not None and one.error * one.widening >= between:
         return one
-    return replace(one, error=between, freedom=other.freedom)
+    return replace(one, error=between, freedom=other.freedom, widening=1.0, shared=True)
 
 
 def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:

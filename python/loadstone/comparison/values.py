@@ -5,6 +5,7 @@ Knows how estimates of a run, and figures of another tool, become samples. Compa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -90,9 +91,10 @@ def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Met
     for percent, metric in AT_PERCENT.items():
         value = lat.percentile(percent) if lat is not None else None
         error = errors.get(percent)
-        freedom = None if lat is None else lat.mean.count - 1
+        mean = None if lat is None else sample(lat.mean)
         known = None if error is None or value is None else error * value
-        found[metric] = None if value is None else Sample(value, known, freedom)
+        # The same intervals: what they hide of the mean's error they hide of this.
+        found[metric] = None if value is None or mean is None else replace(mean, value=value, error=known)
     return found
 
 
@@ -100,7 +102,10 @@ def sample(estimate: Estimate | None) -> Sample | None:
     """Return an estimate as a sample."""
     if estimate is None:
         return None
-    return Sample(estimate.value, estimate.error, None if estimate.error is None else estimate.count - 1)
+    caution = estimate.caution
+    if estimate.error is None or caution is None:
+        return Sample(estimate.value, estimate.error, None if estimate.error is None else estimate.count - 1)
+    return Sample(estimate.value, estimate.error, caution.freedom, widening=caution.widening)
 
 
 def tails(made: Summary) -> tuple[dict[int, dict[float, float]], Tails]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis import watched
 from loadstone.analysis.statistics import significance as statistics
-from loadstone.analysis.statistics.significance import Contrast, Sample
-from loadstone.comparison import matrix
+from loadstone.comparison import matrix, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from loadstone.analysis.statistics.significance import Contrast, Sample
     from loadstone.analysis.watched import Track
     from loadstone.comparison.side import Side
 
@@ -79,11 +79,9 @@ def _of_side(side: Side) -> dict[Key, tuple[Track, Sample]]:
         bounds = watched.span_ns(measurement)
         for host in watched.hosts(measurement.bundle):
             for track in watched.tracks(watched.within(host.rows, bounds), host.facts):
-                mean = track.mean
-                freedom = None if mean.error is None else mean.count - 1
-                every.setdefault((host.name, track.key), []).append(
-                    (track, Sample(mean.value, mean.error, freedom))
-                )
+                one = values.sample(track.mean)
+                if one is not None:
+                    every.setdefault((host.name, track.key), []).append((track, one))
     return {key: (found[0][0], matrix.together([one for _, one in found])) for key, found in every.items()}
 
 

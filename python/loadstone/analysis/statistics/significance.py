@@ -32,6 +32,7 @@ REPLICATES: Final = 400
 MIN_WINDOWS: Final = 8
 BUCKET_ERROR: Final = 0.0079 / math.sqrt(3)
 """Standard error of a value that is known to within 0.79 %, evenly."""
+NO_ERROR_FREEDOM: Final = 1e9
 SEED: Final = 20260101
 """Any number: the same data always give the same interval."""
 
@@ -41,13 +42,16 @@ class Sample:
     """A value with one standard error and its degrees of freedom; both None when not known.
 
     `runs` is how many runs it is the mean of. The error of one run is from within it and knows
-    nothing of how much runs differ.
+    nothing of how much runs differ. `widening`: a test takes the error as so much wider.
+    `shared`: the error was taken from the other side, so that there is only one of them.
     """
 
     value: float
     error: float | None
     freedom: float | None
     runs: int = 1
+    widening: float = 1.0
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +73,37 @@ def contrast(a: Sample, b: Sample, level: float = LEVEL) -> Contrast | None:
     if a.value <= 0 or b.value <= 0:
         return None
     log = math.log(b.value / a.value)
-    if a.error is None or b.error is None or a.freedom is None or b.freedom is None:
+    error = ratio_error(a, b)
+    if error is None:
         return Contrast(math.expm1(log), None, None, None)
-    parts = [(one.error or 0.0) / one.value for one in (a, b)]
-    error = math.hypot(*parts)
-    if error == 0:
+    if error.of_log == 0:
         return Contrast(math.expm1(log), math.expm1(log), math.expm1(log), 1.0 if log == 0 else 0.0)
-    freedom = error**4 / sum(
-        part**4 / one.freedom for part, one in zip(parts, (a, b), strict=True) if one.freedom
-    )
-    reach = t_quantile(0.5 + level / 2, freedom) * error
-    p = 2 * t_upper(abs(log) / error, freedom)
+    reach = t_quantile(0.5 + level / 2, error.freedom) * error.of_log
+    p = 2 * t_upper(abs(log) / error.of_log, error.freedom)
     return Contrast(math.expm1(log), math.expm1(log - reach), math.expm1(log + reach), p)
+
+
+@dataclass(frozen=True, slots=True)
+class RatioError:
+    """The standard error of the logarithm of a ratio, and its degrees of freedom."""
+
+    of_log: float
+    freedom: float
+
+
+def ratio_error(a: Sample, b: Sample) -> RatioError | None:
+    """Return the error of the logarithm of b over a; None where a side has none."""
+    if a.value <= 0 or b.value <= 0 or a.error is None or b.error is None or not a.freedom or not b.freedom:
+        return None
+    parts = [one.widening * (one.error or 0.0) / one.value for one in (a, b)]
+    whole = math.hypot(*parts)
+    if whole == 0:
+        return RatioError(0.0, NO_ERROR_FREEDOM)
+    if a.shared or b.shared:
+        # Both sides have the spread of the same runs.
+        return RatioError(whole, min(a.freedom, b.freedom))
+    beneath = sum(part**4 / (one.freedom or 1.0) for part, one in zip(parts, (a, b), strict=True))
+    return RatioError(whole, whole**4 / beneath)
 
 
 def of_runs(samples: Sequence[Sample]) -> Sample:
