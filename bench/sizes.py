@@ -87,7 +87,7 @@ def run(path: Path, options: Sequence[str], jobs: Sequence[str], seed: int, inte
     one = replace(here, cpus=here.cpus[:1])
     plan = resolve(workload, host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
     device = SimDevice(
-        seed=seed, servers=256, read_ns=6_000_000, write_ns=9_000_000, service=ServiceTime.EXPONENTIAL,
+        seed=seed, servers=96, read_ns=6_000_000, write_ns=9_000_000, service=ServiceTime.EXPONENTIAL,
         stall_every_ns=0, stall_ns=0, error_ppm=0, short_ppm=0, hang_ppm=0, faults=None, behaviour=None,
     )  # fmt: skip
     backend = BackendSim(device=device)
@@ -107,7 +107,7 @@ def run(path: Path, options: Sequence[str], jobs: Sequence[str], seed: int, inte
 def many_jobs(path: Path, seconds: int, interval_ns: int) -> None:
     """Run 128 jobs on 8 targets."""
     names = [f"lun-{lun}-{clone:02d}" for lun in range(TARGETS) for clone in range(CLONES)]
-    options = ["rw=randrw", "rwmixread=70", "bs=8k", "iodepth=8", "time_based", f"runtime={seconds}s"]
+    options = ["rw=randread", "bs=8k", "iodepth=8", "time_based", f"runtime={seconds}s"]
     run(path, options, names, 1, interval_ns)
 
 
