@@ -1,8 +1,9 @@
 """What large results cost to read: an hour of 128 jobs, a short run of 128 jobs, two studies of 250 runs.
 
 Makes them on a simulated device, whose clock is virtual, through the same session as any run, so
-that every file of a bundle is there and as large as after a real one. Then measures the programs
-that a person types, in a process each: CPU and wall time, and the largest memory. Made only once.
+that every file of a bundle is there and as large as after a real one; an hour is a minute, sixty
+times. Then measures the programs that a person types, in a process each: CPU and wall time, and
+the largest memory. Results are made once, and found again.
 
     python bench/sizes.py DIRECTORY [--runs 250] [--hour 3600]
 """
@@ -10,6 +11,7 @@ that a person types, in a process each: CPU and wall time, and the largest memor
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
+from loadstone.bundle import arrows, host, layout, seal
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.study import Point, StudyRecord
 from loadstone.formats.fio.read import TextSource, read_jobfiles
@@ -32,6 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 SECOND_NS: Final = 1_000_000_000
+MINUTE_S: Final = 60
+
+
 TARGETS: Final = 8
 CLONES: Final = 16
 REPEATS: Final = 5
@@ -111,6 +119,63 @@ def many_jobs(path: Path, seconds: int, interval_ns: int) -> None:
     run(path, options, names, 1, interval_ns)
 
 
+def hour(path: Path, seconds: int) -> None:
+    """Make a run of 128 jobs of many minutes out of one of a minute."""
+    minute = path.with_name("minute")
+    if not minute.exists():
+        many_jobs(minute, MINUTE_S, SECOND_NS)
+    shutil.copytree(minute, path)
+    for name, interval in ((layout.STREAMS["samples.arrows"], "interval"), (layout.HOST_TABLE, None)):
+        table = pl.read_parquet(path / name)
+        times = [column for column in ("start_ns", "end_ns", "t_ns") if column in table.columns]
+        parts = []
+        for part in range(seconds // MINUTE_S):
+            moved = [(pl.col(time) + part * MINUTE_S * SECOND_NS).cast(table[time].dtype) for time in times]
+            if interval:
+                moved.append((pl.col(interval) + part * MINUTE_S).cast(pl.UInt32))
+            parts.append(table.with_columns(moved))
+        groups = arrows.GROUP_ROWS if interval else host.GROUP_ROWS
+        pl.concat(parts).write_parquet(path / name, compression="zstd", row_group_size=groups)
+    _stretch_events(path / layout.EVENTS, seconds)
+    plan = json.loads((path / layout.PLAN).read_text())
+    for stream in plan["streams"]:
+        stream["limits"]["runtime_ns"] = seconds * SECOND_NS
+    (path / layout.PLAN).write_text(json.dumps(plan))
+    manifest = json.loads((path / layout.MANIFEST).read_text())
+    for name in manifest["files"]:
+        size_bytes, digest = seal.hash_of(path, name)
+        manifest["files"][name] = {"size_bytes": size_bytes, "blake3": digest}
+    (path / layout.MANIFEST).write_text(json.dumps(seal.with_digest(manifest)))
+
+
+def _stretch_events(path: Path, seconds: int) -> None:
+    """Repeat what is told again and again, and move what is told at the end."""
+    again, rest = [], []
+    for line in path.read_text().splitlines():
+        event = json.loads(line)
+        (again if event["type"] in {"tick", "fine_samples"} else rest).append(event)
+    added = (seconds - MINUTE_S) * SECOND_NS
+    with path.open("w") as file:
+        for event in rest:
+            for name in ("t_ns", "ended_ns"):
+                if event["type"] in {"stream_end", "end"} and name in event:
+                    event[name] += added
+            if event["type"] in {"stream_end", "end"}:
+                continue
+            file.write(json.dumps(event) + "\n")
+        for part in range(seconds // MINUTE_S):
+            for event in again:
+                moved = {
+                    name: event[name] + part * MINUTE_S * SECOND_NS
+                    for name in ("t_ns", "start_ns")
+                    if name in event
+                }
+                file.write(json.dumps({**event, **moved}) + "\n")
+        for event in rest:
+            if event["type"] in {"stream_end", "end"}:
+                file.write(json.dumps(event) + "\n")
+
+
 def patterns() -> Iterator[tuple[str, list[str]]]:
     """Name and options of every pattern of a study."""
     for order in ORDERS:
@@ -173,7 +238,7 @@ def main() -> int:
     place.mkdir(parents=True, exist_ok=True)
     made: list[tuple[str, Callable[[Path], None]]] = [
         ("short", lambda path: many_jobs(path, 30, SECOND_NS // 2)),
-        ("hour", lambda path: many_jobs(path, options.hour, SECOND_NS)),
+        ("hour", lambda path: hour(path, options.hour)),
         ("before", lambda path: study(path, 1, options.runs)),
         ("after", lambda path: study(path, 1001, options.runs)),
     ]
