@@ -17,7 +17,10 @@ from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.report.fio.normal import _time
+from loadstone.workload.block_sizes import SizeRequests, fixed
+from loadstone.workload.blocks import BlockWork
 from loadstone.workload.model import Job, Workload
+from loadstone.workload.process import ProcessRequests
 from tests.control import machine
 
 if TYPE_CHECKING:
@@ -125,8 +128,13 @@ def scheduled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "host/sys/block/sda/queue"
 
 
+def plan_job(scheduler: str) -> Job:
+    work = BlockWork(sizes=SizeRequests(bs=fixed(4096)))
+    return Job(name="a", where=Where("job"), work=work, process=ProcessRequests(ioscheduler=scheduler))
+
+
 def test_a_scheduler_is_put_back_with_the_length_of_the_queue(scheduled: Path) -> None:
-    job = Job(name="a", where=Where("job"), ioscheduler="bfq")
+    job = plan_job("bfq")
     plan = plan_of("filename=/dev/zero\nsize=1m\n")
     with schedulers.as_asked(Workload(name="w", jobs=(job,), notes=()), plan):
         assert (scheduled / "scheduler").read_text() == "none mq-deadline [bfq]\n"
@@ -136,7 +144,11 @@ def test_a_scheduler_is_put_back_with_the_length_of_the_queue(scheduled: Path) -
 
 def test_a_scheduler_that_is_not_there_is_refused_where_it_stands(scheduled: Path) -> None:
     plan = plan_of("filename=/dev/zero\nsize=1m\n")
-    workload = Workload(name="w", jobs=(Job(name="a", where=Where("job"), ioscheduler="bogus"),), notes=())
+    workload = Workload(
+        name="w",
+        jobs=(plan_job("bogus"),),
+        notes=(),
+    )
     with (
         pytest.raises(RefusedError, match="io_scheduler of sda: found 'bogus'") as error,
         schedulers.as_asked(workload, plan),

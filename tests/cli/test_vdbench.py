@@ -163,7 +163,7 @@ def test_one_run_of_a_file_is_a_workload_for_other_verbs(file: Path) -> None:
         str(file), LoadOptions(set=["xfer=8k"], section=["third"], target=["x"], size="4m")
     )
     assert [job.name for job in chosen.jobs] == ["wd2.sd1"]
-    assert [target.path for target in chosen.jobs[0].targets] == ["x"]
+    assert [target.path for target in chosen.jobs[0].placement.targets] == ["x"]
     with pytest.raises(InputError, match="has 2 runs, one is needed"):
         read_workload.workload(str(file), LoadOptions(set=["xfer=8k"], section=["first"]))
 

@@ -61,7 +61,7 @@ def test_a_host_that_is_not_there_is_no_lun_either(file: Path) -> None:
 
 def test_a_run_for_a_sweep_is_mapped_too(file: Path) -> None:
     chosen = read_workload.workload(str(file), LoadOptions(map=["*=localhost", f"sd2={file.parent}/c"]))
-    assert [target.path for job in chosen.jobs for target in job.targets] == [
+    assert [target.path for job in chosen.jobs for target in job.placement.targets] == [
         str(file.parent / "a"),
         str(file.parent / "c"),
     ]

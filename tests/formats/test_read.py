@@ -6,13 +6,19 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.errors import InputError, LoadstoneError, RefusedError
 from loadstone.formats.fio import FileSource, ReadOptions, TextSource, TokenSource, read_jobfiles
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.workload.model import Amount, FixedSize, SizeRange, Workload
+from loadstone.plan.pattern import blocks_of
+from loadstone.workload.block_sizes import FixedSize, SizeRange, fixed
+from loadstone.workload.placement import Amount
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Workload
 
 EMPTY: dict[str, str] = {}
 
@@ -37,8 +43,10 @@ def error(text: str, *, strict: bool = False) -> LoadstoneError:
 def test_defaults_change_later_jobs_only() -> None:
     found = read("[global]\nbs=4k\n[a]\n[global]\nbs=8k\nrw=write\n[b]\n[c]\nbs=16k\n")
     assert [job.name for job in found.jobs] == ["a", "b", "c"]
-    assert [job.bs[0] for job in found.jobs] == [FixedSize(bytes=n) for n in (4096, 8192, 16384)]
-    assert [job.rw for job in found.jobs] == [None, "write", "write"]
+    assert [blocks_of(job).sizes.bs[0] for job in found.jobs] == [
+        FixedSize(bytes=n) for n in (4096, 8192, 16384)
+    ]
+    assert [blocks_of(job).mix.rw for job in found.jobs] == ["read", "write", "write"]
     assert found.global_options == {"bs": "8k", "rw": "write"}
     assert found.jobs[2].own_options == {"bs": "16k"}
 
@@ -46,11 +54,11 @@ def test_defaults_change_later_jobs_only() -> None:
 def test_any_section_that_begins_with_global_is_defaults() -> None:
     found = read("[global-read]\nrw=randread\n[a]\n")
     assert [job.name for job in found.jobs] == ["a"]
-    assert found.jobs[0].rw == "randread"
+    assert blocks_of(found.jobs[0]).mix.rw == "randread"
 
 
 def test_the_last_of_two_values_wins() -> None:
-    assert read("[a]\niodepth=2\niodepth=8\n").jobs[0].iodepth == 8
+    assert read("[a]\niodepth=2\niodepth=8\n").jobs[0].engine.iodepth == 8
 
 
 def test_a_name_renames_its_own_job_only() -> None:
@@ -61,32 +69,32 @@ def test_a_name_renames_its_own_job_only() -> None:
 
 def test_comments_end_a_line_anywhere() -> None:
     found = read("; first\n# second\n[a] ; third\nbs=8k # fourth\nrw=write;fifth\n   \n")
-    assert found.jobs[0].bs[0] == FixedSize(bytes=8192)
-    assert found.jobs[0].rw == "write"
+    assert blocks_of(found.jobs[0]).sizes.bs[0] == FixedSize(bytes=8192)
+    assert blocks_of(found.jobs[0]).mix.rw == "write"
     assert [note.where.line for note in found.notes if note.where] == [5]
 
 
 def test_every_value_knows_where_it_was_written() -> None:
     found = read("[global]\nbs=4k\n[a]\nrw=write\n")
-    where = found.jobs[0].at("rw")
+    where = found.jobs[0].at("mix.rw")
     assert (where.file, where.line, where.option) == ("job.fio", 4, "rw")
-    assert found.jobs[0].at("bs").line == 2
-    assert found.jobs[0].at("size").line == 3
+    assert found.jobs[0].at("sizes.bs").line == 2
+    assert found.jobs[0].at("placement.size").line == 3
 
 
 def test_triplets_leave_out_what_is_empty() -> None:
     def blocks(value: str) -> list[int | None]:
         return [
             block.bytes if isinstance(block, FixedSize) else None
-            for block in read(f"[a]\nbs={value}\n").jobs[0].bs
+            for block in blocks_of(read(f"[a]\nbs={value}\n").jobs[0]).sizes.bs
         ]
 
     assert blocks("4k") == [4096, 4096, 4096]
     assert blocks("4k,8k") == [4096, 8192, 8192]
-    assert blocks(",8k") == [None, 8192, 8192]
-    assert blocks("4k,,16k") == [4096, None, 16384]
+    assert blocks(",8k") == [4096, 8192, 8192]
+    assert blocks("4k,,16k") == [4096, 4096, 16384]
     assert blocks("4k,") == [4096, None, None]
-    inherited = read("[global]\nbs=1k\n[a]\nbs=,8k\n").jobs[0].bs
+    inherited = blocks_of(read("[global]\nbs=1k\n[a]\nbs=,8k\n").jobs[0]).sizes.bs
     assert [b.bytes for b in inherited if isinstance(b, FixedSize)] == [1024, 8192, 8192]
 
 
@@ -103,9 +111,10 @@ def test_triplets_leave_out_what_is_empty() -> None:
 )
 def test_rules_for_a_steady_state(value: str, expected: tuple[object, ...]) -> None:
     job = read(f"[a]\nss={value}\nss_dur=10\nss_ramp=1m\n").jobs[0]
-    assert job.steady is not None
-    assert (job.steady.metric, job.steady.slope, job.steady.limit, job.steady.percent) == expected
-    assert (job.steady_duration_ns, job.steady_ramp_ns) == (10 * 10**9, 60 * 10**9)
+    rule = job.steady.rule
+    assert rule is not None
+    assert (rule.metric, rule.slope, rule.limit, rule.percent) == expected
+    assert (job.steady.duration_ns, job.steady.ramp_ns) == (10 * 10**9, 60 * 10**9)
 
 
 def test_a_pattern_from_a_file_ends_with_the_longest_there_may_be(tmp_path: Path) -> None:
@@ -114,7 +123,7 @@ def test_a_pattern_from_a_file_ends_with_the_longest_there_may_be(tmp_path: Path
     for length, notes in ((65_536, 0), (65_537, 1)):
         (tmp_path / "some").write_bytes(content[:length])
         found = read(f"[a]\nbuffer_pattern='{tmp_path}/some'\n")
-        assert bytes(found.jobs[0].buffer_pattern or ()) == content[:65_536]
+        assert bytes(found.jobs[0].payload.buffer_pattern or ()) == content[:65_536]
         assert len(found.notes) == notes
         assert all("only 65,536 bytes of it are used" in note.text for note in found.notes)
 
@@ -122,7 +131,7 @@ def test_a_pattern_from_a_file_ends_with_the_longest_there_may_be(tmp_path: Path
 def test_patterns_are_parts_one_after_the_other(tmp_path: Path) -> None:
     (tmp_path / "some").write_bytes(b"xyz")
     text = f"[a]\nbuffer_pattern=\"abcd\"-120xdeadface'{tmp_path}/some'\n"
-    found = bytes(read(text).jobs[0].buffer_pattern or ())
+    found = bytes(read(text).jobs[0].payload.buffer_pattern or ())
     assert found[:12] == b"abcd" + b"\xf4\xff\xff\xff" + bytes.fromhex("deadface")
     assert found[12:] == b"xyz"
 
@@ -133,9 +142,9 @@ def test_includes_are_relative_to_the_file_and_kept(tmp_path: Path) -> None:
     (tmp_path / "sub" / "one.inc").write_text("rw=write\ninclude=two.inc\n")
     (tmp_path / "sub" / "two.inc").write_text("bs=8k\n")
     found = read_jobfiles([FileSource(tmp_path / "job.fio")])
-    assert found.jobs[0].rw == "write"
-    assert found.jobs[0].bs[0] == FixedSize(bytes=8192)
-    assert found.jobs[0].at("bs").file == str(tmp_path / "sub" / "two.inc")
+    assert blocks_of(found.jobs[0]).mix.rw == "write"
+    assert blocks_of(found.jobs[0]).sizes.bs[0] == FixedSize(bytes=8192)
+    assert found.jobs[0].at("sizes.bs").file == str(tmp_path / "sub" / "two.inc")
     assert sorted(Path(name).name for name in found.sources) == ["job.fio", "one.inc", "two.inc"]
     assert found.sources[str(tmp_path / "job.fio")] == b"[a]\ninclude sub/one.inc\n"
     assert found.name == "job"
@@ -152,12 +161,12 @@ def test_an_include_must_not_have_sections_nor_include_itself(tmp_path: Path) ->
 
 def test_environment() -> None:
     found = read("[a]\nfilename=/tmp/${X}.${Y}\n", environment={"X": "one", "Y": "two"})
-    assert found.jobs[0].targets[0].path == "/tmp/one.two"
+    assert found.jobs[0].placement.targets[0].path == "/tmp/one.two"
     refusal = error("[a]\nfilename=/tmp/${X}\n")
     assert "no 'X'" in str(refusal)
     assert str(refusal).startswith("job.fio:2: filename")
     strict = read("[a]\nfilename=/tmp/${X}\n", strict=True)
-    assert strict.jobs[0].targets[0].path == "/tmp/"
+    assert strict.jobs[0].placement.targets[0].path == "/tmp/"
     assert strict.notes[0].kind == "trap"
 
 
@@ -165,18 +174,18 @@ def test_keywords_and_their_arithmetic() -> None:
     job = read(
         "[a]\niodepth=2*$ncpus\nbs=$pagesize\nsize=$mb_memory/2m\nnumjobs=$ncpus\n".replace("/2m", "/2")
     ).jobs[0]
-    assert job.iodepth == 8
-    assert job.bs[0] == FixedSize(bytes=4096)
-    assert job.size == Amount(bytes=4096)
-    assert job.numjobs == 4
+    assert job.engine.iodepth == 8
+    assert blocks_of(job).sizes.bs[0] == FixedSize(bytes=4096)
+    assert job.placement.size == Amount(bytes=4096)
+    assert job.schedule.numjobs == 4
 
 
 def test_blanks_around_the_equals_sign() -> None:
     meant = read("[a]\nbs = 8k\nrw = write\n")
-    assert meant.jobs[0].bs[0] == FixedSize(bytes=8192)
-    assert meant.jobs[0].rw == "write"
+    assert blocks_of(meant.jobs[0]).sizes.bs[0] == FixedSize(bytes=8192)
+    assert blocks_of(meant.jobs[0]).mix.rw == "write"
     assert "uses 8;" in meant.notes[0].text
-    assert read("[a]\nbs = 8k\n", strict=True).jobs[0].bs[0] == FixedSize(bytes=8)
+    assert blocks_of(read("[a]\nbs = 8k\n", strict=True).jobs[0]).sizes.bs[0] == FixedSize(bytes=8)
 
 
 def test_unknown_names_get_the_nearest_one() -> None:
@@ -283,13 +292,13 @@ def test_commands_run_only_with_permission() -> None:
     assert isinstance(refusal, RefusedError)
     assert "--allow-exec" in (refusal.hint or "")
     allowed = read_jobfiles([TextSource(text)], options=ReadOptions(allow_exec=True))
-    assert allowed.jobs[0].exec_prerun == "echo 3 > /proc/sys/vm/drop_caches"
+    assert allowed.jobs[0].process.exec_prerun == "echo 3 > /proc/sys/vm/drop_caches"
 
 
 def test_several_files_are_separated_by_a_stonewall_and_forget_defaults() -> None:
     found = read_jobfiles([TextSource("[global]\nbs=8k\n[a]\n", "1"), TextSource("[b]\n[c]\n", "2")])
-    assert [job.stonewall for job in found.jobs] == [None, True, None]
-    assert found.jobs[1].bs == (None, None, None)
+    assert [job.schedule.stonewall for job in found.jobs] == [None, True, None]
+    assert blocks_of(found.jobs[1]).sizes.bs == fixed(4096)
 
 
 def test_command_line_jobs() -> None:
@@ -306,17 +315,17 @@ def test_command_line_jobs() -> None:
     )
     found = read_jobfiles([TokenSource(words)])
     assert [job.name for job in found.jobs] == ["a", "b"]
-    assert found.jobs[0].rw == "write"
-    assert found.jobs[0].time_based is True
-    assert found.jobs[0].runtime_ns == 5 * 10**9
-    assert found.jobs[1].bs[0] == FixedSize(bytes=8192)
-    assert found.jobs[1].size == Amount(bytes=1 << 20)
+    assert blocks_of(found.jobs[0]).mix.rw == "write"
+    assert found.jobs[0].limits.time_based is True
+    assert found.jobs[0].limits.runtime_ns == 5 * 10**9
+    assert blocks_of(found.jobs[1]).sizes.bs[0] == FixedSize(bytes=8192)
+    assert found.jobs[1].placement.size == Amount(bytes=1 << 20)
     assert found.global_options == {"bs": "8k"}
 
 
 def test_command_line_defaults_reach_the_job_file() -> None:
     found = read_jobfiles([TokenSource(("--runtime=5",)), TextSource("[a]\nrw=write\n")])
-    assert found.jobs[0].runtime_ns == 5 * 10**9
+    assert found.jobs[0].limits.runtime_ns == 5 * 10**9
 
 
 def test_sections_are_chosen_by_name() -> None:
@@ -335,7 +344,7 @@ def test_a_comment_may_be_of_any_bytes() -> None:
 @pytest.mark.parametrize("given", ["8", "1", "30"])
 def test_a_switch_with_a_number_is_on(given: str) -> None:
     found = read_jobfiles([TextSource(f"[a]\nthread={given}\ntime_based=0\n")])
-    assert (found.jobs[0].thread, found.jobs[0].time_based) == (True, False)
+    assert (found.jobs[0].fio.thread, found.jobs[0].limits.time_based) == (True, False)
     assert len([note for note in found.notes if "means 1" in note.text]) == (given != "1")
     with pytest.raises(InputError, match="expected 0 or 1"):
         read_jobfiles([TextSource("[a]\nrandrepeat=30\n")])
@@ -343,7 +352,7 @@ def test_a_switch_with_a_number_is_on(given: str) -> None:
 
 @pytest.mark.parametrize("name", ["aio", "linuxaio", "aio-old"])
 def test_libaio_has_fios_other_names(name: str) -> None:
-    assert read_jobfiles([TextSource(f"[a]\nioengine={name}\n")]).jobs[0].ioengine == "libaio"
+    assert read_jobfiles([TextSource(f"[a]\nioengine={name}\n")]).jobs[0].engine.ioengine == "libaio"
 
 
 def test_what_is_no_text_is_said_so(tmp_path: Path) -> None:
@@ -392,7 +401,7 @@ def test_every_declined_option_says_why() -> None:
 def test_fios_reading_of_a_range_with_shares_stops_at_the_slash() -> None:
     text = "[a]\nbsrange=512/25:1k:25:2k/25\n"
     found = read(text, strict=True)
-    assert found.jobs[0].bsrange[0] == SizeRange(min_bytes=512, max_bytes=1024)
+    assert blocks_of(found.jobs[0]).sizes.bs[0] == SizeRange(min_bytes=512, max_bytes=1024)
     assert {note.kind for note in found.notes} == {"trap"}
     assert "512/25" in error(text).message
 
@@ -400,4 +409,4 @@ def test_fios_reading_of_a_range_with_shares_stops_at_the_slash() -> None:
 @pytest.mark.parametrize(("word", "means"), [("verify", "verify"), ("io", "io"), ("1", "all")])
 def test_continue_on_error_takes_fios_words(word: str, means: str) -> None:
     found = read(f"[a]\nfilename=/tmp/x\nrw=write\nsize=1m\ncontinue_on_error={word}\n")
-    assert found.jobs[0].continue_on_error == means
+    assert found.jobs[0].errors.continue_on_error == means

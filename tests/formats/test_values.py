@@ -14,8 +14,12 @@ from loadstone.formats.fio import ReadOptions, TokenSource, read_jobfiles, value
 from loadstone.formats.fio.numbers import Reading
 from loadstone.plan import model
 from loadstone.plan.notes import Notes
-from loadstone.plan.pattern import pattern
-from loadstone.workload.model import Amount, Distribution, Job, SizeTable
+from loadstone.plan.pattern import blocks_of, pattern
+from loadstone.workload.addresses import AddressRequests, Distribution, ReadWriteMix
+from loadstone.workload.block_sizes import SizeRequests, SizeTable, fixed
+from loadstone.workload.blocks import BlockWork
+from loadstone.workload.model import Job
+from loadstone.workload.placement import Amount
 
 
 def distribution(text: str, *, strict: bool = True) -> Distribution:
@@ -27,7 +31,9 @@ def order(job: Job, range_bytes: int = 1 << 20) -> model.RandomOrder:
 
 
 def job(**fields: object) -> Job:
-    return Job.model_validate({"name": "a", "where": Where("job"), "rw": "randread", **fields})
+    addresses = AddressRequests.model_validate(fields)
+    work = BlockWork(mix=ReadWriteMix(rw="randread"), sizes=SizeRequests(bs=fixed(4096)), addresses=addresses)
+    return Job(name="a", where=Where("job"), work=work)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_a_value_of_another_option_is_told_its_name(words: str, names: str) -> N
 def test_two_sizes_with_a_dash_are_those_of_reads_and_writes_as_in_fio() -> None:
     words = ("--name=a", "--bs=4k-512k")
     found = read_jobfiles([TokenSource(words)], options=ReadOptions(strict_fio_reading=True))
-    assert [block and block.bytes for block in found.jobs[0].bs] == [4096, 524288, 524288]  # type: ignore[union-attr] # each is set
+    assert [block and block.bytes for block in blocks_of(found.jobs[0]).sizes.bs] == [4096, 524288, 524288]  # type: ignore[union-attr] # each is set
     assert "is no range" in found.notes[0].text
     with pytest.raises(InputError, match="expected one size"):
         read_jobfiles([TokenSource(words)])
@@ -141,7 +147,7 @@ def test_two_sizes_with_a_dash_are_those_of_reads_and_writes_as_in_fio() -> None
 def test_a_range_in_a_split_is_read_as_far_as_fio_reads_it() -> None:
     words = ("--name=a", "--bssplit=36k-60k/50:4k/50")
     found = read_jobfiles([TokenSource(words)], options=ReadOptions(strict_fio_reading=True))
-    split = found.jobs[0].bssplit[0]
+    split = blocks_of(found.jobs[0]).sizes.bs[0]
     assert isinstance(split, SizeTable)
     assert [entry.bytes for entry in split.entries] == [36864, 4096]
     assert "fio reads 36k and leaves out -60k" in found.notes[0].text
@@ -151,7 +157,7 @@ def test_a_range_in_a_split_is_read_as_far_as_fio_reads_it() -> None:
 
 def test_more_than_all_of_a_target_is_all_of_it_as_in_fio() -> None:
     found = read_jobfiles([TokenSource(("--name=a", "--size=200%"))])
-    assert found.jobs[0].size == Amount(percent=100.0)
+    assert found.jobs[0].placement.size == Amount(percent=100.0)
     assert "more than 100%" in found.notes[0].text
     with pytest.raises(InputError, match="expected 0% to 100%"):
         read_jobfiles([TokenSource(("--name=a", "--offset=200%"))])

@@ -126,7 +126,7 @@ def one(data: bytes, rng: random.Random) -> str:
     else:
         workload = read_jobfiles([TextSource(data, "fuzz.fio", Path("/nonexistent"))], options=options)
     workload.model_dump_json()
-    if sum((job.numjobs or 1) * (job.nrfiles or 1) for job in workload.jobs) > MAX_FILES:
+    if sum((job.schedule.numjobs or 1) * (job.placement.nrfiles or 1) for job in workload.jobs) > MAX_FILES:
         return "read"
     resolution = resolve(
         workload,

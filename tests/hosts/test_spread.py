@@ -33,7 +33,9 @@ def lowered(text: str) -> Workload:
 def on(workload: Workload, *names: str) -> dict[str, list[tuple[str, int | None, float | None]]]:
     made = spread(workload, {name: (name,) for name in names}, WHERE)
     return {
-        name: [(job.targets[0].path, job.iodepth, job.rate_iops[0]) for job in one.jobs]
+        name: [
+            (job.placement.targets[0].path, job.engine.iodepth, job.pacing.rate_iops[0]) for job in one.jobs
+        ]
         for name, one in made.items()
     }
 
@@ -83,7 +85,7 @@ def test_a_file_system_belongs_to_one_host() -> None:
         {name: (name,) for name in ("h1", "h2", "h3", "h4")},
         WHERE,
     )
-    assert [[job.targets[0].path for job in one.jobs] for one in found.values()] == [
+    assert [[job.placement.targets[0].path for job in one.jobs] for one in found.values()] == [
         ["/data/h1"], ["/data/h2"], ["/data/h3"], ["/data/h4"],
     ]  # fmt: skip
     # The tree is made there, too.
@@ -91,7 +93,7 @@ def test_a_file_system_belongs_to_one_host() -> None:
     made = spread(
         vdbench.lower(file, vdbench.expand(file)[0]), {f"h{at}": (f"h{at}",) for at in range(1, 5)}, WHERE
     )
-    assert {name: {job.targets[0].path for job in one.jobs} for name, one in made.items()} == {
+    assert {name: {job.placement.targets[0].path for job in one.jobs} for name, one in made.items()} == {
         name: {f"/data/{name}"} for name in ("h1", "h2", "h3", "h4")
     }
     shared = f"{HOSTS}fsd=fsd1,anchor=/data,depth=1,width=1,files=2,size=4k\nfwd=fwd1,fsd=fsd1\n"
@@ -169,7 +171,10 @@ def test_a_manager_is_a_host() -> None:
     refuse_elsewhere(workload)
     hosts = {"a": ("a", "10.0.0.1"), "HOST2": ("HOST2",), "c": ("c", "10.0.0.3")}
     made = spread(workload, hosts, WHERE)
-    assert {name: [(job.targets[0].path, job.iodepth) for job in one.jobs] for name, one in made.items()} == {
+    assert {
+        name: [(job.placement.targets[0].path, job.engine.iodepth) for job in one.jobs]
+        for name, one in made.items()
+    } == {
         "a": [("/data/m1", 2)],
         "HOST2": [("/data/m2", 3)],
         "c": [("/data/m3", 4)],

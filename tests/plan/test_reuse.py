@@ -12,7 +12,10 @@ from loadstone.errors import Where
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import RandomOrderReuse
 from loadstone.plan.resolve import resolve
-from loadstone.workload.model import Amount, Distribution, Job, Reuse, Workload
+from loadstone.workload.addresses import Distribution, Reuse
+from loadstone.workload.block_sizes import fixed
+from loadstone.workload.model import Job, Workload
+from loadstone.workload.placement import Amount
 from tests.plan.test_engine_agrees import ENGINE
 from tests.support.realised import realised
 
@@ -26,15 +29,18 @@ WRITES = Reuse(leaf_bytes=LEAF, least_leaves=64, climb_percent=44, step_leaves=8
 
 def workload(reads: Reuse = READS, writes: Reuse = WRITES) -> Workload:
     order = [Distribution(kind="reuse", reuse=one) for one in (reads, writes, reads)]
-    job = Job(
-        name="walk",
-        where=Where("walk"),
-        rw="randrw",
-        norandommap=True,
-        random_distribution=(order[0], order[1], order[2]),
-        ioengine="null",
-        size=Amount(bytes=1 << 36),
-        iodepth=1,
+    job = Job.of(
+        {
+            "name": "walk",
+            "where": Where("walk"),
+            "mix.rw": "randrw",
+            "sizes.bs": fixed(4096),
+            "addresses.norandommap": True,
+            "addresses.random_distribution": (order[0], order[1], order[2]),
+            "engine.ioengine": "null",
+            "placement.size": Amount(bytes=1 << 36),
+            "engine.iodepth": 1,
+        }
     )
     return Workload(name="walk", jobs=(job,))
 

@@ -13,7 +13,9 @@ from loadstone.plan.host import HostFacts
 from loadstone.plan.model import Pattern, RateProcess, SizesFixed, SizesSplit
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.plan.stream import TotalRate
-from loadstone.workload.model import Amount, Job, TargetName, Workload, WorkloadRow
+from loadstone.workload.model import Job, Workload
+from loadstone.workload.placement import Amount, TargetName
+from loadstone.workload.rows import RowWork, WorkloadRow
 from tests.plan.test_engine_agrees import ENGINE
 
 if TYPE_CHECKING:
@@ -24,14 +26,19 @@ LARGE = WorkloadRow(percent=40, bytes=65536, read_percent=10, random_percent=0, 
 
 
 def workload(*rows: WorkloadRow, **changes: Any) -> Workload:
-    job = Job(
-        name="rows",
-        where=Where("rows"),
-        rows=rows,
-        targets=(TargetName(path="/nowhere/data", written="data"),),
-        ioengine="null",
-        size=Amount(bytes=1 << 30),
-        **{"iodepth": 4, "runtime_ns": 10**9, "time_based": True, **changes},
+    job = Job.of(
+        {
+            "name": "rows",
+            "where": Where("rows"),
+            "work": RowWork(rows=rows),
+            "placement.targets": (TargetName(path="/nowhere/data", written="data"),),
+            "engine.ioengine": "null",
+            "placement.size": Amount(bytes=1 << 30),
+            "engine.iodepth": 4,
+            "limits.runtime_ns": 10**9,
+            "limits.time_based": True,
+            **changes,
+        }
     )
     return Workload(name="rows", jobs=(job,))
 
@@ -77,9 +84,7 @@ def test_a_total_rate_is_shared_out_exactly() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"rw": "randread"}, RefusedError, "rw has no effect"),
-        ({"rwmix_read_percent": 50}, RefusedError, "rwmix_read_percent has no effect"),
-        ({"percentage_random": (50.0, None, None)}, RefusedError, "percentage_random has no effect"),
+        ({"placement.zone_mode": "strided"}, RefusedError, "zone_mode has no effect"),
     ],
 )
 def test_what_has_no_effect_is_refused(change: dict[str, Any], error: type[Exception], words: str) -> None:

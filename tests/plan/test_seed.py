@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +13,11 @@ from loadstone.formats.fio import FileSource, ReadOptions, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import SizesFixed
 from loadstone.plan.resolve import ResolveOptions, resolve
-from loadstone.workload.model import Amount, Workload
+from loadstone.workload.placement import Amount
 from tests.plan.conftest import device
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Workload
 
 SEED = Path(__file__).parents[1] / "data" / "seed"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "vostok"
@@ -74,8 +78,8 @@ def test_plans_of_the_published_files(
     assert resolution.duration_ns == 30 * S
     assert all(worker.backend.type in ("io_uring", "psync") for worker in plan.workers)
     for job in workload.jobs:
-        assert job.logs.lat == job.logs.bw == job.logs.iops
-        assert job.logs.avg_msec == (30000 if averaged else None)
+        assert job.fio.logs.lat == job.fio.logs.bw == job.fio.logs.iops
+        assert job.fio.logs.avg_msec == (30000 if averaged else None)
 
 
 def host() -> HostFacts:

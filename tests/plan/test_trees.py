@@ -101,7 +101,7 @@ def test_a_seed_of_its_own_changes_the_choice_and_not_the_sizes() -> None:
     file = read([ParameterText(run("operation=read,fileselect=random").encode(), "t.parm", Path())])
     workload = lower(file, expand(file)[0])
     host = HostFacts((0,), GIB, known_anchors={"/t/a": replace(ROOM, found=FULL)})
-    seeded = [job.model_copy(update={"randseed": 5}) for job in workload.jobs]
+    seeded = [job.changed({"seeds.randseed": 5}) for job in workload.jobs]
     first, second = (
         resolve(one, host=host).plan
         for one in (workload, workload.model_copy(update={"jobs": tuple(seeded)}))

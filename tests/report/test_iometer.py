@@ -13,7 +13,7 @@ from loadstone.audit import foreign
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.report import iometer
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 from tests.formats.iometer.files import made
 from tests.support import runs
 from tests.support.realised import SERVICE_NS, realised
@@ -205,7 +205,7 @@ def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
     """Iometer lets workers share a name, and managers too."""
     run = made("08-increment-parallel.icf")[-1]
     named = {"worker": "Worker 1", "manager": "ALPHA"}
-    jobs = tuple(job.model_copy(update={"own_options": job.own_options | named}) for job in run.workload.jobs)
+    jobs = tuple(job.changed({"own_options": job.own_options | named}) for job in run.workload.jobs)
     workload = run.workload.model_copy(update={"jobs": jobs})
     realised(workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
     rows = apart(iometer.export(tmp_path / "run"))

@@ -142,7 +142,7 @@ def made(
                     "lun": f"/mnt/test/data{at}",
                     "threads": "8",
                 },
-                "targets": [{"path": f"/mnt/test/data{at}", "written": f"/mnt/test/data{at}"}],
+                "placement": {"targets": [{"path": f"/mnt/test/data{at}", "written": f"/mnt/test/data{at}"}]},
             }
             for job in jobs
             for at in job.targets

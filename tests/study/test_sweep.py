@@ -8,11 +8,12 @@ from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.study.pooled import Pooled
 from loadstone.analysis.study.sweep import recommend, shown, sweep
 from loadstone.errors import InputError, RefusedError, Where
+from loadstone.plan.pattern import blocks_of
 from loadstone.study import factors
 from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.stages import stages
 from loadstone.study.sweep import SweepController
-from loadstone.workload.model import FixedSize
+from loadstone.workload.block_sizes import FixedSize
 
 from . import simulated
 
@@ -67,29 +68,29 @@ def test_values_are_written_as_they_are_asked_for() -> None:
 
 def test_a_factor_changes_its_field_and_nothing_else() -> None:
     work = simulated.workload(rw="randread")
-    assert factors.apply(work, "iodepth", 8).jobs[0].iodepth == 8
-    assert factors.apply(work, "bs", 8192).jobs[0].bs == (FixedSize(bytes=8192),) * 3
-    assert factors.apply(work, "numjobs", 3).jobs[0].numjobs == 3
+    assert factors.apply(work, "iodepth", 8).jobs[0].engine.iodepth == 8
+    assert blocks_of(factors.apply(work, "bs", 8192).jobs[0]).sizes.bs == (FixedSize(bytes=8192),) * 3
+    assert factors.apply(work, "numjobs", 3).jobs[0].schedule.numjobs == 3
     found = [factors.apply(work, "read", share).jobs[0] for share in (0, 70, 100)]
-    assert [(job.rw, job.rwmix_read_percent) for job in found] == [
-        ("randwrite", None),
+    assert [(blocks_of(job).mix.rw, blocks_of(job).mix.read_percent) for job in found] == [
+        ("randwrite", 0),
         ("randrw", 70),
-        ("randread", None),
+        ("randread", 100),
     ]
-    assert factors.apply(simulated.workload(rw="write"), "read", 50).jobs[0].rw == "rw"
+    assert blocks_of(factors.apply(simulated.workload(rw="write"), "read", 50).jobs[0]).mix.rw == "rw"
 
 
 def test_a_factor_without_effect_is_refused() -> None:
-    def of(**fields: Any) -> Any:
+    def of(field: str, value: object) -> Any:
         work = simulated.workload()
-        return work.model_copy(update={"jobs": (work.jobs[0].model_copy(update=fields),)})
+        return work.model_copy(update={"jobs": (work.jobs[0].changed({field: value}),)})
 
     with pytest.raises(RefusedError, match="one I/O at a time"):
-        factors.apply(of(ioengine="psync"), "iodepth", 8)
+        factors.apply(of("engine.ioengine", "psync"), "iodepth", 8)
     with pytest.raises(RefusedError, match="trims"):
-        factors.apply(of(rw="randtrim"), "read", 50)
+        factors.apply(of("mix.rw", "randtrim"), "read", 50)
     # Depth 1 without an engine would be psync, and every other depth io_uring.
-    assert factors.apply(of(ioengine=None), "iodepth", 1).jobs[0].ioengine == "io_uring"
+    assert factors.apply(of("engine.ioengine", None), "iodepth", 1).jobs[0].engine.ioengine == "io_uring"
 
 
 def pooled(rate: float, error: float | None = 0.0) -> Pooled:
@@ -167,16 +168,16 @@ def test_jobs_behind_a_wall_are_taken_apart() -> None:
         update={
             "jobs": (
                 job,
-                job.model_copy(update={"name": "b"}),
-                job.model_copy(update={"name": "c", "stonewall": True}),
-                job.model_copy(update={"name": "c", "stonewall": True}),
+                job.changed({"name": "b"}),
+                job.changed({"name": "c", "schedule.stonewall": True}),
+                job.changed({"name": "c", "schedule.stonewall": True}),
             )
         }
     )
     parts = stages(walled)
     assert [name for name, _ in parts] == ["job+b", "c", "c-2"]
     assert [len(part.jobs) for _, part in parts] == [2, 1, 1]
-    assert not any(part.jobs[0].stonewall for _, part in parts)
+    assert not any(part.jobs[0].schedule.stonewall for _, part in parts)
     controller = SweepController(parts, [("iodepth", (1, 2))])
     assert [run.name for run in controller.known()][:3] == [
         "job+b,iodepth=1",

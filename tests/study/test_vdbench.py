@@ -36,8 +36,8 @@ def resolving(service_ns: int = 100_000) -> Callable[[Next], Resolution]:
     on_device = simulated.on(simulated.device(service_ns))
 
     def resolve(wanted: Next) -> Resolution:
-        changes = {"ioengine": "null", "direct": None, "overwrite": None}
-        jobs = tuple(job.model_copy(update=changes) for job in wanted.workload.jobs)
+        changes = {"engine.ioengine": "null", "engine.direct": None, "files.overwrite": None}
+        jobs = tuple(job.changed(changes) for job in wanted.workload.jobs)
         return on_device(
             dataclasses.replace(wanted, workload=wanted.workload.model_copy(update={"jobs": jobs}))
         )

@@ -19,7 +19,7 @@ from loadstone.plan.host import HostFacts
 from loadstone.plan.model import ServiceTime, SimDevice
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
-from loadstone.workload.model import Amount, LogRequests
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,19 +41,21 @@ def realised(
     Columns of `layout.IOS`, with `job` (its name) and `start_ns` (when the I/O was due).
     """
     jobs = tuple(
-        job.model_copy(
-            update={
-                "ioengine": "null",
-                "direct": None,
-                "targets": (),
-                "directories": (),
+        job.changed(
+            {
+                "engine.ioengine": "null",
+                "engine.direct": None,
+                "placement.targets": (),
+                "placement.directories": (),
                 **_range(job, size.bytes or 0),
-                "logs": LogRequests(iolog="every-io"),
-                "runtime_ns": round(seconds * 1e9) or None,
-                "time_based": bool(seconds) or None,
-                "ramp_ns": None,
-                "number_ios": None if seconds else ops,
-                "io_size": None if seconds else size.model_copy(update={"bytes": 1 << 50, "percent": None}),
+                "recording.every_io": True,
+                "limits.runtime_ns": round(seconds * 1e9) or None,
+                "limits.time_based": bool(seconds) or None,
+                "limits.ramp_ns": None,
+                "limits.number_ios": None if seconds else ops,
+                "limits.io_size": None
+                if seconds
+                else size.model_copy(update={"bytes": 1 << 50, "percent": None}),
             }
         )
         for job in workload.jobs
@@ -99,12 +101,15 @@ def realised(
 
 def _range(job: Job, whole: int) -> dict[str, Amount]:
     """The bytes a job would use of a target of `whole`, in whole blocks as on a real one."""
-    start = job.offset.of(whole) if job.offset else 0
+    start = job.placement.offset.of(whole) if job.placement.offset else 0
     start = -(-start // BLOCK_BYTES) * BLOCK_BYTES
     length = whole - start
-    if job.size is not None:
-        length = min(length, job.size.of(whole))
-    return {"offset": Amount(bytes=start), "size": Amount(bytes=length - length % BLOCK_BYTES)}
+    if job.placement.size is not None:
+        length = min(length, job.placement.size.of(whole))
+    return {
+        "placement.offset": Amount(bytes=start),
+        "placement.size": Amount(bytes=length - length % BLOCK_BYTES),
+    }
 
 
 def agrees(found: Mapping[Any, int], shares: Mapping[Any, float]) -> bool:

@@ -13,7 +13,7 @@ from loadstone.plan.host import HostFacts
 from loadstone.plan.model import ServiceTime, SimDevice
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,13 +70,13 @@ def run(
 
 
 def _on_the_device(job: Job, size_bytes: int) -> Job:
-    return job.model_copy(
-        update={
-            "ioengine": "null",
-            "direct": None,
-            "targets": (),
-            "directories": (),
-            "offset": None,
-            "size": Amount(bytes=size_bytes),
+    return job.changed(
+        {
+            "engine.ioengine": "null",
+            "engine.direct": None,
+            "placement.targets": (),
+            "placement.directories": (),
+            "placement.offset": None,
+            "placement.size": Amount(bytes=size_bytes),
         }
     )

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.errors import InputError
 from loadstone.formats.fio import FileSource, read_jobfiles
+from loadstone.plan.pattern import blocks_of
 from loadstone.plan.resolve import resolve
 from loadstone.workload import catalogue
-from loadstone.workload.model import Amount, Job
+from loadstone.workload.placement import Amount
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Job
 
 SEED = Path(__file__).parents[1] / "data" / "seed"
 S = 10**9
@@ -95,16 +100,16 @@ def test_scenarios_are_the_published_jobs(name: str) -> None:
 
     def load(job: Job) -> tuple[object, ...]:
         return (
-            job.rw,
-            job.bs,
-            job.iodepth,
-            job.numjobs,
-            job.direct,
-            job.ioengine,
-            job.size,
-            job.runtime_ns,
-            job.time_based,
-            job.group_reporting,
+            blocks_of(job).mix.rw,
+            blocks_of(job).sizes.bs,
+            job.engine.iodepth,
+            job.schedule.numjobs,
+            job.engine.direct,
+            job.engine.ioengine,
+            job.placement.size,
+            job.limits.runtime_ns,
+            job.limits.time_based,
+            job.schedule.group_reporting,
         )
 
     assert load(mine) == load(published)
@@ -113,7 +118,7 @@ def test_scenarios_are_the_published_jobs(name: str) -> None:
 def test_one_job_per_target(tmp_path: Path) -> None:
     paths = [str(tmp_path / str(number)) for number in range(3)]
     workload = catalogue.load("vostok-4k-rand-read").workload({"size": "1m"}).with_targets(paths)
-    assert [(job.name, job.targets[0].path) for job in workload.jobs] == [
+    assert [(job.name, job.placement.targets[0].path) for job in workload.jobs] == [
         ("lun-1", paths[0]),
         ("lun-2", paths[1]),
         ("lun-3", paths[2]),

@@ -10,10 +10,12 @@ import pytest
 from loadstone.errors import InputError
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import TargetKind
+from loadstone.plan.pattern import blocks_of
 from loadstone.plan.resolve import resolve
 from loadstone.workload import catalogue
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 from tests.support.realised import agrees, realised
+from tests.support.work import rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +32,7 @@ def runs(name: str, **given: str) -> list[ProcedureRun]:
 
 def cells(name: str, **given: str) -> list[tuple[float, int, int]]:
     """Block size in KiB, share of reads and of random addresses of each run that measures."""
-    rows = [run.workload.jobs[0].rows[0] for run in runs(name, **given) if run.role == "measure"]
+    rows = [rows_of(run.workload.jobs[0])[0] for run in runs(name, **given) if run.role == "measure"]
     return [(row.bytes / 1024, row.read_percent, row.random_percent) for row in rows]
 
 
@@ -51,9 +53,13 @@ def test_snia_iops_is_56_cells_after_twice_the_capacity() -> None:
     first = runs("snia-pts-iops-like")[0]
     assert first.role == "prepare"
     (job,) = first.workload.jobs
-    assert (job.rw, job.loops, job.bs[1]) == ("write", 2, job.bs[0])
-    assert job.bs[0] is not None
-    assert job.bs[0].model_dump()["bytes"] == 128 << 10
+    assert (blocks_of(job).mix.rw, job.limits.loops, blocks_of(job).sizes.bs[1]) == (
+        "write",
+        2,
+        blocks_of(job).sizes.bs[0],
+    )
+    assert blocks_of(job).sizes.bs[0] is not None
+    assert blocks_of(job).sizes.bs[0].model_dump()["bytes"] == 128 << 10
     rounds = catalogue.load("snia-pts-iops-like").rounds
     assert rounds is not None
     assert (rounds.most, rounds.tracks, rounds.quantity) == (25, "4k-0-read", "iops")
@@ -64,7 +70,9 @@ def test_the_other_tests_of_snia() -> None:
         (kib, read, 100) for kib in (8, 4, 0.5) for read in (100, 65, 0)
     ]
     assert all(
-        run.workload.jobs[0].iodepth == 1 for run in runs("snia-pts-latency-like") if run.role == "measure"
+        run.workload.jobs[0].engine.iodepth == 1
+        for run in runs("snia-pts-latency-like")
+        if run.role == "measure"
     )
     assert cells("snia-pts-throughput-128k-like") == [(128, 100, 0), (128, 0, 0)]
     assert cells("snia-pts-throughput-1024k-like") == [(1024, 100, 0), (1024, 0, 0)]
@@ -86,8 +94,12 @@ def test_the_easy_run() -> None:
 def test_the_log_device_writes_durably_from_4k_to_1m() -> None:
     found = runs("zfs-log-device")
     jobs = [run.workload.jobs[0] for run in found]
-    assert [job.bs[1].model_dump()["bytes"] >> 10 for job in jobs if job.bs[1]] == [4 << n for n in range(9)]
-    assert {(job.rw, job.sync, job.iodepth) for job in jobs} == {("write", "dsync", 1)}
+    assert [blocks_of(job).sizes.bs[1].model_dump()["bytes"] >> 10 for job in jobs] == [
+        4 << n for n in range(9)
+    ]
+    assert {(blocks_of(job).mix.rw, job.durability.sync, job.engine.iodepth) for job in jobs} == {
+        ("write", "dsync", 1)
+    }
     assert [run.factors["block"] for run in found][:2] == ["4k", "8k"]
 
 
@@ -120,7 +132,11 @@ def test_the_matrix_leaves_out_records_that_do_not_fit() -> None:
 def test_the_ramp_asks_for_shares_of_the_bsus() -> None:
     """50 I/Os a second for each BSU, at 100, 95, 90, 80, 50 and 10 %."""
     asked = [
-        sum((hz or 0) * (job.numjobs or 1) for job in run.workload.jobs for hz in job.rate_iops)
+        sum(
+            (hz or 0) * (job.schedule.numjobs or 1)
+            for job in run.workload.jobs
+            for hz in job.pacing.rate_iops
+        )
         for run in runs("spc-1-like-ramp", bsu="4")
     ]
     assert asked == pytest.approx([200 * share for share in (1, 0.95, 0.9, 0.8, 0.5, 0.1)])
@@ -147,12 +163,12 @@ def test_a_cell_does_what_it_says(index: int, tmp_path: Path) -> None:
 
 def test_a_cross_stimulus_is_sequential_random_and_sequential_again(tmp_path: Path) -> None:
     workload = catalogue.load("snia-pts-cross-stimulus-recovery-like").workload({"random": "5400"})
-    assert [(job.name, job.runtime_ns, job.stonewall) for job in workload.jobs] == [
+    assert [(job.name, job.limits.runtime_ns, job.schedule.stonewall) for job in workload.jobs] == [
         ("sequential-before", 8 * 3600 * 10**9, None),
         ("random", 5400 * 10**9, True),
         ("sequential-after", 8 * 3600 * 10**9, True),
     ]
-    assert all(job.time_based and job.direct for job in workload.jobs)
+    assert all(job.limits.time_based and job.engine.direct for job in workload.jobs)
     blocks, mib, ops = 4096, 1 << 20, 3_000
     ios = realised(workload, tmp_path, size=Amount(bytes=blocks * mib), ops=ops).sort(
         "t_ns", maintain_order=True
@@ -185,12 +201,12 @@ def test_host_idle_recovery_is_bursts_with_ever_longer_rests(tmp_path: Path) -> 
     ]
     bursts = [run.workload.jobs[0] for run in found if run.name.startswith("wait")]
     for job, wait in zip(bursts, (5, 10, 15, 25, 50), strict=True):
-        assert (job.thinktime_ns, job.thinktime_iotime_ns) == (wait * 10**9, 5 * 10**9)
-        assert job.runtime_ns == 360 * (5 + wait) * 10**9
+        assert (job.pacing.thinktime_ns, job.pacing.thinktime_iotime_ns) == (wait * 10**9, 5 * 10**9)
+        assert job.limits.runtime_ns == 360 * (5 + wait) * 10**9
     # Two bursts of five seconds and the beginning of a third, ten seconds apart.
     run = next(run for run in found if run.name == "wait-10")
     slow = run.workload.model_copy(
-        update={"jobs": tuple(job.model_copy(update={"iodepth": 1}) for job in run.workload.jobs)}
+        update={"jobs": tuple(job.changed({"engine.iodepth": 1}) for job in run.workload.jobs)}
     )
     ios = realised(slow, tmp_path, size=Amount(bytes=1 << 34), seconds=32.0)
     ends = ios.sort("t_ns")["t_ns"].to_numpy() / 1e9

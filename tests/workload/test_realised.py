@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import kstest
 
 from loadstone.workload import catalogue
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 from tests.support.realised import P_VALUE, agrees, realised
 
 if TYPE_CHECKING:

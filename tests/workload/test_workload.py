@@ -4,7 +4,8 @@ import pytest
 
 from loadstone.errors import InputError
 from loadstone.formats.fio import TextSource, read_jobfiles
-from loadstone.workload.model import Amount, Workload
+from loadstone.workload.model import Workload
+from loadstone.workload.placement import Amount
 
 
 def read(text: str) -> Workload:
@@ -13,14 +14,17 @@ def read(text: str) -> Workload:
 
 def test_map_changes_only_what_it_names_and_remembers_what_was_written() -> None:
     found = read("[a]\nfilename=/dev/x:/dev/y\n[b]\nfilename=/dev/y\n").map_targets({"/dev/y": "/tmp/y"})
-    assert [[t.path for t in job.targets] for job in found.jobs] == [["/dev/x", "/tmp/y"], ["/tmp/y"]]
-    assert [t.written for t in found.jobs[0].targets] == ["/dev/x", "/dev/y"]
+    assert [[t.path for t in job.placement.targets] for job in found.jobs] == [
+        ["/dev/x", "/tmp/y"],
+        ["/tmp/y"],
+    ]
+    assert [t.written for t in found.jobs[0].placement.targets] == ["/dev/x", "/dev/y"]
     assert found.notes[-1].kind == "changed"
 
 
 def test_map_knows_a_device_that_is_only_a_section_name() -> None:
     found = read("[/dev/sdq]\nrw=read\n").map_targets({"/dev/sdq": "/tmp/q"})
-    assert [t.path for t in found.jobs[0].targets] == ["/tmp/q"]
+    assert [t.path for t in found.jobs[0].placement.targets] == ["/tmp/q"]
 
 
 def test_map_without_effect_lists_the_names() -> None:
@@ -32,9 +36,9 @@ def test_map_without_effect_lists_the_names() -> None:
 def test_targets_replace_names_directories_and_numbers() -> None:
     found = read("[a]\ndirectory=/mnt\nnrfiles=4\n[b]\nfilename=/dev/x\n").with_targets(["/tmp/1", "/tmp/2"])
     for job in found.jobs:
-        assert [t.path for t in job.targets] == ["/tmp/1", "/tmp/2"]
-        assert job.directories == ()
-        assert job.nrfiles is None
+        assert [t.path for t in job.placement.targets] == ["/tmp/1", "/tmp/2"]
+        assert job.placement.directories == ()
+        assert job.placement.nrfiles is None
 
 
 def test_targets_without_effect_are_refused() -> None:
@@ -47,8 +51,10 @@ def test_targets_without_effect_are_refused() -> None:
 
 def test_runtime_and_size() -> None:
     found = read("[a]\nsize=1g\nio_size=2g\n[b]\nruntime=5\n").with_runtime(7).with_size(Amount(percent=10.0))
-    assert [job.runtime_ns for job in found.jobs] == [7, 7]
-    assert [(job.size, job.io_size) for job in found.jobs] == [(Amount(percent=10.0), None)] * 2
+    assert [job.limits.runtime_ns for job in found.jobs] == [7, 7]
+    assert [(job.placement.size, job.limits.io_size) for job in found.jobs] == [
+        (Amount(percent=10.0), None)
+    ] * 2
     with pytest.raises(InputError, match="runtime is 0"):
         found.with_runtime(0)
     with pytest.raises(InputError, match="size is 0"):

@@ -234,10 +234,10 @@ def _changed(found: Workload, changes: _Changes) -> Workload:
 
 def _refuse_commands(found: Workload) -> None:
     for job in found.jobs:
-        if job.ioscheduler:
+        if job.process.ioscheduler:
             raise RefusedError(
                 "is not set from Python",
-                where=job.at("ioscheduler"),
+                where=job.at("process.ioscheduler"),
                 hint="set it in /sys/block/*/queue/scheduler",
             )
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of the directory's layout; a reader refuses every other."""
 
 MANIFEST: Final = "manifest.json"

@@ -125,12 +125,18 @@ class RequestedTarget(_Shape):
     written: Text = None
 
 
+class RequestedPlacement(_Shape):
+    """Where a job goes."""
+
+    targets: list[RequestedTarget] = []
+
+
 class RequestedJob(_Shape):
     """A job as the front end named it."""
 
     name: str = "job"
     own_options: dict[str, str] = {}
-    targets: list[RequestedTarget] = []
+    placement: RequestedPlacement = RequestedPlacement()
 
 
 class RequestedWorkload(_Shape):

@@ -14,7 +14,7 @@ from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of, level_name
 from loadstone.formats.fio.override import with_options
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

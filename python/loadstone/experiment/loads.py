@@ -16,7 +16,7 @@ from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read
 from loadstone.formats.recognise import Language, recognise
 from loadstone.formats.suggest import nearest
 from loadstone.workload import catalogue
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,11 +63,11 @@ def _for_all(found: Workload, whole: ExperimentFile) -> Workload:
         found = found.with_size(Amount(bytes=size_bytes(whole.size)))
     if whole.runtime is not None:
         found = found.with_runtime(int(time_s(whole.runtime) * SECOND_NS))
-        jobs = tuple(job.model_copy(update={"time_based": True}) for job in found.jobs)
+        jobs = tuple(job.changed({"limits.time_based": True}) for job in found.jobs)
         found = found.model_copy(update={"jobs": jobs})
     if whole.ramp is not None:
-        ramp = {"ramp_ns": int(time_s(whole.ramp) * SECOND_NS)}
-        found = found.model_copy(update={"jobs": tuple(job.model_copy(update=ramp) for job in found.jobs)})
+        ramp = {"limits.ramp_ns": int(time_s(whole.ramp) * SECOND_NS)}
+        found = found.model_copy(update={"jobs": tuple(job.changed(ramp) for job in found.jobs)})
     return found
 
 

@@ -276,10 +276,12 @@ def load_s(workload: Workload) -> float | None:
     """Return how long the load of a workload lasts, jobs behind walls one after the other."""
     stages: list[float] = []
     for job in workload.jobs:
-        if not job.runtime_ns:
+        if not job.limits.runtime_ns:
             return None
-        length = ((job.ramp_ns or 0) + job.runtime_ns + (job.start_delay_ns or (0, 0))[1]) / 1e9
-        if job.stonewall or not stages:
+        length = (
+            (job.limits.ramp_ns or 0) + job.limits.runtime_ns + (job.schedule.start_delay_ns or (0, 0))[1]
+        ) / 1e9
+        if job.schedule.stonewall or not stages:
             stages.append(length)
         else:
             stages[-1] = max(stages[-1], length)

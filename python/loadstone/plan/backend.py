@@ -28,7 +28,7 @@ NATIVE_ENGINE: Final = "io_uring"
 FIO_ENGINE: Final = "psync"
 """fio's default on Linux."""
 _SYNCHRONOUS: Final = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2"))
-_RING_ONLY: Final = ("registerfiles", "fixedbufs", "sqthread_poll", "force_async")
+_RING_ONLY: Final = ("engine.registerfiles", "engine.fixedbufs", "engine.sqthread_poll", "engine.force_async")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ def drive(
     donor: Callable[[Job], int] = lambda _: 0,
 ) -> Drive:
     """Choose how the clones of a job do their I/O."""
-    iodepth = job.iodepth or 1
-    engine = job.ioengine or _default_engine(job, iodepth, strict=strict, notes=notes)
+    iodepth = job.engine.iodepth or 1
+    engine = job.engine.ioengine or _default_engine(job, iodepth, strict=strict, notes=notes)
     cpus = _cpus(job, host)
     nice = _nice(job, host)
     _check_ring_options(job, engine)
@@ -65,7 +65,9 @@ def drive(
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine in _SYNCHRONOUS or engine == "mmap" or engine in special_engines.ENGINES:
         if iodepth > 1:
-            notes.trap(job, "iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio")
+            notes.trap(
+                job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio"
+            )
         return Drive(_alone(job, engine, donor), 1, shared=False, cpus=cpus, nice=nice)
     if engine == passthrough.ENGINE:
         return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, shared=True, cpus=cpus, nice=nice)
@@ -74,22 +76,22 @@ def drive(
     if engine != NATIVE_ENGINE:
         if keep_ioengine:
             raise RefusedError(
-                f"{engine} is not built in", where=job.at("ioengine"), hint="let it run on io_uring"
+                f"{engine} is not built in", where=job.at("engine.ioengine"), hint="let it run on io_uring"
             )
-        notes.changed(job, "ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
+        notes.changed(job, "engine.ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
     why = None if keep_ioengine else _why_in_the_caller(job, facts)
     if why:
         notes.changed(
             job,
-            "ioengine",
+            "engine.ioengine",
             f"{why}: I/O is done by plain system calls, which complete in the caller"
             + (f"; depth 1 per clone instead of {iodepth}" if iodepth > 1 else ""),
         )
         return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
-    if iodepth > 1 and job.iodepth_batch is None:
-        notes.info(job, "iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
+    if iodepth > 1 and job.engine.iodepth_batch is None:
+        notes.info(job, "engine.iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
     ring = _ring(job, plan.BackendIoUring)
-    return Drive(ring, iodepth, shared=True, cpus=cpus, nice=nice, force_async=job.force_async or 0)
+    return Drive(ring, iodepth, shared=True, cpus=cpus, nice=nice, force_async=job.engine.force_async or 0)
 
 
 def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
@@ -100,58 +102,59 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
 
 
 def _nice(job: Job, host: HostFacts) -> int:
-    if job.nice is not None and job.nice < host.least_nice:
+    nice = job.process.nice or 0
+    if nice < host.least_nice:
         raise InputError(
-            f"nice {job.nice} is not permitted: {host.least_nice} is the lowest this process may take",
-            where=job.at("nice"),
+            f"nice {nice} is not permitted: {host.least_nice} is the lowest this process may take",
+            where=job.at("process.nice"),
             hint="run as root, or raise the limit (ulimit -e)",
         )
-    return job.nice or 0
+    return nice
 
 
 def _check_force(job: Job, engine: str) -> None:
     """Refuse to force what goes another way than through the ring."""
-    if not job.force_async:
+    if not job.engine.force_async:
         return
     if engine != NATIVE_ENGINE:
         raise RefusedError(
             f"has no effect with ioengine={engine}",
-            where=job.at("force_async"),
+            where=job.at("engine.force_async"),
             hint=f"use ioengine={NATIVE_ENGINE}",
         )
     if shares(job)[2]:
-        raise RefusedError("trims are not forced", where=job.at("force_async"), hint="remove it")
+        raise RefusedError("trims are not forced", where=job.at("engine.force_async"), hint="remove it")
 
 
 def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> str:
     """Return fio's default, unless the depth shows that it cannot have been meant."""
-    asks_ring = iodepth > 1 or any(getattr(job, name) for name in (*_RING_ONLY, "hipri"))
+    asks_ring = iodepth > 1 or any(job.value(name) for name in (*_RING_ONLY, "engine.hipri"))
     if strict or not asks_ring:
         return FIO_ENGINE
     notes.trap(
         job,
-        "iodepth",
+        "engine.iodepth",
         f"iodepth={iodepth} without ioengine: runs on io_uring; fio would use {FIO_ENGINE} at depth 1",
     )
     return NATIVE_ENGINE
 
 
 def _ring(job: Job, kind: type[_Ring]) -> _Ring:
-    direct = bool(job.direct) or kind is plan.BackendIoUringCmd
-    if job.hipri and not direct:
-        raise RefusedError("polling needs direct I/O", where=job.at("hipri"), hint="add direct=1")
+    direct = bool(job.engine.direct) or kind is plan.BackendIoUringCmd
+    if job.engine.hipri and not direct:
+        raise RefusedError("polling needs direct I/O", where=job.at("engine.hipri"), hint="add direct=1")
     return kind(
-        registered_files=job.registerfiles is not False,
-        fixed_buffers=job.fixedbufs is not False,
-        iopoll=bool(job.hipri),
-        sqpoll=bool(job.sqthread_poll),
+        registered_files=job.engine.registerfiles is not False,
+        fixed_buffers=job.engine.fixedbufs is not False,
+        iopoll=bool(job.engine.hipri),
+        sqpoll=bool(job.engine.sqthread_poll),
     )
 
 
 def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
-    for field in (*_RING_ONLY, "hipri"):
-        if getattr(job, field) and engine in (*_SYNCHRONOUS, *special_engines.ENGINES, "mmap", "null"):
+    for field in (*_RING_ONLY, "engine.hipri"):
+        if job.value(field) and engine in (*_SYNCHRONOUS, *special_engines.ENGINES, "mmap", "null"):
             raise RefusedError(
                 f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
             )
@@ -159,81 +162,81 @@ def _check_ring_options(job: Job, engine: str) -> None:
 
 def _why_in_the_caller(job: Job, facts: Sequence[TargetFacts]) -> str | None:
     """Say why plain system calls are the better way to these targets; none when a ring is."""
-    if not facts or job.hipri or job.sqthread_poll or job.priorities.of_some:
+    if not facts or job.engine.hipri or job.engine.sqthread_poll or job.priorities.of_some:
         return None
     if all(f.punts and f.kind is not TargetKind.VIRTUAL for f in facts):
         return "the target is in memory and lacks non-blocking I/O"
     # Whoever asks for parts of a ring wants to see the ring, which does work here.
-    if all(f.at_once for f in facts) and not any(getattr(job, name) for name in _RING_ONLY):
+    if all(f.at_once for f in facts) and not any(job.value(name) for name in _RING_ONLY):
         return "every I/O of the target is over before its call returns, and a ring costs more than that"
     return None
 
 
 def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:
     _check_memory_policy(job, host)
-    wanted = job.cpus_allowed or _of_nodes(job, host)
+    wanted = job.process.cpus_allowed or _of_nodes(job, host)
     missing = [cpu for cpu in wanted if cpu not in host.cpus]
     if missing:
         raise InputError(
             f"CPU {missing[0]} cannot be used here",
-            where=job.at("cpus_allowed"),
+            where=job.at("process.cpus_allowed"),
             hint="usable are: " + ", ".join(map(str, host.cpus[:32])),
         )
-    if job.cpus_policy and not wanted:
-        raise RefusedError("has no effect without cpus_allowed", where=job.at("cpus_policy"))
+    if job.process.cpus_policy and not wanted:
+        raise RefusedError("has no effect without cpus_allowed", where=job.at("process.cpus_policy"))
     return wanted
 
 
 def _of_nodes(job: Job, host: HostFacts) -> tuple[int, ...]:
     """CPUs of the NUMA nodes a job may use; none when it asks for no node, or all."""
-    if job.numa_nodes is None or job.numa_nodes == "all":
+    if job.process.numa_nodes is None or job.process.numa_nodes == "all":
         return ()
-    for node in job.numa_nodes:
+    for node in job.process.numa_nodes:
         if node not in host.nodes:
             raise InputError(
                 f"there is no NUMA node {node}",
-                where=job.at("numa_nodes"),
+                where=job.at("process.numa_nodes"),
                 hint="there is: " + (", ".join(map(str, host.nodes)) or "none"),
             )
-    cpus = {cpu for node in job.numa_nodes for cpu in host.nodes[node]}
+    cpus = {cpu for node in job.process.numa_nodes for cpu in host.nodes[node]}
     return tuple(sorted(cpus & set(host.cpus)))
 
 
 def _check_memory_policy(job: Job, host: HostFacts) -> None:
     """Refuse a policy that could matter: with one node memory can only come from there."""
-    if job.numa_memory is None:
+    if job.process.numa_memory is None:
         return
-    mode, _, nodes = job.numa_memory.partition(":")
+    mode, _, nodes = job.process.numa_memory.partition(":")
     if mode not in ("default", "local", "prefer", "bind", "interleave"):
         raise InputError(
             f"found {mode!r}, expected default, local, prefer, bind or interleave",
-            where=job.at("numa_memory"),
+            where=job.at("process.numa_memory"),
         )
     if mode not in ("default", "local") and (len(host.nodes) > 1 or nodes.strip() not in ("0", "all")):
         raise RefusedError(
-            f"memory policy {job.numa_memory!r} is not supported on this host",
-            where=job.at("numa_memory"),
+            f"memory policy {job.process.numa_memory!r} is not supported on this host",
+            where=job.at("process.numa_memory"),
             hint="remove it, and start loadstone under numactl",
         )
 
 
 def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
     """Refuse direct I/O in sizes or at addresses the target cannot do."""
-    commands = job.ioengine == passthrough.ENGINE
+    commands = job.engine.ioengine == passthrough.ENGINE
     if (
-        not (job.direct or commands)
-        or job.ioengine == "null"
-        or job.ioengine in special_engines.WITHOUT_CONTENT
+        not (job.engine.direct or commands)
+        or job.engine.ioengine == "null"
+        or job.engine.ioengine in special_engines.WITHOUT_CONTENT
     ):
         return
-    own = BACKENDS.get(job.ioengine or "")
+    own = BACKENDS.get(job.engine.ioengine or "")
     if own is not None and own.direct == "never":
-        raise RefusedError("mmap cannot be direct I/O", where=job.at("direct"), hint="remove direct=1")
+        raise RefusedError("mmap cannot be direct I/O", where=job.at("engine.direct"), hint="remove direct=1")
     unit = max((f.logical_block_bytes for f in facts if f.kind is not TargetKind.CHAR), default=1)
     for size in sizes:
         if size % unit:
             raise InputError(
                 f"direct I/O on this target is done in multiples of {unit} bytes, not {size}",
-                where=job.at("bs" if any(job.bs) else "bsrange" if any(job.bsrange) else "bssplit"),
+                where=job.at("sizes.bs"),
                 hint=f"use multiples of {unit}" + ("" if commands else ", or direct=0"),
             )

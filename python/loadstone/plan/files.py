@@ -18,11 +18,12 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.plan import special_engines
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block
-from loadstone.workload.model import Amount, Job
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from loadstone.plan.host import HostFacts, TargetFacts
     from loadstone.plan.notes import Notes
+    from loadstone.workload.model import Job
 
 DEFAULT_FORMAT: Final = "$jobname.$jobnum.$filenum"
 _UNKNOWN: Final = 2**63
@@ -56,21 +57,25 @@ class CloneFiles:
 
 def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Notes) -> list[str]:
     """Absolute paths of a clone's files."""
-    if job.targets:
-        if job.nrfiles is not None and job.nrfiles != len(job.targets):
+    if job.placement.targets:
+        if job.placement.nrfiles is not None and job.placement.nrfiles != len(job.placement.targets):
             notes.info(
-                job, "nrfiles", f"nrfiles={job.nrfiles} has no effect: filename names {len(job.targets)}"
+                job,
+                "placement.nrfiles",
+                f"nrfiles={job.placement.nrfiles} has no effect: filename names {len(job.placement.targets)}",
             )
-    elif (job.nrfiles or 1) == 1 and _is_device(job.stem, base_directory, host):
+    elif (job.placement.nrfiles or 1) == 1 and _is_device(job.stem, base_directory, host):
         return [_join(base_directory, job.stem)]
     return [_join(base_directory, name) for name in names_as_given(job, clone)]
 
 
 def names_as_given(job: Job, clone: int) -> list[str]:
     """Names of a clone's files as the job gives them; what is relative stays so."""
-    place = job.directories[clone % len(job.directories)] if job.directories else ""
-    found = [target.path for target in job.targets] or [
-        _format(job, clone, number) for number in range(job.nrfiles or 1)
+    place = (
+        job.placement.directories[clone % len(job.placement.directories)] if job.placement.directories else ""
+    )
+    found = [target.path for target in job.placement.targets] or [
+        _format(job, clone, number) for number in range(job.placement.nrfiles or 1)
     ]
     return [os.path.join(place, name) for name in found]  # noqa: PTH118 - text, as open(2) gets it
 
@@ -92,7 +97,7 @@ def _format(job: Job, clone: int, number: int) -> str:
     return re.sub(
         r"\$(jobname|jobnum|filenum|clientuid)",
         lambda match: values[match[1].lower()],
-        job.filename_format or DEFAULT_FORMAT,
+        job.placement.filename_format or DEFAULT_FORMAT,
         flags=re.IGNORECASE,
     )
 
@@ -101,44 +106,48 @@ def resolve_files(
     job: Job, clone: int, *, base_directory: str, host: HostFacts, notes: Notes, seed: int
 ) -> CloneFiles:
     """Resolve a clone's files. Raises InputError when no size is known, or none fits."""
-    virtual = job.ioengine == "null"
+    virtual = job.engine.ioengine == "null"
     paths = names(job, clone, base_directory, host, notes)
     facts = [_virtual() if virtual else _facts(job, path, host) for path in paths]
     for path, fact in zip(paths, facts, strict=True):
         parent = Path(path).parent
-        if job.directories and not (fact.exists or path in host.known or parent.is_dir()):
-            raise InputError(f"there is no directory {parent}", where=job.at("directories"))
+        if job.placement.directories and not (fact.exists or path in host.known or parent.is_dir()):
+            raise InputError(f"there is no directory {parent}", where=job.at("placement.directories"))
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
     special_engines.check(job, ranges)
-    if job.ioengine in special_engines.BY_NAME:
+    if job.engine.ioengine in special_engines.BY_NAME:
         ranges = [_by_name(job, part, notes) for part in ranges]
     total = sum(part.length_bytes for part in ranges)
-    asked = job.size.bytes if job.size and job.size.bytes else 0
+    asked = job.placement.size.bytes if job.placement.size and job.placement.size.bytes else 0
     size = min(asked, total) if asked else total
     smallest = min_block(job)
     if size < max(smallest, 1) or total == 0:
         raise InputError(
             f"{total} bytes are to be used, less than one block of {smallest}",
-            where=job.at("size" if job.size else "targets"),
+            where=job.at("placement.size" if job.placement.size else "placement.targets"),
             hint="give a larger size, a smaller bs or a smaller offset",
         )
-    if job.io_size is not None:
-        size = job.io_size.of(total) if job.io_size.percent is not None else job.io_size.bytes or size
+    if job.limits.io_size is not None:
+        size = (
+            job.limits.io_size.of(total)
+            if job.limits.io_size.percent is not None
+            else job.limits.io_size.bytes or size
+        )
     else:
         size = min(size, _walked_bytes(job, ranges))
     size = _whole_blocks(job, ranges, size)
-    if size < max_block(job) and not job.time_based:
-        notes.info(job, "size", f"{size} bytes are less than the largest block")
+    if size < max_block(job) and not job.limits.time_based:
+        notes.info(job, "placement.size", f"{size} bytes are less than the largest block")
     return CloneFiles(tuple(ranges), size)
 
 
 def _facts(job: Job, path: str, host: HostFacts) -> TargetFacts:
     """Say what stands at a path; of a directory that is made or removed nothing is known beforehand."""
-    if job.ioengine in special_engines.DIRECTORIES:
+    if job.engine.ioengine in special_engines.DIRECTORIES:
         return _nothing(TargetKind.FILE)
-    return host.target(path, job.at("targets"))
+    return host.target(path, job.at("placement.targets"))
 
 
 def _by_name(job: Job, part: FileRange, notes: Notes) -> FileRange:
@@ -157,18 +166,20 @@ def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
     if (
         size < block
         or uneven
-        or job.zone_mode == "strided"
-        or job.rows
-        or job.ioengine in special_engines.BY_NAME
+        or job.placement.zone_mode == "strided"
+        or job.blocks is None
+        or job.engine.ioengine in special_engines.BY_NAME
     ):
         return size
-    if is_random(job) and any(share not in (None, 100) for share in job.percentage_random):
+    addresses = job.blocks.addresses
+    if is_random(job) and any(share != 100 for share in addresses.percentage_random):
         return size
     blocks = -(-size // block)
     one_way = sorted(shares(job))[1] == 0
-    free = job.norandommap or any(job.random_distribution)
-    maps = not job.rw_number and (not free if is_random(job) else one_way)
-    if job.io_size is None and maps:
+    free = addresses.norandommap or any(one.kind != "random" for one in addresses.random_distribution)
+    holes = addresses.stride_bytes or addresses.run_length > 1
+    maps = not holes and (not free if is_random(job) else one_way)
+    if job.limits.io_size is None and maps:
         blocks = min(blocks, sum(part.length_bytes // block for part in ranges))
     return blocks * block
 
@@ -180,7 +191,7 @@ def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
     would begin past the end starts again from the front, so the walk is unbounded. It is
     taken for unbounded where sizes vary or directions are mixed, too.
     """
-    hole, block = job.rw_number or 0, max_block(job)
+    hole, block = job.blocks.addresses.stride_bytes if job.blocks else 0, max_block(job)
     if hole <= 0 or is_random(job) or sorted(shares(job))[1] > 0 or smallest_block(job) != block:
         return _UNKNOWN
     total = 0
@@ -209,17 +220,23 @@ def _real_size(facts: TargetFacts) -> int:
 
 def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
     real = [_real_size(f) for f in facts]
-    if job.fill_device and not all(f.is_device for f in facts):
+    if job.placement.fill_device and not all(f.is_device for f in facts):
         raise RefusedError(
-            "filling a file system is not supported", where=job.at("fill_device"), hint="give size="
+            "filling a file system is not supported", where=job.at("placement.fill_device"), hint="give size="
         )
-    if job.filesize_bytes or (job.size and job.size.bytes):
+    if job.placement.filesize_bytes or (job.placement.size and job.placement.size.bytes):
         return
     if all(0 < size < _UNKNOWN for size in real):
         return
-    percent = "" if job.size is None else f" (a percentage of what does not exist: {job.size.percent:g}%)"
+    percent = (
+        ""
+        if job.placement.size is None
+        else f" (a percentage of what does not exist: {job.placement.size.percent:g}%)"
+    )
     raise InputError(
-        f"[{job.name}] needs a size{percent}", where=job.at("size"), hint="give size=, for example size=1g"
+        f"[{job.name}] needs a size{percent}",
+        where=job.at("placement.size"),
+        hint="give size=, for example size=1g",
     )
 
 
@@ -227,7 +244,7 @@ def _ranges(
     job: Job, clone: int, files: list[tuple[str, TargetFacts]], chance: random.Random, notes: Notes
 ) -> list[FileRange]:
     smallest = min_block(job)
-    whole = job.size.bytes if job.size and job.size.bytes else 0
+    whole = job.placement.size.bytes if job.placement.size and job.placement.size.bytes else 0
     each = whole // len(files)
     extra = (whole - each * len(files)) // smallest
     ranges = []
@@ -235,20 +252,25 @@ def _ranges(
         real = _real_size(fact)
         offset = _offset(job, clone, fact, smallest)
         length = each
-        if job.filesize_bytes is None and extra > 0:
+        if job.placement.filesize_bytes is None and extra > 0:
             length += smallest
             extra -= 1
-        if job.filesize_bytes is not None:
-            length = _from_file_size(job, job.filesize_bytes, real, offset, chance)
+        if job.placement.filesize_bytes is not None:
+            length = _from_file_size(job, job.placement.filesize_bytes, real, offset, chance)
         elif length == 0:
             length = real - offset
         if length < 0 or (real < _UNKNOWN and fact.is_device and offset >= real):
             raise InputError(
                 f"the offset {offset} is past the end of {path}",
-                where=job.at("offset"),
+                where=job.at("placement.offset"),
                 hint="give a smaller offset",
             )
-        if job.zone_size_bytes and job.zone_mode != "none" and real < _UNKNOWN and not job.filesize_bytes:
+        if (
+            job.placement.zone_size_bytes
+            and job.placement.zone_mode != "none"
+            and real < _UNKNOWN
+            and not job.placement.filesize_bytes
+        ):
             length = max(length, real - offset)  # zones go on to the end, however little is moved
         length = _percent_of(job, length, offset, smallest)
         ranges.append(FileRange(path, fact, offset, _clamped(job, path, fact, (offset, length), notes)))
@@ -260,7 +282,7 @@ def _from_file_size(job: Job, bounds: tuple[int, int], real: int, offset: int, c
     if low <= real <= high:
         return real - offset
     if offset > low:
-        raise InputError(f"the offset {offset} is past filesize {low}", where=job.at("offset"))
+        raise InputError(f"the offset {offset} is past filesize {low}", where=job.at("placement.offset"))
     if low == high:
         return low - offset
     smallest = min_block(job)
@@ -269,7 +291,7 @@ def _from_file_size(job: Job, bounds: tuple[int, int], real: int, offset: int, c
 
 
 def _percent_of(job: Job, length: int, offset: int, smallest: int) -> int:
-    percent = job.size.percent if job.size else None
+    percent = job.placement.size.percent if job.placement.size else None
     if percent is None or percent == 100:
         return length
     whole = length + offset
@@ -281,12 +303,16 @@ def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], note
     """Cut a range at the end of a device; files grow instead, unless they may not be made."""
     offset, length = span
     if fact.is_device and offset + length > fact.size_bytes:
-        notes.info(job, "size", f"{path} has {fact.size_bytes} bytes: the range ends there")
+        notes.info(job, "placement.size", f"{path} has {fact.size_bytes} bytes: the range ends there")
         return fact.size_bytes - offset
-    if fact.kind is TargetKind.FILE and job.allow_file_create is False and offset + length > fact.size_bytes:
+    if (
+        fact.kind is TargetKind.FILE
+        and job.files.allow_file_create is False
+        and offset + length > fact.size_bytes
+    ):
         raise InputError(
             f"{path} has {fact.size_bytes if fact.exists else 'no'} bytes, {offset + length} are needed",
-            where=job.at("allow_file_create"),
+            where=job.at("files.allow_file_create"),
             hint="remove allow_file_create=0",
         )
     return length
@@ -297,16 +323,18 @@ def _offset(job: Job, clone: int, fact: TargetFacts, smallest: int) -> int:
 
     Percentages are of the existing size and rounded up to `offset_align` or a block.
     """
-    start, step = job.offset or Amount(bytes=0), job.offset_increment or Amount(bytes=0)
+    start, step = job.placement.offset or Amount(bytes=0), job.placement.offset_increment or Amount(bytes=0)
     percents = start.percent is not None or step.percent is not None
     real = _real_size(fact)
     if percents and real == _UNKNOWN:
         raise InputError(
-            "a percentage of what has no size yet", where=job.at("offset"), hint="give the offset in bytes"
+            "a percentage of what has no size yet",
+            where=job.at("placement.offset"),
+            hint="give the offset in bytes",
         )
     offset = start.of(real) + clone * step.of(real)
     if percents:
-        unit = job.offset_align_bytes or smallest
+        unit = job.placement.offset_align_bytes or smallest
         offset = -(-offset // unit) * unit
     return offset
 

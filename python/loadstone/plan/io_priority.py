@@ -14,7 +14,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.plan import pattern
 from loadstone.plan.backends import BACKENDS
 from loadstone.plan.model import PriorityOp, PriorityShare
-from loadstone.workload.model import BlockSizes, FixedSize, SizeRange
+from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange
 
 if TYPE_CHECKING:
     from loadstone.workload.model import Job

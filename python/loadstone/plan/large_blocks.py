@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.errors import RefusedError
-from loadstone.plan.pattern import is_random, shares, sizes
-from loadstone.workload.model import Amount, FixedSize
+from loadstone.plan.pattern import blocks_of, is_random, shares, sizes
+from loadstone.workload.block_sizes import FixedSize
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.plan.notes import Notes
-    from loadstone.workload.model import BlockSizes, Job
+    from loadstone.workload.block_sizes import BlockSizes
+    from loadstone.workload.model import Job
 
 MAX_MOVED_BYTES: Final = 0x7FFF_F000
 """What `read(2)` and its like move at most (`MAX_RW_COUNT`, include/linux/fs.h)."""
 MAX_PART_BYTES: Final = 1 << 30
-_COUNTED: Final = ("number_ios", "thinktime_blocks", "fsync_every", "fdatasync_every")
-_RATES: Final = ("rate_iops", "rate_iops_min")
+_COUNTED: Final = (
+    "limits.number_ios",
+    "pacing.thinktime_blocks",
+    "durability.fsync_every",
+    "durability.fdatasync_every",
+)
+_RATES: Final = ("pacing.rate_iops", "pacing.rate_iops_min")
 
 
 def in_parts(job: Job, notes: Notes) -> Job:
@@ -32,30 +39,30 @@ def in_parts(job: Job, notes: Notes) -> Job:
         return job
     used = [block for block, share in zip(blocks, parts_of, strict=True) if share]
     if not any(_is_large(block) for block in used):
-        return job.model_copy(update={"bs": tuple(None if _is_large(block) else block for block in job.bs)})
+        return job.changed({"sizes.bs": tuple(used[0] if _is_large(block) else block for block in blocks)})
     whole = next(block.bytes for block in used if isinstance(block, FixedSize) and _is_large(block))
     parts = _checked_parts(job, used, whole)
     part = FixedSize(bytes=whole // parts)
     notes.changed(
         job,
-        "bs",
+        "sizes.bs",
         f"each block of {units.size(whole)} is {parts} I/Os of {units.size(part.bytes)}, one after the "
         "other: the kernel moves at most 2 GiB less 4 KiB per call",
     )
-    changed: dict[str, object] = {"bs": (part, part, part)}
+    changed: dict[str, object] = {"sizes.bs": (part, part, part)}
     if is_random(job):
-        changed |= {"rw_number": parts, "blockalign_bytes": (whole,) * 3}
-    changed |= {field: getattr(job, field) * parts for field in _COUNTED if getattr(job, field)}
+        changed |= {"addresses.run_length": parts, "addresses.blockalign_bytes": (whole,) * 3}
+    changed |= {field: job.value(field) * parts for field in _COUNTED if job.value(field)}
     for field in _RATES:
-        changed[field] = tuple(rate and rate * parts for rate in getattr(job, field))
-    for field in ("size", "io_size"):
-        amount = getattr(job, field)
+        changed[field] = tuple(rate and rate * parts for rate in job.value(field))
+    for field in ("placement.size", "limits.io_size"):
+        amount = job.value(field)
         if amount is not None and (amount.bytes or 0) >= whole:
             changed[field] = Amount(bytes=amount.bytes - amount.bytes % whole)
-    return job.model_copy(update=changed)
+    return job.changed(changed)
 
 
-def _is_large(block: BlockSizes | None) -> bool:
+def _is_large(block: BlockSizes) -> bool:
     return isinstance(block, FixedSize) and block.bytes > MAX_MOVED_BYTES
 
 
@@ -64,13 +71,15 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
     if any(block != FixedSize(bytes=whole) for block in used):
         raise RefusedError(
             f"a block of {units.size(whole)} beside another size is not supported",
-            where=job.at("bs"),
+            where=job.at("sizes.bs"),
             hint="use the same bs for reads and writes, or at most 1g",
         )
-    if job.rw_number:
+    addresses = blocks_of(job).addresses
+    walks = addresses.run_length if addresses.run_length > 1 else addresses.stride_bytes
+    if walks:
         raise RefusedError(
-            f"rw={job.rw}:{job.rw_number} with blocks of {units.size(whole)} is not supported",
-            where=job.at("rw_number"),
+            f"rw={blocks_of(job).mix.rw}:{walks} with blocks of {units.size(whole)} is not supported",
+            where=job.at("addresses.run_length"),
             hint="use at most bs=1g",
         )
     least = -(-whole // MAX_PART_BYTES)
@@ -79,6 +88,6 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
             return parts
     raise RefusedError(
         f"a block of {whole} bytes cannot be moved in equal parts of whole pages",
-        where=job.at("bs"),
+        where=job.at("sizes.bs"),
         hint="use a bs that is a multiple of 1m",
     )

@@ -21,30 +21,32 @@ if TYPE_CHECKING:
 
 ENGINE: Final = "io_uring_cmd"
 _NO_EFFECT: Final = {
-    "sync": "a command has no open(2) to say it at: use fsync=1, which sends a flush after each",
-    "fsync_on_close": "use end_fsync=1, which sends a flush",
+    "durability.sync": "a command has no open(2) to say it at: use fsync=1, which sends a flush after each",
+    "durability.fsync_on_close": "use end_fsync=1, which sends a flush",
     "priorities.job_class": "NVMe commands carry no I/O priority",
     "priorities.job_level": "NVMe commands carry no I/O priority",
     "priorities.job_hint": "NVMe commands carry no I/O priority",
 }
 """Fields that would have no effect, with the reason or the remedy."""
-_FLUSHES: Final = ("fsync_every", "fdatasync_every", "end_fsync")
+_FLUSHES: Final = ("durability.fsync_every", "durability.fdatasync_every", "durability.end_fsync")
 
 
 def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     """Refuse a job whose engine and targets do not belong together, or whose options do not."""
-    if job.command_type and job.ioengine != ENGINE:
+    if job.engine.command_type and job.engine.ioengine != ENGINE:
         raise RefusedError(
-            "has no effect without io_uring_cmd", where=job.at("command_type"), hint=f"use ioengine={ENGINE}"
+            "has no effect without io_uring_cmd",
+            where=job.at("engine.command_type"),
+            hint=f"use ioengine={ENGINE}",
         )
-    if job.ioengine == "null":
+    if job.engine.ioengine == "null":
         return
     generic = [part for part in ranges if part.facts.kind is TargetKind.NVME]
-    if job.ioengine != ENGINE:
+    if job.engine.ioengine != ENGINE:
         if generic:
             raise InputError(
-                f"{generic[0].path} takes NVMe commands only, not ioengine={job.ioengine or 'psync'}",
-                where=job.at("ioengine" if job.ioengine else "targets"),
+                f"{generic[0].path} takes NVMe commands only, not ioengine={job.engine.ioengine or 'psync'}",
+                where=job.at("engine.ioengine" if job.engine.ioengine else "placement.targets"),
                 hint=f"use ioengine={ENGINE}, or its block device{_block(generic[0])}",
             )
         return
@@ -52,18 +54,20 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     if others:
         raise InputError(
             f"ioengine={ENGINE} gives commands to an NVMe namespace, and {others[0].path} is none",
-            where=job.at("targets"),
+            where=job.at("placement.targets"),
             hint="give its character device, as /dev/ng0n1 for /dev/nvme0n1",
         )
-    if job.direct is False:
+    if job.engine.direct is False:
         raise RefusedError(
-            f"has no effect: ioengine={ENGINE} knows no page cache", where=job.at("direct"), hint="remove it"
+            f"has no effect: ioengine={ENGINE} knows no page cache",
+            where=job.at("engine.direct"),
+            hint="remove it",
         )
     for field, why in _NO_EFFECT.items():
         if _asked(job, field):
             raise RefusedError(f"has no effect with ioengine={ENGINE}", where=job.at(field), hint=why)
-    flushes = next((name for name in _FLUSHES if getattr(job, name)), None)
-    if job.hipri and flushes:
+    flushes = next((name for name in _FLUSHES if job.value(name)), None)
+    if job.engine.hipri and flushes:
         raise RefusedError(
             "a flush cannot be polled for: it carries no data, and kernels (6.1 was seen to) break at that",
             where=job.at(flushes),
@@ -71,15 +75,13 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
         )
     notes.info(
         job,
-        "ioengine",
+        "engine.ioengine",
         f"{ENGINE} goes past the block layer: its counters (diskstats) stay still and its limits do not hold",
     )
 
 
 def _asked(job: Job, field: str) -> bool:
-    value: object = job
-    for name in field.split("."):
-        value = getattr(value, name)
+    value = job.value(field)
     return bool(value) and value != "none"
 
 

@@ -1,7 +1,7 @@
 """What I/O a job asks for, as a Pattern: shares, sizes, addresses.
 
-Knows the defaults and precedences of fio's options for block sizes and random addresses
-(fio's HOWTO, "Block size", "I/O type"). Knows no file and no device.
+Knows how the parts of a Workload that say which I/O goes where become the Plan's. Knows no file
+and no device.
 """
 
 from __future__ import annotations
@@ -10,56 +10,56 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model, rows
-from loadstone.workload.model import (
-    BlockSizes,
-    Distribution,
-    FixedSize,
-    Job,
-    SizeRange,
-    SizeShare,
-    SizeTable,
-)
+from loadstone.plan.notes import last_name
+from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizesByDirection
+from loadstone.workload.rows import RowWork
 
 if TYPE_CHECKING:
     from loadstone.plan.notes import Notes
+    from loadstone.workload.addresses import Distribution
+    from loadstone.workload.blocks import BlockWork
+    from loadstone.workload.model import Job
 
-DEFAULT_BLOCK_BYTES: Final = 4096
-DEFAULT_RW: Final = "read"
-DEFAULT_READ_PERCENT: Final = 50
 _MAX_TABLE: Final = 1024
 
 
 def shares(job: Job) -> tuple[int, int, int]:
     """Percent of reads, writes and trims; `verify_only` reads what it would have written."""
-    if job.verify_only:
+    if job.verification.verify_only:
         return 100, 0, 0
-    if job.rows:
-        return rows.shares(job)
-    rw = (job.rw or DEFAULT_RW).removeprefix("rand")
+    if isinstance(job.work, RowWork):
+        return rows.shares(job.work)
+    mix = blocks_of(job).mix
+    rw = mix.rw.removeprefix("rand")
     if rw == "rw":
-        reads = DEFAULT_READ_PERCENT if job.rwmix_read_percent is None else job.rwmix_read_percent
-        return reads, 100 - reads, 0
+        return mix.read_percent, 100 - mix.read_percent, 0
     return {"read": (100, 0, 0), "write": (0, 100, 0), "trim": (0, 0, 100), "trimwrite": (0, 50, 50)}[rw]
 
 
 def is_random(job: Job) -> bool:
     """Whether addresses are random, or some are."""
-    if job.rows:
-        return any(row.random_percent for row in job.rows)
-    return (job.rw or DEFAULT_RW).startswith("rand")
+    if isinstance(job.work, RowWork):
+        return any(row.random_percent for row in job.work.rows)
+    return blocks_of(job).mix.rw.startswith("rand")
 
 
-def sizes(job: Job) -> tuple[BlockSizes, BlockSizes, BlockSizes]:
-    """Block sizes of reads, writes, trims: a split before a range before a fixed size."""
-    if job.rows:
-        return rows.sizes(job)
-    found: list[BlockSizes] = [
-        job.bssplit[i] or job.bsrange[i] or job.bs[i] or FixedSize(bytes=DEFAULT_BLOCK_BYTES)
-        for i in range(3)
-    ]
-    if job.bs_is_seq_rand:
-        found = [found[1] if is_random(job) else found[0]] * 3
-    return found[0], found[1], found[2]
+def trims_then_writes(job: Job) -> bool:
+    """Whether each trim brings a write of the same place."""
+    return job.blocks is not None and job.blocks.mix.rw.endswith("trimwrite")
+
+
+def blocks_of(job: Job) -> BlockWork:
+    """Return the reads, writes and trims of a job that has no rows."""
+    if job.blocks is None:
+        raise ValueError("a job of rows has no blocks of one mix")
+    return job.blocks
+
+
+def sizes(job: Job) -> SizesByDirection:
+    """Block sizes of reads, writes and trims."""
+    if isinstance(job.work, RowWork):
+        return rows.sizes(job.work)
+    return blocks_of(job).sizes.bs
 
 
 def smallest(block: BlockSizes) -> int:
@@ -96,13 +96,13 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> mo
 
     `unit_bytes` is what the target can do: the alignment of rows that ask for none.
     """
-    if job.rows:
-        return rows.pattern(job, unit_bytes)
+    if isinstance(job.work, RowWork):
+        return rows.pattern(job, job.work, unit_bytes)
     reads, writes, trims = shares(job)
-    follows = (job.rw or "").endswith("trimwrite")
+    follows = trims_then_writes(job)
     if follows:  # The engine draws trims only; each brings its write.
         writes, trims = 0, 100
-    _check(job, notes)
+    _check(job)
     blocks = sizes(job)
     ops = [_op(job, i, blocks[i], notes, range_bytes) for i in range(3)]
     return model.Pattern(
@@ -120,65 +120,58 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> mo
 
 def strided(job: Job, notes: Notes) -> model.Strided | None:
     """Windows that move over each file; None: the whole range."""
-    size = job.zone_size_bytes or 0
-    if job.zone_mode == "none" or (job.zone_mode is None and not size):
-        for field in ("zone_size_bytes", "zone_range_bytes", "zone_skip_bytes"):
-            if getattr(job, field):
-                notes.info(job, field, f"{field} has no effect without zonemode=strided")
+    size = job.placement.zone_size_bytes or 0
+    if job.placement.zone_mode == "none" or (job.placement.zone_mode is None and not size):
+        for field in ("placement.zone_size_bytes", "placement.zone_range_bytes", "placement.zone_skip_bytes"):
+            if job.value(field):
+                notes.info(job, field, f"{last_name(field)} has no effect without zonemode=strided")
         return None
     if not size:
-        raise InputError("zonemode=strided needs zonesize", where=job.at("zone_mode"), hint="add zonesize=")
-    window = job.zone_range_bytes or size
+        raise InputError(
+            "zonemode=strided needs zonesize", where=job.at("placement.zone_mode"), hint="add zonesize="
+        )
+    window = job.placement.zone_range_bytes or size
     if window < max_block(job):
         raise InputError(
             f"a zone of {window} bytes is smaller than the largest block of {max_block(job)}",
-            where=job.at("zone_range_bytes" if job.zone_range_bytes else "zone_size_bytes"),
+            where=job.at(
+                "placement.zone_range_bytes"
+                if job.placement.zone_range_bytes
+                else "placement.zone_size_bytes"
+            ),
             hint="give a larger zonerange or a smaller bs",
         )
-    return model.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.zone_skip_bytes or 0)
+    return model.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.placement.zone_skip_bytes or 0)
 
 
-def _check(job: Job, notes: Notes) -> None:
-    """Refuse or note what has no effect in this combination."""
-    mixed = (job.rw or DEFAULT_RW) in ("rw", "randrw")
-    if job.rwmix_read_percent is not None and not mixed:
-        notes.info(job, "rwmix_read_percent", f"rwmixread has no effect with rw={job.rw or DEFAULT_RW}")
-    if job.bs_is_seq_rand and any(p not in (None, 100) for p in job.percentage_random):
-        raise RefusedError(
-            "bs_is_seq_rand with a mix of sequential and random is not supported",
-            where=job.at("bs_is_seq_rand"),
-            hint="use two jobs",
-        )
-    if job.bs_unaligned and job.direct:
+def _check(job: Job) -> None:
+    """Refuse what has no effect in this combination."""
+    if blocks_of(job).sizes.bs_unaligned and job.engine.direct:
         raise RefusedError(
             "unaligned block sizes cannot be direct I/O",
-            where=job.at("bs_unaligned"),
+            where=job.at("sizes.bs_unaligned"),
             hint="remove direct=1 or bs_unaligned",
         )
-    for better, worse in (("bssplit", "bsrange"), ("bssplit", "bs"), ("bsrange", "bs")):
-        if any(getattr(job, better)) and any(getattr(job, worse)) and job.at(better) != job.at(worse):
-            notes.trap(job, worse, f"{worse} has no effect where {better} is given, as in fio")
 
 
 def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.OpPattern:
-    random = is_random(job)
-    percent = job.percentage_random[i]
-    align = job.blockalign_bytes[i] if random else None
-    number = job.rw_number
+    random, asked = is_random(job), blocks_of(job)
+    addresses = asked.addresses
+    align = addresses.blockalign_bytes[i] if random else None
     return model.OpPattern(
-        random_percent=(100 if percent is None else int(percent)) if random else 0,
+        random_percent=int(addresses.percentage_random[i]) if random else 0,
         random=_order(job, i, block, notes, range_bytes),
-        stride_bytes=0 if random or number is None else number,
-        stride_spread_bytes=0 if random else job.stride_spread_bytes,
-        run_length=number if random and number else 1,
-        run_identical=job.rw_sequencer == "identical",
-        sizes=_sizes(job, block, notes),
+        stride_bytes=0 if random else addresses.stride_bytes,
+        stride_spread_bytes=0 if random else addresses.stride_spread_bytes,
+        run_length=addresses.run_length if random else 1,
+        run_identical=addresses.run_identical,
+        sizes=_sizes(block, unaligned=asked.sizes.bs_unaligned),
         align_bytes=align or smallest(block),
     )
 
 
 def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.RandomOrder:
-    distribution = job.random_distribution[i] or Distribution(kind="random")
+    distribution = blocks_of(job).addresses.random_distribution[i]
     if distribution.reuse is not None:
         return model.RandomOrderReuse(**distribution.reuse.model_dump())
     if distribution.kind == "sequence":
@@ -202,12 +195,13 @@ def _skewed(distribution: Distribution) -> model.RandomOrder | None:
 
 
 def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> model.RandomOrder:
-    repeat = bool(job.norandommap) and job.random_generator != "lfsr"  # which needs no map
-    aligned = job.blockalign_bytes[i]
-    runs = smallest(block) * (job.rw_number or 1)  # Blocks moved in parts are aligned to the whole.
+    addresses = blocks_of(job).addresses
+    repeat = addresses.norandommap and addresses.random_generator != "lfsr"  # which needs no map
+    aligned = addresses.blockalign_bytes[i]
+    runs = smallest(block) * addresses.run_length  # Blocks moved in parts are aligned to the whole.
     if is_random(job) and not repeat and aligned not in (None, smallest(block), runs):
         repeat = True
-        notes.info(job, "blockalign_bytes", "blockalign turns the random map off, as in fio")
+        notes.info(job, "addresses.blockalign_bytes", "blockalign turns the random map off, as in fio")
     return model.RandomOrderUniform(repeat=repeat)
 
 
@@ -215,15 +209,17 @@ def _listed(
     job: Job, i: int, distribution: Distribution, block: BlockSizes, range_bytes: int
 ) -> model.RandomOrder:
     """Blocks by number; one that lies beyond the range is refused."""
-    blocks = range_bytes // (job.blockalign_bytes[i] or smallest(block))
+    blocks = range_bytes // (blocks_of(job).addresses.blockalign_bytes[i] or smallest(block))
     beyond = [number for number in distribution.blocks if number >= blocks]
     if beyond and is_random(job) and shares(job)[i]:
         raise InputError(
             f"block {beyond[0]} of the sequence lies beyond the range of {blocks} blocks",
-            where=job.at("random_distribution"),
+            where=job.at("addresses.random_distribution"),
             hint="blocks are counted from 0: give smaller numbers or a larger size",
         )
-    return model.RandomOrderListed(blocks=distribution.blocks, advance=bool(job.sequence_advances))
+    return model.RandomOrderListed(
+        blocks=distribution.blocks, advance=blocks_of(job).addresses.sequence_advances
+    )
 
 
 def _zones(
@@ -239,7 +235,7 @@ def _zones(
     if sum(lengths) > range_bytes or any(length < block_bytes for length in lengths):
         raise RefusedError(
             f"the zones do not fit {range_bytes} bytes in blocks of {block_bytes}",
-            where=job.at("random_distribution"),
+            where=job.at("addresses.random_distribution"),
             hint="give a larger size or fewer zones",
         )
     return tuple(
@@ -248,15 +244,21 @@ def _zones(
     )
 
 
-def _sizes(job: Job, block: BlockSizes, notes: Notes) -> model.Sizes:
+def _sizes(block: BlockSizes, *, unaligned: bool) -> model.Sizes:
     if isinstance(block, FixedSize):
         return model.SizesFixed(bytes=block.bytes)
     if isinstance(block, SizeRange):
-        return _range(job, block)
-    return _table(job, block, notes)
+        return _range(block, unaligned=unaligned)
+    return model.SizesSplit(
+        table=tuple(
+            model.SizeWeight(bytes=entry.bytes, weight=entry.percent)
+            for entry in block.entries
+            if entry.percent
+        )
+    )
 
 
-def _range(job: Job, block: SizeRange) -> model.Sizes:
+def _range(block: SizeRange, *, unaligned: bool) -> model.Sizes:
     """Multiples of the smallest size; a largest one that is none gets its own share.
 
     fio draws from `[min, min + max)`, cuts down to a multiple and caps at the largest, so
@@ -265,7 +267,7 @@ def _range(job: Job, block: SizeRange) -> model.Sizes:
     low, high = block.min_bytes, block.max_bytes
     if low == high:
         return model.SizesFixed(bytes=low)
-    step = 1 if job.bs_unaligned else low
+    step = 1 if unaligned else low
     if high % step == 0 or high // low >= _MAX_TABLE:
         return model.SizesRange(min_bytes=low, max_bytes=high - high % step, step_bytes=step)
     table = []
@@ -273,24 +275,3 @@ def _range(job: Job, block: SizeRange) -> model.Sizes:
         weight = float(min(low + high, value + low) - value)
         table.append(model.SizeWeight(bytes=min(value, high), weight=weight))
     return model.SizesSplit(table=tuple(table))
-
-
-def _table(job: Job, block: SizeTable, notes: Notes) -> model.Sizes:
-    given = sum(entry.percent or 0.0 for entry in block.entries)
-    missing = sum(entry.percent is None for entry in block.entries)
-    entries = [
-        SizeShare(e.bytes, (100 - given) / missing if e.percent is None else e.percent) for e in block.entries
-    ]
-    rest = 100 - sum(e.percent or 0.0 for e in entries)
-    if rest > 1e-9:
-        most = max(range(len(entries)), key=lambda i: entries[i].percent or 0.0)
-        entries[most] = SizeShare(entries[most].bytes, (entries[most].percent or 0.0) + rest)
-        notes.trap(
-            job,
-            "bssplit",
-            f"the shares add up to {given:g}%: {entries[most].bytes} bytes gets the rest, as in fio",
-        )
-    used = [e for e in entries if e.percent]
-    return model.SizesSplit(
-        table=tuple(model.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in used)
-    )

@@ -36,8 +36,9 @@ from loadstone.plan.targets import Targets, TargetUse
 from loadstone.plan.tree_jobs import TreePlan
 from loadstone.plan.verification import header_verification, journal, unverified_writes, verify
 from loadstone.workload.missing_target import refuse_missing_target
-from loadstone.workload.model import TargetName
 from loadstone.workload.other_hosts import refuse_elsewhere
+from loadstone.workload.placement import TargetName
+from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Pattern
@@ -178,7 +179,7 @@ def resolve(
 
 def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Resolution:
     base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
-    if any(job.tree is not None for job in workload.jobs):
+    if any(isinstance(job.work, TreeWork) for job in workload.jobs):
         return _in_trees(workload, host, options, base)
     strict = workload.strict_fio_reading
     notes = Notes()
@@ -202,13 +203,13 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
     stage, group, in_group = 0, 0, 0
     read_back = False
     for index, job in enumerate(workload.jobs):
-        if job.stonewall and index:
+        if job.schedule.stonewall and index:
             stage += 2 if read_back else 1
             read_back = False
         read_back = read_back or (not strict and verify.reads_back(job))
-        if (job.stonewall or job.new_group) and in_group:
+        if (job.schedule.stonewall or job.schedule.new_group) and in_group:
             group, in_group = group + 1, 0
-        in_group += job.numjobs or 1
+        in_group += job.schedule.numjobs or 1
         _add_job(build, job, stage, group)
     _check_exits(workload, build)
     unverified_writes.check(
@@ -225,7 +226,7 @@ def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base
     made = TreePlan(host, base, Notes(), secrets.randbits(64))
     stages: list[list[Job]] = [[]]
     for job in made.to_do(workload.jobs):
-        if job.stonewall and stages[-1]:
+        if job.schedule.stonewall and stages[-1]:
             stages.append([])
         stages[-1].append(job)
     for stage, jobs in enumerate(stages):
@@ -262,8 +263,11 @@ def _in_trees(workload: Workload, host: HostFacts, options: ResolveOptions, base
 
 
 def _check_workload(workload: Workload, options: ResolveOptions) -> None:
-    clones = sum(job.numjobs or 1 for job in workload.jobs)
-    uses = sum((job.numjobs or 1) * max(len(job.targets), job.nrfiles or 1) for job in workload.jobs)
+    clones = sum(job.schedule.numjobs or 1 for job in workload.jobs)
+    uses = sum(
+        (job.schedule.numjobs or 1) * max(len(job.placement.targets), job.placement.nrfiles or 1)
+        for job in workload.jobs
+    )
     if clones > MAX_CLONES or uses > MAX_FILE_USES:
         raise RefusedError(
             f"{clones} clones using {uses} files are too many",
@@ -271,7 +275,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
             hint=f"at most {MAX_CLONES} clones and {MAX_FILE_USES} files in all; raise iodepth instead",
         )
     for job in workload.jobs:
-        if workload.needs_targets and not job.targets:
+        if workload.needs_targets and not job.placement.targets:
             raise InputError(f"{workload.name} needs a target", hint="give --target PATH, once or more")
     if not workload.strict_fio_reading:
         refuse_missing_target(workload.jobs)
@@ -279,13 +283,13 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
         if options.read_only and files.writes(job):
             raise RefusedError(
                 f"[{job.name}] writes, and only reading is allowed",
-                where=job.at("rw"),
+                where=job.at("mix.rw"),
                 hint="use rw=read or randread",
             )
 
 
 def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
-    clones = job.numjobs or 1
+    clones = job.schedule.numjobs or 1
     apart = build.options.per_clone_units
     unit = -1
     shared = _Shared(job, build.notes, header_verification.rehearsed(job) if build.strict else job)
@@ -301,14 +305,13 @@ def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
 
 def _seed(job: Job, build: _Build, *words: object) -> int:
     """Return a seed of 63 bits that depends on the job's seed and on `words`."""
-    repeat = job.randrepeat is not False and job.allrandrepeat is not False
-    if job.randseed is not None:
-        base = job.randseed
-    elif repeat:
+    if job.seeds.randseed is not None:
+        base = job.seeds.randseed
+    elif job.seeds.repeatable is not False:
         base = _REPEATABLE_SEED
     else:
         base = secrets.randbits(63)
-        build.notes.info(job, "randrepeat", "another random sequence in each run (randrepeat=0)")
+        build.notes.info(job, "seeds.repeatable", "another random sequence in each run (randrepeat=0)")
     digest = hashlib.blake2b(repr((base, *words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
@@ -340,7 +343,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         notes=build.notes,
         donor=lambda job: _donor(build, job, clone, found.ranges[0]),
     )
-    if job.cpus_policy == "split":
+    if job.process.cpus_policy == "split":
         how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
     uses = tuple((build.targets.use(job, part, build.notes), part) for part in found.ranges)
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
@@ -369,14 +372,14 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
             min(part.length_bytes for part in found.ranges),
             max(fact.logical_block_bytes for fact in facts),
         ),
-        pace=stream.taking_turns(shared.pace, clone, job.numjobs or 1),
+        pace=stream.taking_turns(shared.pace, clone, job.schedule.numjobs or 1),
         flush=shared.flush,
         payload=shared.payload.model_copy(
             update={"dedupe_set": stream.dedupe_set(job, seed, _REPEATABLE_SEED, found.total_bytes)}
         ),
         limits=limits,
         errors=shared.errors,
-        log_ios=job.logs.every_io,
+        log_ios=job.recording.every_io,
         verify=checks,
         headers=heads,
         flow=shared.flow,
@@ -387,9 +390,9 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         priorities=shared.priorities,
         serialize_overlap=verify.reads_beside_writes(job)
         or (heads is not None and how.iodepth > 1 and header_verification.overlaps_itself(job))
-        or (bool(job.serialize_overlap) and files.writes(job) and how.iodepth > 1),
+        or (bool(job.engine.serialize_overlap) and files.writes(job) and how.iodepth > 1),
     )
-    if checks and job.verify_only:
+    if checks and job.verification.verify_only:
         asked = verify.pass_over(job, asked, found.ranges)
     build.clones.append(_Clone(job, number, stage, unit, uses, how, asked))
     if checks and verify.reads_back(job):
@@ -399,11 +402,14 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
 
 def _donor(build: _Build, job: Job, clone: int, part: files.FileRange) -> int:
     """Return the target that blocks come from: as long as what it gives them to."""
-    by_name = job.model_copy(
-        update={"targets": (TargetName(path=job.donor or "", written=job.donor or ""),), "direct": None}
+    by_name = job.changed(
+        {
+            "placement.targets": (TargetName(path=job.engine.donor or "", written=job.engine.donor or ""),),
+            "engine.direct": None,
+        }
     )
     [path] = files.names(by_name, clone, build.base, build.host, build.notes)
-    facts = build.host.target(path, job.at("donor"))
+    facts = build.host.target(path, job.at("engine.donor"))
     given = files.FileRange(path, facts, part.offset_bytes, part.length_bytes)
     return build.targets.use(by_name, given, build.notes)
 
@@ -411,21 +417,27 @@ def _donor(build: _Build, job: Job, clone: int, part: files.FileRange) -> int:
 def _check_exits(workload: Workload, build: _Build) -> None:
     """Refuse `exitall` and `exitall_on_error` where ending the stage is not what fio would do."""
     for job in workload.jobs:
-        asked_by = "exitall" if job.exitall else "exitall_on_error" if job.exitall_on_error else None
+        asked_by = (
+            "schedule.exitall"
+            if job.schedule.exitall
+            else "schedule.exitall_on_error"
+            if job.schedule.exitall_on_error
+            else None
+        )
         if asked_by is None:
-            if job.exit_what is not None:
-                raise RefusedError("has no effect without exitall", where=job.at("exit_what"))
+            if job.schedule.exit_what is not None:
+                raise RefusedError("has no effect without exitall", where=job.at("schedule.exit_what"))
             continue
         stages = {clone.stage for clone in build.clones}
-        if job.exit_what == "all" and len(stages) > 1:
+        if job.schedule.exit_what == "all" and len(stages) > 1:
             raise RefusedError(
                 "ending all stages is not supported",
-                where=job.at("exit_what"),
+                where=job.at("schedule.exit_what"),
                 hint="use exit_what=stonewall",
             )
         mine = {clone.stage for clone in build.clones if clone.job is job}
         groups = {build.units[clone.unit].group for clone in build.clones if clone.stage in mine}
-        if job.exit_what in (None, "group") and len(groups) > 1:
+        if job.schedule.exit_what in (None, "group") and len(groups) > 1:
             raise RefusedError(
                 "ending one group of several that run together is not supported",
                 where=job.at(asked_by),
@@ -457,7 +469,7 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
     groups: dict[object, list[_Clone]] = {}
     for clone in build.clones:
         how = clone.drive
-        alone = None if how.shared else clone.job.thread_of or clone.number
+        alone = None if how.shared else clone.job.schedule.thread_of or clone.number
         priority = io_priority.of_job(clone.job)
         ring = (how.backend.model_dump_json(), how.force_async)
         key = (clone.stage, ring, how.cpus, how.nice, priority, alone)
@@ -466,7 +478,7 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
     worker_of: dict[int, int] = {}
     for clones in groups.values():
         how = clones[0].drive
-        together = clones[0].job.thread_of is not None
+        together = clones[0].job.schedule.thread_of is not None
         count = 1 if together else min(len(how.cpus or build.host.cpus) or 1, len(clones))
         for position, clone in enumerate(clones):
             worker_of[clone.number] = len(workers) + position % count
@@ -483,7 +495,7 @@ def _workers(build: _Build) -> tuple[list[plan.Worker], dict[int, int]]:
     if len(workers) > MAX_THREADS:
         raise RefusedError(
             f"{len(workers)} threads are too many: psync and mmap take one for each clone",
-            where=build.clones[0].job.at("numjobs"),
+            where=build.clones[0].job.at("schedule.numjobs"),
             hint="use ioengine=io_uring with a higher iodepth",
         )
     return workers, worker_of
@@ -498,10 +510,8 @@ def _finish(workload: Workload, build: _Build) -> Resolution:
         streams = _paced(streams, stages, build.options.rate)
     streams = _waiting(workload, build, streams)
     duration = budget.duration_ns(streams, stages)
-    windows = [
-        n for job in workload.jobs if job.logs.wanted for n in (job.logs.avg_msec, job.logs.hist_msec) if n
-    ]
-    windows += [stop_conditions.sample_ns(job) // MILLISECOND_NS for job in workload.jobs if job.steady]
+    windows = [one for job in workload.jobs for one in job.recording.windows_msec]
+    windows += [stop_conditions.sample_ns(job) // MILLISECOND_NS for job in workload.jobs if job.steady.rule]
     draft = plan.Plan(
         interval_ns=build.options.interval_ns or budget.interval_ns(duration, windows),
         grace_ns=build.options.grace_ns,

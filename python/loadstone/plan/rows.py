@@ -10,24 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model
-from loadstone.workload.model import BlockSizes, FixedSize, SizeShare, SizeTable
+from loadstone.plan.notes import last_name
+from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizesByDirection, SizeShare, SizeTable
 
 if TYPE_CHECKING:
     from loadstone.workload.model import Job
+    from loadstone.workload.rows import RowWork
 
-_REPLACED: Final = (
-    "rw",
-    "rw_number",
-    "rwmix_read_percent",
-    "bs",
-    "bsrange",
-    "bssplit",
-    "blockalign_bytes",
-    "random_distribution",
-    "percentage_random",
-    "zone_mode",
-    "verify",
-)
+_REPLACED: Final = ("placement.zone_mode", "verification.verify")
 """Fields of a job that rows leave without effect."""
 
 
@@ -37,18 +27,18 @@ def read_percent(weighted: tuple[model.Row, ...]) -> float:
     return sum(row.weight * row.read_percent for row in weighted) / whole
 
 
-def shares(job: Job) -> tuple[int, int, int]:
+def shares(work: RowWork) -> tuple[int, int, int]:
     """Percent of reads, writes and trims, rounded so that what happens at all is not 0."""
-    reads = read_percent(_rows(job, 1))
+    reads = read_percent(_rows(work, 1))
     whole = round(reads) if reads in (0.0, 100.0) else min(max(round(reads), 1), 99)
     return whole, 100 - whole, 0
 
 
-def sizes(job: Job) -> tuple[BlockSizes, BlockSizes, BlockSizes]:
+def sizes(work: RowWork) -> SizesByDirection:
     """Block sizes of reads, writes and trims."""
-    reads = [(row.bytes, row.percent * row.read_percent) for row in job.rows]
-    writes = [(row.bytes, row.percent * (100 - row.read_percent)) for row in job.rows]
-    smallest = FixedSize(bytes=min(row.bytes for row in job.rows))
+    reads = [(row.bytes, row.percent * row.read_percent) for row in work.rows]
+    writes = [(row.bytes, row.percent * (100 - row.read_percent)) for row in work.rows]
+    smallest = FixedSize(bytes=min(row.bytes for row in work.rows))
     return _table(reads) or smallest, _table(writes) or smallest, smallest
 
 
@@ -65,12 +55,12 @@ def _table(weighted: list[tuple[int, float]]) -> BlockSizes | None:
     return SizeTable(entries=entries)
 
 
-def pattern(job: Job, unit_bytes: int) -> model.Pattern:
+def pattern(job: Job, work: RowWork, unit_bytes: int) -> model.Pattern:
     """Resolve the pattern; rows that ask for no alignment get `unit_bytes`."""
     _check(job)
-    reads, writes, trims = shares(job)
-    found = sizes(job)
-    made = _rows(job, unit_bytes)
+    reads, writes, trims = shares(work)
+    found = sizes(work)
+    made = _rows(work, unit_bytes)
     ops = [_op(made, index, block) for index, block in enumerate(found)]
     return model.Pattern(
         read_percent=reads,
@@ -85,7 +75,7 @@ def pattern(job: Job, unit_bytes: int) -> model.Pattern:
     )
 
 
-def _rows(job: Job, unit_bytes: int) -> tuple[model.Row, ...]:
+def _rows(work: RowWork, unit_bytes: int) -> tuple[model.Row, ...]:
     return tuple(
         model.Row(
             weight=float(row.percent),
@@ -95,7 +85,7 @@ def _rows(job: Job, unit_bytes: int) -> tuple[model.Row, ...]:
             align_bytes=row.align_bytes or unit_bytes,
             burst=row.burst,
         )
-        for row in job.rows
+        for row in work.rows
     )
 
 
@@ -105,7 +95,7 @@ def _op(made: tuple[model.Row, ...], index: int, block: BlockSizes) -> model.OpP
     whole = sum(weight for weight, _ in does)
     random = sum(weight * row.random_percent for weight, row in does) / whole if whole else 0.0
     if isinstance(block, SizeTable):
-        table = tuple(model.SizeWeight(bytes=e.bytes, weight=e.percent or 0.0) for e in block.entries)
+        table = tuple(model.SizeWeight(bytes=e.bytes, weight=e.percent) for e in block.entries)
         drawn: model.Sizes = model.SizesSplit(table=table)
     else:
         assert isinstance(block, FixedSize)  # noqa: S101 - `sizes` makes no other
@@ -125,6 +115,5 @@ def _op(made: tuple[model.Row, ...], index: int, block: BlockSizes) -> model.OpP
 def _check(job: Job) -> None:
     """Refuse what would have no effect beside rows."""
     for field in _REPLACED:
-        value = getattr(job, field)
-        if any(value) if isinstance(value, tuple) else value is not None:
-            raise RefusedError(f"{field} has no effect beside rows", where=job.at(field))
+        if job.value(field) is not None:
+            raise RefusedError(f"{last_name(field)} has no effect beside rows", where=job.at(field))

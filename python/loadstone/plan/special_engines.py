@@ -55,14 +55,14 @@ class Name:
 
 def check(job: Job, ranges: Sequence[FileRange]) -> None:
     """Refuse a job whose engine and options do not belong together."""
-    engine = job.ioengine or ""
+    engine = job.engine.ioengine or ""
     owners = {
-        "stat_type": ("filestat", "dirstat"),
-        "donor": (DEFRAGMENTING,),
-        "donor_in_place": (DEFRAGMENTING,),
+        "engine.stat_type": ("filestat", "dirstat"),
+        "engine.donor": (DEFRAGMENTING,),
+        "engine.donor_in_place": (DEFRAGMENTING,),
     }
     for field, engines in owners.items():
-        if getattr(job, field) is not None and engine not in engines:
+        if job.value(field) is not None and engine not in engines:
             raise RefusedError(
                 f"has no effect with ioengine={engine or 'psync'}",
                 where=job.at(field),
@@ -70,49 +70,49 @@ def check(job: Job, ranges: Sequence[FileRange]) -> None:
             )
     if engine not in ENGINES:
         return
-    if engine in WITHOUT_CONTENT and (job.verify or job.verify_pattern):
+    if engine in WITHOUT_CONTENT and (job.verification.verify or job.verification.verify_pattern):
         raise RefusedError(
-            f"ioengine={engine} writes no content that could be verified", where=job.at("verify")
+            f"ioengine={engine} writes no content that could be verified", where=job.at("verification.verify")
         )
     reads, writes, trims = shares(job)
     if engine in BY_NAME and trims:
         raise RefusedError(
-            f"ioengine={engine} does no trims", where=job.at("rw"), hint="use rw=read or rw=write"
+            f"ioengine={engine} does no trims", where=job.at("mix.rw"), hint="use rw=read or rw=write"
         )
     if engine == DEFRAGMENTING and (reads or trims or not writes):
-        raise RefusedError("e4defrag only writes", where=job.at("rw"), hint="use rw=write or randwrite")
-    if engine == DEFRAGMENTING and not job.donor:
+        raise RefusedError("e4defrag only writes", where=job.at("mix.rw"), hint="use rw=write or randwrite")
+    if engine == DEFRAGMENTING and not job.engine.donor:
         raise InputError("e4defrag needs a donor", where=job.where, hint="give donorname=FILE")
     others = [part for part in ranges if part.facts.kind is not TargetKind.FILE]
     if others and engine in (*BY_NAME, DEFRAGMENTING):
         raise InputError(
             f"ioengine={engine} works on files only, and {others[0].path} is none",
-            where=job.at("targets"),
+            where=job.at("placement.targets"),
         )
 
 
 def backend(job: Job, donor: Callable[[Job], int]) -> plan.Backend:
     """Return the backend of an engine of this kind; `donor` gives the target blocks come from."""
-    engine = job.ioengine or ""
+    engine = job.engine.ioengine or ""
     if engine in BY_NAME:
         operation = BY_NAME[engine][0]
         stat = operation is NameOperation.STAT
-        return plan.BackendNames(operation=_STAT[job.stat_type] if stat else operation)
+        return plan.BackendNames(operation=_STAT[job.engine.stat_type] if stat else operation)
     if engine == "falloc":
         return plan.BackendFalloc()
     if engine == "splice":
         return plan.BackendSplice()
-    return plan.BackendMoveExtents(donor=donor(job), in_place=bool(job.donor_in_place))
+    return plan.BackendMoveExtents(donor=donor(job), in_place=bool(job.engine.donor_in_place))
 
 
 def one_io_each(job: Job, part: FileRange, notes: Notes) -> tuple[int, Name]:
     """Return the bytes an operation on a file stands for, and how its name is used."""
-    operation, named = BY_NAME[job.ioengine or ""]
+    operation, named = BY_NAME[job.engine.ioengine or ""]
     block = min_block(job)
     if part.length_bytes > block and named is not Named.DIRECTORY:
         notes.info(
             job,
-            "size",
+            "placement.size",
             f"each file is one I/O of {block} bytes, however long it is: fio would count more and do nothing",
         )
     size = part.end_bytes if named is Named.FILE else 0

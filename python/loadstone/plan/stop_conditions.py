@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
+from loadstone.plan.notes import last_name
 from loadstone.plan.verification import verify
 
 if TYPE_CHECKING:
@@ -31,18 +32,18 @@ def waited_for(job: Job, jobs: Sequence[Job]) -> Job | None:
 
     Raises RefusedError unless that is one job, defined before.
     """
-    if job.wait_for is None:
+    if job.schedule.wait_for is None:
         return None
-    where = job.at("wait_for")
-    named = [other for other in jobs if job.wait_for in {other.name, other.stem}]
+    where = job.at("schedule.wait_for")
+    named = [other for other in jobs if job.schedule.wait_for in {other.name, other.stem}]
     before = [other for other in named if any(other is one for one in jobs[: _place(job, jobs)])]
     if len(named) != 1 or not before:
         found = "is not unique" if len(named) > 1 else "stands after it" if named else "is no job"
         hint = "name one job that is defined before this one"
-        raise RefusedError(f"waits for {job.wait_for!r}, which {found}", where=where, hint=hint)
+        raise RefusedError(f"waits for {job.schedule.wait_for!r}, which {found}", where=where, hint=hint)
     if verify.reads_back(before[0]):
         raise RefusedError(
-            f"{job.wait_for} reads back what it wrote in a stage of its own",
+            f"{job.schedule.wait_for} reads back what it wrote in a stage of its own",
             where=where,
             hint="use stonewall instead, or do_verify=0 there",
         )
@@ -55,49 +56,51 @@ def _place(job: Job, jobs: Sequence[Job]) -> int:
 
 def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
     """Return the search for the depth that meets a latency target, None when there is none."""
-    if not job.latency_target_ns:
-        for field in ("latency_window_ns", "latency_run"):
-            if getattr(job, field):
-                notes.info(job, field, f"{field.removesuffix('_ns')} has no effect without latency_target")
+    if not job.search.latency_target_ns:
+        for field in ("search.latency_window_ns", "search.latency_run"):
+            if job.value(field):
+                notes.info(
+                    job, field, f"{last_name(field).removesuffix('_ns')} has no effect without latency_target"
+                )
         return None
-    if any(job.rate_bytes) or any(job.rate_iops):
+    if any(job.pacing.rate_bytes) or any(job.pacing.rate_iops):
         raise RefusedError(
             "of a given rate the depth is a result, not a choice",
-            where=job.at("latency_target_ns"),
+            where=job.at("search.latency_target_ns"),
             hint="remove the rate, or latency_target",
         )
-    if not job.latency_window_ns:
+    if not job.search.latency_window_ns:
         raise RefusedError(
-            "has no window", where=job.at("latency_target_ns"), hint="add latency_window=, such as 5s"
+            "has no window", where=job.at("search.latency_target_ns"), hint="add latency_window=, such as 5s"
         )
-    if job.latency_run is not True and job.ramp_ns:
-        notes.info(job, "ramp_ns", "ramp_time has no effect: nothing counts before the depth is found")
+    if job.search.latency_run is not True and job.limits.ramp_ns:
+        notes.info(job, "limits.ramp_ns", "ramp_time has no effect: nothing counts before the depth is found")
     notes.info(
         job,
-        "latency_target_ns",
+        "search.latency_target_ns",
         "the depth is searched from 1 to iodepth; "
-        + ("everything counts" if job.latency_run else "what counts is one window at the depth found"),
+        + ("everything counts" if job.search.latency_run else "what counts is one window at the depth found"),
     )
     return plan.DepthSearch(
-        target_ns=job.latency_target_ns,
-        window_ns=job.latency_window_ns,
-        percentile=100.0 if job.latency_percentile is None else job.latency_percentile,
-        keep_on=bool(job.latency_run),
+        target_ns=job.search.latency_target_ns,
+        window_ns=job.search.latency_window_ns,
+        percentile=100.0 if job.search.latency_percentile is None else job.search.latency_percentile,
+        keep_on=bool(job.search.latency_run),
     )
 
 
 def checked(job: Job, notes: Notes, *, strict: bool) -> Job:
     """Return the job without a steady state that is never looked for, as fio runs it."""
-    asked = job.steady is not None
-    if asked == bool(job.steady_duration_ns):
+    asked = job.steady.rule is not None
+    if asked == bool(job.steady.duration_ns):
         return job
-    field, missing = ("steady", "ss_dur") if asked else ("steady_duration_ns", "ss")
+    field, missing = ("steady.rule", "ss_dur") if asked else ("steady.duration_ns", "ss")
     if not strict:
         raise RefusedError(
             f"has no effect without {missing}", where=job.at(field), hint=f"add {missing}=, or remove it"
         )
     notes.trap(job, field, f"no steady state is looked for without {missing}, as in fio")
-    return job.model_copy(update={"steady": None, "steady_duration_ns": None})
+    return job.changed({"steady.rule": None, "steady.duration_ns": None})
 
 
 def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ...]:
@@ -108,7 +111,7 @@ def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ..
     """
     together: dict[tuple[str, int], list[tuple[int, Job]]] = {}
     for index, job, unit, group in placed:
-        key = ("group", group) if job.group_reporting else ("unit", unit)
+        key = ("group", group) if job.schedule.group_reporting else ("unit", unit)
         together.setdefault(key, []).append((index, job))
     rules = []
     for members in together.values():
@@ -117,39 +120,40 @@ def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ..
             if _asked(job) != _asked(first):
                 raise RefusedError(
                     "a group that is reported together ends together: its rules for a steady state differ",
-                    where=job.at("steady"),
+                    where=job.at("steady.rule"),
                     hint="give all its jobs the same, or separate them with new_group",
                 )
-        if first.steady is not None:
+        if first.steady.rule is not None:
             rules.append(_rule(first, tuple(index for index, _ in members)))
     return tuple(rules)
 
 
 def _asked(job: Job) -> tuple[object, ...]:
-    return (job.steady, job.steady_duration_ns, job.steady_ramp_ns, job.steady_interval_ns)
+    return (job.steady.rule, job.steady.duration_ns, job.steady.ramp_ns, job.steady.interval_ns)
 
 
 def sample_ns(job: Job) -> int:
     """Length of one sample."""
-    return job.steady_interval_ns or SECOND_NS
+    return job.steady.interval_ns or SECOND_NS
 
 
 def _rule(job: Job, streams: tuple[int, ...]) -> plan.Steady:
-    if job.steady is None:
+    rule = job.steady.rule
+    if rule is None:
         raise ValueError("a job without a rule has no steady state")
-    samples, rest = divmod(job.steady_duration_ns or 0, sample_ns(job))
+    samples, rest = divmod(job.steady.duration_ns or 0, sample_ns(job))
     if samples < 2 or rest:
         raise RefusedError(
             f"ss_dur must be a multiple of ss_interval ({sample_ns(job) // 1_000_000} ms), twice at least",
-            where=job.at("steady_duration_ns"),
+            where=job.at("steady.duration_ns"),
         )
     return plan.Steady(
         streams=streams,
-        metric=_METRICS[job.steady.metric],
-        slope=job.steady.slope,
-        limit=job.steady.limit,
-        percent=job.steady.percent,
-        after_ns=job.steady_ramp_ns or 0,
+        metric=_METRICS[rule.metric],
+        slope=rule.slope,
+        limit=rule.limit,
+        percent=rule.percent,
+        after_ns=job.steady.ramp_ns or 0,
         sample_ns=sample_ns(job),
         samples=samples,
     )

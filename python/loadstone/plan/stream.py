@@ -24,7 +24,8 @@ from loadstone.plan.model import (
     RateProcess,
     Think,
 )
-from loadstone.plan.pattern import is_random, shares, sizes, smallest
+from loadstone.plan.notes import last_name
+from loadstone.plan.pattern import is_random, shares, sizes, smallest, trims_then_writes
 from loadstone.plan.rows import read_percent
 
 if TYPE_CHECKING:
@@ -43,23 +44,25 @@ DEFAULT_DEDUPE_SET_PERCENT: Final = 5
 def pace(job: Job, notes: Notes) -> Pace:
     """Arrival rates of the directions in use, and think time."""
     paced = shares(job)
-    if (job.rw or "").endswith("trimwrite"):
+    if trims_then_writes(job):
         paced = (0, 0, 100)  # Each trim brings its write.
     rates = [_rate(job, i) if share else None for i, share in enumerate(paced)]
-    if job.rate_profile and not any(rates):
-        raise RefusedError("a profile without a rate has no effect", where=job.at("rate_profile"))
+    if job.pacing.rate_profile and not any(rates):
+        raise RefusedError("a profile without a rate has no effect", where=job.at("pacing.rate_profile"))
     return Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
 def _rate(job: Job, i: int) -> Rate | None:
-    of_bytes, of_ops = job.rate_bytes[i], job.rate_iops[i]
+    of_bytes, of_ops = job.pacing.rate_bytes[i], job.pacing.rate_iops[i]
     if of_bytes and of_ops:
         raise RefusedError(
-            "rate and rate_iops exclude each other", where=job.at("rate_iops"), hint="remove one of them"
+            "rate and rate_iops exclude each other",
+            where=job.at("pacing.rate_iops"),
+            hint="remove one of them",
         )
-    for field, base in (("rate_min_bytes", of_bytes), ("rate_iops_min", of_ops)):
-        if getattr(job, field)[i] and not base:
-            wanted = "rate" if field == "rate_min_bytes" else "rate_iops"
+    for field, base in (("pacing.rate_min_bytes", of_bytes), ("pacing.rate_iops_min", of_ops)):
+        if job.value(field)[i] and not base:
+            wanted = "rate" if field == "pacing.rate_min_bytes" else "rate_iops"
             raise RefusedError(
                 f"a minimum without {wanted} is not supported", where=job.at(field), hint=f"add {wanted}="
             )
@@ -67,20 +70,21 @@ def _rate(job: Job, i: int) -> Rate | None:
         return None
     amount: RateAmountOps | RateAmountBytes
     if of_ops:
-        amount, minimum = RateAmountOps(per_second=of_ops), job.rate_iops_min[i]
+        amount, minimum = RateAmountOps(per_second=of_ops), job.pacing.rate_iops_min[i]
     else:
-        amount, minimum = RateAmountBytes(per_second=of_bytes or 0.0), job.rate_min_bytes[i]
+        amount, minimum = RateAmountBytes(per_second=of_bytes or 0.0), job.pacing.rate_min_bytes[i]
     if minimum and minimum > amount.per_second:
         raise InputError(
-            f"the minimum {minimum:g} is above the rate {amount.per_second:g}", where=job.at("rate_bytes")
+            f"the minimum {minimum:g} is above the rate {amount.per_second:g}",
+            where=job.at("pacing.rate_bytes"),
         )
     return Rate(
         amount=amount,
-        process=RateProcess(job.rate_process or "linear"),
-        profile=tuple(RatePoint(at_ns=at, share=share) for at, share in job.rate_profile),
+        process=RateProcess(job.pacing.rate_process or "linear"),
+        profile=tuple(RatePoint(at_ns=at, share=share) for at, share in job.pacing.rate_profile),
         phase=0.0,
         minimum=minimum or 0.0,
-        min_window_ns=job.rate_cycle_ns or DEFAULT_CYCLE_NS,
+        min_window_ns=job.pacing.rate_cycle_ns or DEFAULT_CYCLE_NS,
     )
 
 
@@ -165,42 +169,44 @@ def part(total: TotalRate, per_second: float) -> Rate:
 
 
 def _think(job: Job, notes: Notes) -> Think | None:
-    if not job.thinktime_ns:
-        if job.thinktime_spin_ns:
-            notes.info(job, "thinktime_spin_ns", "thinktime_spin has no effect without thinktime")
-        if job.thinktime_iotime_ns:
-            notes.info(job, "thinktime_iotime_ns", "thinktime_iotime has no effect without thinktime")
+    if not job.pacing.thinktime_ns:
+        if job.pacing.thinktime_spin_ns:
+            notes.info(job, "pacing.thinktime_spin_ns", "thinktime_spin has no effect without thinktime")
+        if job.pacing.thinktime_iotime_ns:
+            notes.info(job, "pacing.thinktime_iotime_ns", "thinktime_iotime has no effect without thinktime")
         return None
-    if job.thinktime_iotime_ns and job.thinktime_blocks:
+    if job.pacing.thinktime_iotime_ns and job.pacing.thinktime_blocks:
         raise RefusedError(
             "thinktime_iotime beside thinktime_blocks is not supported",
-            where=job.at("thinktime_iotime_ns"),
+            where=job.at("pacing.thinktime_iotime_ns"),
             hint="remove one of them",
         )
-    spin = job.thinktime_spin_ns or 0
-    if spin > job.thinktime_ns:
-        notes.info(job, "thinktime_spin_ns", "thinktime_spin is longer than thinktime: all of it is spun")
+    spin = job.pacing.thinktime_spin_ns or 0
+    if spin > job.pacing.thinktime_ns:
+        notes.info(
+            job, "pacing.thinktime_spin_ns", "thinktime_spin is longer than thinktime: all of it is spun"
+        )
     return Think(
-        pause_ns=job.thinktime_ns,
-        spin_ns=min(spin, job.thinktime_ns),
-        every_ios=job.thinktime_blocks or 1,
-        count_issued=job.thinktime_blocks_type == "issue",
-        every_ns=job.thinktime_iotime_ns or 0,
+        pause_ns=job.pacing.thinktime_ns,
+        spin_ns=min(spin, job.pacing.thinktime_ns),
+        every_ios=job.pacing.thinktime_blocks or 1,
+        count_issued=job.pacing.thinktime_blocks_type == "issue",
+        every_ns=job.pacing.thinktime_iotime_ns or 0,
     )
 
 
 def flow(job: Job, notes: Notes) -> plan.Flow | None:
     """Return the clone's share of the I/Os of its flow; None: it has none."""
-    if job.flow:
+    if job.pacing.flow:
         return plan.Flow(
-            id=job.flow_id or 0,
-            weight=job.flow,
-            sleep_ns=job.flow_sleep_ns or 0,
-            ahead=job.flow_ahead or 0,
+            id=job.pacing.flow_id or 0,
+            weight=job.pacing.flow,
+            sleep_ns=job.pacing.flow_sleep_ns or 0,
+            ahead=job.pacing.flow_ahead or 0,
         )
-    for field in ("flow_id", "flow_sleep_ns"):
-        if getattr(job, field):
-            notes.info(job, field, f"{field.removesuffix('_ns')} has no effect without flow")
+    for field in ("pacing.flow_id", "pacing.flow_sleep_ns"):
+        if job.value(field):
+            notes.info(job, field, f"{last_name(field).removesuffix('_ns')} has no effect without flow")
     return None
 
 
@@ -208,10 +214,10 @@ def flush(job: Job) -> plan.Flush:
     """Flushes; without writes there are none."""
     writing = shares(job)[1] > 0
     return plan.Flush(
-        fsync_every=(job.fsync_every or 0) if writing else 0,
-        fdatasync_every=(job.fdatasync_every or 0) if writing else 0,
-        at_end=bool(job.end_fsync) and writing,
-        on_close=bool(job.fsync_on_close) and writing,
+        fsync_every=(job.durability.fsync_every or 0) if writing else 0,
+        fdatasync_every=(job.durability.fdatasync_every or 0) if writing else 0,
+        at_end=bool(job.durability.end_fsync) and writing,
+        on_close=bool(job.durability.fsync_on_close) and writing,
     )
 
 
@@ -221,15 +227,21 @@ def payload(job: Job) -> Payload:
     As in fio: compressible and repeated content is made anew for each write unless
     `refill_buffers=0` stands there, 100 % compressible is zeros, a pattern is not stamped.
     """
-    compress = job.compress_percent or 0
-    dedupe = job.dedupe_percent or 0
+    compress = job.payload.compress_percent or 0
+    dedupe = job.payload.dedupe_percent or 0
     fill: FillZero | FillPattern | FillRandom = FillRandom()
-    pattern = job.buffer_pattern if job.verify_pattern is None else job.verify_pattern
+    pattern = (
+        job.payload.buffer_pattern
+        if job.verification.verify_pattern is None
+        else job.verification.verify_pattern
+    )
     if pattern is not None and not compress:
         fill = FillPattern(bytes=pattern)
-    elif job.zero_buffers or compress == 100:
+    elif job.payload.zero_buffers or compress == 100:
         fill = FillZero()
-    refill = bool(job.refill_buffers) or (job.refill_buffers is None and (0 < compress < 100 or dedupe > 0))
+    refill = bool(job.payload.refill_buffers) or (
+        job.payload.refill_buffers is None and (0 < compress < 100 or dedupe > 0)
+    )
     if not isinstance(fill, FillRandom):
         return Payload(
             fill=fill,
@@ -244,12 +256,14 @@ def payload(job: Job) -> Payload:
     return Payload(
         fill=fill,
         refill=refill,
-        stamp=not refill and compress == 0 and dedupe == 0 and job.scramble_buffers is not False,
+        stamp=not refill and compress == 0 and dedupe == 0 and job.payload.scramble_buffers is not False,
         compress_percent=compress,
-        compress_chunk_bytes=(job.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES) if compress else 0,
+        compress_chunk_bytes=(job.payload.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES)
+        if compress
+        else 0,
         dedupe_percent=dedupe,
         dedupe_set=None,
-        dedupe_unit_bytes=(job.dedupe_unit_bytes or 0) if dedupe else 0,
+        dedupe_unit_bytes=(job.payload.dedupe_unit_bytes or 0) if dedupe else 0,
     )
 
 
@@ -259,44 +273,48 @@ def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> Dedup
     As in fio they are a share of what the job writes, 5 % unless told otherwise; with
     `dedupe_global` all jobs have the same.
     """
-    if not job.dedupe_percent or job.dedupe_mode != "working_set":
+    if not job.payload.dedupe_percent or job.payload.dedupe_mode != "working_set":
         for field, needed in (
-            ("dedupe_mode", "dedupe_percentage"),
-            ("dedupe_set_percent", "dedupe_mode=working_set"),
-            ("dedupe_global", "dedupe_mode=working_set"),
+            ("payload.dedupe_mode", "dedupe_percentage"),
+            ("payload.dedupe_set_percent", "dedupe_mode=working_set"),
+            ("payload.dedupe_global", "dedupe_mode=working_set"),
         ):
-            if getattr(job, field) not in (None, False, "repeat"):
+            if job.value(field) not in (None, False, "repeat"):
                 raise RefusedError(f"has no effect without {needed}", where=job.at(field))
         return None
     blocks = total_bytes // max(smallest(sizes(job)[1]), 1)
-    share = job.dedupe_set_percent or DEFAULT_DEDUPE_SET_PERCENT
-    return DedupeSet(contents=max(1, blocks * share // 100), seed=shared_seed if job.dedupe_global else seed)
+    share = job.payload.dedupe_set_percent or DEFAULT_DEDUPE_SET_PERCENT
+    return DedupeSet(
+        contents=max(1, blocks * share // 100), seed=shared_seed if job.payload.dedupe_global else seed
+    )
 
 
 def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -> plan.Limits:
     """When the clone starts and ends; `bytes_per_loop` counts trims of `trimwrite` once."""
-    loops = job.loops or 1
-    runtime = job.runtime_ns or 0
-    time_based = bool(job.time_based)
+    loops = job.limits.loops or 1
+    runtime = job.limits.runtime_ns or 0
+    time_based = bool(job.limits.time_based)
     if time_based and not runtime:
         notes.trap(
-            job, "time_based", "time_based has no effect without runtime, as in fio: the job ends by size"
+            job,
+            "limits.time_based",
+            "time_based has no effect without runtime, as in fio: the job ends by size",
         )
         time_based = False
-    twice = 2 if (job.rw or "").endswith("trimwrite") else 1
-    low, high = job.start_delay_ns or (0, 0)
+    twice = 2 if trims_then_writes(job) else 1
+    low, high = job.schedule.start_delay_ns or (0, 0)
     return plan.Limits(
         start_delay_ns=chance.randint(low, high),
         # A search's way to its depth is its ramp.
-        ramp_ns=0 if job.latency_target_ns and not job.latency_run else job.ramp_ns or 0,
+        ramp_ns=0 if job.search.latency_target_ns and not job.search.latency_run else job.limits.ramp_ns or 0,
         runtime_ns=runtime,
         time_based=time_based,
         bytes=0 if time_based else _bounded(bytes_per_loop * loops * twice),
-        ops=0 if time_based else _bounded((job.number_ios or 0) * loops * twice),
-        ends_stage=bool(job.exitall),
-        ends_stage_on_error=bool(job.exitall_on_error),
-        max_latency_ns=tuple(int(longest or 0) for longest in job.max_latency_ns),  # type: ignore[arg-type] # three
-        prepare_only=bool(job.create_only),
+        ops=0 if time_based else _bounded((job.limits.number_ios or 0) * loops * twice),
+        ends_stage=bool(job.schedule.exitall),
+        ends_stage_on_error=bool(job.schedule.exitall_on_error),
+        max_latency_ns=tuple(int(longest or 0) for longest in job.limits.max_latency_ns),  # type: ignore[arg-type] # three
+        prepare_only=bool(job.files.create_only),
     )
 
 
@@ -306,44 +324,50 @@ def _bounded(value: int) -> int:
 
 def errors(job: Job) -> plan.ErrorPolicy:
     """Return what happens on an error."""
-    go_on = job.continue_on_error
+    go_on = job.errors.continue_on_error
     return plan.ErrorPolicy(
         continue_read=go_on in ("read", "io", "all"),
         continue_write=go_on in ("write", "io", "all"),
-        ignore_read=job.ignore_read_errors,
-        ignore_write=job.ignore_write_errors,
-        continue_after=job.continue_after,
+        ignore_read=job.errors.ignore_read_errors,
+        ignore_write=job.errors.ignore_write_errors,
+        continue_after=job.errors.continue_after,
     )
 
 
 def batch(job: Job, iodepth: int, notes: Notes) -> plan.Batch | None:
     """Batch sizes when any was asked for, completed as fio does; else none."""
     asked = (
-        job.iodepth_batch,
-        job.iodepth_batch_complete_min,
-        job.iodepth_batch_complete_max,
-        job.iodepth_low,
+        job.engine.iodepth_batch,
+        job.engine.iodepth_batch_complete_min,
+        job.engine.iodepth_batch_complete_max,
+        job.engine.iodepth_low,
     )
     if all(value is None for value in asked) or iodepth == 1:
         return None
-    submit = min(job.iodepth_batch or 1, iodepth)
-    least = min(1 if job.iodepth_batch_complete_min is None else job.iodepth_batch_complete_min, iodepth)
-    most = min(max(job.iodepth_batch_complete_max or 0, least), iodepth)
-    if job.iodepth_low is not None and job.iodepth_low > iodepth:
-        notes.info(job, "iodepth_low", f"iodepth_low is above iodepth: {iodepth} is used")
-    low = min(job.iodepth_low or iodepth, iodepth)
+    submit = min(job.engine.iodepth_batch or 1, iodepth)
+    least = min(
+        1 if job.engine.iodepth_batch_complete_min is None else job.engine.iodepth_batch_complete_min, iodepth
+    )
+    most = min(max(job.engine.iodepth_batch_complete_max or 0, least), iodepth)
+    if job.engine.iodepth_low is not None and job.engine.iodepth_low > iodepth:
+        notes.info(job, "engine.iodepth_low", f"iodepth_low is above iodepth: {iodepth} is used")
+    low = min(job.engine.iodepth_low or iodepth, iodepth)
     return plan.Batch(submit=submit, complete_min=least, complete_max=max(most, 1), low=low)
 
 
 def open_files(job: Job, files: int, notes: Notes) -> int | None:
     """How many files a clone is at work on; None: all of them, or one after the other."""
-    most = job.openfiles
-    if most is None or most >= files or (job.file_service and job.file_service.kind == "sequential"):
+    most = job.placement.openfiles
+    if (
+        most is None
+        or most >= files
+        or (job.placement.file_service and job.placement.file_service.kind == "sequential")
+    ):
         return None
-    if is_random(job) and job.norandommap:
+    if is_random(job) and job.blocks and job.blocks.addresses.norandommap:
         notes.trap(
             job,
-            "openfiles",
+            "placement.openfiles",
             "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
             f"would do all I/O on {most} of the {files} files",
         )
@@ -352,7 +376,7 @@ def open_files(job: Job, files: int, notes: Notes) -> int | None:
 
 def file_choice(job: Job) -> plan.FileChoice:
     """How the next file is chosen."""
-    service = job.file_service
+    service = job.placement.file_service
     every = (service.every if service else None) or 1
     if service is None or service.kind == "roundrobin":
         return plan.FileChoiceRoundRobin(every=every)

@@ -85,8 +85,8 @@ class Targets:
     def use(self, job: Job, part: FileRange, notes: Notes) -> int:
         """Add a job's use of a file and return the target's index."""
         kind = part.facts.kind
-        direct = kind is TargetKind.NVME or (bool(job.direct) and kind is not TargetKind.VIRTUAL)
-        sync = plan.OpenSync(job.sync or "none")
+        direct = kind is TargetKind.NVME or (bool(job.engine.direct) and kind is not TargetKind.VIRTUAL)
+        sync = plan.OpenSync(job.durability.sync or "none")
         advice = None if part.name else _advice(job, part.facts.kind)
         direct = direct and part.name is None
         key = (part.path, direct, sync.value, advice.value if advice else None, part.name)
@@ -104,22 +104,22 @@ class Targets:
             draft.name = part.name
             draft.end_bytes = max(draft.end_bytes, part.name.size_bytes)
             draft.empty = part.name.named is not plan.Named.FILE
-        draft.written |= (writes > 0 or job.ioengine == "falloc") and part.name is None
+        draft.written |= (writes > 0 or job.engine.ioengine == "falloc") and part.name is None
         draft.trimmed |= trims > 0
-        draft.needs_data |= reads > 0 or bool(job.overwrite) or job.ioengine == "mmap"
-        draft.fallocate = plan.Fallocate(job.fallocate or draft.fallocate.value)
-        draft.fsync |= bool(job.create_fsync)
-        draft.invalidate |= job.invalidate is not False
-        draft.unlink |= bool(job.unlink)
-        draft.empty &= bool(job.create_on_open) or part.name is not None
-        draft.may_create &= job.allow_file_create is not False
+        draft.needs_data |= reads > 0 or bool(job.files.overwrite) or job.engine.ioengine == "mmap"
+        draft.fallocate = plan.Fallocate(job.files.fallocate or draft.fallocate.value)
+        draft.fsync |= bool(job.files.create_fsync)
+        draft.invalidate |= job.files.invalidate is not False
+        draft.unlink |= bool(job.files.unlink)
+        draft.empty &= bool(job.files.create_on_open) or part.name is not None
+        draft.may_create &= job.files.allow_file_create is not False
         if (job.name, job.where) not in draft.jobs:
             draft.jobs.append((job.name, job.where))
         facts = part.facts
         if reads and facts.allocated_bytes is not None and facts.allocated_bytes < facts.size_bytes:
             notes.trap(
                 job,
-                "targets",
+                "placement.targets",
                 f"{part.path} has holes ({facts.allocated_bytes} of {facts.size_bytes} bytes are there): "
                 "reading them costs next to nothing and measures nothing",
             )
@@ -169,8 +169,8 @@ class Targets:
 
 def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:
     """Advice for the page cache, as fio gives it by default; direct I/O has none."""
-    wanted = job.fadvise or "pattern"
-    if job.direct or wanted == "none" or kind not in (TargetKind.FILE, TargetKind.BLOCK):
+    wanted = job.files.fadvise or "pattern"
+    if job.engine.direct or wanted == "none" or kind not in (TargetKind.FILE, TargetKind.BLOCK):
         return None
     if wanted == "pattern":
         wanted = "random" if is_random(job) else "sequential"

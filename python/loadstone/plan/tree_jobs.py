@@ -22,7 +22,7 @@ from loadstone.plan.model import Pace
 from loadstone.plan.safety import tree_mark
 from loadstone.plan.targets import TargetUse
 from loadstone.plan.verification import verify
-from loadstone.workload.trees import NEEDS_FILES
+from loadstone.workload.trees import NEEDS_FILES, TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
     from loadstone.plan.host import AnchorFacts, HostFacts
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
-    from loadstone.workload.trees import FileSelection, TreeShape, TreeWork
+    from loadstone.workload.trees import FileSelection, TreeShape
 
 MAX_THREADS: Final = 4_096
 """Each clone has a thread of its own: its operations block."""
 _SEED: Final = 0x7472_6565
-_WITHOUT_EFFECT: Final = ("iodepth", "size", "number_ios", "steady", "logs")
+_WITHOUT_EFFECT: Final = {
+    "engine.iodepth": "iodepth",
+    "placement.size": "size",
+    "limits.number_ios": "number_ios",
+    "steady.rule": "steady",
+}
 _OPENS: Final = ("transfer", "create", "open", "close", "copy")
 """What opens files, and closes them."""
 _SIMPLE: Final[dict[str, Callable[[], plan.FileOperation]]] = {
@@ -108,10 +113,12 @@ class TreePlan:
         found: list[Job] = []
         walled = False
         for job in jobs:
-            walled |= bool(job.stonewall)
-            if job.tree is not None and job.tree.removes and not self._of(job)[0].removed_by_jobs:
+            walled |= bool(job.schedule.stonewall)
+            if work_of(job).removes and not self._of(job)[0].removed_by_jobs:
                 continue
-            found.append(job.model_copy(update={"stonewall": True}) if walled and not job.stonewall else job)
+            found.append(
+                job.changed({"schedule.stonewall": True}) if walled and not job.schedule.stonewall else job
+            )
             walled = False
         return found
 
@@ -131,25 +138,23 @@ class TreePlan:
 
     def _of(self, job: Job) -> list[_Anchor]:
         """Return the trees a job works in: its own, and the one that files go to."""
-        assert job.tree is not None  # noqa: S101 - the caller takes no other jobs
         found = []
-        for target in job.targets:
+        for target in job.placement.targets:
             path = os.path.normpath(os.path.join(self.base, target.path))  # noqa: PTH118 - symbolic links stay
             known = next((one for one in self._anchors if one.path == path), None)
             if known is None:
                 known = self._new(path, job)
-            if known.shape != job.tree.shape or known.opening != _opening(job):
+            if known.shape != work_of(job).shape or known.opening != _opening(job):
                 raise RefusedError(
                     f"{known.job.name} works in {path} with another structure or other open flags",
-                    where=job.at("targets"),
+                    where=job.at("placement.targets"),
                     hint="let both have the same, or run one after the other",
                 )
             found.append(known)
         return found
 
     def _new(self, path: str, job: Job) -> _Anchor:
-        assert job.tree is not None  # noqa: S101 - as above
-        where = job.at("targets")
+        where = job.at("placement.targets")
         reason = anchors.forbidden(path)
         if reason is not None:
             raise RefusedError(
@@ -158,23 +163,22 @@ class TreePlan:
                 hint="choose a directory of your own; --map OLD=NEW redirects an anchor",
             )
         facts = self.host.anchor(path, where)
-        made = _Anchor(path, job, job.tree.shape, facts, _opening(job), clear=job.tree.clear)
-        made.removed_by_jobs = job.tree.removes and _is_whole(made)
+        made = _Anchor(path, job, work_of(job).shape, facts, _opening(job), clear=work_of(job).clear)
+        made.removed_by_jobs = work_of(job).removes and _is_whole(made)
         if not made.clear:
             _check_structure(made)
         self._anchors.append(made)
         return made
 
     def _add(self, job: Job, stage: int) -> None:
-        work = job.tree
-        assert work is not None  # noqa: S101 - as above
+        work = work_of(job)
         mine = self._of(job)
         index = self._anchors.index(mine[0])
-        clones = job.numjobs or 1
+        clones = job.schedule.numjobs or 1
         if len(self.streams) + clones > MAX_THREADS:
             raise RefusedError(
                 f"more than {MAX_THREADS} threads are too many",
-                where=job.at("numjobs"),
+                where=job.at("schedule.numjobs"),
                 hint="use fewer threads, or fewer workloads at a time",
             )
         cell = len(self.cells)
@@ -185,7 +189,7 @@ class TreePlan:
         part_bytes = _part_bytes(job, clones)
         checks = verify.in_tree(job, [size for size, _ in work.shape.sizes], self.run, self.notes)
         for clone in range(clones):
-            base = _SEED if job.randseed is None else job.randseed
+            base = _SEED if job.seeds.randseed is None else job.seeds.randseed
             digest = hashlib.blake2b(repr((base, len(self.streams))).encode(), digest_size=8).digest()
             seed = int.from_bytes(digest, "little") >> 1
             use = plan.TreeUse(
@@ -213,7 +217,7 @@ class TreePlan:
                         fsync_every=0,
                         fdatasync_every=0,
                         at_end=False,
-                        on_close=bool(job.fsync_on_close) and work.operation in _OPENS,
+                        on_close=bool(job.durability.fsync_on_close) and work.operation in _OPENS,
                     ),
                     payload=stream.payload(job),
                     limits=stream.limits(job, part_bytes, self.notes, random.Random(seed)),  # noqa: S311 - no secret
@@ -234,8 +238,8 @@ class TreePlan:
                 plan.Worker(
                     stage=stage,
                     backend=plan.BackendFiles(),
-                    cpus=job.cpus_allowed or (),
-                    nice=job.nice or 0,
+                    cpus=job.process.cpus_allowed or (),
+                    nice=job.process.nice or 0,
                     io_priority=0,
                     force_async=0,
                 )
@@ -324,36 +328,44 @@ class TreePlan:
 
 
 def _check(job: Job) -> None:
-    if job.tree is None:
+    if not isinstance(job.work, TreeWork):
         raise RefusedError(
             f"[{job.name}] does I/O to its targets beside jobs that work in trees",
             where=job.where,
             hint="run them apart",
         )
-    for name in _WITHOUT_EFFECT:
-        given = getattr(job, name)
-        if given is not None and not (name == "logs" and not given.wanted and not given.every_io):
+    for field_name, name in _WITHOUT_EFFECT.items():
+        given = job.value(field_name)
+        if given is not None:
             raise RefusedError(
                 f"{name} has no effect on [{job.name}], which works in a tree",
-                where=job.at(name),
+                where=job.at(field_name),
                 hint="each clone does one operation at a time: numjobs is how many at once",
             )
-    if job.io_size is not None and job.tree.operation != "transfer":
+    if job.limits.io_size is not None and work_of(job).operation != "transfer":
         raise RefusedError(
             f"io_size has no effect on [{job.name}]: only transfers count bytes",
-            where=job.at("io_size"),
+            where=job.at("limits.io_size"),
             hint="leave it out",
         )
 
 
+def work_of(job: Job) -> TreeWork:
+    """Return what a job does in its tree."""
+    if not isinstance(job.work, TreeWork):
+        raise TypeError(f"[{job.name}] works in no tree")
+    return job.work
+
+
 def _opening(job: Job) -> _Opening:
-    return _Opening(bool(job.direct), plan.OpenSync(job.sync or "none"), bool(job.invalidate))
+    return _Opening(
+        bool(job.engine.direct), plan.OpenSync(job.durability.sync or "none"), bool(job.files.invalidate)
+    )
 
 
 def _will_be_there(anchor: _Anchor, job: Job, *, is_goal: bool) -> None:
     """Take note of what a job makes: others of its stage may wait for it."""
-    work = job.tree
-    assert work is not None  # noqa: S101 - as above
+    work = work_of(job)
     if is_goal:
         anchor.written = anchor.made_files = True
         return
@@ -391,40 +403,39 @@ def _check_structure(anchor: _Anchor) -> None:
     if differences:
         raise InputError(
             f"{found.maker} made the tree in {anchor.path} with another structure: {', '.join(differences)}",
-            where=anchor.job.at("targets"),
+            where=anchor.job.at("placement.targets"),
             hint="ask for the structure it has, have it made anew (format=yes), or use another anchor",
         )
 
 
 def _check_transfers(job: Job) -> None:
     """Refuse what a job cannot transfer."""
-    work = job.tree
-    assert work is not None  # noqa: S101 - as above
+    work = work_of(job)
     reads, writes, _ = pattern.shares(job)
     if work.operation == "transfer" and reads and writes and not work.random:
         raise RefusedError(
             f"[{job.name}] mixes reads and writes, which in a tree needs random addresses",
-            where=job.at("rw"),
+            where=job.at("mix.rw"),
             hint="use fileio=random, or reads or writes alone",
         )
     sizes = [size for size, _ in work.shape.sizes]
     if work.operation == "transfer" and not any(sizes):
         raise InputError(
-            f"[{job.name}] reads or writes, and the tree has only empty files", where=job.at("targets")
+            f"[{job.name}] reads or writes, and the tree has only empty files",
+            where=job.at("placement.targets"),
         )
-    uneven = [size for size in sizes if size % SECTOR_BYTES] if job.direct else []
+    uneven = [size for size in sizes if size % SECTOR_BYTES] if job.engine.direct else []
     if uneven and not work.shape.around:
         raise InputError(
             f"direct I/O needs files of whole sectors: {uneven[0]} bytes is no multiple of {SECTOR_BYTES}",
-            where=job.at("direct"),
+            where=job.at("engine.direct"),
             hint="change the sizes of the files, or leave direct I/O out",
         )
 
 
 def _check_there(job: Job, mine: list[_Anchor]) -> None:
     """Refuse a job that would find nothing to do its operation on."""
-    work = job.tree
-    assert work is not None  # noqa: S101 - as above
+    work = work_of(job)
     anchor = mine[0]
     makes = work.operation == "transfer" and pattern.shares(job)[0] == 0 and not work.random
     needs_files = work.operation in NEEDS_FILES and not makes
@@ -440,7 +451,7 @@ def _check_there(job: Job, mine: list[_Anchor]) -> None:
     if missing is not None:
         raise InputError(
             f"there are no {needed} of a tree in {missing.path}, and nothing in this run makes any",
-            where=job.at("targets"),
+            where=job.at("placement.targets"),
             hint="have the tree made first (format=yes)",
         )
 
@@ -458,7 +469,7 @@ def _check_room(anchor: _Anchor, job: Job) -> None:
         raise InputError(
             f"the tree in {anchor.path} comes to {units.size(shape.expected_bytes)}, "
             f"{units.size(free_bytes + freed_bytes)} are free",
-            where=job.at("targets"),
+            where=job.at("placement.targets"),
             hint="use fewer or smaller files, or totalsize=",
         )
     entries = shape.total_files + shape.directories
@@ -466,7 +477,7 @@ def _check_room(anchor: _Anchor, job: Job) -> None:
         raise InputError(
             f"the tree in {anchor.path} has {entries} files and directories, "
             f"its file system has room for {free_files} more",
-            where=job.at("targets"),
+            where=job.at("placement.targets"),
             hint="use fewer files, or a file system with more inodes",
         )
 
@@ -499,15 +510,15 @@ def _select(asked: FileSelection) -> plan.FileSelect:
 
 def _part_bytes(job: Job, clones: int) -> int:
     """Return the bytes after which each clone ends; 0: it does not end by them."""
-    if job.io_size is None or job.io_size.bytes is None:
+    if job.limits.io_size is None or job.limits.io_size.bytes is None:
         return 0
-    part = job.io_size.bytes // clones
+    part = job.limits.io_size.bytes // clones
     least = pattern.smallest_block(job)
     if part < least:
         raise InputError(
-            f"{units.size(job.io_size.bytes)} are {units.size(part)} for each of {clones} clones of "
+            f"{units.size(job.limits.io_size.bytes)} are {units.size(part)} for each of {clones} clones of "
             f"[{job.name}], less than one transfer of {units.size(least)}",
-            where=job.at("io_size"),
+            where=job.at("limits.io_size"),
             hint="ask for more, or use fewer clones",
         )
     return part
@@ -517,7 +528,9 @@ def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> plan.Rate | None
     """Return the part of one clone of the job's rate."""
     if work.rate_ops is None:
         return None
-    total = stream.TotalRate(work.rate_ops, plan.RateProcess(job.rate_process or "linear"), job.rate_profile)
+    total = stream.TotalRate(
+        work.rate_ops, plan.RateProcess(job.pacing.rate_process or "linear"), job.pacing.rate_profile
+    )
     return _taking_turns(stream.part(total, work.rate_ops / clones), clone, clones)
 
 

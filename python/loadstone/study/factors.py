@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.workload.model import FixedSize
+from loadstone.workload.block_sizes import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.errors import Where
     from loadstone.plan.model import Plan
+    from loadstone.workload.blocks import BlockWork
     from loadstone.workload.model import Job, Workload
 
 Name = Literal["iodepth", "bs", "read", "numjobs"]
@@ -66,7 +67,7 @@ def check(plan: Plan, workload: Workload, iodepth: int | None) -> None:
             raise RefusedError(
                 f"[{job.name}] would run at depth {stream.iodepth}, not {iodepth}: "
                 "this target completes I/O in the caller",
-                where=job.at("iodepth"),
+                where=job.at("engine.iodepth"),
                 hint="sweep --numjobs, or keep the job's engine with --keep-ioengine",
             )
 
@@ -110,36 +111,44 @@ def _size(word: str) -> int | None:
 
 
 def _iodepth(job: Job, value: int) -> Job:
-    if job.ioengine in _SYNCHRONOUS:
+    engine = job.engine.ioengine
+    if engine in _SYNCHRONOUS:
         raise RefusedError(
-            f"[{job.name}] runs on {job.ioengine}, which does one I/O at a time: a depth has no effect",
-            where=job.at("ioengine"),
+            f"[{job.name}] runs on {engine}, which does one I/O at a time: a depth has no effect",
+            where=job.at("engine.ioengine"),
             hint="use ioengine=io_uring, or sweep --numjobs",
         )
     # Without an engine depth 1 would run on another one than the depths it is compared with.
-    return job.model_copy(update={"iodepth": value, "ioengine": job.ioengine or "io_uring"})
+    return job.changed({"engine.iodepth": value, "engine.ioengine": engine or "io_uring"})
 
 
 def _bs(job: Job, value: int) -> Job:
-    none = (None, None, None)
-    return job.model_copy(
-        update={"bs": (FixedSize(bytes=value),) * 3, "bsrange": none, "bssplit": none, "bs_is_seq_rand": None}
-    )
+    _blocks(job, "sizes.bs", "one block size")
+    return job.changed({"sizes.bs": fixed(value)})
 
 
 def _read(job: Job, value: int) -> Job:
-    if "trim" in (job.rw or ""):
+    asked = _blocks(job, "mix.rw", "one read share").mix.rw
+    if "trim" in asked:
         raise RefusedError(
-            f"[{job.name}] trims, so it has no read share", where=job.at("rw"), hint="use rw=randrw or rw=rw"
+            f"[{job.name}] trims, so it has no read share",
+            where=job.at("mix.rw"),
+            hint="use rw=randrw or rw=rw",
         )
-    random = (job.rw or "").startswith("rand")
     pure = {100: ("read", "randread"), 0: ("write", "randwrite")}.get(value)
-    rw = (pure or ("rw", "randrw"))[random]
-    return job.model_copy(update={"rw": rw, "rwmix_read_percent": None if pure else value})
+    rw = (pure or ("rw", "randrw"))[asked.startswith("rand")]
+    return job.changed({"mix.rw": rw, "mix.read_percent": value})
+
+
+def _blocks(job: Job, field: str, what: str) -> BlockWork:
+    """Return the blocks of a job; refuse one whose rows say them."""
+    if job.blocks is None:
+        raise RefusedError(f"{what} has no effect on [{job.name}], which has rows", where=job.at(field))
+    return job.blocks
 
 
 def _numjobs(job: Job, value: int) -> Job:
-    return job.model_copy(update={"numjobs": value})
+    return job.changed({"schedule.numjobs": value})
 
 
 KINDS: Final[dict[Name, _Kind]] = {

@@ -24,10 +24,10 @@ def leaves_open(workload: Workload) -> bool:
 
 def own_sequence(workload: Workload, number: int) -> Workload:
     """Return the Workload of the run with this number, from 1."""
-    seed = {"randseed": number * _APART}
-    jobs = tuple(job.model_copy(update=seed) if _open(job) else job for job in workload.jobs)
+    seed = {"seeds.randseed": number * _APART}
+    jobs = tuple(job.changed(seed) if _open(job) else job for job in workload.jobs)
     return workload.model_copy(update={"jobs": jobs})
 
 
 def _open(job: Job) -> bool:
-    return job.randseed is None and job.randrepeat is None and job.allrandrepeat is None
+    return job.seeds.randseed is None and job.seeds.repeatable is None

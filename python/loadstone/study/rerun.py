@@ -71,7 +71,9 @@ def read(path: Path, *, unverified: bool = False) -> StudyRerun:
         },
         left_out=len(study.points) - len(bundles),
         doubt=next((bundle.doubt for _, bundle in bundles if bundle.doubt), None),
-        commands=any(job.exec_prerun or job.exec_postrun for one in workloads for job in one.jobs),
+        commands=any(
+            job.process.exec_prerun or job.process.exec_postrun for one in workloads for job in one.jobs
+        ),
     )
 
 
@@ -83,5 +85,7 @@ def forget_identities(plan: Plan) -> Plan:
 
 def _next(point: Point, workload: Workload) -> Next:
     # Commands need a permission that was given for another run.
-    jobs = tuple(job.model_copy(update={"exec_prerun": None, "exec_postrun": None}) for job in workload.jobs)
+    jobs = tuple(
+        job.changed({"process.exec_prerun": None, "process.exec_postrun": None}) for job in workload.jobs
+    )
     return Next(point.name, workload.model_copy(update={"jobs": jobs}), dict(point.factors), point.role)

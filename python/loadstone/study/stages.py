@@ -19,7 +19,7 @@ def stages(workload: Workload) -> list[tuple[str, Workload]]:
     """Return name and Workload of each stage; a name that comes again is numbered."""
     groups: list[list[Job]] = []
     for job in workload.jobs:
-        if job.stonewall or not groups:
+        if job.schedule.stonewall or not groups:
             groups.append([])
         groups[-1].append(job)
     made: list[tuple[str, Workload]] = []
@@ -29,7 +29,7 @@ def stages(workload: Workload) -> list[tuple[str, Workload]]:
         while any(name == other for other, _ in made):
             number += 1
             name = f"{base}-{number}"
-        alone = (jobs[0].model_copy(update={"stonewall": None}), *jobs[1:])
+        alone = (jobs[0].changed({"schedule.stonewall": None}), *jobs[1:])
         made.append((name, workload.model_copy(update={"jobs": alone})))
     return made
 
@@ -37,9 +37,9 @@ def stages(workload: Workload) -> list[tuple[str, Workload]]:
 def check_one_stage(plan: Plan, jobs: Workload) -> None:
     """Refuse a Plan with several stages: reading back what was written is one."""
     if len({worker.stage for worker in plan.workers}) > 1:
-        verified = next((job for job in jobs.jobs if job.verify), jobs.jobs[0])
+        verified = next((job for job in jobs.jobs if job.verification.verify), jobs.jobs[0])
         raise RefusedError(
             f"[{verified.name}] is verified afterwards, which is no part of the load that is studied",
-            where=verified.at("verify"),
+            where=verified.at("verification.verify"),
             hint="use do_verify=0, or remove verify",
         )

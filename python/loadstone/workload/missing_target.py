@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def refuse_missing_target(jobs: Iterable[Job]) -> None:
     """Raise `RefusedError` for a job without a target beside jobs that name devices."""
     jobs = list(jobs)
-    devices = [(job, t.written) for job in jobs for t in job.targets if t.written.startswith("/dev/")]
+    devices = [
+        (job, t.written) for job in jobs for t in job.placement.targets if t.written.startswith("/dev/")
+    ]
     if not devices:
         return
     for job in jobs:
-        blank = not job.targets and not job.directories and not job.stem.startswith("/")
-        if blank and job.filename_format is None and job.ioengine != "null":
+        blank = not job.placement.targets and not job.placement.directories and not job.stem.startswith("/")
+        if blank and job.placement.filename_format is None and job.engine.ioengine != "null":
             named, device = devices[0]
             raise RefusedError(
                 f"the section [{job.stem}] has no filename, while others name devices "

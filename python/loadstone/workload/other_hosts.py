@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say
-from loadstone.workload.model import Amount, Job, Workload
+from loadstone.workload.placement import Amount
+from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.workload.model import HostPlace
+    from loadstone.workload.model import Job, Workload
+    from loadstone.workload.placement import HostPlace
 
 
 def refuse_elsewhere(workload: Workload) -> None:
@@ -60,7 +62,7 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
             )
         raise RefusedError(
             say("hosts.file.no_part", name=name),
-            where=workload.jobs[0].at("iodepth"),
+            where=workload.jobs[0].at("engine.iodepth"),
             hint=say("hosts.file.no_part_hint"),
         )
     return {name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in found.items()}
@@ -83,20 +85,23 @@ def _part(job: Job, place: HostPlace, at: int, count: int) -> Job | None:
     """Return the part of a job that host number `at` of `count` does; None: there is not enough for it."""
     update: dict[str, Any] = {"hosts": ()}
     if place.targets:
-        update["targets"] = place.targets
+        update["placement.targets"] = place.targets
     if count > 1:
-        field = "numjobs" if job.tree is not None else "iodepth"
-        whole = getattr(job, field) or 1
+        tree = job.work if isinstance(job.work, TreeWork) else None
+        field = "engine.iodepth" if tree is None else "schedule.numjobs"
+        whole = job.value(field) or 1
         mine = whole // count + (at < whole % count)
         if not mine:
             return None
         doing = min(count, whole)
-        share = mine / whole if field == "iodepth" else 1 / doing
+        share = mine / whole if tree is None else 1 / doing
         update[field] = mine
-        update["rate_iops"] = tuple(rate and rate * share for rate in job.rate_iops)
-        update["rate_bytes"] = tuple(rate and max(1, round(rate * share)) for rate in job.rate_bytes)
-        if job.io_size is not None and job.io_size.bytes:
-            update["io_size"] = Amount(bytes=max(1, round(job.io_size.bytes * share)))
-        if job.tree is not None and job.tree.rate_ops is not None:
-            update["tree"] = job.tree.model_copy(update={"rate_ops": job.tree.rate_ops * share})
-    return job.model_copy(update=update)
+        update["pacing.rate_iops"] = tuple(rate and rate * share for rate in job.pacing.rate_iops)
+        update["pacing.rate_bytes"] = tuple(
+            rate and max(1, round(rate * share)) for rate in job.pacing.rate_bytes
+        )
+        if job.limits.io_size is not None and job.limits.io_size.bytes:
+            update["limits.io_size"] = Amount(bytes=max(1, round(job.limits.io_size.bytes * share)))
+        if tree is not None and tree.rate_ops is not None:
+            update["work.rate_ops"] = tree.rate_ops * share
+    return job.changed(update)

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from loadstone.frozen_model import FrozenModel
+from loadstone.workload.blocks import BlockWork
 
 Operation = Literal[
     "transfer",
@@ -93,8 +94,11 @@ class FileSelection(FrozenModel):
 class TreeWork(FrozenModel):
     """What a job does in its tree; each of its clones one operation at a time."""
 
+    kind: Literal["tree"] = "tree"
     shape: TreeShape
     operation: Operation
+    transfers: BlockWork
+    """How files are read and written: a copy, a fill and a transfer go by its sizes."""
     select: FileSelection = FileSelection()
     random: bool = False
     """Transfers go to random addresses within a file; false: from its start to its end."""

@@ -9,8 +9,10 @@ import pytest
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
-from loadstone.workload.model import Amount, WorkloadRow
+from loadstone.workload.placement import Amount
+from loadstone.workload.rows import WorkloadRow
 from tests.formats.iometer.files import DATA, NAMES, made, text
+from tests.support.work import rows_of
 
 if TYPE_CHECKING:
     from loadstone.workload.model import Workload
@@ -54,7 +56,7 @@ def test_specifications_run_one_after_the_other() -> None:
 )
 def test_depths(name: str, depths: list[int]) -> None:
     found = made(name)
-    assert [run.workload.jobs[0].iodepth for run in found] == depths
+    assert [run.workload.jobs[0].engine.iodepth for run in found] == depths
     assert [run.factors["iodepth"] for run in found] == depths
 
 
@@ -125,20 +127,25 @@ def test_who_idles_has_no_job() -> None:
 def test_a_job_is_a_worker_on_a_target() -> None:
     (run,) = made("13-all-in-one.icf")
     (job,) = run.workload.jobs
-    assert (job.ioengine, job.direct, job.iodepth, job.randseed) == ("io_uring", True, 4, 4711)
-    assert (job.runtime_ns, job.ramp_ns, job.time_based) == (60 * S, 5 * S, True)
-    assert job.size == Amount(bytes=409600 * 512)
-    assert len(job.rows) == 29
-    assert job.rows[0] == WorkloadRow(percent=4, bytes=512, read_percent=100, random_percent=0)
-    assert job.rows[10] == WorkloadRow(
+    assert (job.engine.ioengine, job.engine.direct, job.engine.iodepth, job.seeds.randseed) == (
+        "io_uring",
+        True,
+        4,
+        4711,
+    )
+    assert (job.limits.runtime_ns, job.limits.ramp_ns, job.limits.time_based) == (60 * S, 5 * S, True)
+    assert job.placement.size == Amount(bytes=409600 * 512)
+    assert len(rows_of(job)) == 29
+    assert rows_of(job)[0] == WorkloadRow(percent=4, bytes=512, read_percent=100, random_percent=0)
+    assert rows_of(job)[10] == WorkloadRow(
         percent=4, bytes=4096, read_percent=100, random_percent=100, align_bytes=4096
     )
-    assert job.targets[0].path == "/data/iometer.dat"
+    assert job.placement.targets[0].path == "/data/iometer.dat"
 
 
 def test_a_target_keeps_its_own_depth() -> None:
     (run,) = made("23-by-a-script.icf")
-    assert [(job.targets[0].path, job.iodepth) for job in run.workload.jobs] == [
+    assert [(job.placement.targets[0].path, job.engine.iodepth) for job in run.workload.jobs] == [
         ("/dev/mapper/alpha", 32),
         ("/dev/mapper/beta", 4),
     ]
@@ -147,18 +154,22 @@ def test_a_target_keeps_its_own_depth() -> None:
 def test_bursts_wait_together() -> None:
     (run,) = made("14-bursts.icf")
     (job,) = run.workload.jobs
-    assert (job.thinktime_ns, job.thinktime_blocks, job.thinktime_blocks_type) == (10**7, 8, "issue")
-    assert [row.burst for row in job.rows] == [8, 8]
-    assert (len(job.targets), job.iodepth) == (2, 16)
+    assert (job.pacing.thinktime_ns, job.pacing.thinktime_blocks, job.pacing.thinktime_blocks_type) == (
+        10**7,
+        8,
+        "issue",
+    )
+    assert [row.burst for row in rows_of(job)] == [8, 8]
+    assert (len(job.placement.targets), job.engine.iodepth) == (2, 16)
     assert any("take turns" in note.text for note in run.workload.notes)
 
 
 def test_bursts_without_a_delay_stay_with_the_row() -> None:
     (run,) = made("15-burst-rows.icf")
     (job,) = run.workload.jobs
-    assert job.thinktime_ns is None
-    assert [row.burst for row in job.rows] == [16, 4]
-    assert job.offset == Amount(bytes=2048 * 512)
+    assert job.pacing.thinktime_ns is None
+    assert [row.burst for row in rows_of(job)] == [16, 4]
+    assert job.placement.offset == Amount(bytes=2048 * 512)
 
 
 def test_without_managers_default_workers_do_what_is_assigned_to_them() -> None:
@@ -175,20 +186,22 @@ def test_without_managers_default_workers_do_what_is_assigned_to_them() -> None:
 def test_random_io_at_any_sector_is_told() -> None:
     (run,) = made("24-unaligned.icf")
     assert any(note.kind == "trap" and "align is 0" in note.text for note in run.workload.notes)
-    assert run.workload.jobs[0].rows[0].align_bytes is None
+    assert rows_of(run.workload.jobs[0])[0].align_bytes is None
 
 
-@pytest.mark.parametrize(("pattern", "field"), [("0", "buffer_pattern"), ("1", "scramble_buffers")])
+@pytest.mark.parametrize(
+    ("pattern", "field"), [("0", "payload.buffer_pattern"), ("1", "payload.scramble_buffers")]
+)
 def test_data_patterns(pattern: str, field: str) -> None:
     source = (DATA / "02-four-patterns.icf").read_text().replace("204800,0,2", f"204800,0,{pattern}")
     found = runs(read_icf(source.encode(), "x"), CommandLineChanges(mapping={"d": "/x"}))
-    assert getattr(found[0].workload.jobs[0], field) is None  # It only reads.
-    assert getattr(found[1].workload.jobs[0], field) is not None
+    assert found[0].workload.jobs[0].value(field) is None  # It only reads.
+    assert found[1].workload.jobs[0].value(field) is not None
 
 
 def test_a_logical_drive_is_a_file_in_its_root(tmp_path: Path) -> None:
     (run,) = made("24-unaligned.icf", CommandLineChanges(mapping={"D:": str(tmp_path)}))
-    target = run.workload.jobs[0].targets[0]
+    target = run.workload.jobs[0].placement.targets[0]
     assert (target.path, target.written) == (str(tmp_path / "iobw.tst"), "D:")
 
 
@@ -208,14 +221,19 @@ def whole(name: str, asked: CommandLineChanges) -> Workload:
 @pytest.mark.parametrize("written", ['1: "VIRTUAL DISK"', "1:", "1"])
 def test_a_drive_is_mapped_by_any_of_its_names(written: str) -> None:
     assert (
-        whole("01-normal.icf", CommandLineChanges(mapping={written: "/dev/x"})).jobs[0].targets[0].path
+        whole("01-normal.icf", CommandLineChanges(mapping={written: "/dev/x"}))
+        .jobs[0]
+        .placement.targets[0]
+        .path
         == "/dev/x"
     )
 
 
 def test_a_target_in_place_of_all() -> None:
     found = made("05-targets-linear.icf", CommandLineChanges(targets=("/dev/x",)))
-    assert [[job.targets[0].path for job in run.workload.jobs] for run in found] == [["/dev/x", "/dev/x"]]
+    assert [[job.placement.targets[0].path for job in run.workload.jobs] for run in found] == [
+        ["/dev/x", "/dev/x"]
+    ]
 
 
 def test_a_drive_without_a_map_is_told_by_line_and_name() -> None:
@@ -244,7 +262,7 @@ def test_until_stopped_needs_a_runtime() -> None:
     with pytest.raises(InputError, match="until someone stops"):
         runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",)))
     made_anyway = runs(read_icf(source, "x"), CommandLineChanges(targets=("/x",), runtime_ns=S))
-    assert made_anyway[0].workload.jobs[0].runtime_ns == S
+    assert made_anyway[0].workload.jobs[0].limits.runtime_ns == S
 
 
 @pytest.mark.parametrize(
@@ -292,6 +310,6 @@ def test_the_example_is_four_patterns_at_nine_depths_each_twice() -> None:
     assert len(found) == 4 * 9 * 2
     assert [run.factors["iodepth"] for run in found[:9]] == [1 << power for power in range(9)]
     assert found[9].name == f"{found[0].name} (2)"
-    assert {(job.runtime_ns, job.ramp_ns) for run in found for job in run.workload.jobs} == {
+    assert {(job.limits.runtime_ns, job.limits.ramp_ns) for run in found for job in run.workload.jobs} == {
         (600 * S, 15 * S)
     }

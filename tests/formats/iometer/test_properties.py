@@ -11,6 +11,7 @@ from loadstone.errors import LoadstoneError, Where
 from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
 from loadstone.formats.iometer.run_cycle import steps
 from loadstone.formats.iometer.setup import TEST_TYPES, Cycling, Setup
+from tests.support.work import rows_of
 
 NAMES = st.text(
     st.characters(codec="utf-8", exclude_characters=",\"'", exclude_categories=("C", "Z")),
@@ -119,12 +120,12 @@ def test_what_is_written_is_what_is_run(
         name, rows = specs[worker.spec % len(specs)]
         for target in worker.targets:
             job = next(jobs)
-            assert (job.iodepth, job.runtime_ns) == (worker.depth, seconds * 10**9)
-            assert (job.targets[0].path, job.own_options["worker"]) == (target, worker.name)
+            assert (job.engine.iodepth, job.limits.runtime_ns) == (worker.depth, seconds * 10**9)
+            assert (job.placement.targets[0].path, job.own_options["worker"]) == (target, worker.name)
             assert job.own_options["access_specification"] == name
-            found = [(r.bytes, r.percent, r.read_percent, r.random_percent, r.burst) for r in job.rows]
+            found = [(r.bytes, r.percent, r.read_percent, r.random_percent, r.burst) for r in rows_of(job)]
             assert found == [(r.size, r.percent, r.read, r.random, r.burst) for r in rows]
-            assert [r.align_bytes for r in job.rows] == [r.align or None for r in rows]
+            assert [r.align_bytes for r in rows_of(job)] == [r.align or None for r in rows]
     assert next(jobs, None) is None
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 from tests.formats.iometer.files import made
 from tests.support.realised import agrees, realised, sizes
+from tests.support.work import rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ READ, WRITE = 0, 1
 )
 def test_sizes_directions_and_addresses_are_those_of_the_lines(tmp_path: Path, name: str) -> None:
     (run,) = made(name)
-    rows = run.workload.jobs[0].rows
+    rows = rows_of(run.workload.jobs[0])
     ios = realised(run.workload, tmp_path, size=Amount(bytes=1 << 30), ops=40_000)
     assert ios.height >= 40_000
     weight: dict[tuple[int, int], float] = {}
@@ -43,7 +44,7 @@ def test_reads_and_writes_move_along_together(tmp_path: Path) -> None:
     ios = realised(run.workload, tmp_path, size=Amount(bytes=1 << 30), ops=20_000).sort("start_ns", "t_ns")
     ends = (ios["offset"] + ios["bytes"]).to_list()
     follows = sum(offset == end for offset, end in zip(ios["offset"].to_list()[1:], ends, strict=False))
-    random = sum(row.percent * row.random_percent for row in run.workload.jobs[0].rows) / 100
+    random = sum(row.percent * row.random_percent for row in rows_of(run.workload.jobs[0])) / 100
     # 4 I/Os at a time complete in their order, so the log is in the order of issue.
     assert 100 * follows / ios.height == pytest.approx(100 - random, abs=2)
 

@@ -12,6 +12,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.frozen_model import FrozenModel
+from loadstone.workload.model import Job
+
 DATA = Path(__file__).parents[2] / "data" / "vdbench"
 GOOD = sorted(DATA.glob("*.parm"))
 BAD = sorted((DATA / "bad").glob("*.parm"))
@@ -64,7 +67,12 @@ def job_names(path: Path) -> dict[str, list[str]]:
 
 
 def at(value: object, path: str) -> object:
-    """Follow dots: attributes, and places in lists."""
+    """Follow dots: attributes, of the job, its work or one of its parts, and places in lists."""
+    path = path.replace("tree.", "work.")
+    first = path.partition(".")[0]
+    if isinstance(value, Job) and first not in Job.model_fields:
+        parts = [part for _, part in (*(value.blocks or ()), *value)]
+        value = next(part for part in parts if isinstance(part, FrozenModel) and hasattr(part, first))
     for part in path.split("."):
         value = value[int(part)] if part.isdigit() else getattr(value, part)  # type: ignore[index] # checked by use
     return value

@@ -33,8 +33,10 @@ def job(where: Path, content: bytes, rest: str, general: str = "") -> Job:
 
 def test_its_bytes_are_written_in_whole_words(tmp_path: Path) -> None:
     for rest in (BLOCKS.format(reads=0), FILES):
-        assert job(tmp_path, b"abcdefghij", rest).buffer_pattern == tuple(b"abcdefgh")
-    assert job(tmp_path, b"abcd", BLOCKS.format(reads=100)).buffer_pattern is None, "nothing is written"
+        assert job(tmp_path, b"abcdefghij", rest).payload.buffer_pattern == tuple(b"abcdefgh")
+    assert job(tmp_path, b"abcd", BLOCKS.format(reads=100)).payload.buffer_pattern is None, (
+        "nothing is written"
+    )
 
 
 @pytest.mark.parametrize(

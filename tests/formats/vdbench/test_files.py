@@ -59,7 +59,7 @@ def test_the_study_of_a_log_device_is_what_its_page_says() -> None:
         assert titles[at : at + 11] == [rd, *(f"{rd}_({share}%)" for share in shares)]
     assert len(titles) == 41
     jobs = [one for run in runs[1:] for one in lower(file, run, Given(rate_iops=1000.0)).jobs]
-    assert {(one.sync, one.iodepth) for one in jobs} == {("dsync", 8)}
+    assert {(one.durability.sync, one.engine.iodepth) for one in jobs} == {("dsync", 8)}
 
 
 def test_there_are_enough_files() -> None:

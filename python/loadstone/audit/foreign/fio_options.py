@@ -12,12 +12,13 @@ from loadstone.audit.case import JobRequest, PayloadProperties, Range, TargetSta
 from loadstone.errors import LoadstoneError, Where
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.workload.model import FixedSize, SizeRange
+from loadstone.workload.block_sizes import FixedSize, SizeRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.workload.model import Amount, BlockSizes
+    from loadstone.workload.block_sizes import BlockSizes
+    from loadstone.workload.placement import Amount
 
 DEFAULT_BLOCK_BYTES: Final = 4096
 DEFAULT_MIX_PERCENT: Final = 50
@@ -73,32 +74,33 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
     targets, ranges, size, shared = _places(name, fields, clones)
     sizes = [_sizes(fields, direction) for direction in (0, 1)]
     # Of random I/O that takes every block once, fio cuts what would reach into a block that is taken.
-    whole = not kind.startswith("rand") or bool(fields.get("norandommap"))
+    whole = not kind.startswith("rand") or bool(fields.get("addresses.norandommap"))
     exact = [told if whole or len(told) == 1 else {} for told in sizes]
     return JobRequest(
         job=name,
         clones=clones,
-        iodepth=depth(engine, fields.get("iodepth", 1)),
+        iodepth=depth(engine, fields.get("engine.iodepth", 1)),
         read_percent=read_percent,
         random_percent=_random_percent(kind, fields),
         block_bytes=_mixed(sizes, read_percent),
         read_block_bytes=exact[0] if read_percent else {},
         write_block_bytes=exact[1] if read_percent is not None and read_percent < 100 else {},
-        direct=bool(fields.get("direct", False)),
-        synchronous=fields.get("sync") in ("sync", "dsync") or fields.get("fsync_every") == 1,
-        end_fsync=bool(fields.get("end_fsync", False)),
+        direct=bool(fields.get("engine.direct", False)),
+        synchronous=fields.get("durability.sync") in ("sync", "dsync")
+        or fields.get("durability.fsync_every") == 1,
+        end_fsync=bool(fields.get("durability.end_fsync", False)),
         backend=engine,
-        rate_iops=_rate(fields.get("rate_iops"), clones),
-        rate_bytes_per_s=_rate(fields.get("rate_bytes"), clones),
+        rate_iops=_rate(fields.get("pacing.rate_iops"), clones),
+        rate_bytes_per_s=_rate(fields.get("pacing.rate_bytes"), clones),
         targets=targets,
         ranges=ranges,
         clones_share=shared,
         size_bytes=size,
         payload=_payload(fields) if read_percent is not None and read_percent < 100 else None,
-        runtime_s=_seconds(fields.get("runtime_ns")),
-        ramp_s=_seconds(fields.get("ramp_ns")) or 0.0,
-        paced=bool(fields.get("thinktime_ns")),
-        thinks=bool(fields.get("thinktime_ns")),
+        runtime_s=_seconds(fields.get("limits.runtime_ns")),
+        ramp_s=_seconds(fields.get("limits.ramp_ns")) or 0.0,
+        paced=bool(fields.get("pacing.thinktime_ns")),
+        thinks=bool(fields.get("pacing.thinktime_ns")),
     )
 
 
@@ -134,26 +136,26 @@ def _read_percent(kind: str, fields: Mapping[str, Any]) -> float | None:
     if "trim" in kind:
         return None
     if (
-        fields.get("verify", "none") != "none"
+        fields.get("verification.verify", "none") != "none"
         and not kind.endswith("read")
-        and fields.get("do_verify") is not False
+        and fields.get("verification.do_verify") is not False
     ):
         # What was written is read back, and fio counts both: the mix is not the one of `rw`.
         return None
     if kind in ("rw", "readwrite", "randrw"):
-        return float(fields.get("rwmix_read_percent", DEFAULT_MIX_PERCENT))
+        return float(fields.get("mix.read_percent", DEFAULT_MIX_PERCENT))
     return 0.0 if kind.endswith("write") else 100.0
 
 
 def _random_percent(kind: str, fields: Mapping[str, Any]) -> float:
     if not kind.startswith("rand"):
         return 0.0
-    told = [value for value in fields.get("percentage_random", ()) if value is not None]
+    told = [value for value in fields.get("addresses.percentage_random", ()) if value is not None]
     return float(told[0]) if told else 100.0
 
 
 def _sizes(fields: Mapping[str, Any], direction: int) -> dict[int, float]:
-    for name in ("bssplit", "bsrange", "bs"):
+    for name in ("sizes.bssplit", "sizes.bsrange", "sizes.bs"):
         sizes = fields.get(name, (None, None, None))[direction]
         if sizes is not None:
             return _shares(sizes)
@@ -166,13 +168,9 @@ def _shares(sizes: BlockSizes) -> dict[int, float]:
     if isinstance(sizes, SizeRange):
         told = range(sizes.min_bytes, sizes.max_bytes + 1, max(1, sizes.min_bytes))[:MAX_STEPS]
         return dict.fromkeys(told, 1 / len(told)) if told else {}
-    known = [entry.percent for entry in sizes.entries if entry.percent is not None]
-    blank = len(sizes.entries) - len(known)
-    rest = max(0.0, 100 - sum(known)) / blank if blank else 0.0
     found: dict[int, float] = {}
     for entry in sizes.entries:
-        share = (entry.percent if entry.percent is not None else rest) / 100
-        found[entry.bytes] = found.get(entry.bytes, 0.0) + share
+        found[entry.bytes] = found.get(entry.bytes, 0.0) + entry.percent / 100
     return found
 
 
@@ -198,16 +196,16 @@ def _seconds(value_ns: Any) -> float | None:
 
 def _payload(fields: Mapping[str, Any]) -> PayloadProperties:
     kind: Any = "random"
-    if fields.get("zero_buffers"):
+    if fields.get("payload.zero_buffers"):
         kind = "zero"
-    elif fields.get("buffer_pattern"):
+    elif fields.get("payload.buffer_pattern"):
         kind = "pattern"
-    scrambled = fields.get("scramble_buffers", True)
+    scrambled = fields.get("payload.scramble_buffers", True)
     return PayloadProperties(
         kind=kind,
-        repeats=not (fields.get("refill_buffers") or (scrambled and kind == "random")),
-        compress_percent=fields.get("compress_percent"),
-        dedupe_percent=fields.get("dedupe_percent"),
+        repeats=not (fields.get("payload.refill_buffers") or (scrambled and kind == "random")),
+        compress_percent=fields.get("payload.compress_percent"),
+        dedupe_percent=fields.get("payload.dedupe_percent"),
     )
 
 
@@ -222,13 +220,13 @@ def _places(
 
     Named files are shared by all clones; files that fio names itself are one for each clone.
     """
-    named = tuple(str(one["path"]) for one in fields.get("targets", ()))
-    size, count = _bytes(fields.get("size")), clones or 1
+    named = tuple(str(one["path"]) for one in fields.get("placement.targets", ()))
+    size, count = _bytes(fields.get("placement.size")), clones or 1
     if not named:
         targets = tuple(f"{name}.{clone}.0" for clone in range(count))
         own = tuple((Range(target, 0, size),) for target in targets) if size else ()
         return targets, own, size * count if size else None, False
-    step, start = fields.get("offset_increment"), _bytes(fields.get("offset")) or 0
+    step, start = fields.get("placement.offset_increment"), _bytes(fields.get("placement.offset")) or 0
     apart = _bytes(step)
     together = step is None or apart == 0
     if size is None or (step is not None and apart is None):

@@ -89,10 +89,10 @@ def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
     )
     if asked.read_only:
         for job in workload.jobs:
-            if "write" in (job.rw or "") or "trim" in (job.rw or "") or job.rw in {"rw", "randrw"}:
+            if job.blocks is not None and job.blocks.mix.rw not in ("read", "randread"):
                 raise RefusedError(
                     f"job <{job.name}> has write or trim bit set, but fio is in read-only mode",
-                    where=job.at("rw"),
+                    where=job.at("mix.rw"),
                 )
     traps = [note for note in workload.notes if note.kind == "trap"]
     if asked.warnings_fatal and traps:
@@ -121,7 +121,7 @@ def sources(asked: FioArguments) -> list[Source]:
 def parsed_lines(workload: Workload) -> list[str]:
     """Say of each rule for a steady state how it was read, as fio does with --debug=parse."""
     rows = []
-    for rule in (job.steady for job in workload.jobs):
+    for rule in (job.steady.rule for job in workload.jobs):
         if rule is None:
             continue
         if rule.percent:

@@ -18,6 +18,7 @@ from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
 from loadstone.study.controller import Next
 from loadstone.study.run_list import ListController
+from loadstone.workload.rows import RowWork, WorkloadRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,10 +89,14 @@ def _listed(number: int, run: TestRun) -> dict[str, Any]:
         "number": number,
         "name": run.name,
         **run.factors,
-        "runtime_s": (first.runtime_ns or 0) / _SECOND_NS,
-        "ramp_s": (first.ramp_ns or 0) / _SECOND_NS,
+        "runtime_s": (first.limits.runtime_ns or 0) / _SECOND_NS,
+        "ramp_s": (first.limits.ramp_ns or 0) / _SECOND_NS,
         "workers": [_worker(job) for job in run.workload.jobs],
     }
+
+
+def _rows(job: Job) -> tuple[WorkloadRow, ...]:
+    return job.work.rows if isinstance(job.work, RowWork) else ()
 
 
 def _worker(job: Job) -> dict[str, Any]:
@@ -99,22 +104,22 @@ def _worker(job: Job) -> dict[str, Any]:
     return {
         "manager": said["manager"],
         "worker": said["worker"],
-        "targets": [target.path for target in job.targets],
+        "targets": [target.path for target in job.placement.targets],
         "access_specification": said["access_specification"],
         "outstanding_ios": int(said["outstanding_ios"]),
         "starting_sector": int(said["starting_sector"]),
         "maximum_size_sectors": int(said["maximum_size"]),
-        "rows": [row.model_dump(mode="json") for row in job.rows],
-        "delay_ms": (job.thinktime_ns or 0) / 1e6,
+        "rows": [row.model_dump(mode="json") for row in _rows(job)],
+        "delay_ms": (job.pacing.thinktime_ns or 0) / 1e6,
     }
 
 
 def _line(number: int, count: int, run: TestRun) -> str:
     jobs = run.workload.jobs
     workers = len({(job.own_options["manager"], job.own_options["worker"]) for job in jobs})
-    targets = len({target.path for job in jobs for target in job.targets})
-    outstanding = sum(job.iodepth or 0 for job in jobs)
-    lasts = units.whole_seconds((jobs[0].runtime_ns or 0) / _SECOND_NS)
+    targets = len({target.path for job in jobs for target in job.placement.targets})
+    outstanding = sum(job.engine.iodepth or 0 for job in jobs)
+    lasts = units.whole_seconds((jobs[0].limits.runtime_ns or 0) / _SECOND_NS)
     return (
         f"run {number} of {count}: {run.name}: {workers} {'worker' if workers == 1 else 'workers'} on "
         f"{targets} {'target' if targets == 1 else 'targets'}, {outstanding} outstanding in all, {lasts}"

@@ -55,7 +55,7 @@ def changed(found: Workload, load: LoadOptions, *, runtime: bool = True) -> Work
     if load.target:
         with _of("--target") as where:
             found = found.with_targets(load.target)
-            jobs = [job.model_copy(update={"set_at": {**job.set_at, "targets": where}}) for job in found.jobs]
+            jobs = [job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in found.jobs]
             found = found.model_copy(update={"jobs": tuple(jobs)})
     found = sized(found, load)
     if runtime and load.runtime is not None:

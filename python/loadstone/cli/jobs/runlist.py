@@ -112,7 +112,7 @@ def _with_journal(found: RunList, load: LoadOptions) -> RunList:
 
 
 def _verifies(wanted: Next) -> bool:
-    return any(job.verify and job.do_verify for job in wanted.workload.jobs)
+    return any(job.verification.verify and job.verification.do_verify for job in wanted.workload.jobs)
 
 
 def _load_of(wanted: Next, load: LoadOptions, found: RunList) -> LoadOptions:

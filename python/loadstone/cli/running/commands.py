@@ -27,18 +27,18 @@ def check(workload: Workload) -> None:
 
     All stages are one run of the engine, so commands run before the first or after the last.
     """
-    walls = [index for index, job in enumerate(workload.jobs) if job.stonewall and index]
+    walls = [index for index, job in enumerate(workload.jobs) if job.schedule.stonewall and index]
     for index, job in enumerate(workload.jobs):
-        if job.exec_prerun is not None and walls and index >= walls[0]:
+        if job.process.exec_prerun is not None and walls and index >= walls[0]:
             raise RefusedError(
                 f"[{job.name}] runs after a stonewall; its command would run before the first job",
-                where=job.at("exec_prerun"),
+                where=job.at("process.exec_prerun"),
                 hint=f"run the stages apart: --section {job.name}",
             )
-        if job.exec_postrun is not None and walls and index < walls[-1]:
+        if job.process.exec_postrun is not None and walls and index < walls[-1]:
             raise RefusedError(
                 f"[{job.name}] runs before a stonewall; its command would run after the last job",
-                where=job.at("exec_postrun"),
+                where=job.at("process.exec_postrun"),
                 hint=f"run the stages apart: --section {job.name}",
             )
 
@@ -54,15 +54,15 @@ def around(wanted: Next) -> Iterator[None]:
 def before(workload: Workload) -> None:
     """Run every `exec_prerun`, in the order of the jobs; raise `RunError` if one fails."""
     for job in workload.jobs:
-        if job.exec_prerun is not None:
-            _run(job.exec_prerun, job.at("exec_prerun"))
+        if job.process.exec_prerun is not None:
+            _run(job.process.exec_prerun, job.at("process.exec_prerun"))
 
 
 def after(workload: Workload) -> None:
     """Run every `exec_postrun`, in the order of the jobs; raise `RunError` if one fails."""
     for job in workload.jobs:
-        if job.exec_postrun is not None:
-            _run(job.exec_postrun, job.at("exec_postrun"))
+        if job.process.exec_postrun is not None:
+            _run(job.process.exec_postrun, job.at("process.exec_postrun"))
 
 
 def _run(command: str, where: Where) -> None:

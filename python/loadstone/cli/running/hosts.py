@@ -306,7 +306,9 @@ def works(
     from loadstone.hosts.work import HostRate, HostWork
     from loadstone.study.random_seeds import own_sequence
 
-    if any(job.exec_prerun is not None or job.exec_postrun is not None for job in asked_for.jobs):
+    if any(
+        job.process.exec_prerun is not None or job.process.exec_postrun is not None for job in asked_for.jobs
+    ):
         raise RefusedError(say("hosts.command.commands"), hint=say("hosts.command.commands_hint"))
     texts = {name: base64.b64encode(content).decode() for name, content in inputs.items()}
     called = {one.name: tuple(dict.fromkeys((one.name, one.reached_by))) for one in named.host}

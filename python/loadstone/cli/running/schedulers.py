@@ -29,7 +29,7 @@ def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
 
     Raises RefusedError for a device that does not take one; what was set is put back then, too.
     """
-    wanted = [job for job in workload.jobs if job.ioscheduler]
+    wanted = [job for job in workload.jobs if job.process.ioscheduler]
     controls = Controls()
     with contextlib.ExitStack() as stack:
         # Only where one is asked for: a host whose state cannot be written down runs everything else.
@@ -39,9 +39,11 @@ def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
                 if changes is None or controls.named("io_scheduler").read(disk) is None:
                     continue
                 try:
-                    made = changes.set("io_scheduler", disk, str(job.ioscheduler))
+                    made = changes.set("io_scheduler", disk, str(job.process.ioscheduler))
                 except LoadstoneError as error:
-                    raise type(error)(error.message, where=job.at("ioscheduler"), hint=error.hint) from None
+                    raise type(error)(
+                        error.message, where=job.at("process.ioscheduler"), hint=error.hint
+                    ) from None
                 for change in made:
                     now = f"{change.setting}: {change.after} instead of {change.before}"
                     console.say(f"{now}, until the run is over")
@@ -51,10 +53,10 @@ def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
 def refuse(workload: Workload) -> None:
     """Refuse a scheduler where many runs follow each other: it belongs to the host then."""
     for job in workload.jobs:
-        if job.ioscheduler:
+        if job.process.ioscheduler:
             raise RefusedError(
                 "is not set for the runs of a study",
-                where=job.at("ioscheduler"),
+                where=job.at("process.ioscheduler"),
                 hint="set it in /sys/block/*/queue/scheduler",
             )
 

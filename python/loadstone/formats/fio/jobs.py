@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.formats.fio.lower import lowered
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.quote import UNSHOWN
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import Job, LogRequests, Note, StatRequests
-from loadstone.workload.priorities import PriorityRequests
+from loadstone.workload.model import Job, Note
 
 if TYPE_CHECKING:
     from loadstone.formats.fio.grammar import Entry, Section
     from loadstone.formats.fio.option import Option
-
-_NESTED = {"logs": LogRequests, "stats": StatRequests, "priorities": PriorityRequests}
 
 
 @dataclass(slots=True)
@@ -61,11 +59,11 @@ class JobReader:
         if given and not any(entry.name == "name" for entry in section.entries):
             given = None
             note = "a name among the defaults has no effect, as in fio"
-            self._keep([Note(where=set_at["reported_name"], text=note, kind="trap")])
+            self.keep([Note(where=set_at["reported_name"], text=note, kind="trap")])
         if wall_before:
-            fields["stonewall"] = True
+            fields["schedule.stonewall"] = True
         if not self.allow_exec:
-            for name in ("exec_prerun", "exec_postrun"):
+            for name in ("process.exec_prerun", "process.exec_postrun"):
                 if fields.get(name):
                     raise RefusedError(
                         f"would run {fields[name]!r}",
@@ -73,24 +71,23 @@ class JobReader:
                         hint="remove the line, or add --allow-exec to permit it "
                         "(for `loadstone fio`: LOADSTONE_ALLOW_EXEC=1 in the environment)",
                     )
-        nested: dict[str, dict[str, Any]] = {room: {} for room in _NESTED}
-        for name in [name for name in fields if "." in name]:
-            room, _, inner = name.partition(".")
-            nested[room][inner] = fields.pop(name)
-        logs = nested["logs"]
-        if logs.get("issue_time") and (logs.get("lat") is None or not logs.get("offset")):
+        if fields.get("logs.issue_time") and (
+            fields.get("logs.lat") is None or not fields.get("logs.offset")
+        ):
             raise RefusedError(
                 "has no effect without write_lat_log and log_offset=1", where=set_at["logs.issue_time"]
             )
-        for room, model in _NESTED.items():
-            fields[room] = model(**nested[room])
-        return Job(
-            name=given or section.name,
-            section=section.name,
-            where=section.where,
-            set_at=set_at,
-            own_options=_as_text(section.entries),
-            **fields,
+        made = lowered(fields, set_at)
+        self.keep(made.notes)
+        return Job.of(
+            {
+                **made.fields,
+                "name": given or section.name,
+                "section": section.name,
+                "where": section.where,
+                "set_at": made.set_at,
+                "own_options": _as_text(section.entries),
+            }
         )
 
     def fields_of(self, entries: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
@@ -104,7 +101,7 @@ class JobReader:
             for name, value in self._values(option, entry, reading, fields).items():
                 fields[name] = value
                 set_at[name] = entry.where
-            self._keep(reading.notes)
+            self.keep(reading.notes)
         return fields, set_at
 
     def _values(
@@ -151,7 +148,7 @@ class JobReader:
                 base = int(entry.value or "0")
         return base
 
-    def _keep(self, notes: list[Note]) -> None:
+    def keep(self, notes: list[Note]) -> None:
         """Keep notes, each place and text once however many jobs inherit it."""
         for note in notes:
             key = (str(note.where), note.text)

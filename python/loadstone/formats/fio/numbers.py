@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.workload.model import Amount, Note, NoteKind
+from loadstone.workload.model import Note, NoteKind
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from loadstone.errors import Where

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio.grammar import Entry
 from loadstone.formats.fio.jobs import JobReader
+from loadstone.formats.fio.lower import DEFAULT_BLOCK_BYTES, lowered
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.workload.model import Job
+from loadstone.workload.block_sizes import SizeRequests, fixed
+from loadstone.workload.blocks import BlockWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loadstone.workload.model import Workload
+    from loadstone.workload.model import Job, Workload
 
-_NONE: Final = (None, None, None)
-_SIBLINGS: Final[dict[str, dict[str, Any]]] = {
-    "bs": {"bsrange": _NONE, "bssplit": _NONE, "bs_is_seq_rand": None, "rows": ()},
-    "bsrange": {"bs": _NONE, "bssplit": _NONE, "bs_is_seq_rand": None, "rows": ()},
-    "bssplit": {"bs": _NONE, "bsrange": _NONE, "bs_is_seq_rand": None, "rows": ()},
-    "rw": {"rows": ()},
-    "rwmix_read_percent": {"rows": ()},
-}
-"""What a field empties beside it."""
+_NOT_FROM_OUTSIDE: Final = frozenset({"reported_name", "logs", "stats", "priorities"})
+"""Fields, or parts of a job, that only its own file sets."""
 _OF_SECTIONS: Final = frozenset({"name", "exec_prerun", "exec_postrun", "stonewall", "new_group", "wait_for"})
 
 
@@ -46,11 +41,22 @@ def with_options(workload: Workload, options: Mapping[str, str], where: Where) -
             )
         entries.append(Entry(name, value, at))
     fields, set_at = reader.fields_of(entries)
-    if nested := next((name for name in fields if "." in name or name not in Job.model_fields), None):
+    if nested := next((name for name in fields if name.partition(".")[0] in _NOT_FROM_OUTSIDE), None):
         raise InputError("is not set from outside the job file", where=set_at[nested], hint="set it there")
-    beside = {key: value for name in fields for key, value in _SIBLINGS.get(name, {}).items()}
-    jobs = tuple(
-        job.model_copy(update={**beside, **fields, "set_at": {**job.set_at, **set_at}})
-        for job in workload.jobs
-    )
-    return workload.model_copy(update={"jobs": jobs, "notes": (*workload.notes, *reader.notes)})
+    jobs = []
+    for job in workload.jobs:
+        base = _of_blocks(job, fields, set_at)
+        made = lowered(fields, set_at, base=base)
+        reader.keep(made.notes)
+        jobs.append(base.changed({**made.fields, "set_at": {**job.set_at, **made.set_at}}))
+    return workload.model_copy(update={"jobs": tuple(jobs), "notes": (*workload.notes, *reader.notes)})
+
+
+def _of_blocks(job: Job, fields: Mapping[str, Any], set_at: Mapping[str, Where]) -> Job:
+    """Return a job that has room for the fields: sizes and a mix go in the place of rows."""
+    beside = [name for name in fields if name.partition(".")[0] in ("mix", "sizes", "addresses")]
+    if job.blocks is not None or not beside:
+        return job
+    if all(name.startswith("addresses.") for name in beside):
+        raise RefusedError("has no effect beside rows", where=set_at[beside[0]])
+    return job.changed({"work": BlockWork(sizes=SizeRequests(bs=fixed(DEFAULT_BLOCK_BYTES)))})

@@ -122,7 +122,7 @@ def _rw(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
         number_ = numbers.size(rest, reading, signed=True)
         if signed and not 1 <= number_ < 2**31:
             raise reading.error(f"found {rest!r} after {kind}:, expected a number of I/Os from 1")
-    return {"rw": READ_WRITE[kind], "rw_number": number_}
+    return {"mix.rw": READ_WRITE[kind], "addresses.rw_number": number_}
 
 
 def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
@@ -130,7 +130,7 @@ def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     if name.startswith(("aio", "linuxaio")):  # fio looks at no more of these.
         name = "libaio"
     if name in ENGINES:
-        return {"ioengine": name}
+        return {"engine.ioengine": name}
     if name in FOREIGN_ENGINES or name.startswith("external:"):
         raise reading.error(f"the engine {name!r} is not supported", "supported are: " + ", ".join(ENGINES))
     raise reading.error(f"unknown engine {name!r}", nearest(name, ENGINES))
@@ -140,7 +140,7 @@ def _command(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Field
     kind = (value or "").strip()
     if kind != "nvme":
         raise reading.error(f"found {kind!r}, expected nvme", nearest(kind, ("nvme",)))
-    return {"command_type": kind}
+    return {"engine.command_type": kind}
 
 
 def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
@@ -153,30 +153,30 @@ def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fie
         )
     if mode not in ("none", "strided"):
         raise reading.error(f"found {mode!r}, expected none or strided", nearest(mode, ("none", "strided")))
-    return {"zone_mode": mode}
+    return {"placement.zone_mode": mode}
 
 
 def _mix(name: str, *, reads: bool) -> Option:
     def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
         percent = numbers.integer(value or "", reading, 0, 100)
-        return {"rwmix_read_percent": percent if reads else 100 - percent}
+        return {"mix.read_percent": percent if reads else 100 - percent}
 
     return honoured(name, read)
 
 
 def _distribution(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
-    return {"random_distribution": values.distribution(value or "", reading)}
+    return {"addresses.random_distribution": values.distribution(value or "", reading)}
 
 
 def _targets(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     if not (value or "").strip():
         if reading.strict:
-            return {"targets": ()}
+            return {"placement.targets": ()}
         raise reading.error("names no file", "give a path, or remove the line for a file named after the job")
     names = values.name_list(value or "", reading)
     if "-" in names:
         raise reading.error("'-' is standard input or output", "load tests need a file or a device")
-    return {"targets": tuple({"path": name, "written": name} for name in names)}
+    return {"placement.targets": tuple({"path": name, "written": name} for name in names)}
 
 
 def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
@@ -184,12 +184,15 @@ def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -
     found = [values.error_numbers(part, reading) for part in parts[:2]]
     if len(parts) > 2 and parts[2].strip():
         raise reading.error("lists errors of verification", "verification is not supported yet")
-    return {"ignore_read_errors": found[0], "ignore_write_errors": found[1] if len(found) > 1 else ()}
+    return {
+        "errors.ignore_read_errors": found[0],
+        "errors.ignore_write_errors": found[1] if len(found) > 1 else (),
+    }
 
 
 def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     found, offsets = values.pattern_with_offsets(value or "", reading)
-    return {"verify_pattern": found, "verify_pattern_offsets": offsets}
+    return {"verification.verify_pattern": found, "verification.verify_pattern_offsets": offsets}
 
 
 def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
@@ -202,14 +205,14 @@ def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) 
             "trap", f"{text!r} is no range: fio reads {pair[1]} for reads and {pair[2]} for writes; kept"
         )
         text = f"{pair[1]},{pair[2]}"
-    return {"bs": values.triple(text, reading, fields.get("bs"), values.block_fixed)}
+    return {"sizes.bs": values.triple(text, reading, fields.get("sizes.bs"), values.block_fixed)}
 
 
 def _go_on(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     word = (value or "").strip()
     if word not in _CONTINUE:
         raise reading.error(f"found {word!r}", nearest(word, _CONTINUE))
-    return {"continue_on_error": _CONTINUE[word], "continue_after": (errno.EIO, errno.EILSEQ)}
+    return {"errors.continue_on_error": _CONTINUE[word], "errors.continue_after": (errno.EIO, errno.EILSEQ)}
 
 
 def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
@@ -266,13 +269,13 @@ WHICH: Final = (
     honoured("rw", _rw, "readwrite", why="With `:N` as in fio: holes, backwards, random runs."),
     _mix("rwmixread", reads=True),
     _mix("rwmixwrite", reads=False),
-    choice("rw_sequencer", "rw_sequencer", {"sequential": "sequential", "identical": "identical"}),
+    choice("rw_sequencer", "addresses.rw_sequencer", {"sequential": "sequential", "identical": "identical"}),
     honoured("bs", _block_size, "blocksize"),
-    triplet("bsrange", "bsrange", values.block_range, "blocksize_range"),
-    triplet("bssplit", "bssplit", values.block_split),
-    flag("bs_unaligned", "bs_unaligned", "blocksize_unaligned"),
-    boolean("bs_is_seq_rand", "bs_is_seq_rand"),
-    triplet("ba", "blockalign_bytes", values.block_bytes, "blockalign"),
+    triplet("bsrange", "sizes.bsrange", values.block_range, "blocksize_range"),
+    triplet("bssplit", "sizes.bssplit", values.block_split),
+    flag("bs_unaligned", "sizes.bs_unaligned", "blocksize_unaligned"),
+    boolean("bs_is_seq_rand", "sizes.bs_is_seq_rand"),
+    triplet("ba", "addresses.blockalign_bytes", values.block_bytes, "blockalign"),
     honoured(
         "random_distribution",
         _distribution,
@@ -281,65 +284,65 @@ WHICH: Final = (
     ),
     boolean(
         "random_sequence_stride",
-        "sequence_advances",
+        "addresses.sequence_advances",
         why="Of random_distribution=sequence; at the end of the range it begins again.",
     ),
-    triplet("percentage_random", "percentage_random", values.bounded(0, 100)),
-    flag("norandommap", "norandommap"),
+    triplet("percentage_random", "addresses.percentage_random", values.bounded(0, 100)),
+    flag("norandommap", "addresses.norandommap"),
     choice(
         "random_generator",
-        "random_generator",
+        "addresses.random_generator",
         {name: name for name in ("tausworthe", "tausworthe64", "lfsr")},
         why="lfsr touches every block once even with norandommap, as in fio; the generator is Loadstone's.",
     ),
     boolean(
         "softrandommap",
-        "softrandommap",
+        "addresses.softrandommap",
         why="A map is needed only where sizes vary; its memory is checked before the run.",
     ),
-    boolean("randrepeat", "randrepeat"),
-    boolean("allrandrepeat", "allrandrepeat"),
-    number("randseed", "randseed", high=INT63, why="Repeats Loadstone's own sequence, not fio's."),
+    boolean("randrepeat", "seeds.randrepeat"),
+    boolean("allrandrepeat", "seeds.allrandrepeat"),
+    number("randseed", "seeds.randseed", high=INT63, why="Repeats Loadstone's own sequence, not fio's."),
 )
 
 WHERE: Final = (
     honoured("filename", _targets),
-    parsed("directory", "directories", values.name_list),
-    text("filename_format", "filename_format"),
-    number("nrfiles", "nrfiles", "nr_files", low=1, high=100_000),
+    parsed("directory", "placement.directories", values.name_list),
+    text("filename_format", "placement.filename_format"),
+    number("nrfiles", "placement.nrfiles", "nr_files", low=1, high=100_000),
     number(
         "openfiles",
-        "openfiles",
+        "placement.openfiles",
         low=1,
         why="Most files in use at once; the next begins when one is finished. All stay open.",
     ),
-    parsed("file_service_type", "file_service", values.file_service),
-    amount("size", "size", over_is_all=True),
-    amount("io_size", "io_size", "io_limit"),
-    parsed("filesize", "filesize_bytes", values.size_pair),
-    amount("offset", "offset", "fileoffset"),
-    amount("offset_increment", "offset_increment"),
-    size("offset_align", "offset_align_bytes"),
-    number("number_ios", "number_ios", high=INT63),
-    boolean("fill_device", "fill_device", "fill_fs", why="On devices; for files give size."),
-    number("loops", "loops", low=1),
-    boolean("allow_file_create", "allow_file_create"),
-    boolean("create_fsync", "create_fsync"),
-    boolean("create_only", "create_only", why="Files are prepared, and nothing else is done."),
+    parsed("file_service_type", "placement.file_service", values.file_service),
+    amount("size", "placement.size", over_is_all=True),
+    amount("io_size", "limits.io_size", "io_limit"),
+    parsed("filesize", "placement.filesize_bytes", values.size_pair),
+    amount("offset", "placement.offset", "fileoffset"),
+    amount("offset_increment", "placement.offset_increment"),
+    size("offset_align", "placement.offset_align_bytes"),
+    number("number_ios", "limits.number_ios", high=INT63),
+    boolean("fill_device", "placement.fill_device", "fill_fs", why="On devices; for files give size."),
+    number("loops", "limits.loops", low=1),
+    boolean("allow_file_create", "files.allow_file_create"),
+    boolean("create_fsync", "files.create_fsync"),
+    boolean("create_only", "files.create_only", why="Files are prepared, and nothing else is done."),
     boolean(
         "create_on_open",
-        "create_on_open",
+        "files.create_on_open",
         why="Files are made empty before the run; what is not written cannot be read.",
     ),
-    boolean("overwrite", "overwrite"),
-    choice("fallocate", "fallocate", _FALLOCATE),
-    choice("fadvise_hint", "fadvise", _ADVICE, "fadvise"),
-    boolean("invalidate", "invalidate"),
+    boolean("overwrite", "files.overwrite"),
+    choice("fallocate", "files.fallocate", _FALLOCATE),
+    choice("fadvise_hint", "files.fadvise", _ADVICE, "fadvise"),
+    boolean("invalidate", "files.invalidate"),
     honoured("zonemode", _zone_mode, why="none and strided."),
-    size("zonesize", "zone_size_bytes", why="Without zonemode it means strided, as in fio."),
-    size("zonerange", "zone_range_bytes"),
-    size("zoneskip", "zone_skip_bytes"),
-    boolean("unlink", "unlink"),
+    size("zonesize", "placement.zone_size_bytes", why="Without zonemode it means strided, as in fio."),
+    size("zonerange", "placement.zone_range_bytes"),
+    size("zoneskip", "placement.zone_skip_bytes"),
+    boolean("unlink", "files.unlink"),
 )
 
 _RINGS: Final = "io_uring, io_uring_cmd"
@@ -348,39 +351,39 @@ HOW: Final = (
     honoured("ioengine", _engine, why="libaio and posixaio run on io_uring without --keep-ioengine."),
     choice(
         "stat_type",
-        "stat_type",
+        "engine.stat_type",
         {name: name for name in ("stat", "lstat", "statx")},
         why="Engine filestat, dirstat.",
     ),
-    text("donorname", "donor", why="Engine e4defrag: its blocks are exchanged and its content lost."),
-    boolean("inplace", "donor_in_place", why="Engine e4defrag."),
+    text("donorname", "engine.donor", why="Engine e4defrag: its blocks are exchanged and its content lost."),
+    boolean("inplace", "engine.donor_in_place", why="Engine e4defrag."),
     honoured("cmd_type", _command, why="nvme, the only kind and the default.", engine="io_uring_cmd"),
-    number("iodepth", "iodepth", low=1, high=65_536),
-    number("iodepth_batch", "iodepth_batch", "iodepth_batch_submit", low=1),
-    number("iodepth_batch_complete_min", "iodepth_batch_complete_min", "iodepth_batch_complete"),
-    number("iodepth_batch_complete_max", "iodepth_batch_complete_max"),
-    number("iodepth_low", "iodepth_low"),
-    boolean("direct", "direct"),
-    _negated("buffered", "direct"),
-    choice("sync", "sync", _SYNC),
-    flag("hipri", "hipri", engine=_RINGS),
-    flag("registerfiles", "registerfiles", engine=_RINGS),
-    flag("fixedbufs", "fixedbufs", engine=_RINGS),
+    number("iodepth", "engine.iodepth", low=1, high=65_536),
+    number("iodepth_batch", "engine.iodepth_batch", "iodepth_batch_submit", low=1),
+    number("iodepth_batch_complete_min", "engine.iodepth_batch_complete_min", "iodepth_batch_complete"),
+    number("iodepth_batch_complete_max", "engine.iodepth_batch_complete_max"),
+    number("iodepth_low", "engine.iodepth_low"),
+    boolean("direct", "engine.direct"),
+    _negated("buffered", "engine.direct"),
+    choice("sync", "durability.sync", _SYNC),
+    flag("hipri", "engine.hipri", engine=_RINGS),
+    flag("registerfiles", "engine.registerfiles", engine=_RINGS),
+    flag("fixedbufs", "engine.fixedbufs", engine=_RINGS),
     honoured(
         "force_async",
-        lambda value, reading, _: {"force_async": numbers.integer(value or "1", reading, 0, INT32)},
+        lambda value, reading, _: {"engine.force_async": numbers.integer(value or "1", reading, 0, INT32)},
         flag=True,
         engine="io_uring",
     ),
-    flag("sqthread_poll", "sqthread_poll", engine=_RINGS),
-    number("fsync", "fsync_every"),
-    number("fdatasync", "fdatasync_every"),
-    flag("end_fsync", "end_fsync"),
-    boolean("fsync_on_close", "fsync_on_close"),
-    boolean("serialize_overlap", "serialize_overlap", why="Within a clone; of one file."),
+    flag("sqthread_poll", "engine.sqthread_poll", engine=_RINGS),
+    number("fsync", "durability.fsync_every"),
+    number("fdatasync", "durability.fdatasync_every"),
+    flag("end_fsync", "durability.end_fsync"),
+    boolean("fsync_on_close", "durability.fsync_on_close"),
+    boolean("serialize_overlap", "engine.serialize_overlap", why="Within a clone; of one file."),
     flag(
         "thread",
-        "thread",
+        "process.thread",
         "threads",
         why="Clones are always threads; it only changes a word in fio-style output.",
     ),
@@ -403,7 +406,7 @@ def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
         limit = float(numbers.time_ns(rest, reading, numbers.MICROSECOND_NS))
     if limit <= 0:
         raise reading.error(f"found the limit {rest!r}, expected one above 0")
-    return {"steady": {"metric": metric, "slope": name != metric, "limit": limit, "percent": percent}}
+    return {"steady.rule": {"metric": metric, "slope": name != metric, "limit": limit, "percent": percent}}
 
 
 def _numa_nodes(text: str, reading: Reading) -> tuple[int, ...] | str:
@@ -422,62 +425,68 @@ def _microseconds(text: str, reading: Reading) -> int:
 
 
 WHEN: Final = (
-    number("numjobs", "numjobs", low=1, high=65_536),
-    flag("stonewall", "stonewall", "wait_for_previous"),
-    flag("new_group", "new_group"),
-    flag("group_reporting", "group_reporting"),
-    flag("exitall", "exitall"),
-    flag("exitall_on_error", "exitall_on_error"),
-    choice("exit_what", "exit_what", {word: word for word in ("group", "stonewall", "all")}),
-    parsed("startdelay", "start_delay_ns", values.delay, "start_delay"),
-    seconds("ramp_time", "ramp_ns"),
-    seconds("runtime", "runtime_ns", "timeout"),
-    flag("time_based", "time_based"),
-    triplet("rate", "rate_bytes", values.rate),
-    triplet("rate_min", "rate_min_bytes", values.rate, "ratemin"),
-    triplet("rate_iops", "rate_iops", values.rate),
-    triplet("rate_iops_min", "rate_iops_min", values.rate),
-    choice("rate_process", "rate_process", {"linear": "linear", "poisson": "poisson"}),
+    number("numjobs", "schedule.numjobs", low=1, high=65_536),
+    flag("stonewall", "schedule.stonewall", "wait_for_previous"),
+    flag("new_group", "schedule.new_group"),
+    flag("group_reporting", "schedule.group_reporting"),
+    flag("exitall", "schedule.exitall"),
+    flag("exitall_on_error", "schedule.exitall_on_error"),
+    choice("exit_what", "schedule.exit_what", {word: word for word in ("group", "stonewall", "all")}),
+    parsed("startdelay", "schedule.start_delay_ns", values.delay, "start_delay"),
+    seconds("ramp_time", "limits.ramp_ns"),
+    seconds("runtime", "limits.runtime_ns", "timeout"),
+    flag("time_based", "limits.time_based"),
+    triplet("rate", "pacing.rate_bytes", values.rate),
+    triplet("rate_min", "pacing.rate_min_bytes", values.rate, "ratemin"),
+    triplet("rate_iops", "pacing.rate_iops", values.rate),
+    triplet("rate_iops_min", "pacing.rate_iops_min", values.rate),
+    choice("rate_process", "pacing.rate_process", {"linear": "linear", "poisson": "poisson"}),
     honoured(
         "rate_cycle",
         lambda value, reading, _: {
-            "rate_cycle_ns": numbers.integer(value or "", reading, 1, 2**31) * 1_000_000
+            "pacing.rate_cycle_ns": numbers.integer(value or "", reading, 1, 2**31) * 1_000_000
         },
         "ratecycle",
     ),
-    number("flow", "flow", why="Shares of I/Os between jobs with the same flow_id."),
-    number("flow_id", "flow_id"),
-    microseconds("flow_sleep", "flow_sleep_ns"),
-    microseconds("thinktime", "thinktime_ns"),
-    microseconds("thinktime_spin", "thinktime_spin_ns"),
-    number("thinktime_blocks", "thinktime_blocks", low=1),
-    seconds("thinktime_iotime", "thinktime_iotime_ns", why="Pauses by time, not by thinktime_blocks."),
-    choice("thinktime_blocks_type", "thinktime_blocks_type", {"complete": "complete", "issue": "issue"}),
-    text("wait_for", "wait_for", why="A job defined before, by name; it must not read back what it wrote."),
-    microseconds(
-        "latency_target", "latency_target_ns", why="Only what is measured at the depth found counts."
+    number("flow", "pacing.flow", why="Shares of I/Os between jobs with the same flow_id."),
+    number("flow_id", "pacing.flow_id"),
+    microseconds("flow_sleep", "pacing.flow_sleep_ns"),
+    microseconds("thinktime", "pacing.thinktime_ns"),
+    microseconds("thinktime_spin", "pacing.thinktime_spin_ns"),
+    number("thinktime_blocks", "pacing.thinktime_blocks", low=1),
+    seconds("thinktime_iotime", "pacing.thinktime_iotime_ns", why="Pauses by time, not by thinktime_blocks."),
+    choice(
+        "thinktime_blocks_type", "pacing.thinktime_blocks_type", {"complete": "complete", "issue": "issue"}
     ),
-    microseconds("latency_window", "latency_window_ns"),
-    parsed("latency_percentile", "latency_percentile", _share_in_time),
-    boolean("latency_run", "latency_run"),
-    triplet("max_latency", "max_latency_ns", _microseconds),
+    text(
+        "wait_for",
+        "schedule.wait_for",
+        why="A job defined before, by name; it must not read back what it wrote.",
+    ),
+    microseconds(
+        "latency_target", "search.latency_target_ns", why="Only what is measured at the depth found counts."
+    ),
+    microseconds("latency_window", "search.latency_window_ns"),
+    parsed("latency_percentile", "search.latency_percentile", _share_in_time),
+    boolean("latency_run", "search.latency_run"),
+    triplet("max_latency", "limits.max_latency_ns", _microseconds),
     honoured("steadystate", _steady, "ss", why="Measured over whole intervals of the run."),
-    seconds("steadystate_duration", "steady_duration_ns", "ss_dur"),
-    seconds("steadystate_ramp_time", "steady_ramp_ns", "ss_ramp"),
-    seconds("steadystate_check_interval", "steady_interval_ns", "ss_interval"),
+    seconds("steadystate_duration", "steady.duration_ns", "ss_dur"),
+    seconds("steadystate_ramp_time", "steady.ramp_ns", "ss_ramp"),
+    seconds("steadystate_check_interval", "steady.interval_ns", "ss_interval"),
 )
 
 PAYLOAD: Final = (
-    flag("zero_buffers", "zero_buffers"),
-    flag("refill_buffers", "refill_buffers"),
-    boolean("scramble_buffers", "scramble_buffers"),
-    parsed("buffer_pattern", "buffer_pattern", values.pattern),
-    number("buffer_compress_percentage", "compress_percent", high=100),
-    size("buffer_compress_chunk", "compress_chunk_bytes"),
-    number("dedupe_percentage", "dedupe_percent", high=100),
-    choice("dedupe_mode", "dedupe_mode", {"repeat": "repeat", "working_set": "working_set"}),
-    number("dedupe_working_set_percentage", "dedupe_set_percent", low=1, high=100),
-    boolean("dedupe_global", "dedupe_global", why="With dedupe_mode=working_set, as in fio."),
+    flag("zero_buffers", "payload.zero_buffers"),
+    flag("refill_buffers", "payload.refill_buffers"),
+    boolean("scramble_buffers", "payload.scramble_buffers"),
+    parsed("buffer_pattern", "payload.buffer_pattern", values.pattern),
+    number("buffer_compress_percentage", "payload.compress_percent", high=100),
+    size("buffer_compress_chunk", "payload.compress_chunk_bytes"),
+    number("dedupe_percentage", "payload.dedupe_percent", high=100),
+    choice("dedupe_mode", "payload.dedupe_mode", {"repeat": "repeat", "working_set": "working_set"}),
+    number("dedupe_working_set_percentage", "payload.dedupe_set_percent", low=1, high=100),
+    boolean("dedupe_global", "payload.dedupe_global", why="With dedupe_mode=working_set, as in fio."),
 )
 
 METHODS: Final = (
@@ -511,7 +520,7 @@ _STAMPED = "`loadstone fio`; `loadstone run` verifies by stamps, which need no s
 VERIFICATION: Final = (
     choice(
         "verify",
-        "verify",
+        "verification.verify",
         {name: None if name in ("0", "none") else name for name in METHODS},
         why=f"{_DROP_IN} headers of fio 3.42, those of earlier ones with LOADSTONE_FIO_VERIFY=3.33, and "
         "either is read; `loadstone run`: own stamps (CRC-32C, place and generation in every 512 bytes), "
@@ -524,49 +533,57 @@ VERIFICATION: Final = (
     ),
     boolean(
         "do_verify",
-        "do_verify",
+        "verification.do_verify",
         why=f"{_DROP_IN} after each pass of the job, in the sizes written; `loadstone run`: in a stage of "
         "its own, after all jobs of the stage.",
     ),
-    flag("verify_only", "verify_only", why="Reads what an earlier run wrote, and checks it."),
+    flag("verify_only", "verification.verify_only", why="Reads what an earlier run wrote, and checks it."),
     size(
         "verify_interval",
-        "verify_interval_bytes",
+        "verification.verify_interval_bytes",
         why="`loadstone run`: a multiple of 512 that divides every block.",
     ),
-    boolean("verify_fatal", "verify_fatal"),
-    size("verify_pattern_interval", "verify_pattern_interval_bytes", why=_ONLY_DROP_IN),
-    size("verify_offset", "verify_offset_bytes", why=_STAMPED),
-    number("verify_backlog", "verify_backlog", why=_STAMPED),
-    number("verify_backlog_batch", "verify_backlog_batch", why=_STAMPED),
-    boolean("verify_dump", "verify_dump", why="Never over a file that is there."),
-    boolean("verify_header_seed", "verify_header_seed", why=_STAMPED),
-    boolean("verify_write_sequence", "verify_write_sequence", why=_STAMPED),
-    boolean("verify_state_save", "verify_state_save", why=f"{_STAMPED} In version 5, fio 3.42's."),
-    boolean("verify_state_load", "verify_state_load", why=f"{_STAMPED} Versions 3 to 7."),
+    boolean("verify_fatal", "verification.verify_fatal"),
+    size("verify_pattern_interval", "headers.verify_pattern_interval_bytes", why=_ONLY_DROP_IN),
+    size("verify_offset", "headers.verify_offset_bytes", why=_STAMPED),
+    number("verify_backlog", "headers.verify_backlog", why=_STAMPED),
+    number("verify_backlog_batch", "headers.verify_backlog_batch", why=_STAMPED),
+    boolean("verify_dump", "headers.verify_dump", why="Never over a file that is there."),
+    boolean("verify_header_seed", "headers.verify_header_seed", why=_STAMPED),
+    boolean("verify_write_sequence", "headers.verify_write_sequence", why=_STAMPED),
+    boolean("verify_state_save", "headers.verify_state_save", why=f"{_STAMPED} In version 5, fio 3.42's."),
+    boolean("verify_state_load", "headers.verify_state_load", why=f"{_STAMPED} Versions 3 to 7."),
     choice(
         "verify_policy",
-        "verify_policy",
+        "headers.verify_policy",
         {name: name for name in ("completed", "fsynced")},
         why="Of fio after 3.42.",
     ),
-    flag("experimental_verify", "experimental_verify", why=_STAMPED),
-    number("trim_percentage", "trim_percent", high=100, why=_ONLY_DROP_IN),
-    flag("trim_verify_zero", "trim_verify_zero", why=_ONLY_DROP_IN),
-    number("trim_backlog", "trim_backlog", why=_ONLY_DROP_IN),
-    number("trim_backlog_batch", "trim_backlog_batch", why=_ONLY_DROP_IN),
+    flag("experimental_verify", "headers.experimental_verify", why=_STAMPED),
+    number("trim_percentage", "headers.trim_percent", high=100, why=_ONLY_DROP_IN),
+    flag("trim_verify_zero", "headers.trim_verify_zero", why=_ONLY_DROP_IN),
+    number("trim_backlog", "headers.trim_backlog", why=_ONLY_DROP_IN),
+    number("trim_backlog_batch", "headers.trim_backlog_batch", why=_ONLY_DROP_IN),
 )
 
 PROCESS: Final = (
-    parsed("cpus_allowed", "cpus_allowed", values.cpu_list),
-    parsed("cpumask", "cpus_allowed", values.cpu_mask),
-    choice("cpus_allowed_policy", "cpus_policy", {"shared": "shared", "split": "split"}),
-    parsed("numa_cpu_nodes", "numa_nodes", _numa_nodes),
-    text("numa_mem_policy", "numa_memory", why="On hosts with one node; else start loadstone under numactl."),
-    number("nice", "nice", low=-20, high=19),
-    text("ioscheduler", "ioscheduler", why="Set before the run, and put back after it, which fio does not."),
-    text("exec_prerun", "exec_prerun", why=_ON_RUN),
-    text("exec_postrun", "exec_postrun", why=_ON_RUN),
+    parsed("cpus_allowed", "process.cpus_allowed", values.cpu_list),
+    parsed("cpumask", "process.cpus_allowed", values.cpu_mask),
+    choice("cpus_allowed_policy", "process.cpus_policy", {"shared": "shared", "split": "split"}),
+    parsed("numa_cpu_nodes", "process.numa_nodes", _numa_nodes),
+    text(
+        "numa_mem_policy",
+        "process.numa_memory",
+        why="On hosts with one node; else start loadstone under numactl.",
+    ),
+    number("nice", "process.nice", low=-20, high=19),
+    text(
+        "ioscheduler",
+        "process.ioscheduler",
+        why="Set before the run, and put back after it, which fio does not.",
+    ),
+    text("exec_prerun", "process.exec_prerun", why=_ON_RUN),
+    text("exec_postrun", "process.exec_postrun", why=_ON_RUN),
     text("description", "description"),
     text("name", "reported_name", why="Names the job in results; its files keep the section's name."),
     honoured(

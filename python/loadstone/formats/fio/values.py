@@ -16,17 +16,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.formats.fio import numbers
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import (
-    MAX_PATTERN_BYTES,
-    Amount,
-    BlockSizes,
-    Distribution,
-    FileService,
-    FixedSize,
-    SizeRange,
-    SizeShare,
-    SizeTable,
-)
+from loadstone.workload.addresses import Distribution
+from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizeShare, SizeTable
+from loadstone.workload.payload import MAX_PATTERN_BYTES
+from loadstone.workload.placement import Amount, FileService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +33,7 @@ MAX_BLOCK_BYTES: Final = 2**31 - 1
 """The kernel moves less than 2 GiB in one call: of sizes that vary none is larger."""
 MAX_FIXED_BYTES: Final = 2**40
 """A block of one size may be larger: it is moved in parts."""
+SMALL_PERCENT: Final = 1e-9
 MAX_SPLITS: Final = 64
 """What the engine takes; fio 3.33 took 512, later ones more than a Plan should hold."""
 
@@ -142,7 +136,7 @@ def real(text: str, reading: Reading) -> float:
 
 def block_split(text: str, reading: Reading) -> BlockSizes:
     """Read `4k/60:64k/40`; an empty share takes an equal part of what is left."""
-    entries: list[SizeShare] = []
+    entries: list[tuple[int, float | None]] = []
     for left, percent in _shares(text, reading, _percent):
         share = percent
         if percent == 0:
@@ -150,13 +144,23 @@ def block_split(text: str, reading: Reading) -> BlockSizes:
             share = None if reading.strict else 0.0
         cut = reading.strict and share is not None
         size = _as_far_as_fio_reads(left, left, reading, "one size") if cut else left
-        entries.append(SizeShare(block_bytes(size, reading), share))
-    given = sum(entry.percent or 0 for entry in entries)
+        entries.append((block_bytes(size, reading), share))
+    given = sum(share or 0 for _, share in entries)
     if given > 100:
         raise reading.error(f"the shares in {text!r} add up to {given:g}%, expected at most 100%")
-    if given == 0 and all(entry.percent is not None for entry in entries):
+    blank = sum(share is None for _, share in entries)
+    if given == 0 and not blank:
         raise reading.error(f"all shares in {text!r} are 0%")
-    return SizeTable(entries=tuple(entries))
+    filled = [SizeShare(size, (100 - given) / blank if share is None else share) for size, share in entries]
+    rest = 0.0 if blank else 100 - given
+    if rest > SMALL_PERCENT:
+        most = max(range(len(filled)), key=lambda i: filled[i].percent)
+        filled[most] = SizeShare(filled[most].bytes, filled[most].percent + rest)
+        reading.note(
+            "trap",
+            f"the shares add up to {given:g}%: {filled[most].bytes} bytes gets the rest, as in fio",
+        )
+    return SizeTable(entries=tuple(filled))
 
 
 def bounded(low: int, high: int) -> Callable[[str, Reading], int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.workload.model import TargetName
+from loadstone.workload.placement import TargetName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

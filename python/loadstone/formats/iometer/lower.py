@@ -19,7 +19,9 @@ from loadstone.formats.iometer.drive_names import check_mapping, place, short
 from loadstone.formats.iometer.managers import IometerTarget, IometerWorker, Manager
 from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import Amount, HostPlace, Job, Note, NoteKind, TargetName, Workload, WorkloadRow
+from loadstone.workload.model import Job, Note, NoteKind, Workload
+from loadstone.workload.placement import Amount, HostPlace, TargetName
+from loadstone.workload.rows import RowWork, WorkloadRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,7 +171,7 @@ class _ConfigurationLowering:
             used[spec.name] = spec
             own = {"worker_id": f"{at + 1}.{number + 1}"}
             made = self._jobs(self._managers[at], worker, spec, count, step.depth)
-            jobs += [job.model_copy(update={"own_options": job.own_options | own}) for job in made]
+            jobs += [job.changed({"own_options": job.own_options | own}) for job in made]
         name = " + ".join(used)
         factors: dict[str, str | int] = {"access_specification": name, **step.factors}
         shown = " ".join(f"{factor}={value}" for factor, value in step.factors.items())
@@ -221,35 +223,45 @@ class _ConfigurationLowering:
         places = [place(target, self._here) for target in targets]
         outstanding = settings.outstanding_ios if depth is None else depth
         fields: dict[str, Any] = {
-            "rows": self._rows(spec),
+            "work": RowWork(rows=self._rows(spec)),
             **self._delay(spec),
             **self._payload(spec, worker, settings.data_pattern),
             **self._times(),
             **_range(settings.start_sector, settings.max_sectors),
         }
-        fields |= {"randseed": settings.seed} if settings.seed is not None else {"randrepeat": False}
-        set_at = dict.fromkeys(("iodepth", "offset", "size", "buffer_pattern"), worker.where)
-        return Job(
-            name=_job_name(manager, worker, places, alone=len(self._managers) == 1),
-            where=worker.where,
-            set_at=set_at
-            | {"rows": spec.where, "targets": targets[0].where, "randrepeat": self._file.where}
-            | {"runtime_ns": self._setup.at("run time", self._file.where)},
-            own_options={
-                "manager": manager.name,
-                "worker": worker.name,
-                "target": ", ".join(target.name for target in targets),
-                "access_specification": spec.name,
-                "outstanding_ios": str(outstanding),
-                "starting_sector": str(settings.start_sector),
-                "maximum_size": str(settings.max_sectors),
-            },
-            targets=tuple(places),
-            hosts=self._places(manager),
-            ioengine="io_uring",
-            direct=True,
-            iodepth=outstanding * len(targets),
-            **fields,
+        fields |= (
+            {"seeds.randseed": settings.seed} if settings.seed is not None else {"seeds.repeatable": False}
+        )
+        set_at = dict.fromkeys(
+            ("engine.iodepth", "placement.offset", "placement.size", "payload.buffer_pattern"), worker.where
+        )
+        return Job.of(
+            {
+                **fields,
+                "name": _job_name(manager, worker, places, alone=len(self._managers) == 1),
+                "where": worker.where,
+                "set_at": set_at
+                | {
+                    "rows": spec.where,
+                    "placement.targets": targets[0].where,
+                    "seeds.repeatable": self._file.where,
+                }
+                | {"limits.runtime_ns": self._setup.at("run time", self._file.where)},
+                "own_options": {
+                    "manager": manager.name,
+                    "worker": worker.name,
+                    "target": ", ".join(target.name for target in targets),
+                    "access_specification": spec.name,
+                    "outstanding_ios": str(outstanding),
+                    "starting_sector": str(settings.start_sector),
+                    "maximum_size": str(settings.max_sectors),
+                },
+                "placement.targets": tuple(places),
+                "hosts": self._places(manager),
+                "engine.ioengine": "io_uring",
+                "engine.direct": True,
+                "engine.iodepth": outstanding * len(targets),
+            }
         )
 
     def _places(self, manager: Manager) -> tuple[HostPlace, ...]:
@@ -300,9 +312,9 @@ class _ConfigurationLowering:
                     hint="give all its lines the same delay and burst",
                 )
         return {
-            "thinktime_ns": first.delay_ms * MILLISECOND_NS,
-            "thinktime_blocks": first.burst,
-            "thinktime_blocks_type": "issue",
+            "pacing.thinktime_ns": first.delay_ms * MILLISECOND_NS,
+            "pacing.thinktime_blocks": first.burst,
+            "pacing.thinktime_blocks_type": "issue",
         }
 
     def _payload(self, spec: AccessSpec, worker: IometerWorker, pattern: int | None) -> dict[str, Any]:
@@ -311,10 +323,10 @@ class _ConfigurationLowering:
         if pattern == 0:
             text = "data pattern 0: every write has the same byte; Iometer draws one for each"
             self._note(worker.where, text, "changed")
-            return {"buffer_pattern": (_REPEATED_BYTE,)}
+            return {"payload.buffer_pattern": (_REPEATED_BYTE,)}
         if pattern == 1:
             # Iometer fills one buffer and writes it again and again.
-            return {"scramble_buffers": False}
+            return {"payload.scramble_buffers": False}
         if pattern is None:
             text = "the file is older than data patterns: random bytes are written"
             self._note(worker.where, text, "info")
@@ -329,15 +341,15 @@ class _ConfigurationLowering:
                 hint="give --runtime, such as --runtime 10m",
             )
         ramp_ns = self._setup.ramp_ns if self._asked.ramp_ns is None else self._asked.ramp_ns
-        return {"runtime_ns": runtime_ns, "ramp_ns": ramp_ns or None, "time_based": True}
+        return {"limits.runtime_ns": runtime_ns, "limits.ramp_ns": ramp_ns or None, "limits.time_based": True}
 
 
 def _range(start_sector: int, max_sectors: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if start_sector:
-        found["offset"] = Amount(bytes=start_sector * SECTOR_BYTES)
+        found["placement.offset"] = Amount(bytes=start_sector * SECTOR_BYTES)
     if max_sectors:
-        found["size"] = Amount(bytes=max_sectors * SECTOR_BYTES)
+        found["placement.size"] = Amount(bytes=max_sectors * SECTOR_BYTES)
     return found
 
 
@@ -354,7 +366,7 @@ def _distinct(jobs: list[Job]) -> list[Job]:
     for job in jobs:
         seen[job.name] = seen.get(job.name, 0) + 1
         count = seen[job.name]
-        made.append(job if count == 1 else job.model_copy(update={"name": f"{job.name} ({count})"}))
+        made.append(job if count == 1 else job.changed({"name": f"{job.name} ({count})"}))
     return made
 
 

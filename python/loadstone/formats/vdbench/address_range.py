@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.common import LARGEST_PERCENT
-from loadstone.workload.model import Amount, Distribution
+from loadstone.workload.addresses import Distribution
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from loadstone.errors import Where

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.mix import shown_sizes
 from loadstone.formats.vdbench.values import shown
-from loadstone.workload.model import MAX_PATTERN_BYTES
+from loadstone.workload.payload import MAX_PATTERN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +42,10 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
     """
     made: dict[str, Any] = {}
     if reduction.compression > 1:
-        made["compress_percent"] = _reduced(reduction.compression)
+        made["payload.compress_percent"] = _reduced(reduction.compression)
     given = pattern(general, reduction.compression, reduction.dedup)
     if given is not None:
-        made["buffer_pattern"] = given
+        made["payload.buffer_pattern"] = given
     if reduction.dedup <= 1:
         return made
     where = reduction.dedup_at
@@ -59,12 +59,12 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
         raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
     every = [*(size for size, _ in transfers.pairs), transfers.step_bytes]
     whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
-    made["dedupe_percent"] = _reduced(reduction.dedup)
-    made["dedupe_unit_bytes"] = general.dedupunit
+    made["payload.dedupe_percent"] = _reduced(reduction.dedup)
+    made["payload.dedupe_unit_bytes"] = general.dedupunit
     say(
         where,
-        f"{made['dedupe_percent']}% of what is written repeats something earlier, a dedupunit= at a time and "
-        "wherever it goes; vdbench repeats by address",
+        f"{made['payload.dedupe_percent']}% of what is written repeats something earlier, a dedupunit= at a "
+        "time and wherever it goes; vdbench repeats by address",
     )
     return made
 

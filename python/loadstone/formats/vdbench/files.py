@@ -16,7 +16,9 @@ from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import shown
-from loadstone.workload.model import Amount, FixedSize, Job, TargetName
+from loadstone.workload.block_sizes import fixed
+from loadstone.workload.model import Job
+from loadstone.workload.placement import Amount, TargetName
 from loadstone.workload.trees import ALONE, FileSelection, TreeShape, TreeWork
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def file_jobs(file: ParameterFile, run: ParameterFileRun, rate_ops: float | None
     return [
         job
         if weight is None
-        else job.model_copy(update={"flow": weight, "flow_id": FLOW, "flow_ahead": AHEAD})
+        else job.changed({"pacing.flow": weight, "pacing.flow_id": FLOW, "pacing.flow_ahead": AHEAD})
         for job, weight in zip(jobs, weights, strict=True)
     ]
 
@@ -162,25 +164,28 @@ def _job(file: ParameterFile, run: ParameterFileRun, work: FileWork, rate: float
         **verified(file, note),
         "name": f"{workload.name}.{system.name}"
         + (f".{work.operation}" if run.definition.operations else ""),
-        "numjobs": work.threads,
+        "schedule.numjobs": work.threads,
         **_times(run, work),
-        "time_based": True,
-        "rate_process": PROCESSES[run.definition.arrivals.kind],
-        "tree": _work(run, work, rate, note),
+        "limits.time_based": True,
+        "pacing.rate_process": PROCESSES[run.definition.arrivals.kind],
+        "work": _work(run, work, rate, note),
         **sized_transfers(run, workload),
         **_direction(work, reads),
     }
     if work.goal is not None:
-        made["targets"] = (*made["targets"], TargetName(path=work.goal.anchor, written=work.goal.anchor))
+        made["placement.targets"] = (
+            *made["placement.targets"],
+            TargetName(path=work.goal.anchor, written=work.goal.anchor),
+        )
     if rate is None:
-        del made["rate_process"]
+        del made["pacing.rate_process"]
     made["own_options"] |= {
         "operation": "rdpct" if reads is not None else work.operation,
         "threads": str(work.threads),
         **({"rdpct": f"{reads:g}"} if reads is not None else {}),
         **({"skew": f"{work.skew:g}"} if work.skew is not None else {}),
     }
-    return Job(**made)
+    return Job.of(made)
 
 
 def _bounded(run: ParameterFileRun, jobs: list[Job], note: Say) -> list[Job]:
@@ -195,24 +200,25 @@ def _bounded(run: ParameterFileRun, jobs: list[Job], note: Say) -> list[Job]:
             )
         ways = {"read": ("read", "randread"), "write": ("write", "randwrite")}.get(limit.of)
         for job in jobs:
-            if job.tree is not None and job.tree.operation != "transfer":
+            work = job.work
+            if isinstance(work, TreeWork) and work.operation != "transfer":
                 raise RefusedError(
-                    f"maxdata= counts what is read and written: {job.name} is operation={job.tree.operation}",
+                    f"maxdata= counts what is read and written: {job.name} is operation={work.operation}",
                     where=where,
                     hint="use elapsed=, or put it into a run of its own",
                 )
-            if ways is not None and job.rw not in ways:
+            if ways is not None and (job.blocks is None or job.blocks.mix.rw not in ways):
                 raise RefusedError(
                     f"a limit on one direction is not supported where {job.name} goes the other way, too",
                     where=where,
                     hint="use maxdata= or elapsed=",
                 )
         jobs = [
-            job.model_copy(
-                update={
-                    "time_based": False,
-                    "io_size": Amount(bytes=int(limit.amount * part / 100)),
-                    "set_at": {**job.set_at, "io_size": where},
+            job.changed(
+                {
+                    "limits.time_based": False,
+                    "limits.io_size": Amount(bytes=int(limit.amount * part / 100)),
+                    "set_at": {**job.set_at, "limits.io_size": where},
                 }
             )
             for job, part in zip(jobs, _parts(run), strict=True)
@@ -230,8 +236,8 @@ def _times(run: ParameterFileRun, work: FileWork) -> dict[str, int]:
     """
     times = run.times
     if work.operation in USE_UP or "once" in work.workload.fileselect:
-        return {"ramp_ns": times.warmup * SECOND_NS, "runtime_ns": times.elapsed * SECOND_NS}
-    return {"ramp_ns": times.ramp * SECOND_NS, "runtime_ns": times.measured * SECOND_NS}
+        return {"limits.ramp_ns": times.warmup * SECOND_NS, "limits.runtime_ns": times.elapsed * SECOND_NS}
+    return {"limits.ramp_ns": times.ramp * SECOND_NS, "limits.runtime_ns": times.measured * SECOND_NS}
 
 
 def _reads(run: ParameterFileRun, work: FileWork) -> float | None:
@@ -251,17 +257,17 @@ def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
             )
         way = "read" if reads == 100 else "write" if reads == 0 else "rw"
         if way == "rw":
-            made["rwmix_read_percent"] = int(reads)
+            made["mix.read_percent"] = int(reads)
     if work.workload.fileio[0] == "random" and (reads is not None or work.operation in TRANSFERS):
-        return {**made, "rw": f"rand{way}", "norandommap": True}
-    return {**made, "rw": way}
+        return {**made, "mix.rw": f"rand{way}", "addresses.norandommap": True}
+    return {**made, "mix.rw": way}
 
 
 def sized_transfers(run: ParameterFileRun, workload: FileWorkload) -> dict[str, Any]:
     """Return the sizes of transfers."""
     looped = run.turn.number("xfersize")
     if looped is not None:
-        return {"bs": (FixedSize(bytes=int(looped)),) * 3}
+        return {"sizes.bs": fixed(int(looped))}
     return sized(workload.xfersize)
 
 
@@ -277,26 +283,26 @@ def _common(run: ParameterFileRun, system: FileSystem, workload: FileWorkload) -
     made: dict[str, Any] = {
         "where": workload.where,
         "set_at": {
-            "targets": system.at.get("anchor", system.where),
-            "numjobs": workload.at.get("threads", workload.where),
-            "bs": workload.at.get("xfersize", workload.where),
-            "runtime_ns": definition.at.get("elapsed", definition.where),
-            "direct": where,
+            "placement.targets": system.at.get("anchor", system.where),
+            "schedule.numjobs": workload.at.get("threads", workload.where),
+            "sizes.bs": workload.at.get("xfersize", workload.where),
+            "limits.runtime_ns": definition.at.get("elapsed", definition.where),
+            "engine.direct": where,
         },
-        "targets": (TargetName(path=system.anchor, written=system.anchor),),
+        "placement.targets": (TargetName(path=system.anchor, written=system.anchor),),
         "own_options": {
             "fwd": workload.name,
             "fsd": system.name,
             "anchor": system.anchor,
             "xfersizes": sizes,
         },
-        "direct": any(flag in _DIRECT for flag in flags),
-        "fsync_on_close": "fsync" in flags,
-        "invalidate": bool({"clear_cache", "clearcache"} & set(flags)),
+        "engine.direct": any(flag in _DIRECT for flag in flags),
+        "durability.fsync_on_close": "fsync" in flags,
+        "files.invalidate": bool({"clear_cache", "clearcache"} & set(flags)),
     }
     sync = next((_SYNC[flag] for flag in flags if flag in _SYNC), None)
     if sync is not None:
-        made["sync"] = sync
+        made["durability.sync"] = sync
     return made
 
 
@@ -324,10 +330,10 @@ def verified(file: ParameterFile, say: Say) -> dict[str, Any]:
         "the next; nothing is read back at the end, as in vdbench",
     )
     return {
-        "verify": "crc32c",
-        "verify_interval_bytes": verify_block.of(file),
-        "verify_before_write": before,
-        "verify_after_write": after,
+        "verification.verify": "crc32c",
+        "verification.verify_interval_bytes": verify_block.of(file),
+        "verification.verify_before_write": before,
+        "verification.verify_after_write": after,
     }
 
 
@@ -341,7 +347,7 @@ def _content(
         dedup_at=general.at.get("dedupratio", system.where),
     )
     made = content.fields(general, reduction, transfers, note)
-    if "dedupe_percent" in made:
+    if "payload.dedupe_percent" in made:
         tree = tree_shape.shape(system, run.turn)
         if tree.around:
             raise RefusedError(
@@ -355,7 +361,8 @@ def _content(
     return made
 
 
-def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) -> TreeWork:
+def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) -> dict[str, Any]:
+    """Return the work in a tree without its transfers."""
     workload, system = work.workload, work.system
     mixed = _reads(run, work) is not None
     operation = "transfer" if mixed or work.operation in TRANSFERS else work.operation
@@ -380,18 +387,20 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
         note(shared_at, "shared=yes changes nothing: one host does everything", "harmless")
     made = tree_shape.shape(system, run.turn)
     on_directories = operation in ("mkdir", "rmdir")
-    return TreeWork(
-        shape=made,
-        operation=operation,  # type: ignore[arg-type] # one of vdbench's, read and write apart
+    return {
+        "kind": "tree",
+        "shape": made,
+        "operation": operation,
         # Files are selected; directories are taken as they come.
-        select=FileSelection() if on_directories else _select(workload),
-        random=random,
-        delete_before=delete,
-        fill=False,  # Only a format fills what it creates.
-        shared="shared" in more and operation not in ALONE,
-        working_set_bytes=0 if on_directories else _working_set(system, run.turn, made),
-        rate_ops=rate,
-    ).model_copy(update=_stop(workload))
+        "select": FileSelection() if on_directories else _select(workload),
+        "random": random,
+        "delete_before": delete,
+        "fill": False,  # Only a format fills what it creates.
+        "shared": "shared" in more and operation not in ALONE,
+        "working_set_bytes": 0 if on_directories else _working_set(system, run.turn, made),
+        "rate_ops": rate,
+        **_stop(workload),
+    }
 
 
 def _working_set(system: FileSystem, turn: Turn, made: TreeShape) -> int:
@@ -460,31 +469,35 @@ def _format(file: ParameterFile, run: ParameterFileRun, note: Say) -> list[Job]:
             **_content(file, run, system, workload.xfersize, note),
             **verified(file, note),
             **sized(workload.xfersize),
-            "numjobs": workload.threads,
-            "rw": "write",
-            "ramp_ns": 0,
-            "time_based": False,
+            "schedule.numjobs": workload.threads,
+            "mix.rw": "write",
+            "limits.ramp_ns": 0,
+            "limits.time_based": False,
         }
         if "limited" in flags:
-            common |= {"runtime_ns": run.times.elapsed * SECOND_NS}
+            common |= {"limits.runtime_ns": run.times.elapsed * SECOND_NS}
         made = tree_shape.shape(system, run.turn)
         for operation, found in zip(stages, jobs, strict=True):
             own = {**common["own_options"], "operation": operation, "threads": str(workload.threads)}
             found.append(
-                Job(
-                    **{**common, "own_options": own},
-                    name=f"format.{system.name}.{operation}",
-                    tree=TreeWork(
-                        shape=made,
-                        operation=operation,  # type: ignore[arg-type] # one of those above
-                        clear=clean or not restart,
-                        # A run that only removes has something to do where there is nothing, too.
-                        removes=operation == "delete" or (operation == "rmdir" and not clean),
-                    ),
+                Job.of(
+                    {
+                        **common,
+                        "own_options": own,
+                        "name": f"format.{system.name}.{operation}",
+                        "work": {
+                            "kind": "tree",
+                            "shape": made,
+                            "operation": operation,
+                            "clear": clean or not restart,
+                            # A run that only removes has something to do where there is nothing, too.
+                            "removes": operation == "delete" or (operation == "rmdir" and not clean),
+                        },
+                    }
                 )
             )
     for later in jobs[1:]:
-        later[0] = later[0].model_copy(update={"stonewall": True})
+        later[0] = later[0].changed({"schedule.stonewall": True})
     return [job for stage in jobs for job in stage]
 
 

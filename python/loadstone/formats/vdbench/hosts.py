@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.suggest import nearest
-from loadstone.workload.model import HostPlace, Note, TargetName
+from loadstone.workload.model import Note
+from loadstone.workload.placement import HostPlace, TargetName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -144,7 +145,7 @@ def _with_hosts(
         for host in file.hosts
         if host.name in names
     )
-    return job.model_copy(update={"hosts": places})
+    return job.changed({"hosts": places})
 
 
 def _say_what_is_here(file: ParameterFile, run: ParameterFileRun, note: Callable[[Where, str], None]) -> None:

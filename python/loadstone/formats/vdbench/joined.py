@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.workload.model import Amount, FileService, TargetName
+from loadstone.workload.placement import Amount, FileService, TargetName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def fields(storage: Storage, spot: AddressRange, seek: Seek, where: Where) -> di
     luns = [one.lun for one in storage.joined]
     size = spot.size.bytes if spot.size is not None and spot.size.bytes else 0
     return {
-        "targets": tuple(TargetName(path=lun, written=lun) for lun in luns),
-        "size": Amount(bytes=size * len(luns)),
-        "file_service": FileService(kind="sequential" if seek.percent == 0 else "random"),
+        "placement.targets": tuple(TargetName(path=lun, written=lun) for lun in luns),
+        "placement.size": Amount(bytes=size * len(luns)),
+        "placement.file_service": FileService(kind="sequential" if seek.percent == 0 else "random"),
     }

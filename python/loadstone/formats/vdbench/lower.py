@@ -16,14 +16,8 @@ from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
-from loadstone.workload.model import (
-    Amount,
-    Job,
-    Note,
-    NoteKind,
-    TargetName,
-    Workload,
-)
+from loadstone.workload.model import Job, Note, NoteKind, Workload
+from loadstone.workload.placement import Amount, TargetName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,21 +123,21 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
         "where": workload.where,
         "set_at": {**_places(work), **_timed_at(run)},
         "own_options": _own(work, asked, threads),
-        "targets": (TargetName(path=storage.lun, written=storage.lun),),
-        "ioengine": "io_uring",
-        "iodepth": mine,
-        "offset": spot.offset,
-        "size": spot.size,
-        "ramp_ns": run.times.ramp * SECOND_NS,
-        "runtime_ns": run.times.measured * SECOND_NS,
-        "time_based": True,
+        "placement.targets": (TargetName(path=storage.lun, written=storage.lun),),
+        "engine.ioengine": "io_uring",
+        "engine.iodepth": mine,
+        "placement.offset": spot.offset,
+        "placement.size": spot.size,
+        "limits.ramp_ns": run.times.ramp * SECOND_NS,
+        "limits.runtime_ns": run.times.measured * SECOND_NS,
+        "limits.time_based": True,
         **_open(making, work),
         **_payload(making, work, sizes, reads),
         **pace.fields(reads),
     }
     fields |= _served_together(making, work, threads)
     fields |= _verified(making, work, reads)
-    fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verify" in fields)
+    fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verification.verify" in fields)
     if storage.joined:
         if making.file.general.verified_at is not None:
             raise RefusedError(
@@ -152,8 +146,8 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
             )
         fields |= joined.fields(storage, spot, seek, workload.at.get("seekpct", workload.where))
     if seek.ends:
-        fields |= {"time_based": False, "ramp_ns": run.times.warmup * SECOND_NS}
-        fields["runtime_ns"] = run.times.elapsed * SECOND_NS
+        fields |= {"limits.time_based": False, "limits.ramp_ns": run.times.warmup * SECOND_NS}
+        fields["limits.runtime_ns"] = run.times.elapsed * SECOND_NS
     if seek.anywhere:
         making.note(
             workload.at.get("seekpct", workload.where),
@@ -165,32 +159,35 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
             "priority=: each workload has threads of its own, so that none waits for another's",
         )
     if not workload.streams:
-        return [Job(**fields)]
-    return _streams(work, Job(**fields), sizes)
+        return [Job.of(fields)]
+    return _streams(work, Job.of(fields), sizes)
 
 
 def _places(work: Work) -> dict[str, Where]:
     """Return where the fields of a job were written."""
     workload, storage = work.workload, work.storage
     found = {
-        "targets": storage.at["lun"],
-        "size": storage.at.get("size", storage.where),
-        "iodepth": storage.at.get("threads", storage.where),
-        "offset": workload.at.get("range") or storage.at.get("range") or storage.where,
-        "direct": workload.at.get("openflags") or storage.at.get("openflags") or storage.where,
-        "bs": workload.at.get("xfersize", workload.where),
-        "rw": workload.at.get("rdpct", workload.where),
+        "placement.targets": storage.at["lun"],
+        "placement.size": storage.at.get("size", storage.where),
+        "engine.iodepth": storage.at.get("threads", storage.where),
+        "placement.offset": workload.at.get("range") or storage.at.get("range") or storage.where,
+        "engine.direct": workload.at.get("openflags") or storage.at.get("openflags") or storage.where,
+        "sizes.bs": workload.at.get("xfersize", workload.where),
+        "mix.rw": workload.at.get("rdpct", workload.where),
     }
-    return found | {"rows": found["bs"], "bssplit": found["bs"], "random_distribution": found["offset"]}
+    return found | {
+        "rows": found["sizes.bs"],
+        "addresses.random_distribution": found["placement.offset"],
+    }
 
 
 def _timed_at(run: ParameterFileRun) -> dict[str, Where]:
     where = run.definition.where
     at = run.definition.at
     return {
-        "runtime_ns": at.get("elapsed", where),
-        "ramp_ns": at.get("warmup", where),
-        "rate_iops": at.get("iorate", where),
+        "limits.runtime_ns": at.get("elapsed", where),
+        "limits.ramp_ns": at.get("warmup", where),
+        "pacing.rate_iops": at.get("iorate", where),
     }
 
 
@@ -274,7 +271,7 @@ def _served_together(making: _Lowering, work: Work, threads: int) -> dict[str, A
     if threads >= len(beside):
         return {}
     position = next(index for index, one in enumerate(beside) if one is work)
-    return {"ioengine": "psync", "thread_of": f"{work.storage.name}.{position % threads}"}
+    return {"engine.ioengine": "psync", "schedule.thread_of": f"{work.storage.name}.{position % threads}"}
 
 
 def _open(making: _Lowering, work: Work) -> dict[str, Any]:
@@ -285,22 +282,22 @@ def _open(making: _Lowering, work: Work) -> dict[str, Any]:
     for entity in (workload, run):
         if entity.openflags is not None:
             flags, where = entity.openflags, entity.at["openflags"]
-    made: dict[str, Any] = {"direct": any(flag in _DIRECT for flag in flags)}
-    if storage.is_raw and not made["direct"]:
-        made["direct"] = True
+    made: dict[str, Any] = {"engine.direct": any(flag in _DIRECT for flag in flags)}
+    if storage.is_raw and not made["engine.direct"]:
+        made["engine.direct"] = True
         making.note(where, f"{storage.lun} is opened with O_DIRECT, which vdbench on Linux insists on")
     if "o_sync" in flags or "o_rsync" in flags:
-        made["sync"] = "sync"
+        made["durability.sync"] = "sync"
         making.note(where, "O_SYNC is used as asked; vdbench on Linux opens with O_DSYNC", "trap")
     elif "o_dsync" in flags:
-        made["sync"] = "dsync"
+        made["durability.sync"] = "dsync"
     if "fsync" in flags:
-        made["end_fsync"] = True
+        made["durability.end_fsync"] = True
     if {"clear_cache", "clearcache"} & set(flags):
-        made["invalidate"] = True
+        made["files.invalidate"] = True
     if not storage.is_raw and storage.size is not None:
         # A file that is missing or too short is written before the run, as by vdbench's SD_format.
-        made["overwrite"] = True
+        made["files.overwrite"] = True
     return made
 
 
@@ -349,11 +346,11 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
             "a run that writes keeps its journal in its bundle: `loadstone verify` reads back by it",
         )
     return {
-        "verify": "crc32c",
-        "verify_interval_bytes": verify_block.of(making.file),
-        "do_verify": reads < 100,
-        "verify_before_write": before and reads < 100,
-        "verify_after_write": after and reads < 100,
+        "verification.verify": "crc32c",
+        "verification.verify_interval_bytes": verify_block.of(making.file),
+        "verification.do_verify": reads < 100,
+        "verification.verify_before_write": before and reads < 100,
+        "verification.verify_after_write": after and reads < 100,
     }
 
 
@@ -361,31 +358,36 @@ def _streams(work: Work, job: Job, sizes: Sizes) -> list[Job]:
     """Divide a job over the equal parts of its range, its threads likewise."""
     workload, count = work.workload, work.workload.streams
     where = workload.at["streams"]
-    if job.size is None or job.size.bytes is None or job.offset is None or job.offset.bytes is None:
+    if (
+        job.placement.size is None
+        or job.placement.size.bytes is None
+        or job.placement.offset is None
+        or job.placement.offset.bytes is None
+    ):
         raise RefusedError(
             f"streams= needs to know the size of sd={work.storage.name}",
             where=where,
             hint="add size= to the SD",
         )
-    depth = job.iodepth or 1
+    depth = job.engine.iodepth or 1
     if depth % count:
         raise InputError(
             f"{depth} threads are not a multiple of {count} streams",
             where=where,
             hint=f"use threads={depth - depth % count + count}",
         )
-    part = job.size.bytes // count // sizes.largest_bytes * sizes.largest_bytes
+    part = job.placement.size.bytes // count // sizes.largest_bytes * sizes.largest_bytes
     if part < 2 * sizes.largest_bytes:
         raise InputError(f"a part of {part} bytes has no room for two blocks", where=where)
-    rates = tuple(None if rate is None else rate / count for rate in job.rate_iops)
+    rates = tuple(None if rate is None else rate / count for rate in job.pacing.rate_iops)
     return [
-        job.model_copy(
-            update={
+        job.changed(
+            {
                 "name": f"{job.name}.{number + 1}",
-                "offset": Amount(bytes=job.offset.bytes + number * part),
-                "size": Amount(bytes=part),
-                "iodepth": depth // count,
-                "rate_iops": rates,
+                "placement.offset": Amount(bytes=job.placement.offset.bytes + number * part),
+                "placement.size": Amount(bytes=part),
+                "engine.iodepth": depth // count,
+                "pacing.rate_iops": rates,
             }
         )
         for number in range(count)
@@ -394,7 +396,7 @@ def _streams(work: Work, job: Job, sizes: Sizes) -> list[Job]:
 
 def _bounded(making: _Lowering, jobs: list[Job]) -> list[Job]:
     """Let a run end by its data: `maxdata=`, and workloads that stop at the end of their SD."""
-    ending = [job for job in jobs if job.time_based is False]
+    ending = [job for job in jobs if job.limits.time_based is False]
     if ending and len(ending) < len(jobs):
         if len(ending) > 1:
             raise RefusedError(
@@ -402,7 +404,7 @@ def _bounded(making: _Lowering, jobs: list[Job]) -> list[Job]:
                 where=ending[1].where,
                 hint="let all of them, or one, stop at the end",
             )
-        jobs = [job.model_copy(update={"exitall": True}) if job is ending[0] else job for job in jobs]
+        jobs = [job.changed({"schedule.exitall": True}) if job is ending[0] else job for job in jobs]
     for limit in making.run.definition.maxdata:
         jobs = _limited(making, jobs, limit)
     return jobs
@@ -431,7 +433,7 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
                 hint=f"add size= to sd={job.own_options['sd']}",
             )
         whole = limit.amount * (size or 0) / many[lun] if limit.is_multiple else limit.amount / len(jobs)
-        made.append(job.model_copy(update={"time_based": False, "io_size": Amount(bytes=int(whole))}))
+        made.append(job.changed({"limits.time_based": False, "limits.io_size": Amount(bytes=int(whole))}))
     several = "; every workload on an SD ends with its own part of it" if len(jobs) > 1 else ""
     making.note(where, f"maxdata= counts from the start of the run, warmup included{several}")
     return made
@@ -441,7 +443,7 @@ def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
     """Put the commands of a run before and after it, where they are permitted."""
     definition = making.run.definition
     update: dict[str, Any] = {}
-    for word, field in (("startcmd", "exec_prerun"), ("endcmd", "exec_postrun")):
+    for word, field in (("startcmd", "process.exec_prerun"), ("endcmd", "process.exec_postrun")):
         command = getattr(definition, word)
         if command is None:
             continue
@@ -454,7 +456,7 @@ def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
             making.note(where, "a $name in the command is the shell's: vdbench would put in $output", "trap")
         update[field] = command
         update["set_at"] = {**update.get("set_at", jobs[0].set_at), field: where}
-    return [jobs[0].model_copy(update=update), *jobs[1:]] if update else jobs
+    return [jobs[0].changed(update), *jobs[1:]] if update else jobs
 
 
 def _own(work: Work, asked: _Asked, threads: int) -> dict[str, str]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import RefusedError
 from loadstone.formats.vdbench.common import SECTOR_BYTES
 from loadstone.formats.vdbench.values import shown
-from loadstone.workload.model import BlockSizes, FixedSize, SizeShare, SizeTable, WorkloadRow
+from loadstone.workload.addresses import UNIFORM
+from loadstone.workload.block_sizes import BlockSizes, SizeShare, SizeTable, fixed
+from loadstone.workload.rows import RowWork, WorkloadRow
 
 if TYPE_CHECKING:
     from loadstone.formats.vdbench.address_range import AddressRange
@@ -39,12 +41,13 @@ def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> di
     random = mix.seek.percent == 100
     if workload.stride is not None:
         return _strided(work, mix)
-    spread = (spot.reads, spot.writes, None)
-    plain = (random and (any(spread) or verified or len(mix.sizes.pairs) == 1)) or (
+    spread = (spot.reads or UNIFORM, spot.writes or UNIFORM, UNIFORM)
+    uneven = bool(spot.reads or spot.writes)
+    plain = (random and (uneven or verified or len(mix.sizes.pairs) == 1)) or (
         mix.seek.percent == 0 and one_way
     )
     if not plain or mix.reads != int(mix.reads):
-        if verified or any(spread):
+        if verified or uneven:
             what = "validate=" if verified else "an uneven spread of addresses"
             raise RefusedError(
                 f"{what} together with a mix of random and sequential, or of reads and writes in one walk, "
@@ -52,16 +55,16 @@ def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> di
                 where=workload.at.get("seekpct", workload.where),
                 hint="use seekpct=100, or rdpct=0 or 100, without fractions",
             )
-        return {"rows": _rows(mix, work.storage.align)}
+        return {"work": RowWork(rows=tuple(_rows(mix, work.storage.align)))}
     made: dict[str, Any] = sized(mix.sizes)
-    made["rw"] = _direction(mix)
-    if made["rw"].endswith("rw"):
-        made["rwmix_read_percent"] = int(mix.reads)
+    made["mix.rw"] = _direction(mix)
+    if made["mix.rw"].endswith("rw"):
+        made["mix.read_percent"] = int(mix.reads)
     if random:
-        made["norandommap"] = True
-        made["random_distribution"] = spread
+        made["addresses.norandommap"] = True
+        made["addresses.random_distribution"] = spread
         if work.storage.align:
-            made["blockalign_bytes"] = (work.storage.align,) * 3
+            made["addresses.blockalign_bytes"] = (work.storage.align,) * 3
     return made
 
 
@@ -74,9 +77,9 @@ def sized(sizes: Sizes) -> dict[str, Any]:
     """Return the fields of a job with these sizes, whatever the direction."""
     entries = _each(sizes)
     if len(entries) == 1:
-        return {"bs": (FixedSize(bytes=entries[0][0]),) * 3}
+        return {"sizes.bs": fixed(entries[0][0])}
     table: BlockSizes = SizeTable(entries=tuple(SizeShare(size, share) for size, share in entries))
-    return {"bssplit": (table,) * 3}
+    return {"sizes.bs": (table,) * 3}
 
 
 def _each(sizes: Sizes) -> list[tuple[int, float]]:
@@ -127,9 +130,9 @@ def _strided(work: Work, mix: Mix) -> dict[str, Any]:
         )
     return {
         **sized(mix.sizes),
-        "rw": "read" if mix.reads == 100 else "write",
-        "rw_number": low,
-        "stride_spread_bytes": high - low,
+        "mix.rw": "read" if mix.reads == 100 else "write",
+        "addresses.stride_bytes": low,
+        "addresses.stride_spread_bytes": high - low,
     }
 
 

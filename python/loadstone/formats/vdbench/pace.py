@@ -47,14 +47,18 @@ class WorkloadPace:
         """Return the fields of a job with so many reads in a hundred."""
         made: dict[str, Any] = {}
         if self.weight is not None:
-            made.update(flow=self.weight, flow_id=self.flow, flow_ahead=AHEAD)
+            made |= {
+                "pacing.flow": self.weight,
+                "pacing.flow_id": self.flow,
+                "pacing.flow_ahead": AHEAD,
+            }
         if self.iops is not None:
             parts = (self.iops * reads_percent / 100, self.iops * (100 - reads_percent) / 100)
-            made.update(
-                rate_iops=(parts[0] or None, parts[1] or None, None),
-                rate_process=self.process,
-                rate_profile=self.profile,
-            )
+            made |= {
+                "pacing.rate_iops": (parts[0] or None, parts[1] or None, None),
+                "pacing.rate_process": self.process,
+                "pacing.rate_profile": self.profile,
+            }
         return made
 
 

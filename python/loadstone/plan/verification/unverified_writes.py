@@ -61,7 +61,7 @@ def _check(writer: _Use, verified: Sequence[_Use], notes: Notes) -> None:
     for reader in touched:
         if reader.reads and reader.stage > writer.stage and _is_last(writer, reader, touched):
             text = f"what [{writer.job.name}] writes to {writer.path} has no verify"
-            notes.trap(writer.job, "rw", f"{text}: [{reader.job.name}] will report it as damage")
+            notes.trap(writer.job, "mix.rw", f"{text}: [{reader.job.name}] will report it as damage")
 
 
 def _is_last(writer: _Use, reader: _Use, verified: Iterable[_Use]) -> bool:
@@ -74,11 +74,13 @@ def _is_last(writer: _Use, reader: _Use, verified: Iterable[_Use]) -> bool:
 
 
 def _refused(writer: _Use, other: _Use) -> RefusedError:
-    at = other.job.at("verify" if other.job.verify else "verify_pattern")
+    at = other.job.at(
+        "verification.verify" if other.job.verification.verify else "verification.verify_pattern"
+    )
     return RefusedError(
         f"[{writer.job.name}] writes to {writer.path} without verify while [{other.job.name}] verifies it "
         f"({at}): what one of them writes would look damaged to the other",
-        where=writer.job.at("rw"),
+        where=writer.job.at("mix.rw"),
         hint=f"give [{writer.job.name}] the verify of [{other.job.name}], or another part of the file",
     )
 

@@ -13,27 +13,34 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
 from loadstone.plan.model import Pace
-from loadstone.plan.pattern import shares, sizes, smallest
-from loadstone.workload.model import FixedSize, SizeRange
+from loadstone.plan.pattern import is_random, shares, sizes, smallest
+from loadstone.workload.addresses import AddressRequests
+from loadstone.workload.block_sizes import FixedSize, SizeRange
+from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.plan.files import FileRange
     from loadstone.plan.notes import Notes
-    from loadstone.workload.model import BlockSizes, Job
+    from loadstone.workload.block_sizes import BlockSizes
+    from loadstone.workload.model import Job
 
 SECTOR_BYTES: Final = 512
 
 
 def is_verified(job: Job) -> bool:
     """Whether the job verifies anything."""
-    return job.verify not in (None, "none", "0") or (job.verify is None and job.verify_pattern is not None)
+    return job.verification.verify not in (None, "none", "0") or (
+        job.verification.verify is None and job.verification.verify_pattern is not None
+    )
 
 
 def by_pattern(job: Job) -> bool:
     """Whether all of every block is a pattern, with no room for stamps."""
-    return job.verify == "pattern" or (job.verify is None and job.verify_pattern is not None)
+    return job.verification.verify == "pattern" or (
+        job.verification.verify is None and job.verification.verify_pattern is not None
+    )
 
 
 def writes(job: Job) -> bool:
@@ -43,28 +50,33 @@ def writes(job: Job) -> bool:
 
 def reads_back(job: Job) -> bool:
     """Whether what the job wrote is read back after it."""
-    return is_verified(job) and writes(job) and job.do_verify is not False
+    return is_verified(job) and writes(job) and job.verification.do_verify is not False
 
 
 def keeps_table(jobs: Sequence[Job]) -> bool:
     """Whether what blocks must hold has to be remembered: they are written here, and read."""
     verified = [job for job in jobs if is_verified(job)]
     return any(writes(job) for job in verified) and any(
-        reads_back(job) or reads_beside_writes(job) or job.verify_only or shares(job)[0] for job in verified
+        reads_back(job) or reads_beside_writes(job) or job.verification.verify_only or shares(job)[0]
+        for job in verified
     )
 
 
 def reads_beside_writes(job: Job) -> bool:
     """Whether the job's writes bring reads of their place with them."""
-    return is_verified(job) and writes(job) and bool(job.verify_before_write or job.verify_after_write)
+    return (
+        is_verified(job)
+        and writes(job)
+        and bool(job.verification.verify_before_write or job.verification.verify_after_write)
+    )
 
 
 def kept_by_engine(job: Job, notes: Notes) -> Job:
     """Return the job as fio runs it on its null engine: without verification."""
-    if job.ioengine != "null" or not is_verified(job):
+    if job.engine.ioengine != "null" or not is_verified(job):
         return job
-    notes.trap(job, "verify", "the null engine keeps no data: nothing is verified, as in fio")
-    return job.model_copy(update={"verify": None, "verify_pattern": None})
+    notes.trap(job, "verification.verify", "the null engine keeps no data: nothing is verified, as in fio")
+    return job.changed({"verification.verify": None, "verification.verify_pattern": None})
 
 
 def verification(
@@ -74,12 +86,14 @@ def verification(
 
     Raises RefusedError when block sizes and offsets leave no room for stamps.
     """
-    if job.ioengine == "null":
-        raise RefusedError("the null engine keeps no data", where=job.at("verify"), hint="remove verify")
-    if job.dedupe_percent:
+    if job.engine.ioengine == "null":
+        raise RefusedError(
+            "the null engine keeps no data", where=job.at("verification.verify"), hint="remove verify"
+        )
+    if job.payload.dedupe_percent:
         raise RefusedError(
             "no two stamped blocks are equal: dedupe_percentage has no effect with verify",
-            where=job.at("dedupe_percent"),
+            where=job.at("payload.dedupe_percent"),
             hint="remove one of them",
         )
     return plan.Verify(
@@ -91,9 +105,9 @@ def verification(
         if table and (writes(job) or not by_pattern(job))
         else plan.VerifyExpect.STAMPS,
         only_written=False,
-        fatal=bool(job.verify_fatal),
-        read_before_write=bool(job.verify_before_write) and writes(job),
-        read_after_write=bool(job.verify_after_write) and writes(job),
+        fatal=bool(job.verification.verify_fatal),
+        read_before_write=bool(job.verification.verify_before_write) and writes(job),
+        read_after_write=bool(job.verification.verify_after_write) and writes(job),
     )
 
 
@@ -102,8 +116,8 @@ def in_tree(job: Job, file_sizes: Sequence[int], run: int, notes: Notes) -> plan
 
     Raises RefusedError where a file would end within a verify block.
     """
-    work = job.tree
-    if work is None or not is_verified(job):
+    work = job.work
+    if not isinstance(work, TreeWork) or not is_verified(job):
         return None
     if by_pattern(job) or work.shape.around or work.operation in ("copy", "move"):
         reason = (
@@ -114,13 +128,15 @@ def in_tree(job: Job, file_sizes: Sequence[int], run: int, notes: Notes) -> plan
             else f"operation={work.operation}"
         )
         raise RefusedError(
-            f"files are not verified with {reason}", where=job.at("verify"), hint="remove one of them"
+            f"files are not verified with {reason}",
+            where=job.at("verification.verify"),
+            hint="remove one of them",
         )
-    block = job.verify_interval_bytes or SECTOR_BYTES
+    block = job.verification.verify_interval_bytes or SECTOR_BYTES
     if block % SECTOR_BYTES or any(size % block for size in file_sizes):
         raise RefusedError(
             f"files of whole verify blocks of {block} bytes are needed",
-            where=job.at("verify"),
+            where=job.at("verification.verify"),
             hint="use file and transfer sizes that are multiples of each other",
         )
     writing = (work.operation == "transfer" and writes(job)) or (work.operation == "create" and work.fill)
@@ -130,57 +146,71 @@ def in_tree(job: Job, file_sizes: Sequence[int], run: int, notes: Notes) -> plan
         content=_content(job, notes),
         expect=plan.VerifyExpect.TABLE,
         only_written=False,
-        fatal=bool(job.verify_fatal),
-        read_before_write=bool(job.verify_before_write) and writing,
-        read_after_write=bool(job.verify_after_write) and writing,
+        fatal=bool(job.verification.verify_fatal),
+        read_before_write=bool(job.verification.verify_before_write) and writing,
+        read_after_write=bool(job.verification.verify_after_write) and writing,
     )
 
 
 def _content(job: Job, notes: Notes) -> plan.VerifyContent:
     if by_pattern(job):
-        if job.verify_pattern is None:
+        if job.verification.verify_pattern is None:
             raise RefusedError(
-                "verify=pattern has no pattern", where=job.at("verify"), hint="add verify_pattern=0x..."
+                "verify=pattern has no pattern",
+                where=job.at("verification.verify"),
+                hint="add verify_pattern=0x...",
             )
-        if job.compress_percent:
+        if job.payload.compress_percent:
             raise RefusedError(
                 "a pattern has no compressible part: it has no effect with verify=pattern",
-                where=job.at("compress_percent"),
+                where=job.at("payload.compress_percent"),
                 hint="remove one of them",
             )
-        notes.info(job, "verify", "verify=pattern: says nothing of a write that was lost; other methods do")
+        notes.info(
+            job,
+            "verification.verify",
+            "verify=pattern: says nothing of a write that was lost; other methods do",
+        )
         return plan.VerifyContent.PATTERN
     notes.info(
         job,
-        "verify",
-        f"verify={job.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
+        "verification.verify",
+        f"verify={job.verification.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
     )
-    kept = bool(job.buffer_pattern or job.verify_pattern or job.compress_percent or job.zero_buffers)
+    kept = bool(
+        job.payload.buffer_pattern
+        or job.verification.verify_pattern
+        or job.payload.compress_percent
+        or job.payload.zero_buffers
+    )
     return plan.VerifyContent.PAYLOAD if kept else plan.VerifyContent.GENERATED
 
 
 def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
     """Return the verify block: `verify_interval`, or the largest that divides every size and offset."""
-    numbers = [part.offset_bytes for part in ranges] + [b for b in job.blockalign_bytes if b]
+    addresses = job.blocks.addresses if job.blocks else AddressRequests()
+    numbers = [part.offset_bytes for part in ranges] + [b for b in addresses.blockalign_bytes if b]
     for block, share in zip(sizes(job), shares(job), strict=True):
         if share:
             numbers += _bytes(block)
-    stride = job.rw_number if job.rw_number and not (job.rw or "").startswith("rand") else 0
+    stride = 0 if is_random(job) else addresses.stride_bytes
     largest = math.gcd(*numbers, stride)
     if largest % SECTOR_BYTES:
         raise RefusedError(
             f"verification needs block sizes and offsets in multiples of {SECTOR_BYTES} bytes",
-            where=job.at("verify"),
+            where=job.at("verification.verify"),
             hint="change bs, offset or size",
         )
-    interval = job.verify_interval_bytes or largest
+    interval = job.verification.verify_interval_bytes or largest
     if interval > largest:
-        notes.info(job, "verify_interval_bytes", f"verify_interval is above a block: {largest} is used")
+        notes.info(
+            job, "verification.verify_interval_bytes", f"verify_interval is above a block: {largest} is used"
+        )
         interval = largest
     if interval % SECTOR_BYTES or largest % interval:
         raise RefusedError(
             f"verify_interval of {interval} bytes does not divide every block and offset",
-            where=job.at("verify_interval_bytes"),
+            where=job.at("verification.verify_interval_bytes"),
             hint=f"use a multiple of {SECTOR_BYTES} that divides {largest}",
         )
     return interval

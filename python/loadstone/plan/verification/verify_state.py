@@ -39,7 +39,7 @@ def path_of(name: str, thread: int, aux_directory: str | None) -> str:
 def load(job: Job, thread: int, aux_directory: str | None) -> HeaderUntil:
     """Read the state of a job. Raises InputError when it is missing or damaged."""
     path = path_of(job.name, thread, aux_directory)
-    where = job.at("verify_state_load")
+    where = job.at("headers.verify_state_load")
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - text, as fio has it
             content = file.read(_MOST_BYTES)

@@ -109,7 +109,7 @@ def report(source: Source) -> Report:
         if not any(member.has_slat for member in together):
             for direction in line.directions:
                 direction.slat = Latency()
-        if all(member.job.ioengine in special_engines.BY_NAME for member in together):
+        if all(member.job.engine.ioengine in special_engines.BY_NAME for member in together):
             for direction in line.directions:  # fio times the operation and nothing around it.
                 direction.lat = Latency()
     _share_cpu(lines, source)

@@ -15,15 +15,18 @@ from loadstone.formats.fio.table import BY_NAME
 from loadstone.plan import special_engines
 from loadstone.plan.derived import reads_back
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
+from loadstone.plan.pattern import blocks_of
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
 from loadstone.report.fio.units import scaled
-from loadstone.workload.model import FixedSize
+from loadstone.workload.block_sizes import FixedSize
+from loadstone.workload.rows import RowWork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loadstone.plan.model import OpPattern, Plan
-    from loadstone.workload.model import BlockSizes, Job, Workload
+    from loadstone.workload.block_sizes import BlockSizes
+    from loadstone.workload.model import Job, Workload
 
 SYNCHRONOUS_ENGINES: Final = (
     frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"}) | special_engines.ENGINES
@@ -46,9 +49,9 @@ class Member:
     @property
     def has_slat(self) -> bool:
         """Whether fio measures a submission latency for this job."""
-        engine = self.job.ioengine or DEFAULT_ENGINE
+        engine = self.job.engine.ioengine or DEFAULT_ENGINE
         if engine == "null":
-            return (self.job.iodepth or DEFAULT_IODEPTH) > 1
+            return (self.job.engine.iodepth or DEFAULT_IODEPTH) > 1
         return engine not in SYNCHRONOUS_ENGINES
 
 
@@ -96,7 +99,7 @@ def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:
     last_group: int | None = None
     for member in everyone:
         group = plan.units[member.unit].group
-        if member.job.group_reporting and last_group == group:
+        if member.job.schedule.group_reporting and last_group == group:
             found[-1].append(member)
         else:
             found.append([member])
@@ -108,15 +111,15 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
     """Make a line with everything the first job asked for and no figures yet."""
     first = together[0]
     job = first.job
-    stats = job.stats
+    stats = job.fio.stats
     return JobLine(
         name=job.name,
         group=plan.units[first.unit].group,
         members=sum(not reads_back(plan.streams[n]) for member in together for n in member.streams),
         number=first.number,
-        description=job.description or "",
+        description=job.fio.description or "",
         options=_options(job),
-        continue_on_error=(job.continue_on_error or "none") != "none",
+        continue_on_error=(job.errors.continue_on_error or "none") != "none",
         percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
         slat_percentiles=bool(stats.slat_percentiles) and stats.show_slat is not False,
         clat_percentiles=_clat_percentiles(job),
@@ -124,7 +127,7 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
         unified=stats.unified_rw or "none",
         significant_figures=stats.significant_figures or 4,
         bits=stats.unit_base == 1,
-        iodepth=job.iodepth or DEFAULT_IODEPTH,
+        iodepth=job.engine.iodepth or DEFAULT_IODEPTH,
     )
 
 
@@ -145,8 +148,8 @@ def of_fio(options: dict[str, str]) -> dict[str, str]:
 
 def _clat_percentiles(job: Job) -> bool:
     """Whether there are percentiles; where a latency is not measured fio has none of it."""
-    asked = job.stats.clat_percentiles
-    return job.stats.show_clat is not False and (True if asked is None else asked)
+    asked = job.fio.stats.clat_percentiles
+    return job.fio.stats.show_clat is not False and (True if asked is None else asked)
 
 
 def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
@@ -158,21 +161,21 @@ def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
             continue
         described.add(id(member.job))
         rows.append(_header(plan, member))
-        if (member.job.numjobs or 1) > 1:
+        if (member.job.schedule.numjobs or 1) > 1:
             rows.append("...")
     return rows
 
 
 def _header(plan: Plan, member: Member) -> str:
     job = member.job
-    digits = job.stats.significant_figures or 4
+    digits = job.fio.stats.significant_figures or 4
     sizes = _spans(plan, member, digits)
     sizes_text = f"(R) {sizes[READ]}, (W) {sizes[WRITE]}, " + (
-        "bs_is_seq_rand" if job.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
+        "bs_is_seq_rand" if job.fio.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
     )
     return (
         f"{job.name}: (g={plan.units[member.unit].group}): rw={_kind(job)}, bs={sizes_text},"
-        f" ioengine={job.ioengine or DEFAULT_ENGINE}, iodepth={job.iodepth or DEFAULT_IODEPTH}"
+        f" ioengine={job.engine.ioengine or DEFAULT_ENGINE}, iodepth={job.engine.iodepth or DEFAULT_IODEPTH}"
     )
 
 
@@ -185,24 +188,27 @@ def _asked_size(asked: BlockSizes | None, digits: int) -> str | None:
 
 def _kind(job: Job) -> str:
     """Return fio's word for the mix of a job; rows of other languages have one together."""
-    if not job.rows:
-        return job.rw or "read"
-    reads = {row.read_percent for row in job.rows}
+    if not isinstance(job.work, RowWork):
+        return blocks_of(job).mix.rw
+    reads = {row.read_percent for row in job.work.rows}
     name = "read" if reads == {100} else "write" if reads == {0} else "rw"
-    return f"rand{name}" if any(row.random_percent for row in job.rows) else name
+    return f"rand{name}" if any(row.random_percent for row in job.work.rows) else name
 
 
 def _spans(plan: Plan, member: Member, digits: int) -> list[str]:
     """Return the smallest and the largest size of reads, writes and trims, as fio prints them."""
-    if not member.job.rows:
+    work = member.job.work
+    if not isinstance(work, RowWork):
         pattern = plan.streams[member.streams[0]].pattern
         return [
             _asked_size(asked, digits) or _span(done, digits)
-            for asked, done in zip(member.job.bs, (pattern.read, pattern.write, pattern.trim), strict=True)
+            for asked, done in zip(
+                blocks_of(member.job).sizes.bs, (pattern.read, pattern.write, pattern.trim), strict=True
+            )
         ]
-    every = [row.bytes for row in member.job.rows]
-    reads = [row.bytes for row in member.job.rows if row.read_percent] or every
-    writes = [row.bytes for row in member.job.rows if row.read_percent < 100] or every
+    every = [row.bytes for row in work.rows]
+    reads = [row.bytes for row in work.rows if row.read_percent] or every
+    writes = [row.bytes for row in work.rows if row.read_percent < 100] or every
     return [_ends(min(sizes), max(sizes), digits) for sizes in (reads, writes, every)]
 
 

@@ -24,25 +24,25 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
     fio has room for all samples from the start and shows those that were not taken as 0.
     """
     job = together[0].job
-    if job.steady is None or not job.steady_duration_ns:
+    if job.steady.rule is None or not job.steady.duration_ns:
         return None
     streams = {stream for member in together for stream in member.streams}
     rules = {index for index, rule in enumerate(plan.steady) if streams & set(rule.streams)}
     found = next((e for e in events if e.get("type") == "steady" and e.get("rule") in rules), {})
-    size = (job.steady_duration_ns or 0) // (job.steady_interval_ns or SECOND_NS)
+    size = (job.steady.duration_ns or 0) // (job.steady.interval_ns or SECOND_NS)
 
     def samples(name: str) -> list[int]:
         taken = [int(value) for value in found.get(name, ())]
         return taken + [0] * (size - len(taken))
 
-    rule = job.steady
+    rule = job.steady.rule
     name = rule.metric + ("_slope" if rule.slope else "")
     return SteadyState(
         rule=f"{name}:{rule.limit:f}{'%' if rule.percent else ''}",
         metric=rule.metric,
         slope_wanted=rule.slope,
         percent=rule.percent,
-        duration_s=(job.steady_duration_ns or 0) // SECOND_NS,
+        duration_s=(job.steady.duration_ns or 0) // SECOND_NS,
         attained=bool(found.get("attained")),
         criterion=float(found.get("criterion") or 0.0),
         deviation=float(found.get("deviation") or 0.0),
@@ -56,7 +56,7 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
 def latency(together: Sequence[Member], events: Iterable[Mapping[str, Any]]) -> LatencyGoal | None:
     """Return the target of a line's first job and the last depth of its first clone."""
     job = together[0].job
-    if not job.latency_target_ns:
+    if not job.search.latency_target_ns:
         return None
     depths = [
         int(event["depth"])
@@ -64,8 +64,8 @@ def latency(together: Sequence[Member], events: Iterable[Mapping[str, Any]]) -> 
         if event.get("type") == "depth" and event.get("stream") == together[0].streams[0]
     ]
     return LatencyGoal(
-        target_ns=job.latency_target_ns,
-        window_ns=job.latency_window_ns or 0,
-        percentile=100.0 if job.latency_percentile is None else job.latency_percentile,
+        target_ns=job.search.latency_target_ns,
+        window_ns=job.search.latency_window_ns or 0,
+        percentile=100.0 if job.search.latency_percentile is None else job.search.latency_percentile,
         depth=depths[-1] if depths else 1,
     )

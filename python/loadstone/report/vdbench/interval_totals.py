@@ -270,12 +270,15 @@ class Counted:
         place, name = ("anchor", "fsd") if self.on_files else ("lun", "sd")
         names = {job["own_options"].get(place): job["own_options"].get(name) for job in self.jobs}
         paths = {
-            target["path"]: names.get(target["written"]) for job in self.jobs for target in job["targets"]
+            target["path"]: names.get(target["written"])
+            for job in self.jobs
+            for target in job["placement"]["targets"]
         }
         for job in self.jobs:
             several = storages_of(job["own_options"], name)
             if len(several) > 1:
-                paths.update(zip((target["path"] for target in job["targets"]), several, strict=True))
+                targets = (target["path"] for target in job["placement"]["targets"])
+                paths.update(zip(targets, several, strict=True))
         found = [
             PartTotals(paths.get(line.name) or f"{name}{number}", line.cells)
             for number, line in enumerate(self.measurement.lines("target"), start=1)

@@ -1,8 +1,9 @@
 """The named workloads: TOML files beside this one, with their meaning and source.
 
 Knows how a file becomes a Workload, or the runs of a procedure, and what its parameters accept.
-Knows no job-file language and no host. Keys of a job are fields of `workload.model.Job`;
-`block_bytes` stands for one fixed block size; a text `$name` is the value of a parameter.
+Knows no job-file language and no host. Keys of a job are fields of `workload.model.Job`, as
+`engine.iodepth`; `sizes.block_bytes` stands for one fixed block size; a text `$name` is the value of a
+parameter.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.catalogue.procedure import (
     ProcedureRounds,
     ProcedureRun,
@@ -23,7 +25,7 @@ from loadstone.workload.catalogue.procedure import (
     steps,
 )
 from loadstone.workload.catalogue.values import WorkloadParameter, filled
-from loadstone.workload.model import FixedSize, Job, Workload
+from loadstone.workload.model import Job, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +133,7 @@ class CatalogueEntry:
         wanted = [job for job in self._content["jobs"] if self._belongs(job["name"], step)]
         return Workload(
             name=self.name,
-            jobs=tuple(_job({**common, **job}, values, where) for job in wanted),
+            jobs=tuple(_job(_over(common, job), values, where) for job in wanted),
             needs_targets=True,
             job_per_target=bool(self._content.get("job_per_target", False)),
             sources={f"{self.name}.toml": self.text.encode()},
@@ -160,10 +162,21 @@ class CatalogueEntry:
 
 def _job(fields: Mapping[str, Any], values: Mapping[str, object], where: Where) -> Job:
     ready: dict[str, Any] = filled(dict(fields), values)
-    block = ready.pop("block_bytes", None)
+    sizes = ready.get("sizes", {})
+    block = sizes.pop("block_bytes", None)
     if block is not None:
-        ready["bs"] = (FixedSize(bytes=block),) * 3
-    return Job(where=where, **ready)
+        sizes["bs"] = (FixedSize(bytes=block),) * 3
+    return Job.of({"where": where, **ready})
+
+
+def _over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what jobs have in common with a job's own values over it, part by part."""
+    parts = {
+        name: _over(value, own[name])
+        for name, value in common.items()
+        if isinstance(value, dict) and isinstance(own.get(name), dict)
+    }
+    return {**common, **own, **parts}
 
 
 def names() -> list[str]:

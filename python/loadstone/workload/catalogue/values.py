@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError
-from loadstone.workload.model import Amount
+from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,155 @@
+"""Options of fio, each read for itself, to the fields of a job.
+
+Knows what fio makes of several together: which one goes before another, what holds without any,
+and where that is a trap. Knows no text of an option and no host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.errors import RefusedError
+from loadstone.workload.block_sizes import fixed
+from loadstone.workload.fio_record import LogRequests
+from loadstone.workload.model import Job, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.errors import Where
+    from loadstone.workload.block_sizes import BlockSizes
+    from loadstone.workload.model import NoteKind
+
+DEFAULT_BLOCK_BYTES: Final = 4096
+_NONE: Final = (None, None, None)
+_SIZES: Final = ("bssplit", "bsrange", "bs")
+"""Each goes before those behind it."""
+_MIXED: Final = ("rw", "randrw")
+_RECORD: Final = ("logs", "stats")
+
+
+@dataclass(slots=True)
+class Lowering:
+    """The options of a job by their fields, on their way."""
+
+    fields: dict[str, Any]
+    set_at: dict[str, Where]
+    base: Job | None = None
+    """The job in which they are set; None: they are all of it."""
+    notes: list[Note] = field(default_factory=list)
+
+    def note(self, kind: NoteKind, name: str, text: str) -> None:
+        """Say something about an option."""
+        self.notes.append(Note(where=self.set_at[name], text=text, kind=kind))
+
+    def move(self, name: str, to: str) -> None:
+        """Let a value have another field."""
+        if name in self.fields:
+            self.fields[to] = self.fields.pop(name)
+            self.set_at[to] = self.set_at.pop(name)
+
+    def known(self, name: str, default: object) -> Any:
+        """Return a value that is given, or the base's."""
+        if name in self.fields:
+            return self.fields[name]
+        return default if self.base is None else self.base.value(name)
+
+
+def lowered(fields: Mapping[str, Any], set_at: Mapping[str, Where], *, base: Job | None = None) -> Lowering:
+    """Return the fields of a job that options ask for, with what is to be said about them.
+
+    Raises InputError and RefusedError for options that do not go together.
+    """
+    made = Lowering(dict(fields), dict(set_at), base)
+    rw = _direction(made)
+    _sizes(made, rw)
+    _addresses(made)
+    _seeds(made)
+    _recording(made)
+    return made
+
+
+def _direction(made: Lowering) -> str:
+    rw = str(made.known("mix.rw", "read"))
+    random = rw.startswith("rand")
+    number = made.fields.pop("addresses.rw_number", None)
+    if "mix.rw" in made.fields:
+        made.fields["addresses.stride_bytes"] = 0 if random else number or 0
+        made.fields["addresses.run_length"] = (number or 1) if random else 1
+        made.set_at["addresses.stride_bytes"] = made.set_at["addresses.run_length"] = made.set_at["mix.rw"]
+    if "mix.read_percent" in made.fields and rw not in _MIXED:
+        made.note("info", "mix.read_percent", f"rwmixread has no effect with rw={rw}")
+    return rw
+
+
+def _sizes(made: Lowering, rw: str) -> None:
+    """Of each direction a split goes before a range, and a range before a fixed size."""
+    given = {name: made.fields.pop(f"sizes.{name}", _NONE) for name in _SIZES}
+    by_order = bool(made.fields.pop("sizes.bs_is_seq_rand", False))
+    asked = [name for name in _SIZES if any(given[name])]
+    before = made.base.blocks if made.base else None
+    if not asked and not by_order and before:
+        return
+    standing = before.sizes.bs if before else fixed(DEFAULT_BLOCK_BYTES)
+    found: list[BlockSizes] = [
+        next((given[name][i] for name in asked if given[name][i]), standing[i]) for i in range(3)
+    ]
+    if by_order:
+        found = [found[1] if rw.startswith("rand") else found[0]] * 3
+        if any(share not in (None, 100) for share in made.known("addresses.percentage_random", _NONE)):
+            raise RefusedError(
+                "bs_is_seq_rand with a mix of sequential and random is not supported",
+                where=made.set_at["sizes.bs_is_seq_rand"],
+                hint="use two jobs",
+            )
+    for at, better in enumerate(asked):
+        for worse in asked[at + 1 :]:
+            if made.set_at[f"sizes.{better}"] != made.set_at[f"sizes.{worse}"]:
+                made.note(
+                    "trap", f"sizes.{worse}", f"{worse} has no effect where {better} is given, as in fio"
+                )
+    made.fields["sizes.bs"] = tuple(found)
+    made.fields["fio.bs_is_seq_rand"] = by_order
+    if asked:
+        made.set_at["sizes.bs"] = made.set_at[f"sizes.{asked[0]}"]
+
+
+def _addresses(made: Lowering) -> None:
+    made.fields.pop("addresses.softrandommap", None)
+    order = made.fields.pop("addresses.rw_sequencer", None)
+    if order is not None:
+        made.fields["addresses.run_identical"] = order == "identical"
+    shares = made.fields.get("addresses.percentage_random")
+    if shares is not None:
+        made.fields["addresses.percentage_random"] = tuple(
+            100.0 if share is None else float(share) for share in shares
+        )
+
+
+def _seeds(made: Lowering) -> None:
+    """Let a sequence repeat unless one of two options says that it does not."""
+    given = [name for name in ("seeds.randrepeat", "seeds.allrandrepeat") if name in made.fields]
+    if given:
+        against = [name for name in given if made.fields[name] is False]
+        made.set_at["seeds.repeatable"] = made.set_at[(against or given)[0]]
+        made.fields["seeds.repeatable"] = not against
+    for name in given:
+        del made.fields[name]
+
+
+def _recording(made: Lowering) -> None:
+    """Say how finely I/Os have to be recorded for the logs that are asked for."""
+    for name in [name for name in made.fields if name.partition(".")[0] in _RECORD]:
+        made.move(name, f"fio.{name}")
+    made.move("description", "fio.description")
+    made.move("process.thread", "fio.thread")
+    own = {
+        name.removeprefix("fio.logs."): value
+        for name, value in made.fields.items()
+        if name.startswith("fio.logs.")
+    }
+    if own:
+        logs = LogRequests(**own)
+        made.fields["recording.every_io"] = logs.every_io
+        made.fields["recording.windows_msec"] = logs.windows_msec

@@ -1,0 +1,44 @@
+"""How I/O is done, and when it is forced to the medium. Knows no host."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from loadstone.frozen_model import FrozenModel
+
+
+class EngineChoice(FrozenModel):
+    """How I/O is handed over, and how much of it at once."""
+
+    ioengine: str | None = None
+    command_type: Literal["nvme"] | None = None
+    """Whose commands `ioengine=io_uring_cmd` sends; None: the only ones there are."""
+    stat_type: Literal["stat", "lstat", "statx"] | None = None
+    """The call of `ioengine=filestat` and `dirstat`."""
+    donor: str | None = None
+    """Of `ioengine=e4defrag`: the file blocks come from, in the job's directory."""
+    donor_in_place: bool | None = None
+    """It gets its blocks for each I/O anew."""
+    iodepth: int | None = None
+    iodepth_batch: int | None = None
+    iodepth_batch_complete_min: int | None = None
+    iodepth_batch_complete_max: int | None = None
+    iodepth_low: int | None = None
+    direct: bool | None = None
+    hipri: bool | None = None
+    registerfiles: bool | None = None
+    fixedbufs: bool | None = None
+    sqthread_poll: bool | None = None
+    force_async: int | None = None
+    """Of a ring: every so manieth I/O goes to a kernel worker without a try in the caller."""
+    serialize_overlap: bool | None = None
+
+
+class Durability(FrozenModel):
+    """When data is forced to the medium."""
+
+    sync: Literal["none", "sync", "dsync"] | None = None
+    fsync_every: int | None = None
+    fdatasync_every: int | None = None
+    end_fsync: bool | None = None
+    fsync_on_close: bool | None = None
