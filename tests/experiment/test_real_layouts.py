@@ -20,6 +20,9 @@ from loadstone.control.own_group import OwnGroup
 from loadstone.control.remote import RemoteFile
 from loadstone.errors import InputError, RefusedError
 from loadstone.experiment import allocation
+from loadstone.experiment.levels import Asked
+from loadstone.experiment.machine import Machine
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.path.mounts import mounts
 from loadstone.plan.resolve import resolve
@@ -116,10 +119,74 @@ def test_a_layout_that_was_left_is_taken_down_by_restore_and_nothing_else(
 
 
 @pytest.mark.root
-def test_another_device_of_that_name_is_let_be(devices: list[str], tmp_path: Path) -> None:
-    made = order(devices[:1], tmp_path, filesystem="ext4").model_copy(update={"identities": ("loop9:0",)})
+@pytest.mark.parametrize("identity", [None, "loop9:0"])
+def test_a_device_that_carries_nothing_of_ours_is_let_be(
+    devices: list[str], tmp_path: Path, identity: str | None
+) -> None:
+    """Another disk got its name at a boot, or its user took the layout down by hand and has it again."""
+    made = order(devices[:1], tmp_path, filesystem="ext4")
+    if identity is not None:
+        made = made.model_copy(update={"identities": (identity,)})
     subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[0]], check=True)
     build.take_down(made)
+    assert "precious" in signature(devices[0])
+
+
+@pytest.mark.root
+def test_the_number_of_a_disk_holds_for_one_boot(devices: list[str]) -> None:
+    assert build.identity_of(devices[0]).startswith(build.BOOT_ID.read_text().strip())
+
+
+@pytest.mark.root
+def test_a_device_that_somebody_took_since_it_was_agreed_on_is_not_built_on(
+    devices: list[str], tmp_path: Path
+) -> None:
+    text = """title = "x"
+repeats = 1
+runtime = "1s"
+size = "1m"
+devices = ["{device}"]
+targets = ["{{file}}"]
+
+[layouts.each]
+filesystem = "ext4"
+
+[layouts.bare]
+filesystem = "none"
+
+[[patterns]]
+name = "read"
+options = { ioengine = "psync", rw = "randread", bs = "4k" }
+
+[[factors]]
+name = "layout"
+kind = "layout"
+levels = ["each", "bare"]
+"""
+    path = tmp_path / "x.toml"
+    path.write_text(text.replace("{device}", devices[0]).replace("{{file}}", "{file}"))
+    prepared = prepare(path, ReadOptionsOfExperiment())
+    machine = Machine(prepared.varied, prepared.label, where=tmp_path / "state")
+    machine.agreed = {devices[0]: build.SeenDevice.of(devices[0])}
+    asked = Asked(layout="each")
+    with machine.around(asked, None, lambda _: None):
+        assert "ext4" in signature(devices[0])
+    machine.end()
+    assert signature(devices[0]) == ""
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[0]], check=True)
+    with (
+        pytest.raises(RefusedError, match="somebody put ext4 precious"),
+        machine.around(asked, None, lambda _: None),
+    ):
+        pass
+    machine.end()
+    assert "precious" in signature(devices[0])
+    machine.agreed = {devices[0]: build.SeenDevice("another", frozenset())}
+    with (
+        pytest.raises(RefusedError, match="another device"),
+        machine.around(asked, None, lambda _: None),
+    ):
+        pass
     assert "precious" in signature(devices[0])
 
 

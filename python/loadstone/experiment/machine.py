@@ -19,11 +19,13 @@ from loadstone.bundle.experiment import MachineSetting
 from loadstone.control import page_cache
 from loadstone.control.changes import Changes
 from loadstone.control.layout import build
+from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
 from loadstone.control.table import Controls
+from loadstone.errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from loadstone.control.changes import Restored
     from loadstone.control.journal import Change
@@ -66,6 +68,8 @@ class Machine:
     """Directory of the journal; None: the usual one."""
     for_all: list[MachineSetting] = field(default_factory=list)
     """Records of what is for several runs."""
+    agreed: Mapping[str, SeenDevice] = field(default_factory=dict)
+    """The devices of layouts as they were when somebody agreed to their loss."""
     still_changed: list[MachineSetting] = field(default_factory=list)
     """What could not be put back."""
     step: Callable[[str], None] = lambda _: None
@@ -151,6 +155,7 @@ class Machine:
         if layout is None:
             return
         order = order_of(self.whole, layout, self.label)
+        self._refuse_changed(order)
         changes = self._changes()
         self.tell(f"building {layout} on {', '.join(order.used) or order.description.source or ''}")
         self.for_all.append(
@@ -165,6 +170,15 @@ class Machine:
             self._take_down()
             raise
         self.for_all[at] = self.for_all[at].model_copy(update={"after": self._sync(order)})
+
+    def _refuse_changed(self, order: LayoutOrder) -> None:
+        """Refuse a device that came, or was taken into use, since somebody agreed to its loss."""
+        for device in order.used:
+            before = self.agreed.get(device)
+            if before is not None and (why := before.change(SeenDevice.of(device))) is not None:
+                raise RefusedError(
+                    f"{device}: {why}", hint="begin the experiment anew: it looks at its devices and asks"
+                )
 
     def _sync(self, order: LayoutOrder) -> str:
         share = build.synchronised(order)

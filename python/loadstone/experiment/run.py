@@ -22,6 +22,7 @@ from loadstone.bundle import experiment as on_disk
 from loadstone.bundle import members
 from loadstone.bundle import study as study_on_disk
 from loadstone.bundle.write import BundleWriter
+from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, RefusedError, Where
 from loadstone.experiment import allocation
@@ -104,8 +105,11 @@ def run_experiment(
     if stopped is None:
         BundleWriter.check(out_dir)
     consent = remembered(consent)
+    # Before anybody looks: what is built on later is what was looked at, and as it was then.
+    agreed = _seen(layout_devices(prepared))
     consent = _check_devices(prepared, consent)
     session = _Session(prepared, out_dir, consent, means, stopped)
+    session.machine.agreed = agreed
     try:
         outcome = run_study(
             session.controller,
@@ -219,6 +223,15 @@ def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guar
         with answering(*questions):
             run_in_child(lambda: _look(devices, asking), doing="looking at the devices of the layouts")
     return _of_runs(prepared, consent, set(devices))
+
+
+def _seen(devices: Sequence[str]) -> dict[str, SeenDevice]:
+    if not devices:
+        return {}
+    found: dict[str, SeenDevice] = run_in_child(
+        lambda: {one: SeenDevice.of(one) for one in devices}, doing="looking at the devices of the layouts"
+    )
+    return found
 
 
 def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[str]) -> guard.Consent:

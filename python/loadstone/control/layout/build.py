@@ -1,8 +1,9 @@
 """Layouts built and taken down on this machine.
 
-Knows how a command is run, when an array has synchronised, and what of a layout is there. A device
-that is another one than it was, or carries nothing of ours, is not touched on the way down. Whether
-a device may be lost was asked before.
+Knows how a command is run, when an array has synchronised, and what of a layout is there. On the way
+down a device is told by what it carries: a file system, array, group or pool of our name. A name in
+/dev is another disk's after a reboot, and whoever took a layout down by hand may have put something of
+their own there. Whether a device may be lost was asked before.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import re
 import shutil
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from pydantic import ConfigDict
 
 from loadstone.control import orphans
 from loadstone.control.files import text
@@ -23,6 +27,7 @@ from loadstone.control.layout.model import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.frozen_model import FrozenModel
 from loadstone.path.mounts import mounts
 
 if TYPE_CHECKING:
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from loadstone.control.layout.steps import TakeDown
 
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 PATIENCE_S: Final = 600
 LOOK_S: Final = 0.5
 ORPHANS_S: Final = 60.0
@@ -85,12 +91,56 @@ def read_order(value: str) -> tuple[str, LayoutOrder]:
 
 
 def identity_of(device: str) -> str:
-    """Return the number that no other disk gets until a reboot; empty where there is none."""
+    """Return a number that no other disk gets, with the boot it holds for; empty where there is none."""
     name = os.path.realpath(device).removeprefix("/dev/")
     for disk in (Path("/sys/class/block") / name, Path("/sys/class/block") / name / ".."):
         if found := text(disk / "diskseq"):
-            return f"{name}:{found}"
+            return f"{text(BOOT_ID)}:{name}:{found}"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDevice:
+    """A device as it was when somebody agreed to its loss."""
+
+    identity: str
+    carries: frozenset[str]
+
+    @classmethod
+    def of(cls, device: str) -> SeenDevice:
+        """Look at a device."""
+        return cls(identity_of(device), frozenset(one.words for one in _carried(device)))
+
+    def change(self, now: SeenDevice) -> str | None:
+        """Return what makes it one that nobody agreed to lose; None: nothing."""
+        if now.identity != self.identity:
+            return "it is another device than the one that was looked at"
+        came = sorted(now.carries - self.carries)
+        return f"somebody put {came[0]} on it since it was looked at" if came else None
+
+
+class _Signature(FrozenModel):
+    model_config = ConfigDict(extra="ignore")
+
+    type: str | None = None
+    label: str | None = None
+    uuid: str | None = None
+
+    @property
+    def words(self) -> str:
+        return " ".join(one for one in (self.type, self.label, self.uuid) if one)
+
+
+class _Signatures(FrozenModel):
+    model_config = ConfigDict(extra="ignore")
+
+    signatures: tuple[_Signature, ...] = ()
+
+
+def _carried(device: str) -> tuple[_Signature, ...]:
+    """Return what a device carries, by its signatures."""
+    said = _call(("wipefs", "--json", device)).stdout
+    return _Signatures.model_validate_json(said).signatures if said.strip() else ()
 
 
 def why_not(order: LayoutOrder) -> str | None:
@@ -161,7 +211,9 @@ def take_down(order: LayoutOrder) -> None:
     # What a process that was killed had begun to build must not appear afterwards.
     orphans.wait_until_gone(order.label, ORPHANS_S)
     until_s = time.monotonic() + FREE_S
-    while left := _left_of(order):
+    # Before anything of it goes: a group without volumes has no name left to tell it by.
+    ours = frozenset(one for one in order.used if _is_ours(one, order))
+    while left := _left_of(order, ours):
         if time.monotonic() > until_s:
             raise RefusedError(f"layout {order.name}: {left[0]}")
         time.sleep(LOOK_S)
@@ -172,11 +224,11 @@ def take_down(order: LayoutOrder) -> None:
     orphans.forget(order.label)
 
 
-def _left_of(order: LayoutOrder) -> list[str]:
+def _left_of(order: LayoutOrder, ours: frozenset[str]) -> list[str]:
     """Take down what is there, and return what did not go: what is busy may go a moment later."""
     left = []
     for step in taking_down(order):
-        if not _is_there(step, order):
+        if not _is_there(step, ours):
             continue
         done = _call(step.command)
         if done.returncode != 0:
@@ -184,10 +236,10 @@ def _left_of(order: LayoutOrder) -> list[str]:
     return left
 
 
-def _is_there(step: TakeDown, order: LayoutOrder) -> bool:
+def _is_there(step: TakeDown, ours: frozenset[str]) -> bool:
     if step.mounted is not None:
         return any(mount.point == step.mounted for mount in mounts())
-    if step.wipes is not None and not _is_ours(step.wipes, order):
+    if step.wipes is not None and step.wipes not in ours:
         return False
     if step.there is not None:
         return shutil.which(step.there[0]) is not None and _call(step.there).returncode == 0
@@ -195,14 +247,18 @@ def _is_there(step: TakeDown, order: LayoutOrder) -> bool:
 
 
 def _is_ours(device: str, order: LayoutOrder) -> bool:
-    """Return whether a device is the one we built on, or carries our label after a reboot."""
-    if not Path(device).exists():
-        return False
-    known = dict(zip(order.used, order.identities, strict=True)).get(device, "")
-    if known and identity_of(device) == known:
+    """Return whether a device carries something of our name, or what we had begun to make there."""
+    found = _carried(device)
+    if any(order.label in (one.label or "") for one in found):
         return True
-    label = _call(("blkid", "-p", "-o", "value", "-s", "LABEL", device)).stdout
-    return order.label in label
+    if not any(one.type == "LVM2_member" for one in found):
+        return False
+    group = _call(("pvs", "--noheadings", "-o", "vg_name", device))
+    if group.returncode != 0 or group.stdout.strip():
+        return order.label in group.stdout
+    # A volume without a group holds nothing; on the disk that we had, it is half of ours.
+    known = dict(zip(order.used, order.identities, strict=True)).get(device, "")
+    return bool(known) and identity_of(device) == known
 
 
 def synchronised(order: LayoutOrder) -> float | None:

@@ -92,7 +92,7 @@ class LayoutOrder(FrozenModel):
     """The level's."""
     devices: tuple[str, ...]
     identities: tuple[str, ...]
-    """`diskseq` of each device, and of the log after them: another device of that name is let be."""
+    """`build.identity_of` each device, and the log after them."""
     description: LayoutDescription
     base: str
     """Directory of the mount points."""

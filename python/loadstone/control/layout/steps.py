@@ -62,7 +62,7 @@ class TakeDown:
     there: tuple[str, ...] | None = None
     """Only if this command ends with 0."""
     wipes: str | None = None
-    """Only if this device is still the one, or carries our label."""
+    """Only if this device carries something of our name."""
 
 
 def programs(order: LayoutOrder) -> list[str]:
