@@ -33,12 +33,27 @@ if TYPE_CHECKING:
 
 FAST = 10
 """Damaged bundles in every run of the tests, each with two verbs drawn for it."""
-NIGHTLY = 480
+NIGHTLY = int(os.environ.get("LOADSTONE_DAMAGED", "480"))
 """Damaged bundles and studies in a nightly run, each with every verb. `LOADSTONE_SEED` is the first seed."""
+SEALED_SHARE = 0.5
 SECONDS = 120
 MEMORY_BYTES = 1 << 30
 """How much more than before all of it may take at any time."""
 CODES = {0, 1, 2, 97, 98}
+EXPERIMENT = """title = "Depth"
+repeats = 2
+runtime = "1s"
+size = "1g"
+
+[[patterns]]
+name = "read"
+options = { ioengine = "null", rw = "randread", bs = "4k" }
+
+[[factors]]
+name = "depth"
+option = "iodepth"
+levels = [1, 4]
+"""
 KINDS = ("fio-json", "fio-logs", "csv", "parquet", "prometheus", "markdown", "iometer-csv", "vdbench")
 
 
@@ -170,27 +185,50 @@ def real(place: Path) -> list[Path]:
     (place / "r.fio").write_text(
         f"[job]\nfilename={place}/r\nrw=randrw\nsize=1m\nioengine=psync\ntime_based\nruntime=1\n"
     )
+    (place / "h.fio").write_text(
+        f"[job]\nfilename={place}/h.$jobnum\nrw=randread\nsize=1m\nioengine=null\ntime_based\nruntime=1\n"
+    )
     quiet = ("--no-report", "--no-progress", "--no-calibration", "--out")
-    for words in (("w.fio", "--journal", *quiet, "journal"), ("r.fio", "--repeat", "2", *quiet, "again")):
-        started.run(["run", *words], cwd=place, timeout=300).check_returncode()
-    return [place / "journal", place / "again"]
+    hosts = [
+        f'[[host]]\nname = "{name}"\nlaunch = "local"\ndirectory = "{place}/{name}"' for name in ("a", "b")
+    ]
+    (place / "hosts.toml").write_text("\n".join(hosts) + "\n")
+    (place / "x.toml").write_text(EXPERIMENT)
+    for words in (
+        ("run", "w.fio", "--journal", *quiet, "journal"),
+        ("run", "r.fio", "--repeat", "2", *quiet, "again"),
+        ("run", "r.fio", "--watch", "me=local", *quiet, "watched"),
+        ("run", "r.fio", "--probe=3s", *quiet, "probed"),
+        ("run", "h.fio", "--hosts", "hosts.toml", *quiet, "hosts"),
+        ("experiment", "run", "x.toml", *quiet, "experiment"),
+    ):
+        started.run(words, cwd=place, timeout=300).check_returncode()
+    return [place / name for name in ("journal", "again", "watched", "probed", "hosts", "experiment")]
 
 
-def verbs(path: Path, good: Path, out: Path) -> list[list[str]]:
+def verbs(path: Path, good: Path, out: Path, *, unverified: bool = True) -> list[list[str]]:
     """Command lines of every verb that reads a bundle, with what they write below `out`."""
     mine, other = str(path), str(good)
     lines = [
         ["report", mine, "-o", str(out / "r.html")],
         ["report", mine, "-o", str(out / "r.svg")],
+        ["report", mine, "-o", str(out / "r.md")],
         ["compare", other, mine, "--json"],
         ["compare", mine, other, "--html", str(out / "c.html")],
+        ["compare", other, mine, "--gate", "--markdown"],
         ["audit", mine],
         ["audit", mine, "--json"],
         ["verify", mine, "--out", str(out / "v")],
         ["rerun", mine, "--out", str(out / "n")],
         *(["export", mine, kind, "-o", str(out / f"e-{kind}")] for kind in KINDS),
     ]
-    return [[*line, "--unverified"] for line in lines] + [["report", mine, "-o", str(out / "s.html")]]
+    sealed = [
+        ["report", mine, "-o", str(out / "s.html")],
+        ["runs", str(path.parent)],
+        ["experiment", "report", mine, "-o", str(out / "x.html"), "-o", str(out / "x.md")],
+        ["experiment", "resume", mine],
+    ]
+    return [[*line, *(["--unverified"] if unverified else [])] for line in lines] + sealed
 
 
 @pytest.fixture(scope="module")
@@ -244,16 +282,19 @@ def attacked(whole: list[Path], place: Path, seed: int, *, every: bool) -> list[
     """Damage one bundle and give it to the verbs; return what went wrong, with the seed to find it again."""
     rng = random.Random(seed)
     source = whole[seed % len(whole)]
-    path, out = place / f"d{seed}", place / f"o{seed}"
+    path, out = place / f"d{seed}" / "run", place / f"o{seed}"
     out.mkdir()
-    told = damage.damaged(source, path, seed, whole)
-    lines = verbs(path, source, out)
+    path.parent.mkdir()
+    # Every second as whoever means it would leave it: with hashes that are right.
+    sealed = rng.random() < SEALED_SHARE
+    told = damage.damaged(source, path, seed, whole, sealed=sealed)
+    lines = verbs(path, source, out, unverified=not sealed)
     chosen = lines if every else rng.sample(lines, 2)
     before = peak_bytes()
     found = [(line, wrong) for line in chosen if (wrong := tried(line)) is not None]
     if (more := peak_bytes() - before) > MEMORY_BYTES:
         found.append((chosen[0], f"{more >> 20} MiB of memory"))
-    for directory in (path, out):
+    for directory in (path.parent, out):
         shutil.rmtree(directory, ignore_errors=True)
     return [f"seed {seed}, {source.name}, {told}: {' '.join(line[:3])}: {wrong}" for line, wrong in found]
 

@@ -1,11 +1,12 @@
 """Damage to bundles and studies, drawn from a seed: what disks, copies, people and attackers leave.
 
 Each draw changes one to three things below a directory that is a copy of a whole bundle. Knows files,
-JSON, Arrow and Parquet; no meaning of any field.
+JSON, Arrow, Parquet and seals; no meaning of any field.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -16,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from loadstone.bundle import experiment, layout, seal, study
+from loadstone.errors import BundleError
+from tests.support import runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,6 +297,46 @@ def _rows(frame: pl.DataFrame, rng: random.Random) -> tuple[pl.DataFrame, str]:
     return pl.concat([frame[:1]] * 200_000, rechunk=True), "200,000 equal rows"
 
 
+def _times(frame: pl.DataFrame, rng: random.Random) -> tuple[pl.DataFrame, str]:
+    """Let time run otherwise: backwards, not at all, in leaps, past the end of a run."""
+    names = [name for name in frame.columns if name.endswith("_ns") or name in ("interval", "unix_ns")]
+    if not names:
+        return _cells(frame, rng)
+    what = rng.choice(["backwards", "still", "leaps", "swapped", "late"])
+    chosen = names if rng.random() < 0.5 else [rng.choice(names)]
+    changes: dict[str, pl.Expr] = {}
+    for name in chosen:
+        column = pl.col(name)
+        changes[name] = {
+            "backwards": column.reverse(),
+            "still": column.first(),
+            "leaps": column * 1000,
+            "swapped": pl.col(rng.choice(names)),
+            "late": column + 10**15,
+        }[what]
+    cast = {name: one.cast(frame.schema[name], strict=False) for name, one in changes.items()}
+    return frame.with_columns(**cast), f"time {what} in {', '.join(chosen)}"
+
+
+def _histograms(frame: pl.DataFrame, rng: random.Random) -> tuple[pl.DataFrame, str]:
+    """Give the histograms another width, order or count than their rows have."""
+    names = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    if not names:
+        return _cells(frame, rng)
+    what = rng.choice(["shorter", "longer", "reversed", "many", "beyond", "negative"])
+    name = rng.choice(names)
+    column = pl.col(name)
+    changed = {
+        "shorter": column.list.head(1),
+        "longer": pl.concat_list(column, column),
+        "reversed": column.list.reverse(),
+        "many": column.list.eval(pl.element() * 0 + 2**31),
+        "beyond": column.list.eval(pl.element() * 0 + 60_000),
+        "negative": column.list.eval(pl.element().cast(pl.Int64) * -1),
+    }[what]
+    return frame.with_columns(changed.cast(frame.schema[name], strict=False)), f"{name} {what}"
+
+
 def table(path: Path, rng: random.Random, _others: list[Path]) -> str:
     file = _pick(path, rng, ".parquet", ".arrows")
     if file is None:
@@ -302,7 +347,7 @@ def table(path: Path, rng: random.Random, _others: list[Path]) -> str:
         return "nothing"
     if not frame.width or not frame.height:
         return "nothing"
-    frame, told = rng.choice([_cells, _cells, _cells, _columns, _rows])(frame, rng)
+    frame, told = rng.choice([_cells, _cells, _times, _histograms, _columns, _rows])(frame, rng)
     if file.suffix == ".parquet":
         _write_parquet(frame, file, rng)
     else:
@@ -355,14 +400,35 @@ KINDS: dict[str, Damage] = {
         table,
     )
 }
+ABSURD = ("document", "line", "table")
+"""Damage to what files say and not to the files, so that a seal made anew holds."""
 WEIGHTS = {"document": 6, "line": 4, "table": 6, "bits": 3, "cut": 3}
 
 
-def damaged(source: Path, to: Path, seed: int, others: list[Path]) -> str:
-    """Make a damaged copy of a bundle or a study; return in words what was done to it."""
+def seal_again(path: Path) -> None:
+    """Compute all hashes anew, from the inside out: what is read then is what was changed."""
+    manifests = sorted(path.rglob(layout.MANIFEST), key=lambda one: -len(one.parts))
+    for one in manifests:
+        with contextlib.suppress(BundleError, ValueError, TypeError, AttributeError, OSError):
+            runs.reseal(one.parent)
+    for name in (study.STUDY, experiment.FILE):
+        for file in sorted(path.rglob(name)):
+            with contextlib.suppress(BundleError, ValueError, TypeError, AttributeError, OSError):
+                found = json.loads(file.read_text())
+                for point in found.get("points", ()):
+                    if point.get("seal") is not None:
+                        point["seal"] = study.seal_of(file.parent / point["bundle"])
+                file.write_text(json.dumps(seal.with_digest(found)))
+
+
+def damaged(source: Path, to: Path, seed: int, others: list[Path], *, sealed: bool = False) -> str:
+    """Make a damaged copy of a bundle or a study; return in words what was done to it.
+
+    `sealed`: whoever did it computed all hashes anew.
+    """
     shutil.copytree(source, to, symlinks=True)
     rng = random.Random(seed)
-    names = list(KINDS)
+    names = list(ABSURD if sealed else KINDS)
     told: list[str] = []
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         for _attempt in range(20):
@@ -371,4 +437,7 @@ def damaged(source: Path, to: Path, seed: int, others: list[Path]) -> str:
             if said != "nothing":
                 told.append(f"{name}: {said}")
                 break
+    if sealed:
+        seal_again(to)
+        told.append("sealed again")
     return "; ".join(told)

@@ -191,7 +191,11 @@ class Agent:
         work, plan = self._work, self._resolved.plan
         if order.get("division"):
             plan = divided(plan, Division.model_validate(order["division"]))
-        self._bundle = self._directory / str(order["run"]) / self._name
+        bundle = self._directory / str(order["run"]) / self._name
+        if bundle.exists():
+            # What is forgotten later is what this run made.
+            raise RefusedError(f"{bundle} exists already", hint="name another directory in the hosts file")
+        self._bundle = bundle
         self._bundle.parent.mkdir(parents=True, exist_ok=True)
         self._running = True
         try:
