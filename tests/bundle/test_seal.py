@@ -74,7 +74,8 @@ def test_a_manifest_is_held_against_its_own_hash(path: Path) -> None:
 
 
 def test_what_was_added_is_named_and_a_report_is_not(path: Path) -> None:
-    (path / "report.html").write_text("mine")
+    for ending in ("html", "md", "pdf", "png", "svg"):
+        (path / f"report.{ending}").write_text("mine")
     assert Bundle.open(path).verified is True
     (path / "samples.arrows").write_bytes(b"")
     (path / "input" / "more").mkdir()

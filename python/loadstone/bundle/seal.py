@@ -25,7 +25,7 @@ DIGEST: Final = "blake3"
 """Where a manifest or a `study.json` has the hash of the rest of itself."""
 PIECE_BYTES: Final = 16 << 20
 """Read, not mapped: a page that a bad disk does not give would end the whole program."""
-REPORTS: Final = tuple(f"report.{ending}" for ending in ("html", "svg", "png", "pdf"))
+REPORTS: Final = tuple(f"report.{ending}" for ending in ("html", "md", "svg", "png", "pdf"))
 """Written into a bundle after it is sealed, and read by nothing."""
 MARKS: Final = (".loadstone-output-",)
 """Beside a report, where the file system keeps no attributes (`output`)."""
