@@ -64,3 +64,14 @@ def test_no_rows_are_an_empty_table(tmp_path: Path) -> None:
     found = host.host_rows(tmp_path, ())
     assert found.height == 0
     assert found.schema == {"t_ns": pl.Int64, "dt_ns": pl.Int64}
+
+
+def test_what_no_table_takes_is_left_out_and_keeps_nothing_from_being_sealed(tmp_path: Path) -> None:
+    assert host.that_fit({"t_ns": 1, "disk.a.reads": 2**63, "load.one_milli": 5}) == {
+        "t_ns": 1,
+        "load.one_milli": 5,
+    }
+    source = lines(tmp_path, json.dumps({"t_ns": 4, "dt_ns": 1, "cpu.0.user_ns": 10**30}) + "\n")
+    host.host_to_parquet(source, tmp_path / layout.HOST_TABLE, COLUMNS)
+    source.unlink()
+    assert host.host_rows(tmp_path, ())["t_ns"].to_list() == [1, 2, 3]

@@ -18,7 +18,7 @@ import pytest
 
 from loadstone.bundle.read import Bundle
 from loadstone.errors import LoadstoneError
-from tests.support.failing import KINDS
+from tests.support.failing import KINDS, MADE
 
 from .program import needs_engine
 
@@ -29,6 +29,18 @@ VERBS = {
     "fio": ("fio", "r.fio"),
     "study": ("run", "r.fio", "--out", "b", "--no-report", "--no-calibration", "--repeat", "2"),
 }
+LATER_VERBS = {
+    "watch": (*RUN, "--watch", "me=local"),
+    "hosts": ("run", "h.fio", *RUN[2:], "--hosts", "hosts.toml"),
+    "experiment": ("experiment", "run", "x.toml", "--out", "b", "--no-report", "--no-calibration"),
+    "page": ("report", MADE, "-o", "page.html"),
+    "markdown": ("report", MADE, "-o", "page.md"),
+    "pdf": ("report", MADE, "-o", "page.pdf"),
+    "export": ("export", MADE, "csv", "-o", "page.csv"),
+}
+WRITING = ("write", "fsync", "open", "mkdir", "rename", "remove", "spawn", "attribute")
+STEPS = {"open": 3}
+"""Every one, or every third where there are hundreds."""
 
 
 def tried(
@@ -50,7 +62,8 @@ def tried(
     try:
         for line in process.stdout:
             one = json.loads(line)
-            found[_held(one, directory / "runs" / str(one["n"]), kind)] += 1
+            place = directory / "runs" / str(one["n"])
+            found[_written(one, place, kind) if MADE in words else _held(one, place, kind)] += 1
             process.stdin.write("go\n")
             process.stdin.flush()
     finally:
@@ -65,12 +78,31 @@ def _path() -> str:
     return f"{root / 'python'}:{root}"
 
 
-def _held(one: dict[str, Any], place: Path, kind: str) -> str:
+def _written(one: dict[str, Any], place: Path, kind: str) -> str:
+    """Hold that a page is there whole, or not at all with a word about it."""
     what = f"the {one['n']}th {kind}: {one}"
+    _no_mistake(one, what)
+    pages = list(place.glob("page.*"))
+    assert len(pages) == (one["code"] == 0), what
+    assert all(page.stat().st_size > 100 for page in pages), what
+    assert [path.name for path in place.iterdir() if path.name.startswith(".")] == [], what
+    if not one["fired"]:
+        assert one["code"] == 0, what
+        return "nothing failed"
+    assert one["code"] == 0 or one["err"].strip(), what
+    return "told" if one["code"] else "did without"
+
+
+def _no_mistake(one: dict[str, Any], what: str) -> None:
     assert one["code"] in (0, 1, 2, 130), what
     assert "Traceback" not in one["err"], what
     assert "mistake in the program" not in one["err"], what
     assert one["orphans"] == [], what
+
+
+def _held(one: dict[str, Any], place: Path, kind: str) -> str:
+    what = f"the {one['n']}th {kind}: {one}"
+    _no_mistake(one, what)
     if not one["fired"]:
         assert one["code"] == 0, what
         return "nothing failed"
@@ -133,6 +165,19 @@ def test_every_failure(tmp_path: Path, kind: str, verb: str, capsys: pytest.Capt
     found = tried(tmp_path, kind, VERBS[verb], first=1, step=1, most=2000)
     with capsys.disabled():
         sys.stdout.write(f"\n{verb}, every {kind}: {dict(found)}\n")
+    assert found["nothing failed"] == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("verb", LATER_VERBS)
+@pytest.mark.parametrize("kind", WRITING)
+def test_failures_of_what_writes(
+    tmp_path: Path, kind: str, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = STEPS.get(kind, 1)
+    found = tried(tmp_path, kind, LATER_VERBS[verb], first=1, step=step, most=2000)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{verb}, failing {kind}: {dict(found)}\n")
     assert found["nothing failed"] == 1
 
 

@@ -47,6 +47,33 @@ LIBRARIES: Final = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
 PATIENCE_S: Final = 60.0
+MADE: Final = "../made/b"
+"""A bundle that is there before, for verbs that read one."""
+MAKES: Final = ["run", "r.fio", "--out", "b", "--no-report", "--no-calibration"]
+HOSTS: Final = """[defaults]
+launch = "local"
+[[host]]
+name = "a"
+directory = "{place}/a"
+[[host]]
+name = "b"
+directory = "{place}/b"
+"""
+EXPERIMENT: Final = """title = "Depth"
+repeats = 2
+runtime = "300ms"
+size = "1m"
+targets = ["{place}/data"]
+
+[[patterns]]
+name = "read"
+options = { rw = "randread", bs = "4k" }
+
+[[factors]]
+name = "depth"
+option = "iodepth"
+levels = [1, 4]
+"""
 
 
 class Fault:
@@ -115,6 +142,9 @@ def once(fault: Fault | None, words: list[str], place: Path, after: Callable[[],
         "[r]\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime=300ms\nfilename=data\n"
     )
     (place / "data").write_bytes(bytes(1 << 20))
+    (place / "h.fio").write_text((place / "r.fio").read_text().replace("=data", f"={place}/data"))
+    for name, text in (("hosts.toml", HOSTS), ("x.toml", EXPERIMENT)):
+        (place / name).write_text(text.replace("{place}", str(place)))
     pid = os.fork()
     if pid == 0:
         _as_program(fault, words, place, after)
@@ -215,6 +245,8 @@ def main(words: list[str]) -> None:
     kind, first, step, most, *verb = words
     place = Path.cwd() / "runs"
     place.mkdir()
+    if MADE in verb:
+        once(None, MAKES, place / "made")
     preload(verb, place)
     at = int(first)
     for _ in range(int(most)):

@@ -5,7 +5,7 @@ FreeBSD's and illumos' texts are written after their manuals: no such system was
 
 from __future__ import annotations
 
-from loadstone.watch import freebsd, illumos, linux, prometheus
+from loadstone.watch import freebsd, illumos, linux, prometheus, snmp
 
 LINUX = """@@begin
 /proc/uptime:12345.67 4000.00
@@ -280,3 +280,21 @@ def test_node_exporter() -> None:
     clock = prometheus._clock([], "Sun, 01 Nov 2026 00:00:00 GMT")
     assert clock is not None
     assert clock.step_ns == 10**9
+
+
+def test_an_exporter_that_tells_nonsense_costs_its_own_columns() -> None:
+    rows = prometheus._rows(
+        "node_time_seconds NaN\nnode_memory_MemTotal_bytes +Inf\nnode_load1 1e300\nnode_load5 0.5\n"
+        'node_network_mtu_bytes{device="x"} -Inf\n'
+    )
+    assert prometheus._clock(rows, None) is None
+    assert prometheus.facts(rows)["links"] == {}
+    assert set(prometheus.counters(rows).levels) <= {"load.five_milli"}
+
+
+def test_a_date_beyond_all_calendars_says_nothing() -> None:
+    for data in (
+        bytes([0, 1, 1, 1, 0, 0, 0, 0, 43, 255, 255]),
+        bytes([39, 15, 12, 31, 23, 59, 59, 0, 45, 99, 99]),
+    ):
+        assert snmp._date(data) is None

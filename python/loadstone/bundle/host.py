@@ -31,7 +31,7 @@ def host_to_parquet(lines: Path, out: Path, columns: Collection[str]) -> None:
         rows.sink_parquet(out, compression="zstd", row_group_size=GROUP_ROWS)
     except pl.exceptions.PolarsError:
         # A full disk cut the last line off: what is whole is kept.
-        _table(read_lines(lines)).write_parquet(out, compression="zstd")
+        _table(read_lines(lines, right=_is_row)).write_parquet(out, compression="zstd")
 
 
 def host_rows(
@@ -61,6 +61,11 @@ def host_rows(
     if lost and say is not None:
         say(f"{sealed}: {lost} of its {table.height} rows have no time")
     return right
+
+
+def that_fit(row: dict[str, int]) -> dict[str, int]:
+    """Leave out what no table takes: what a watched host tells may be anything."""
+    return {name: value for name, value in row.items() if -(2**63) <= value < 2**63}
 
 
 def watched_files(name: str) -> tuple[str, str]:

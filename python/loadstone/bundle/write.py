@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loadstone import file_name
 from loadstone.bundle import arrows, layout, members, seal
 from loadstone.bundle.disk import Disk, reason, remedy
-from loadstone.bundle.host import host_to_parquet, watched_files
+from loadstone.bundle.host import host_to_parquet, that_fit, watched_files
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.path.child import run_in_child
@@ -143,6 +143,7 @@ class BundleWriter:
                 self._disk.mkdir(place.parent)
             append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._watched[name] = self._kept(self._disk.open(place, append)), set()
+        row = that_fit(row)
         file, columns = self._watched[name]
         columns.update(row)
         self._disk.write_all(file, _line(row))

@@ -13,11 +13,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import ValidationError
+
 from loadstone import exitcodes
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, LoadstoneError, RunError
-from loadstone.hosts import merge, phases
+from loadstone.hosts import heard, merge, phases
 from loadstone.hosts.agreement import Agreement, agree
 from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.greeting import greeting, new_number
@@ -199,8 +201,17 @@ class _HostsRun:
         if kind not in {"lost", "refused"}:
             self._phases.heard(name, time.monotonic())
         hear = getattr(self, f"_on_{kind}", None)
-        if hear is not None:
-            hear(name, self._hosts[name], message)
+        if hear is None:
+            return
+        wrong = heard.flaw(message)
+        if wrong is None:
+            try:
+                hear(name, self._hosts[name], message)
+            except ValidationError as error:
+                wrong = heard.in_short(error)
+        if wrong is not None:
+            why = say("hosts.ended.no_word", kind=repr(kind), reason=wrong)
+            self._lose(name, why, say("hosts.ended.no_word_hint"))
 
     def _on_up(self, name: str, state: HostState, _: dict[str, Any]) -> None:
         holder = self._request.holder or self._number
@@ -283,6 +294,8 @@ class _HostsRun:
                 self._hear(name, {"type": "clocked", "after": after, "clocks": clocks(link)})
             except LoadstoneError as error:
                 self._hear(name, {"type": "lost", "why": error.message})
+            except (ValueError, LookupError, TypeError) as error:
+                self._hear(name, {"type": "lost", "why": say("hosts.ended.no_time", reason=repr(error))})
 
         threading.Thread(target=compare, name=f"{name} clocks", daemon=True).start()
 
@@ -434,7 +447,8 @@ class _HostsRun:
     def _collect(self, name: str, bundle: JointBundle) -> None:
         try:
             bundle.collect(name, self._hosts[name].link)
-        except (LoadstoneError, OSError) as error:
+        except (LoadstoneError, OSError, ValueError, LookupError, TypeError) as error:
+            # Names, sizes and pieces are as the host says.
             why = error.message if isinstance(error, LoadstoneError) else str(error)
             self._hear(name, {"type": "lost", "why": say("hosts.ended.not_come", reason=why)})
             return

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import RunError
 from loadstone.hosts.clock_offset import Exchange, HostClockOffset, offset
+from loadstone.hosts.heard import is_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,9 +206,12 @@ class PipeLink:
         for line in process.stdout:
             try:
                 message = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 # What a shell prints on the way in is not ours.
+                message = None
+            if not is_message(message):
                 self._said.append(line.decode(errors="replace").strip())
+                del self._said[:-20]
                 continue
             if not self._waiting.answered(message):
                 self._heard(self.name, message)

@@ -365,11 +365,11 @@ def _date(value: Any) -> WallClock | None:
     if len(data) != 11:
         return None
     year, month, day, hour, minute, second, tenths, sign, hours, minutes = struct.unpack(">HBBBBBBcBB", data)
+    zone = timedelta(hours=hours, minutes=minutes)
     try:
         told = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
-    except ValueError:
+        told += zone if sign == b"-" else -zone
+    except (ValueError, OverflowError):
         return None
-    zone = timedelta(hours=hours, minutes=minutes)
-    told += zone if sign == b"-" else -zone
     # Most agents leave the tenths at zero.
     return WallClock(round(told.timestamp()) * 10**9 + tenths * 10**8, 10**8 if tenths else 10**9)
