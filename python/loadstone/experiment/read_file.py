@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from loadstone import toml_text
 from loadstone.control.layout.model import LayoutDescription
 from loadstone.errors import InputError, Where
 from loadstone.experiment.file import (
@@ -57,12 +57,11 @@ def parse(content: bytes, name: str, given: Mapping[str, str] | None = None) -> 
         raise InputError(f"is larger than {MOST_BYTES} bytes", where=Where(name))
     try:
         text = content.decode()
-        document = tomllib.loads(text)
+        document = toml_text.parsed(text)
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", where=Where(name)) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        at = re.search(r"at line (\d+)", str(error))
-        raise InputError(f"is not TOML: {error}", where=Where(name, int(at[1]) if at else None)) from error
+    except toml_text.TomlError as error:
+        raise InputError(f"is not TOML: {error}", where=Where(name, error.line)) from error
     document = _with_parameters(document, given or {}, name, text)
     try:
         return ExperimentFile.model_validate(document)

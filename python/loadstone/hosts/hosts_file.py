@@ -6,12 +6,12 @@ Knows the keys of the file; docs/hosts.md lists them. Reaches nothing.
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from loadstone import toml_text
 from loadstone.errors import InputError, Where
 from loadstone.formats.suggest import nearest
 from loadstone.frozen_model import FrozenModel
@@ -192,7 +192,7 @@ def read_hosts_file(path: Path) -> HostsFile:
     """Read `hosts.toml`. Raises `InputError` with line, key, what was found and what is near."""
     try:
         content = path.read_text()
-        found = HostsFile.model_validate(tomllib.loads(content))
+        found = HostsFile.model_validate(toml_text.parsed(content))
     except OSError as error:
         raise InputError(
             f"cannot be read: {error.strerror}",
@@ -201,11 +201,8 @@ def read_hosts_file(path: Path) -> HostsFile:
         ) from error
     except UnicodeDecodeError as error:
         raise InputError("is not text", where=Where(str(path))) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        at = re.search(r"at line (\d+)", str(error))
-        raise InputError(
-            f"is not TOML: {error}", where=Where(str(path), int(at[1]) if at else None)
-        ) from error
+    except toml_text.TomlError as error:
+        raise InputError(f"is not TOML: {error}", where=Where(str(path), error.line)) from error
     except ValidationError as error:
         raise _explained(path, content, error) from error
     if not found.host:

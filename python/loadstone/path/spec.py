@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -20,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from loadstone import toml_text
 from loadstone.errors import InputError, Where
 from loadstone.frozen_model import FrozenModel
 from loadstone.path import quantity
@@ -235,15 +235,13 @@ def read(path: Path) -> Spec:
     """Read and check a file. Raises `InputError` with line, key, what was found and what is near."""
     try:
         content = path.read_text()
-        return Spec.model_validate(tomllib.loads(content))
+        return Spec.model_validate(toml_text.parsed(content))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
     except UnicodeDecodeError as error:
         raise InputError("is not text", where=Where(str(path))) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        at = re.search(r"at line (\d+)", str(error))
-        where = Where(str(path), int(at[1]) if at else None)
-        raise InputError(f"is not TOML: {error}", where=where) from error
+    except toml_text.TomlError as error:
+        raise InputError(f"is not TOML: {error}", where=Where(str(path), error.line)) from error
     except ValidationError as error:
         raise _explained(path, content, error) from error
 

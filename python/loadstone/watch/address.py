@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
+from loadstone import toml_text
 from loadstone.errors import InputError, Where
 from loadstone.units import digits
 
@@ -184,10 +184,10 @@ def _secrets(path: Path) -> dict[str, Secrets]:
                     where=_at(SECRETS),
                     hint=f"chmod 600 {path}",
                 )
-            tables = tomllib.load(file)
+            tables = toml_text.parsed(file.read().decode())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", where=_at(SECRETS)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         # The parser's own words may quote the line.
         raise InputError(
             f"{path} is not TOML", where=_at(SECRETS), hint='write [NAME], then lines of KEY = "VALUE"'

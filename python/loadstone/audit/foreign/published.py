@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from loadstone import toml_text
 from loadstone.audit.ceilings import TRANSPORTS
 from loadstone.audit.foreign import reader
 from loadstone.formats.suggest import nearest
@@ -234,10 +234,9 @@ def read(path: Path) -> Published:
     """Read and check a file. Raises InputError with the key, what was found and what is near."""
     text = reader.text(path)
     try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"at line (\d+)", str(error))
-        raise reader.wrong(path, f"is not TOML: {error}", int(line[1]) if line else None) from error
+        content = toml_text.parsed(text)
+    except toml_text.TomlError as error:
+        raise reader.wrong(path, f"is not TOML: {error}", error.line) from error
     _check_format(path, text, content)
     try:
         return Published.model_validate(content)

@@ -1,0 +1,51 @@
+"""Text as TOML: what is none is refused in one way, whatever is wrong with it.
+
+Knows the parser and what it raises besides its own error: numbers that are too long, and what is nested
+too deep for whoever walks through it. Knows no file and no key.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, Final
+
+DEEPEST: Final = 64
+"""Levels of tables and arrays; no file of ours has more than five."""
+
+
+class TomlError(ValueError):
+    """It is no TOML. `line` where the parser says one."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the tables of a text. Raises `TomlError`."""
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise TomlError(f"it is nested deeper than {DEEPEST} levels") from None
+    except ValueError as error:
+        # A number of thousands of digits is a plain ValueError.
+        at = re.search(r"at line (\d+)", str(error))
+        raise TomlError(str(error), int(at[1]) if at else None) from error
+    if _deeper(found):
+        raise TomlError(f"it is nested deeper than {DEEPEST} levels")
+    return found
+
+
+def _deeper(document: dict[str, Any]) -> bool:
+    level: list[Any] = [document]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,58 @@
+"""Texts that are no TOML in ways the parser has no error for: each reader of ours refuses them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import toml_text
+from loadstone.audit.foreign import published
+from loadstone.errors import LoadstoneError
+from loadstone.experiment import read_file
+from loadstone.hosts import hosts_file
+from loadstone.path import spec
+from loadstone.watch import address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NONSENSE = {
+    "digits": "x = " + "9" * 5000,
+    "arrays": "x = " + "[" * 5000 + "]" * 5000,
+    "tables": "a." * 3000 + "b = 1",
+    "tables in the middle": "[" + "a." * 100 + "b]\nc = 1",
+    "text": "x = ",
+}
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_it_is_refused_in_one_way(kind: str) -> None:
+    with pytest.raises(toml_text.TomlError):
+        toml_text.parsed(NONSENSE[kind])
+
+
+def test_a_line_is_told_where_the_parser_tells_one() -> None:
+    with pytest.raises(toml_text.TomlError) as caught:
+        toml_text.parsed("a = 1\nb = \n")
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+@pytest.mark.parametrize(
+    "read",
+    [
+        hosts_file.read_hosts_file,
+        spec.read,
+        published.read,
+        address._secrets,
+        lambda path: read_file.parse(path.read_bytes(), "x.toml"),
+    ],
+)
+def test_no_reader_ends_in_a_mistake(kind: str, read: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(NONSENSE[kind])
+    path.chmod(0o600)
+    with pytest.raises(LoadstoneError):
+        read(path)
