@@ -85,7 +85,8 @@ bench: build
 
 MINUTES ?= 10
 FUZZED := job_file vdbench iometer results data_sheet plan documents events arrow_stream parquet \
-	parquet_footer_alone marks state_file study_file monitors disk spoken_by_the_engine
+	parquet_footer_alone marks state_file study_file monitors disk spoken_by_the_engine experiment_file hosts_list \
+	watch_secrets watched_by_shell watched_by_exporter watched_by_snmp change_journal said_by_agents experiment_document
 fuzz: build
 	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check 'atheris>=3,<4'
 	@for one in $(FUZZED); do $(BIN)/python -m tests.fuzz.guide $$one --minutes $(MINUTES) || exit 1; done

@@ -9,6 +9,7 @@ which know the languages. `tests/fuzz/corpus/NAME` is what was kept, minimised, 
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import struct
 import tempfile
@@ -19,6 +20,7 @@ from loadstone.audit import foreign
 from loadstone.audit.document import audited, document
 from loadstone.bundle import (
     arrows,
+    experiment,
     host,
     json_lines,
     layout,
@@ -30,21 +32,32 @@ from loadstone.bundle import (
     study,
     tables,
 )
+from loadstone.bundle.hosts import HostPart, HostsRecord
+from loadstone.control import journal
+from loadstone.control.layout import build as layout_build
 from loadstone.engine import process
-from loadstone.errors import LoadstoneError
+from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.experiment import read_file
+from loadstone.explanations.readings import Probed
+from loadstone.hosts import heard, hosts_file, ticks
 from loadstone.path import spec
 from loadstone.plan import anchors
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.safety import content, marker, signatures, tree_mark
 from loadstone.plan.verification import verify_state
+from loadstone.watch import address, freebsd, illumos, linux, prometheus, shell, snmp, watcher
+from loadstone.watch.source import HostReading, WatchError
 from loadstone.workload.model import Workload
 from tests.fuzz import fuzz_icf, fuzz_jobfile, fuzz_results, fuzz_vdbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadstone.monitor.counters import Counters
+
 CORPUS: Final = Path(__file__).parent / "corpus"
+_PARTS: Final = (HostPart(name="a", bundle=None, status="complete", targets=(0,)),)
 _PLACE: Final = Path(tempfile.mkdtemp(prefix="loadstone-guided-", dir="/dev/shm"))
 
 
@@ -172,6 +185,115 @@ def disk(data: bytes) -> None:
     content.kind(data)
 
 
+def experiment_file(data: bytes) -> None:
+    whole = read_file.parse(data, "x.toml")
+    assert whole.factors
+
+
+def hosts_list(data: bytes) -> None:
+    """`hosts.toml`, and the words of `--hosts`."""
+    words = data.decode("utf-8", "replace")
+    if "\n" not in words and "/" not in words and not words.endswith(".toml"):
+        hosts_file.read_hosts(words)
+    else:
+        hosts_file.read_hosts_file(_file("hosts.toml", data))
+
+
+def watch_secrets(data: bytes) -> None:
+    path = _file("secrets.toml", data)
+    path.chmod(0o600)
+    address.addresses(["nas=snmp://nas", "web=https://nas:9100"], secrets=path)
+
+
+def _watched(readings: list[Counters]) -> None:
+    """Put readings a second apart into a bundle's rows, and read them as it does."""
+    rows, lines = watcher.Rows(0), []
+    for number, made in enumerate(readings):
+        row = rows.take(HostReading(number * 10**9, number * 10**9 + 1000, made))
+        if row is not None:
+            lines.append(json.dumps(host.that_fit(row)) + "\n")
+    path = _file("me.jsonl", "".join(lines).encode())
+    columns = {name for line in lines for name in json.loads(line)}
+    host.host_to_parquet(path, _PLACE / "me.parquet", columns)
+    host.host_rows(_PLACE, (), sealed="me.parquet")
+    (_PLACE / "me.parquet").unlink()
+
+
+def _halves(data: bytes) -> tuple[str, str]:
+    text = data.decode("utf-8", "replace")
+    first, _, second = text.partition("@@again\n")
+    return first, second
+
+
+def watched_by_shell(data: bytes) -> None:
+    """What a shell prints on Linux, FreeBSD and illumos: twice, a second apart."""
+    first, second = _halves(data)
+    for system in (linux, freebsd, illumos):
+        lines = first.splitlines()
+        json.dumps(system.facts(lines))
+        shell._clock(lines)
+        shell._times(lines)
+        _watched([system.counters(lines)[0], system.counters(second.splitlines())[0]])
+
+
+def watched_by_exporter(data: bytes) -> None:
+    first, second = _halves(data)
+    try:
+        rows = prometheus._rows(first)
+        json.dumps(prometheus.facts(rows))
+        prometheus._clock(rows, None)
+        prometheus._clock([], first[:64])
+        _watched([prometheus.counters(rows), prometheus.counters(prometheus._rows(second))])
+    except WatchError as refusal:
+        if not refusal.message.strip():
+            raise AssertionError("an error without a message") from refusal
+
+
+def watched_by_snmp(data: bytes) -> None:
+    """Values of an agent."""
+    snmp._date(data[:11])
+    snmp._date(data)
+    snmp._text(data)
+    snmp._number(data.decode("utf-8", "replace"))
+
+
+def change_journal(data: bytes) -> None:
+    """What `restore` reads; nothing of it is put back here."""
+    record = journal.read(_file("1.jsonl", data))
+    for change in record.open_changes():
+        if change.setting.control == "layout":
+            with contextlib.suppress(RefusedError):
+                layout_build.read_order(change.before)
+    record.is_alive()
+
+
+def said_by_agents(data: bytes) -> None:
+    for line in data.split(b"\n"):
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if heard.is_message(message) and heard.flaw(message) is None and message["type"] == "event":
+            ticks.MergedTicks(_PARTS).heard("a", message["event"])
+
+
+def experiment_document(data: bytes) -> None:
+    """`experiment.json`, `hosts.json` and `probes.json`, each with a hash that is right."""
+    place = _PLACE / "experiment"
+    place.mkdir(exist_ok=True)
+    try:
+        found = members.decoded(data)
+    except ValueError:
+        return
+    if isinstance(found, dict):
+        (place / experiment.FILE).write_text(json.dumps(seal.with_digest(found)))
+        with contextlib.suppress(LoadstoneError):
+            experiment.read(place)
+    for model in (HostsRecord, Probed):
+        with contextlib.suppress(ValueError):
+            model.model_validate_json(data)
+
+
 def spoken_by_the_engine(data: bytes) -> None:
     for event in process.EventLines().of(data):
         schemas.is_event(event, None)
@@ -182,6 +304,8 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     for one in (
         job_file, vdbench, iometer, results, data_sheet, plan, documents, events, arrow_stream, parquet,
         parquet_footer_alone, marks, state_file, study_file, monitors, disk, spoken_by_the_engine,
+        experiment_file, hosts_list, watch_secrets, watched_by_shell, watched_by_exporter, watched_by_snmp,
+        change_journal, said_by_agents, experiment_document,
     )
 }  # fmt: skip
 
