@@ -202,7 +202,7 @@ def real(place: Path) -> list[Path]:
         ("run", "h.fio", "--hosts", "hosts.toml", *quiet, "hosts"),
         ("experiment", "run", "x.toml", *quiet, "experiment"),
     ):
-        started.run(words, cwd=place, timeout=300).check_returncode()
+        started.run(list(words), cwd=place, timeout=300).check_returncode()
     return [place / name for name in ("journal", "again", "watched", "probed", "hosts", "experiment")]
 
 

@@ -5,7 +5,15 @@ FreeBSD's and illumos' texts are written after their manuals: no such system was
 
 from __future__ import annotations
 
-from loadstone.watch import freebsd, illumos, linux, prometheus, snmp
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.watch import freebsd, illumos, linux, prometheus, shell, snmp
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 LINUX = """@@begin
 /proc/uptime:12345.67 4000.00
@@ -298,3 +306,27 @@ def test_a_date_beyond_all_calendars_says_nothing() -> None:
         bytes([39, 15, 12, 31, 23, 59, 59, 0, 45, 99, 99]),
     ):
         assert snmp._date(data) is None
+
+
+NONSENSE = ("9" * 5000, "inf", "nan", "-1", "1e999", "²", "", "\x04", "1.2.3")
+
+
+@pytest.mark.parametrize("wrong", NONSENSE)
+@pytest.mark.parametrize(
+    ("system", "text"),
+    [(linux, LINUX), (freebsd, FREEBSD), (illumos, ILLUMOS)],
+    ids=["linux", "freebsd", "illumos"],
+)
+def test_a_word_that_is_another_costs_its_own_columns(system: ModuleType, text: str, wrong: str) -> None:
+    """Each word of the answer in its turn."""
+    whole = system.counters(text.splitlines())[0]
+    lost = []
+    for found in re.finditer(r"[\w.]+", text):
+        lines = f"{text[: found.start()]}{wrong}{text[found.end() :]}".splitlines()
+        system.facts(lines)
+        shell._clock(lines)
+        shell._times(lines)
+        made = system.counters(lines)[0]
+        lost.append(len({*whole.growing, *whole.levels} - {*made.growing, *made.levels}))
+    # Most words are one value or one line; no more than a handful are what all others hang on.
+    assert sorted(lost)[len(lost) // 2] <= 12

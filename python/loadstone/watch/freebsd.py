@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
+from loadstone.watch.lines import tolerant, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,18 +82,25 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
             case "@@zpool":
                 pool = rest.strip()
             case "@@scan":
-                made.levels[f"work.{pool}.running"] = int(" in progress" in rest)
-                if " in progress" in rest:
-                    made.levels[f"work.{pool}.{rest.split()[0]}"] = 1
+                _scan(made, pool, rest)
             case _ if word.endswith(":"):
                 told[word[:-1]] = rest.strip()
             case _:
                 continue
-    _sysctls(made, told)
+    for read in (_processors, _load, _plain, _memory, _temperatures):
+        read(made, told)
     return made, None
 
 
-def _sysctls(made: Counters, told: dict[str, str]) -> None:  # noqa: C901 - one value after the other
+@tolerant
+def _scan(made: Counters, pool: str, text: str) -> None:
+    made.levels[f"work.{pool}.running"] = int(" in progress" in text)
+    if " in progress" in text:
+        made.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
+
+
+@tolerant
+def _processors(made: Counters, told: dict[str, str]) -> None:
     found = STATHZ.search(told.get("kern.clockrate", ""))
     if found and int(found[1]):
         tick_ns = 1e9 / int(found[1])
@@ -100,28 +108,44 @@ def _sysctls(made: Counters, told: dict[str, str]) -> None:  # noqa: C901 - one 
         every = told.get("kern.cp_times", "").split()
         for at in range(0, len(every) - len(STATES) + 1, len(STATES)):
             _cpu(made, str(at // len(STATES)), every[at : at + len(STATES)], tick_ns)
+
+
+@tolerant
+def _load(made: Counters, told: dict[str, str]) -> None:
     load = told.get("vm.loadavg", "").strip("{} ").split()
     for name, value in zip(("one", "five", "fifteen"), load, strict=False):
         made.levels[f"load.{name}_milli"] = round(float(value) * 1000)
+
+
+def _plain(made: Counters, told: dict[str, str]) -> None:
     for name, (kind, key) in PLAIN.items():
-        if told.get(name, "").isdecimal():
-            getattr(made, kind)[key] = int(told[name])
-    page = told.get("vm.stats.vm.v_page_size", "")
-    if page.isdecimal():
-        pages = {
-            name: int(told[key]) * int(page) for key, name in PAGES.items() if told.get(key, "").isdecimal()
-        }
+        if (value := whole(told.get(name, ""))) is not None:
+            getattr(made, kind)[key] = value
+
+
+def _memory(made: Counters, told: dict[str, str]) -> None:
+    page = whole(told.get("vm.stats.vm.v_page_size", ""))
+    if page is not None:
+        counts = {name: whole(told.get(key, "")) for key, name in PAGES.items()}
+        pages = {name: count * page for name, count in counts.items() if count is not None}
         if "free" in pages:
             made.levels["memory.free_bytes"] = pages["free"]
         if "inactive" in pages:
             made.levels["memory.cached_bytes"] = pages["inactive"] + pages.get("laundry", 0)
+
+
+def _temperatures(made: Counters, told: dict[str, str]) -> None:
     for name, value in told.items():
         if name.startswith("dev.cpu.") and name.endswith(".temperature"):
-            made.levels[f"temperature.cpu{name.split('.')[2]}.millicelsius"] = round(
-                float(value.rstrip("C")) * 1000
-            )
+            _temperature(made, name.split(".")[2], value)
 
 
+@tolerant
+def _temperature(made: Counters, core: str, value: str) -> None:
+    made.levels[f"temperature.cpu{core}.millicelsius"] = round(float(value.rstrip("C")) * 1000)
+
+
+@tolerant
 def _cpu(made: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
     if len(ticks) != len(STATES):
         return
@@ -134,21 +158,20 @@ def _cpu(made: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
     }
 
 
+@tolerant
 def _disk(made: Counters, row: dict[str, str]) -> None:
     name = row.get("device", "")
-    try:
-        values = {
-            key: round(float(row[column]) * scale) for column, (key, scale) in IOSTAT.items() if column in row
-        }
-        if not any(values.values()):
-            return
-        made.growing |= {f"disk.{name}.{key}": value for key, value in values.items()}
-        if "qlen" in row:
-            made.levels[f"disk.{name}.inflight"] = int(row["qlen"])
-    except ValueError:
+    values = {
+        key: round(float(row[column]) * scale) for column, (key, scale) in IOSTAT.items() if column in row
+    }
+    if not any(values.values()):
         return
+    made.growing |= {f"disk.{name}.{key}": value for key, value in values.items()}
+    if "qlen" in row:
+        made.levels[f"disk.{name}.inflight"] = int(row["qlen"])
 
 
+@tolerant
 def _net(made: Counters, fields: list[str]) -> None:
     """Read a row of an interface itself; its address may be missing, so it is counted from the right."""
     if len(fields) < 11 or not fields[2].startswith("<Link"):
@@ -179,17 +202,15 @@ def facts(lines: Iterable[str]) -> dict[str, Any]:
             case "@@host" | "@@kernel":
                 plain[word[2:]] = rest.strip()
             case "hw.ncpu:":
-                plain["cores"] = int(rest)
+                plain["cores"] = whole(rest.strip())
             case "hw.physmem:":
-                plain["memory_bytes"] = int(rest)
+                plain["memory_bytes"] = whole(rest.strip())
             case "@@ifconfig":
                 if rest and not rest[0].isspace():
                     interface = rest.partition(":")[0]
                 found = MEDIA.search(rest) if rest.strip().startswith("media:") else None
-                if found and interface:
-                    links.setdefault(interface, {})["bits_per_s"] = int(found[1]) * (
-                        10**9 if found[2] else 10**6
-                    )
+                if found and interface and (speed := whole(found[1])) is not None:
+                    links.setdefault(interface, {})["bits_per_s"] = speed * (10**9 if found[2] else 10**6)
             case _:
                 continue
     return {**plain, "disks": {}, "links": links}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
+from loadstone.watch.lines import tolerant, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,55 +63,65 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     pool, page = "", 4096
     for line in lines:
         word, _, rest = line.partition(" ")
-        if word == "@@pagesize" and rest.strip().isdecimal():
-            page = int(rest)
+        if word == "@@pagesize":
+            page = whole(rest.strip()) or page
         elif word == "@@zpool":
             pool = rest.strip()
         elif word == "@@scan":
-            made.levels[f"work.{pool}.running"] = int(" in progress" in rest)
-            if " in progress" in rest:
-                made.levels[f"work.{pool}.{rest.split()[0]}"] = 1
+            _scan(made, pool, rest)
         elif "\t" in line:
             key, _, value = line.partition("\t")
             if key == "unix:0:system_misc:snaptime":
-                uptime_ns = round(float(value) * 1e9)
+                uptime_ns = _seconds_ns(value)
             else:
                 _statistic(made, key.split(":"), value.strip(), page)
     _all_cores(made)
     return made, uptime_ns
 
 
-def _statistic(made: Counters, key: list[str], value: str, page: int) -> None:  # noqa: C901, PLR0912 - a table
+@tolerant
+def _scan(made: Counters, pool: str, text: str) -> None:
+    made.levels[f"work.{pool}.running"] = int(" in progress" in text)
+    if " in progress" in text:
+        made.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
+
+
+def _seconds_ns(text: str) -> int | None:
+    try:
+        return round(float(text) * 1e9)
+    except (ValueError, OverflowError):
+        return None
+
+
+@tolerant
+def _statistic(made: Counters, key: list[str], value: str, page: int) -> None:  # noqa: C901 - a table
     if len(key) != 4:
         return
     module, number, name, what = key
-    try:
-        match module, name:
-            case "cpu", "sys":
-                mode = CPU.get(what.removeprefix("cpu_nsec_"))
-                if mode:
-                    made.growing[f"cpu.{number}.{mode}"] = int(value)
-            case "unix", "system_misc" if what in LOADS:
-                made.levels[f"load.{LOADS[what]}_milli"] = int(value) * 1000 // 256
-            case "unix", "system_pages" if what in ("physmem", "freemem"):
-                made.levels[f"memory.{'total' if what == 'physmem' else 'free'}_bytes"] = int(value) * page
-            case "zfs", "arcstats":
-                if what in ARC:
-                    made.growing[f"zfs.arc.{ARC[what]}"] = int(value)
-                elif what in ARC_LEVELS:
-                    made.levels[f"zfs.arc.{ARC_LEVELS[what]}"] = int(value)
-            case "link", _ if what in NET:
-                made.growing[f"net.{name}.{NET[what]}"] = int(value)
-            case "nfs", _ if name.startswith("rfsproccnt") and what in NFS:
-                total = f"nfsd.{what}s"
-                made.growing[total] = made.growing.get(total, 0) + int(value)
-            case _ if what in DISK and module not in ("cpu", "unix", "zfs", "link", "nfs"):
-                column, scale = DISK[what]
-                made.growing[f"disk.{name}.{column}"] = round(float(value) * scale)
-            case _:
-                return
-    except ValueError:
-        return
+    match module, name:
+        case "cpu", "sys":
+            mode = CPU.get(what.removeprefix("cpu_nsec_"))
+            if mode:
+                made.growing[f"cpu.{number}.{mode}"] = int(value)
+        case "unix", "system_misc" if what in LOADS:
+            made.levels[f"load.{LOADS[what]}_milli"] = int(value) * 1000 // 256
+        case "unix", "system_pages" if what in ("physmem", "freemem"):
+            made.levels[f"memory.{'total' if what == 'physmem' else 'free'}_bytes"] = int(value) * page
+        case "zfs", "arcstats":
+            if what in ARC:
+                made.growing[f"zfs.arc.{ARC[what]}"] = int(value)
+            elif what in ARC_LEVELS:
+                made.levels[f"zfs.arc.{ARC_LEVELS[what]}"] = int(value)
+        case "link", _ if what in NET:
+            made.growing[f"net.{name}.{NET[what]}"] = int(value)
+        case "nfs", _ if name.startswith("rfsproccnt") and what in NFS:
+            total = f"nfsd.{what}s"
+            made.growing[total] = made.growing.get(total, 0) + int(value)
+        case _ if what in DISK and module not in ("cpu", "unix", "zfs", "link", "nfs"):
+            column, scale = DISK[what]
+            made.growing[f"disk.{name}.{column}"] = round(float(value) * scale)
+        case _:
+            return
 
 
 def _all_cores(made: Counters) -> None:
@@ -128,17 +139,17 @@ def facts(lines: Iterable[str]) -> dict[str, Any]:
     page, cores = 4096, 0
     for line in lines:
         word, _, rest = line.partition(" ")
-        if word == "@@pagesize" and rest.strip().isdecimal():
-            page = int(rest)
+        if word == "@@pagesize":
+            page = whole(rest.strip()) or page
         elif word in ("@@host", "@@kernel"):
             plain[word[2:]] = rest.strip()
         elif "\t" in line:
             key, _, value = line.partition("\t")
-            parts = key.split(":")
+            parts, number = key.split(":"), whole(value.strip())
             if parts[0] == "cpu_info":
                 cores += 1
-            elif parts[0] == "unix" and value.strip().isdecimal():
-                plain["memory_bytes"] = int(value) * page
-            elif parts[0] == "link" and value.strip().isdecimal() and int(value):
-                links[parts[2]] = {"bits_per_s": int(value)}
+            elif parts[0] == "unix" and number is not None:
+                plain["memory_bytes"] = number * page
+            elif parts[0] == "link" and number and len(parts) > 2:
+                links[parts[2]] = {"bits_per_s": number}
     return {**plain, "cores": cores or None, "disks": {}, "links": links}

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
+from loadstone.watch.lines import tolerant, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -78,6 +79,7 @@ NFS4_OPS: Final = {25: "read", 38: "write", 5: "commit", 9: "getattr"}
 """Number of an operation in RFC 7530 to its name."""
 NFS3_OPS: Final = {6: "read", 7: "write", 21: "commit", 1: "getattr"}
 IDLE_WORK: Final = frozenset({"idle", "frozen", "none"})
+MOST_BITS_PER_S: Final = 1e15
 RATE: Final = re.compile(r"\b(?:rate|ceil) (\d+(?:\.\d+)?)([KMGT]?)bit\b")
 BITS: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 QUOTA: Final = re.compile(r"(\d+) (\d+)")
@@ -104,25 +106,23 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     return made, uptime_ns
 
 
+@tolerant
 def _file(made: Counters, path: str, text: str) -> None:
     reader = READERS.get(path)
-    try:
-        if reader is not None:
-            reader(made, text)
-            return
-        for pattern, read in PATTERNS:
-            found = pattern.match(path)
-            if found:
-                read(made, found[1], text)
-                return
-    except (ValueError, IndexError):
-        # A kernel that writes something else costs its own columns.
+    if reader is not None:
+        reader(made, text)
         return
+    for pattern, read in PATTERNS:
+        found = pattern.match(path)
+        if found:
+            read(made, found[1], text)
+            return
 
 
 def _hundredths_ns(text: str) -> int | None:
-    whole, _, part = text.partition(".")
-    return int(whole) * 10**9 + int((part + "00")[:2]) * 10_000_000 if whole.isdecimal() else None
+    seconds, _, part = text.partition(".")
+    found, hundredths = whole(seconds), whole((part + "00")[:2])
+    return None if found is None or hundredths is None else found * 10**9 + hundredths * 10_000_000
 
 
 def _stat(made: Counters, text: str) -> None:
@@ -270,6 +270,7 @@ def _btrfs_work(made: Counters, name: str, text: str) -> None:
     _md_work(made, f"btrfs-{name[:8]}", text.replace(" ", "_"))
 
 
+@tolerant
 def _scan(made: Counters, pool: str, text: str) -> None:
     """`scrub in progress since …`, `resilver in progress since …`, `scrub repaired 0B in …`."""
     running = " in progress" in text
@@ -296,6 +297,7 @@ def _human(text: str) -> int:
     return round(float(text[:-1] if scale else text) * (1 << scale))
 
 
+@tolerant
 def _dm_cache(made: Counters, text: str) -> None:
     name, _, rest = text.partition(":")
     fields = rest.split()
@@ -386,6 +388,7 @@ class _Facts:
         self._shaped: dict[str, float] = {}
         self._quota: list[int | None] = [None, None]
 
+    @tolerant
     def take(self, line: str) -> None:
         if line.startswith("@@"):
             word, _, rest = line[2:].partition(" ")
@@ -451,21 +454,20 @@ class _Facts:
         """Return all of it."""
         for name, number in self._backing.items():
             # Where the file's system has no device of its own (tmpfs, FUSE) nothing is below it.
-            major, minor = (
-                divmod(int(number), 256) if number.isdecimal() and int(number) < 1 << 20 else (0, 0)
-            )
+            told = whole(number) or 0
+            major, minor = divmod(told, 256) if told < 1 << 20 else (0, 0)
             under = self._numbers.get(f"{major}:{minor}")
             if under is not None:
                 self._disk(name).setdefault("over", []).append(under)
         for name, bits_per_s in self._shaped.items():
             self._link(name)["shaped_bits_per_s"] = round(bits_per_s)
         quota, period = self._quota
-        limit = {"cpu_limit": quota / period} if quota and period else {}
+        limit = {"cpu_limit": quota / period} if quota and period and max(quota, period) < 1 << 63 else {}
         return {**self._plain, **limit, "disks": self._disks, "links": self._links}
 
 
 def _shape(shaped: dict[str, float], name: re.Match[str] | None, text: str) -> None:
     """Note the rate that a queueing discipline lets through: the largest of an interface's."""
     found = [float(value) * BITS[unit] for value, unit in RATE.findall(text)]
-    if name is not None and found:
+    if name is not None and found and max(found) < MOST_BITS_PER_S:
         shaped[name[1]] = max([*found, shaped.get(name[1], 0.0)])

@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.watch import freebsd, illumos, linux
+from loadstone.watch.lines import whole
 from loadstone.watch.source import HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ CONNECT_S: Final = 10.0
 MOST_BYTES: Final = 16 << 20
 """Of one answer: a host with thousands of disks stays below a tenth of it."""
 NANOSECONDS: Final = re.compile(r"(\d+)\.(\d{9})$")
-TIMES: Final = re.compile(r"(\d+)m([\d.]+)s")
+TIMES: Final = re.compile(r"(\d+)m(\d+(?:\.\d*)?)s")
 OPTIONS: Final = (
     "-T",
     "-x",
@@ -267,10 +268,10 @@ def _clock(lines: list[str]) -> WallClock | None:
         if line.startswith("@@clock "):
             told = line.partition(" ")[2].strip()
             exact = NANOSECONDS.match(told)
-            if exact:
-                return WallClock(int(exact[1]) * 10**9 + int(exact[2]), 0)
-            seconds = told.partition(".")[0]
-            return WallClock(int(seconds) * 10**9, 10**9) if seconds.isdecimal() else None
+            seconds = whole(exact[1] if exact else told.partition(".")[0])
+            if seconds is None:
+                return None
+            return WallClock(seconds * 10**9 + (int(exact[2]) if exact else 0), 0 if exact else 10**9)
     return None
 
 
@@ -281,8 +282,8 @@ def _times(lines: list[str]) -> int | None:
     except ValueError:
         return None
     found = [TIMES.findall(line) for line in lines[at + 1 : at + 3]]
-    told = [int(minutes) * 60 + float(seconds) for line in found for minutes, seconds in line]
-    return round(sum(told) * 1e9) if len(told) == 4 else None
+    told = [(whole(minutes) or 0) * 60 + float(seconds) for line in found for minutes, seconds in line]
+    return round(sum(told) * 1e9) if len(told) == 4 and sum(told) < 1e9 else None
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int:
