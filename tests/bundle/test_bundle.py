@@ -211,3 +211,14 @@ def test_a_file_in_place_of_a_bundle_is_named_as_one(tmp_path: Path) -> None:
     job.write_text("[j]\n")
     with pytest.raises(BundleError, match=r"job\.fio: not a bundle: it is a file"):
         Bundle.open(job)
+
+
+def test_a_row_without_its_priority_is_no_row_of_the_run(tmp_path: Path) -> None:
+    path = runs.make(tmp_path / "b", seconds=2).path
+    file = path / "samples.parquet"
+    table = pl.read_parquet(file)
+    priority = pl.when(pl.int_range(pl.len()) == 1).then(None).otherwise(pl.col("priority"))
+    table.with_columns(priority.alias("priority")).write_parquet(file)
+    bundle = Bundle.open(runs.reseal(path))
+    assert bundle.samples().height == table.height - 1
+    assert "1 rows of the samples are not of this run" in " ".join(bundle.faults)

@@ -11,6 +11,7 @@ import pytest
 from loadstone.control import journal
 from loadstone.control.block import NrRequests
 from loadstone.control.changes import ChangeOutcome, Changes, restore
+from loadstone.control.journal import Change
 from loadstone.control.model import Setting
 from loadstone.errors import InputError, RefusedError, RunError
 from tests.control import machine
@@ -275,3 +276,21 @@ def test_a_record_without_a_line_is_named(places: Places) -> None:
     path.write_text("")
     with pytest.raises(RefusedError, match="line 1 is damaged"):
         restore(machine.controls(places[0]), places[1])
+
+
+def test_an_order_that_cannot_be_read_keeps_nothing_else_from_being_put_back(places: Places) -> None:
+    changes = changing(places)
+    changes.set("governor", "policy0", "performance")
+    setting = Setting("layout", "x (ls0badcafe)")
+    assert changes._journal is not None
+    changes._journal.intend(Change(7, setting, "", '{"action": "build", "order": 3}', "?"))
+    abandon(changes)
+    before = machine.snapshot(places[0])["sys/devices/system/cpu/cpufreq/policy0/scaling_governor"]
+    done = {one.setting.control: one for one in restore(machine.controls(places[0]), places[1])}
+    after = machine.snapshot(places[0])["sys/devices/system/cpu/cpufreq/policy0/scaling_governor"]
+    assert (before, after) == ("performance", "powersave")
+    assert done["governor"].is_well
+    assert done["layout"].outcome is ChangeOutcome.FAILED
+    assert "no order of a layout" in done["layout"].why
+    [record] = journal.waiting(places[1])
+    assert [change.setting.control for change in record.open_changes()] == ["layout"]

@@ -226,9 +226,12 @@ class Bundle:
         """Yield the samples so far a piece at a time, in memory that does not grow with the run."""
         needed = [*columns, *(name for name in tables.CHECKED if name not in columns)]
         possible = tables.possible_samples(self._known_plan)
+        for name in ("priority", "ramp"):  # The engine leaves them out of no row.
+            if name in columns:
+                possible &= pl.col(name).is_not_null()
         impossible = wrong = 0
         for piece in self._pieces("samples.arrows", needed):
-            kept = piece.filter(possible & pl.col("ramp").is_not_null() if "ramp" in columns else possible)
+            kept = piece.filter(possible)
             right, mended = tables.mended(kept.select(columns))
             impossible += piece.height - kept.height
             wrong += mended

@@ -254,13 +254,23 @@ def _put_back(
         if outcome in (ChangeOutcome.RESTORED, ChangeOutcome.UNCHANGED):
             why = _put_back_beside(controls, change)
             outcome = ChangeOutcome.FAILED if why else outcome
-    except (OSError, LoadstoneError) as error:
+    except (OSError, LoadstoneError, ValueError, LookupError, TypeError) as error:
+        # What was written down may be damaged; the others are put back all the same.
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         outcome, why = ChangeOutcome.FAILED, words
-    done = Restored(change.setting, shown(change.before), shown(change.asked), outcome, why)
+    before, asked = in_words(shown, change.before), in_words(shown, change.asked)
+    done = Restored(change.setting, before, asked, outcome, why)
     if done.is_well:
         record.over(change)
     return done
+
+
+def in_words(shown: Callable[[str], str], value: str) -> str:
+    """Return a value as people are told it; as it was written down where it cannot be read."""
+    try:
+        return shown(value)
+    except (LoadstoneError, ValueError, LookupError, TypeError):
+        return value
 
 
 def _put_back_value(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome, str]:

@@ -19,60 +19,60 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
-class _Said(BaseModel):
+class _SaidWord(BaseModel):
     """Fields that are not named may be anything: nothing reads them."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class _Told(_Said):
+class _ToldWord(_SaidWord):
     error: str
     hint: str | None = None
     code: Number = 1
 
 
-class _Hello(_Said):
+class _HelloWord(_SaidWord):
     version: str
     host_name: str | None = None
 
 
-class _Noted(_Said):
+class _NotedWord(_SaidWord):
     text: str
 
 
-class _Examined(_Said):
+class _ExaminedWord(_SaidWord):
     name: str
     state: str
     found: str
 
 
-class _Checked(_Said):
+class _CheckedWord(_SaidWord):
     targets: list[SeenTarget]
     plan: str
-    notes: list[_Noted]
-    doctor: list[_Examined]
+    notes: list[_NotedWord]
+    doctor: list[_ExaminedWord]
 
 
-class _Armed(_Said):
+class _ArmedWord(_SaidWord):
     plan: str
     environment: dict[str, Any] | None = None
 
 
-class _Started(_Said):
-    class Event(_Said):
+class _StartedWord(_SaidWord):
+    class StartEvent(_SaidWord):
         """The engine's `start`."""
 
         monotonic_ns: Number
         first_ns: Number = 0
 
-    event: Event
+    event: StartEvent
 
 
-class _Event(_Said):
+class _EventWord(_SaidWord):
     event: dict[str, Any]
 
 
-class _Row(_Said):
+class _RowWord(_SaidWord):
     """What the display of a run shows."""
 
     cell: Count
@@ -87,44 +87,44 @@ class _Row(_Said):
     inflight: Count
 
 
-class _Tick(_Said):
+class _TickWord(_SaidWord):
     t_ns: Number
     interval: Count
-    rows: list[_Row]
+    rows: list[_RowWord]
 
 
-class _Layout(_Said):
+class _LayoutWord(_SaidWord):
     done_bytes: Count
     total_bytes: Count
 
 
-class _Alive(_Said):
+class _AliveWord(_SaidWord):
     cpu_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
-class _Ended(_Said):
+class _EndedWord(_SaidWord):
     status: str
     exit_code: Number | None = None
-    error: _Told | None = None
+    error: _ToldWord | None = None
 
 
-class _Lost(_Said):
+class _LostWord(_SaidWord):
     why: str
 
 
-SHAPES: Final[dict[str, type[_Said]]] = {
-    "hello": _Hello,
-    "checked": _Checked,
-    "armed": _Armed,
-    "started": _Started,
-    "event": _Event,
-    "alive": _Alive,
-    "ended": _Ended,
-    "refused": _Told,
-    "lost": _Lost,
+SHAPES: Final[dict[str, type[_SaidWord]]] = {
+    "hello": _HelloWord,
+    "checked": _CheckedWord,
+    "armed": _ArmedWord,
+    "started": _StartedWord,
+    "event": _EventWord,
+    "alive": _AliveWord,
+    "ended": _EndedWord,
+    "refused": _ToldWord,
+    "lost": _LostWord,
 }
 """Of the messages that say more than that they came."""
-SHOWN: Final[dict[str, type[_Said]]] = {"tick": _Tick, "layout": _Layout}
+SHOWN: Final[dict[str, type[_SaidWord]]] = {"tick": _TickWord, "layout": _LayoutWord}
 """Of the events that are shown while a run goes on."""
 
 

@@ -15,8 +15,11 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Flag
+from loadstone.errors import LoadstoneError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadstone.control.journal import Record
 
 
@@ -61,16 +64,29 @@ def restore(
     return exitcodes.DONE if all(one.is_well for one in done) else exitcodes.FAILED
 
 
-def _shown(waiting: list[Record], *, json: bool) -> int:
+def _words_of(control: str) -> Callable[[str], str]:
+    """Return how a control's values are told; one that nobody knows any more tells them as they are."""
     from loadstone.control.table import Controls
 
-    controls = Controls()
+    try:
+        return Controls().named(control).shown
+    except LoadstoneError:
+        return str
+
+
+def _shown(waiting: list[Record], *, json: bool) -> int:
+    from loadstone.control import changes
+
     rows: list[dict[str, Any]] = [
         asdict(change.setting)
-        | {"before": shown(change.before), "asked": shown(change.asked), "pid": record.pid}
+        | {
+            "before": changes.in_words(shown, change.before),
+            "asked": changes.in_words(shown, change.asked),
+            "pid": record.pid,
+        }
         for record in waiting
         for change in record.open_changes()
-        for shown in [controls.named(change.setting.control).shown]
+        for shown in [_words_of(change.setting.control)]
     ]
     if json:
         sys.stdout.write(json_format.dumps({"changed": rows}, indent=2) + "\n")

@@ -17,9 +17,9 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
 from loadstone.control import orphans
 from loadstone.control.files import text
@@ -79,15 +79,23 @@ class LayoutControl(Control):
             take_down(order)
 
 
+class _Kept(FrozenModel):
+    action: Literal["build", "take down"]
+    order: LayoutOrder
+
+
 def order_text(action: str, order: LayoutOrder) -> str:
     """Return an order as the journal keeps it: `build` or `take down`."""
     return json.dumps({"action": action, "order": order.model_dump(mode="json")})
 
 
 def read_order(value: str) -> tuple[str, LayoutOrder]:
-    """Read what the journal keeps."""
-    document = json.loads(value)
-    return document["action"], LayoutOrder.model_validate(document["order"])
+    """Read what the journal keeps. Raises RefusedError for what is no order."""
+    try:
+        found = _Kept.model_validate_json(value)
+    except ValidationError as error:
+        raise RefusedError("what was built there is written down as no order of a layout") from error
+    return found.action, found.order
 
 
 def identity_of(device: str) -> str:
