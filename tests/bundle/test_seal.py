@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from typing import TYPE_CHECKING
+import shutil
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -20,9 +21,6 @@ from loadstone.formats.fio import TextSource, read_jobfiles
 from loadstone.report import exports
 from loadstone.report.run import page
 from tests.support import runs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -86,6 +84,7 @@ def test_what_was_added_is_named_and_a_report_is_not(path: Path) -> None:
 
 
 def test_what_is_no_file_of_the_bundle_is_never_opened(path: Path) -> None:
+    sound = runs.make(path.parent / "sound", seconds=1.0).path
     for make in (
         lambda at: at.symlink_to("/etc/passwd"),
         os.mkfifo,
@@ -93,8 +92,7 @@ def test_what_is_no_file_of_the_bundle_is_never_opened(path: Path) -> None:
         lambda at: os.mknod(at, 0o600 | 0o020000, os.makedev(1, 5)) if os.geteuid() == 0 else at.mkdir(),
     ):
         for name in ("samples.parquet", "events.jsonl", "environment.json"):
-            copy = path.parent / "copy"
-            runs.make(copy, seconds=1.0)
+            copy = Path(shutil.copytree(sound, path.parent / "copy"))
             (copy / name).unlink()
             make(copy / name)
             with pytest.raises(BundleError, match=f"{name.replace('.', '[.]')} is"):
@@ -102,7 +100,8 @@ def test_what_is_no_file_of_the_bundle_is_never_opened(path: Path) -> None:
             opened = Bundle.open(copy, unverified=True)
             made = summarise(opened)
             assert any(name in fault for fault in [*opened.altered]), (name, opened.faults)
-            assert "root:" not in page.render(made)
+            if copy.joinpath(name).is_symlink():  # Nothing else here has a content that a page could tell.
+                assert "root:" not in page.render(made)
             for one in sorted(copy.rglob("*"), reverse=True):
                 one.rmdir() if one.is_dir() and not one.is_symlink() else one.unlink()
             copy.rmdir()

@@ -20,6 +20,13 @@ from tests.support.started import Started
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+READ_FOR = "[reader]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime={}\nfilename={}/data\niodepth=4\n"
+READ_FOR += "rate_iops=1k\n"
+"""Reads for a while; as fast as it can would take a CPU from the tests beside it, and say no more."""
+OVERLOAD = 8.0
+"""Processes that want each CPU; the suite itself and two that spin are three."""
+MEASURING = ("run", "rerun", "sweep", "curve")
+COSTLY = ("calibration", "report")
 PATIENCE_S = 60.0
 """A bound on waiting for what will happen, far above what it takes; no test measures with it."""
 
@@ -46,11 +53,18 @@ def needs_engine() -> None:
         pytest.skip(f"the engine is not built: {error.message}")
 
 
+def quick(words: list[str]) -> list[str]:
+    """Leave out what takes a second of both CPUs and few tests look at: `--report`, `--calibration` ask."""
+    if words[:1] and words[0] not in MEASURING:
+        return words
+    return [*words, *(f"--no-{one}" for one in COSTLY if not {f"--{one}", f"--no-{one}"} & set(words))]
+
+
 def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
-    """Start `loadstone WORDS` with pipes, in a process group of its own."""
+    """Start `loadstone WORDS` with pipes, in a process group of its own; see `quick`."""
     needs_engine()
     return Started(
-        [*map(str, words)],
+        quick([*map(str, words)]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -61,6 +75,14 @@ def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
+def overloaded() -> str | None:
+    """Say why nothing can be told of time here: far more is waiting for a CPU than there are CPUs."""
+    waiting, cpus = os.getloadavg()[0], os.cpu_count() or 1
+    if waiting <= OVERLOAD * cpus:
+        return None
+    return f"{waiting:.0f} processes wait for {cpus} CPUs: an end in time would be luck"
+
+
 def finish(process: subprocess.Popen[str]) -> Done:
     """Wait for the end and collect what it said."""
     try:
@@ -68,6 +90,8 @@ def finish(process: subprocess.Popen[str]) -> Done:
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
+        if why := overloaded():
+            pytest.skip(why)
         pytest.fail(f"did not end within {PATIENCE_S} s; it said:\n{out}\n{err}")
     return Done(process.returncode, out, err)
 
@@ -85,6 +109,8 @@ def until(true: Callable[[], Any], what: str) -> Any:
         if value:
             return value
         time.sleep(0.02)
+    if why := overloaded():
+        pytest.skip(why)
     pytest.fail(f"waited {PATIENCE_S} s in vain for {what}")
 
 

@@ -12,12 +12,13 @@ import pytest
 
 from loadstone.bundle.read import Bundle
 
-from .program import engine_pid, finish, job, run, start, ticks, until
+from .program import engine_pid, finish, job, overloaded, run, start, ticks, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-JOB = "[r]\nrw=randread\nbs=4k\nsize=16m\ntime_based\nruntime=20s\niodepth=4\nfilename=data\n"
+JOB = "[r]\nrw=randread\nbs=4k\nsize=16m\ntime_based\nruntime=20s\niodepth=4\nfilename=data\nrate_iops=1k\n"
+UNPACED = JOB.replace("rate_iops=1k\n", "")
 ME = f"from process {os.getpid()} ("
 ORDERLY = [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGPWR]
 AT_ONCE = [signal.SIGKILL, signal.SIGABRT, signal.SIGRTMIN]
@@ -52,7 +53,7 @@ def test_a_signal_that_kills_is_named(tmp_path: Path, number: signal.Signals) ->
 
 def test_a_limit_on_processor_time_is_named(tmp_path: Path) -> None:
     # On a busy host four seconds of CPU time take a while.
-    text = JOB.replace("filename=data", "filename=/dev/zero").replace("runtime=20s", "runtime=50s")
+    text = UNPACED.replace("filename=data", "filename=/dev/zero").replace("runtime=20s", "runtime=50s")
     one = job(tmp_path / "r.fio", text)
     words = f"run {one} --out b --no-report --no-calibration"
     running = subprocess.Popen(
@@ -103,7 +104,7 @@ def test_a_study_fails_and_takes_no_shares_of_a_maximum_that_was_cut_short(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     verb, *more = words
-    one = job(tmp_path / "r.fio", JOB.replace("runtime=20s", "runtime=5s"))
+    one = job(tmp_path / "r.fio", UNPACED.replace("runtime=20s", "runtime=5s"))
     running = start(verb, one, *more, "--out", "s", "--no-report", cwd=tmp_path)
     bundle = until(lambda: list((tmp_path / "s" / "runs").glob("*/events.jsonl")), "a bundle")[0].parent
     ticks(bundle)
@@ -125,6 +126,8 @@ def test_a_run_again_and_a_verification_fail_as_well(tmp_path: Path) -> None:
     ticks(tmp_path / "b", 1)
     os.kill(engine_pid(tmp_path / "b"), signal.SIGTERM)
     done = finish(again)
+    if done.code == 0 and (why := overloaded()):
+        pytest.skip(why)  # It was over before it was killed.
     assert done.code == 1, done.err
     assert f"was ended by SIGTERM {ME}" in done.err
     assert Bundle.open(tmp_path / "b").status == "failed"

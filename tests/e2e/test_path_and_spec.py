@@ -10,20 +10,19 @@ from loadstone import exitcodes
 from loadstone.bundle.read import Bundle
 from loadstone.path.layers import DataPath
 
-from .program import events, job, run
+from .program import READ_FOR, events, job, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-READ = "[reader]\nrw=randread\nbs=4k\nsize=4m\ntime_based\nruntime={}\nfilename={}/data\niodepth=4\n"
 SHEET = 'format = 1\nname = "A drive"\ndrives = 1\nlinks = ["SATA 6G"]\n[drive]\nread_iops = 1000\n'
 
 
 def test_a_run_against_a_data_sheet_and_again_from_its_bundle(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.toml"
     sheet.write_text(SHEET)
-    one = job(tmp_path / "r.fio", READ.format("1s", tmp_path))
-    done = run("run", one, "--out", "b", "--spec", str(sheet), "--json", cwd=tmp_path)
+    one = job(tmp_path / "r.fio", READ_FOR.format("1s", tmp_path))
+    done = run("run", one, "--out", "b", "--spec", str(sheet), "--json", "--report", cwd=tmp_path)
     assert done.code == 0, done.err
     document = done.document()
     found = {(row["kind"], row["op"]): row for row in document["spec"]}
@@ -49,7 +48,7 @@ def test_a_run_against_a_data_sheet_and_again_from_its_bundle(tmp_path: Path) ->
 def test_a_wrong_sheet_is_told_with_its_line_before_anything_is_made(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.toml"
     sheet.write_text(SHEET.replace("read_iops", "read_iosp"))
-    one = job(tmp_path / "r.fio", READ.format("1s", tmp_path))
+    one = job(tmp_path / "r.fio", READ_FOR.format("1s", tmp_path))
     done = run("run", one, "--out", "b", "--spec", str(sheet), cwd=tmp_path)
     assert done.code == exitcodes.USAGE
     assert f"{sheet}:6: drive.read_iosp: is no key here" in done.err

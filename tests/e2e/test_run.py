@@ -14,6 +14,7 @@ from loadstone.engine import process
 
 from .program import (
     INTERRUPT,
+    READ_FOR,
     alive,
     engine_pid,
     events,
@@ -27,13 +28,18 @@ from .program import (
     until,
 )
 
-READ_FOR = "[reader]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime={}\nfilename={}/data\niodepth=4\n"
 WRITE_ONCE = "[writer]\nrw=write\nbs=64k\nsize=4m\nfilename={}/data\n"
 
 
 def test_a_write_job_moves_its_bytes_and_leaves_a_sealed_bundle(tmp_path: Path) -> None:
     done = run(
-        "run", job(tmp_path / "w.fio", WRITE_ONCE.format(tmp_path)), "--out", "b", "--json", cwd=tmp_path
+        "run",
+        job(tmp_path / "w.fio", WRITE_ONCE.format(tmp_path)),
+        "--out",
+        "b",
+        "--json",
+        "--report",
+        cwd=tmp_path,
     )
     assert done.code == 0, done.err
     document = done.document()

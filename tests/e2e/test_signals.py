@@ -138,7 +138,8 @@ def test_nothing_stays_after_the_program_was_killed_and_another_was_run(place: P
 def test_ctrl_z_stops_the_engine_too_and_both_go_on(tmp_path: Path) -> None:
     """A load that its user believes to be stopped went on."""
     one = job(
-        tmp_path / "r.fio", "[r]\nrw=randread\nsize=1m\ntime_based\nruntime=6s\nioengine=psync\nfilename=d\n"
+        tmp_path / "r.fio",
+        "[r]\nrw=randread\nsize=1m\ntime_based\nruntime=6s\nioengine=psync\nfilename=d\nrate_iops=1k\n",
     )
     (tmp_path / "d").write_bytes(bytes(1 << 20))
     running = start("run", one, "--out", "b", "--no-report", "--no-calibration", cwd=tmp_path)

@@ -9,21 +9,21 @@ import pytest
 
 from loadstone.cli.main import main
 
-from .program import INTERRUPT, finish, job, run, start, ticks
+from .program import INTERRUPT, READ_FOR, finish, job, run, start, ticks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-READ_FOR = "[reader]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime={}\nfilename={}/data\niodepth=4\n"
-WALLED = READ_FOR + "[writer]\nstonewall\n" + READ_FOR.partition("\n")[2].replace("randread", "randwrite")
+UNPACED = READ_FOR.replace("rate_iops=1k\n", "")
+WALLED = UNPACED + "[writer]\nstonewall\n" + UNPACED.partition("\n")[2].replace("randread", "randwrite")
 
 
-def reader(path: Path, seconds: int = 1) -> Path:
-    return job(path / "r.fio", READ_FOR.format(seconds, path))
+def reader(path: Path, seconds: int = 1, *, paced: bool = True) -> Path:
+    return job(path / "r.fio", (READ_FOR if paced else UNPACED).format(seconds, path))
 
 
 def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> None:
-    done = run("run", reader(tmp_path), "--repeat", "2", "--out", "s", "--json", cwd=tmp_path)
+    done = run("run", reader(tmp_path), "--repeat", "2", "--out", "s", "--json", "--report", cwd=tmp_path)
     assert done.code == 0, done.err
     document = done.document()
     assert document == json.loads((tmp_path / "s" / "result.json").read_text())
@@ -64,7 +64,16 @@ def test_a_sweep_takes_jobs_behind_a_wall_apart(tmp_path: Path) -> None:
 @pytest.mark.serial
 def test_a_curve_measures_its_maximum_and_shares_of_it(tmp_path: Path) -> None:
     done = run(
-        "curve", reader(tmp_path), "--points", "20,40", "--repeat", "1", "--out", "s", "--json", cwd=tmp_path
+        "curve",
+        reader(tmp_path, paced=False),
+        "--points",
+        "20,40",
+        "--repeat",
+        "1",
+        "--out",
+        "s",
+        "--json",
+        cwd=tmp_path,
     )
     assert done.code == 0, done.err
     curve = done.document()["curves"][0]
@@ -129,4 +138,4 @@ def test_a_depth_without_effect_is_refused_with_its_line(
 ) -> None:
     one = job(tmp_path / "p.fio", READ_FOR.format(1, tmp_path) + "ioengine=psync\n")
     assert main(["sweep", str(one), "--iodepth", "1..8", "--out", str(tmp_path / "s")]) == 2
-    assert "p.fio:9: ioengine: [reader] runs on psync" in capsys.readouterr().err
+    assert "p.fio:10: ioengine: [reader] runs on psync" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from .program import alive, engine_pid, finish, job, start, ticks, until
 
-JOB = "[r]\nrw=randread\nbs=4k\nsize=4m\ntime_based\nruntime=60s\nfilename=data\n"
+JOB = "[r]\nrw=randread\nbs=4k\nsize=4m\ntime_based\nruntime=60s\nfilename=data\nrate_iops=1k\n"
 
 
 def worker_of(pid: int) -> int:
