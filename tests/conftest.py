@@ -9,12 +9,13 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from tests.support import draw
 from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pytest
 
 LEFT_OUT = "tests left for the night"
 _left_out: dict[str, int] = {LEFT_OUT: 0}
@@ -26,6 +27,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SideBySide())
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the rest of long lists for the night, before the markers are looked at."""
+    draw.leave_out(items)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -55,4 +62,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
     if _left_out[LEFT_OUT]:
         count = _left_out[LEFT_OUT]
-        terminalreporter.write_line(f"left out: {count} tests marked nightly; make nightly runs them")
+        terminalreporter.write_line(
+            f"left out: {count} tests marked nightly; make nightly runs them"
+            f" ({draw.VARIABLE}={draw.number()} drew the cases of long lists that ran)"
+        )

@@ -40,6 +40,7 @@ def against(case: Case) -> list[str]:
     ]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("front", generated.FRONTS)
 def test_exports_come_back_clean(tmp_path: Path, front: str, seed: int) -> None:

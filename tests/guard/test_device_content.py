@@ -46,6 +46,7 @@ def written(device: str) -> Plan:
     return plan(target(device, "block", size_bytes=SIZE_BYTES))
 
 
+@pytest.mark.drawn(60)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "sampled"])
 def test_every_kind_needs_consent_and_nothing_does_not(

@@ -81,18 +81,21 @@ def test_every_verb_has_rows_or_only_prints() -> None:
 
 
 @pytest.mark.root
-def test_some_of_them_again() -> None:
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("tried", range(len(AGAIN)), ids=["key", "xfs", "changed", "link", "kernel"])
+def test_some_of_them_again(tried: int) -> None:
     """In a process of its own: what pytest has about warnings, threads and limits is not on trial."""
     needs_engine()
     if (why := parts.missing()) is not None:
         pytest.skip(why)
-    words = [sys.executable, "-m", "lab.safety", *(" ".join(case) for case in AGAIN)]
+    again = dict([list(AGAIN.items())[tried]])
+    words = [sys.executable, "-m", "lab.safety", *(" ".join(case) for case in again)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=PAGE.parents[1])
     rows = [line.strip("|\n ").split(" | ") for line in done.stderr.splitlines() if line.startswith("| ")]
-    found = [row for row in rows if (row[0], row[1]) in AGAIN]
+    found = [row for row in rows if (row[0], row[1]) in again]
     assert done.returncode == 0, done.stderr
-    assert {(row[0], row[1]) for row in found} == set(AGAIN)
-    unexpected = [row for row in found if row[3] not in (AGAIN[row[0], row[1]], trial.READ)]
+    assert {(row[0], row[1]) for row in found} == set(again)
+    unexpected = [row for row in found if row[3] not in (again[row[0], row[1]], trial.READ)]
     assert unexpected == []
 
 

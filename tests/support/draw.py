@@ -1,0 +1,53 @@
+"""A sample of a long parametrised list: what `make test` runs, the rest being `make nightly`'s.
+
+`@pytest.mark.drawn(20)` keeps about twenty cases of a test: first as few as have every value of every
+parameter, then others up to that number. Which ones is drawn anew for each number in
+`LOADSTONE_TESTS_DRAW`; `make test` gives it the day of the year, so that a year of days tries them all.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VARIABLE = "LOADSTONE_TESTS_DRAW"
+
+
+def number() -> str:
+    """What decides which cases are drawn."""
+    return os.environ.get(VARIABLE, "1")
+
+
+def leave_out(items: Sequence[pytest.Item]) -> None:
+    """Mark as `nightly` the cases that are not drawn."""
+    lists: dict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("drawn") is not None:
+            lists[item.nodeid.partition("[")[0]].append(item)
+    for name, cases in lists.items():
+        marker = cases[0].get_closest_marker("drawn")
+        assert marker is not None
+        kept = _kept(cases, marker.args[0], random.Random(f"{number()} {name}"))
+        for case in cases:
+            if case.nodeid not in kept:
+                case.add_marker(pytest.mark.nightly)
+
+
+def _kept(cases: Sequence[pytest.Function], most: int, draw: random.Random) -> set[str]:
+    order = draw.sample(cases, len(cases))
+    seen: set[tuple[str, str]] = set()
+    kept: dict[str, None] = {}
+    for case in order:
+        values = {(name, str(value)) for name, value in case.callspec.params.items()}
+        if values - seen:
+            kept[case.nodeid] = None
+            seen |= values
+    others = [case.nodeid for case in order if case.nodeid not in kept]
+    return {*kept, *others[: max(0, most - len(kept))]}

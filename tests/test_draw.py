@@ -1,0 +1,47 @@
+"""What is drawn from a long list: enough for every value, the same in every process, another every day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+pytest_plugins = ["pytester"]
+LIST = """
+import pytest
+@pytest.mark.drawn(9)
+@pytest.mark.parametrize("colour", ["red", "green", "blue"])
+@pytest.mark.parametrize("size", range(7))
+def test_a_list(colour, size):
+    pass
+@pytest.mark.parametrize("number", range(5))
+def test_all_of_them(number):
+    pass
+"""
+
+
+def kept(items: Sequence[pytest.Item]) -> list[str]:
+    draw.leave_out(items)
+    return [item.name for item in items if item.get_closest_marker("nightly") is None]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
+def test_every_value_is_drawn_and_so_many_cases(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, list[str]] = {}
+    for number in ("1", "1 ", "2"):
+        monkeypatch.setenv(draw.VARIABLE, number.strip())
+        found[number] = kept(pytester.getitems(LIST))
+    assert found["1"] == found["1 "] != found["2"]
+    for names in found.values():
+        listed = [name for name in names if name.startswith("test_a_list")]
+        assert len(listed) == 9
+        assert len(names) == 9 + 5
+        values = {value for name in listed for value in name.partition("[")[2][:-1].split("-")}
+        assert values == {"red", "green", "blue", *map(str, range(7))}
