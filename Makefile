@@ -9,12 +9,13 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test rust-tests nightly lint bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
+.PHONY: help build demo test rust-tests robust nightly lint lint-rust lint-python bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
 	@echo "make test    all tests"
 	@echo "make nightly the tests that take minutes: every failure of every file operation, thousands of simulated runs"
+	@echo "make robust  all tests ten times beside two spinning processes (hours): which take speed for granted"
 	@echo "make lint    formatters, linters, types and the import rules"
 	@echo "make build   both programs, in $(VENV)/bin"
 	@echo "make bench   the engine beside fio"
@@ -50,18 +51,26 @@ build: $(VENV)/.python $(ENGINE)
 demo: build
 	@examples/demo.sh $(BIN)/loadstone
 
-# Tests wait more than they compute, so more of them run side by side than there are processors.
-JOBS ?= $(shell expr 2 \* $$(nproc))
+# Tests wait as long as they compute, so more of them run side by side than there are processors.
+JOBS ?= $(shell expr 3 \* $$(nproc))
 
 # Hundreds of programs are started: without bytecode each would compile all of its modules.
 test nightly: export PYTHONDONTWRITEBYTECODE =
+# Long lists of cases are sampled, every day another sample; the last line of a run says which.
+test: export LOADSTONE_TESTS_DRAW ?= $(shell date +%j)
 
 # The engine's last step has one thread: its tests are compiled beside it.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 build rust-tests
 	$(CARGO) test $(QUIET) --locked --workspace
+	@# Once, or else each of the workers would compile every module of a fresh clone.
+	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest --collect-only --quiet > /dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
 	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
+
+# Ten times beside two processes that spin: what fails takes the host's speed for granted.
+robust: build
+	$(BIN)/python -m tests.support.under_load $(ROBUST)
 
 rust-tests:
 	$(CARGO) test $(QUIET) --locked --workspace --no-run
@@ -71,9 +80,15 @@ nightly: build
 	$(BIN)/python -m pytest -m nightly $(PYTEST)
 	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' tests/e2e tests/cli $(PYTEST)
 
-lint: $(VENV)/.python
+# A fresh clone needs the engine for its virtual environment, whose last step has one thread.
+lint:
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-rust lint-python
+
+lint-rust:
 	$(CARGO) fmt --check
 	$(CARGO) clippy $(QUIET) --locked --workspace --all-targets -- -D warnings
+
+lint-python: $(VENV)/.python
 	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
