@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _Ring = TypeVar("_Ring", plan.BackendIoUring, plan.BackendIoUringCmd)
 NATIVE_ENGINE: Final = "io_uring"
-FIO_ENGINE: Final = "psync"
-"""fio's default on Linux."""
+PLAIN_ENGINE: Final = "psync"
 _SYNCHRONOUS: Final = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2"))
 _RING_ONLY: Final = ("engine.registerfiles", "engine.fixedbufs", "engine.sqthread_poll", "engine.force_async")
 
@@ -48,14 +47,13 @@ def drive(
     facts: Sequence[TargetFacts],
     *,
     keep_ioengine: bool,
-    strict: bool,
     host: HostFacts,
     notes: Notes,
     donor: Callable[[Job], int] = lambda _: 0,
 ) -> Drive:
     """Choose how the clones of a job do their I/O."""
     iodepth = job.engine.iodepth or 1
-    engine = job.engine.ioengine or _default_engine(job, iodepth, strict=strict, notes=notes)
+    engine = job.engine.ioengine or _fitting_engine(job, iodepth)
     cpus = _cpus(job, host)
     nice = _nice(job, host)
     _check_ring_options(job, engine)
@@ -126,17 +124,10 @@ def _check_force(job: Job, engine: str) -> None:
         raise RefusedError("trims are not forced", where=job.at("engine.force_async"), hint="remove it")
 
 
-def _default_engine(job: Job, iodepth: int, *, strict: bool, notes: Notes) -> str:
-    """Return fio's default, unless the depth shows that it cannot have been meant."""
+def _fitting_engine(job: Job, iodepth: int) -> str:
+    """Return plain calls, unless more than these do is asked for."""
     asks_ring = iodepth > 1 or any(job.value(name) for name in (*_RING_ONLY, "engine.hipri"))
-    if strict or not asks_ring:
-        return FIO_ENGINE
-    notes.trap(
-        job,
-        "engine.iodepth",
-        f"iodepth={iodepth} without ioengine: runs on io_uring; fio would use {FIO_ENGINE} at depth 1",
-    )
-    return NATIVE_ENGINE
+    return NATIVE_ENGINE if asks_ring else PLAIN_ENGINE
 
 
 def _ring(job: Job, kind: type[_Ring]) -> _Ring:

@@ -46,7 +46,7 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
         if generic:
             raise InputError(
                 f"{generic[0].path} takes NVMe commands only, not ioengine={job.engine.ioengine or 'psync'}",
-                where=job.at("engine.ioengine" if job.engine.ioengine else "placement.targets"),
+                where=job.at("engine.ioengine" if "engine.ioengine" in job.set_at else "placement.targets"),
                 hint=f"use ioengine={ENGINE}, or its block device{_block(generic[0])}",
             )
         return

@@ -113,9 +113,10 @@ class _Build:
     base: str
     notes: Notes
     targets: Targets
-    strict: bool
     run: int
     """Identity of the run in the stamps of verified blocks."""
+    descending: bool
+    """Clones are numbered from the last one down, after the first."""
     keeps_table: bool
     """Something is written and verified: what blocks must hold is remembered."""
     units: list[plan.Unit] = field(default_factory=list)
@@ -181,13 +182,8 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
     base = os.path.abspath(options.base_directory or ".")  # noqa: PTH100 - symbolic links stay
     if any(isinstance(job.work, TreeWork) for job in workload.jobs):
         return _in_trees(workload, host, options, base)
-    strict = workload.strict_fio_reading
     notes = Notes()
-    if strict:
-        jobs = tuple(verify.kept_by_engine(job, notes) for job in workload.jobs)
-        workload = workload.model_copy(update={"jobs": jobs})
     jobs = tuple(large_blocks.in_parts(job, notes) for job in workload.jobs)
-    jobs = tuple(stop_conditions.checked(job, notes, strict=strict) for job in jobs)
     workload = workload.model_copy(update={"jobs": jobs})
     build = _Build(
         options,
@@ -195,9 +191,9 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         base,
         notes,
         Targets(),
-        strict,
         secrets.randbits(64),
-        not strict and (options.journal or workload.hand_over or verify.keeps_table(workload.jobs)),
+        workload.clone_order == "descending_after_first",
+        options.journal or workload.hand_over or verify.keeps_table(workload.jobs),
     )
     _check_workload(workload, options)
     stage, group, in_group = 0, 0, 0
@@ -206,7 +202,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
         if job.schedule.stonewall and index:
             stage += 2 if read_back else 1
             read_back = False
-        read_back = read_back or (not strict and verify.reads_back(job))
+        read_back = read_back or verify.reads_back(job)
         if (job.schedule.stonewall or job.schedule.new_group) and in_group:
             group, in_group = group + 1, 0
         in_group += job.schedule.numjobs or 1
@@ -277,7 +273,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
     for job in workload.jobs:
         if workload.needs_targets and not job.placement.targets:
             raise InputError(f"{workload.name} needs a target", hint="give --target PATH, once or more")
-    if not workload.strict_fio_reading:
+    if workload.missing_targets == "refused":
         refuse_missing_target(workload.jobs)
     for job in workload.jobs:
         if options.read_only and files.writes(job):
@@ -292,9 +288,9 @@ def _add_job(build: _Build, job: Job, stage: int, group: int) -> None:
     clones = job.schedule.numjobs or 1
     apart = build.options.per_clone_units
     unit = -1
-    shared = _Shared(job, build.notes, header_verification.rehearsed(job) if build.strict else job)
+    shared = _Shared(job, build.notes, header_verification.rehearsed(job))
     order = list(range(clones))
-    if build.strict:  # The order in which fio numbers them, seen in the numbers of its logs.
+    if build.descending:
         order[1:] = order[:0:-1]
     for clone in order:
         if apart or clone == 0:
@@ -338,7 +334,6 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
         job,
         facts,
         keep_ioengine=build.options.keep_ioengine,
-        strict=build.strict,
         host=build.host,
         notes=build.notes,
         donor=lambda job: _donor(build, job, clone, found.ranges[0]),
@@ -349,7 +344,7 @@ def _add_clone(build: _Build, shared: _Shared, clone: int, place: tuple[int, int
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
     limits = stream.limits(job, found.total_bytes, build.notes, chance)
     checks, heads = None, None
-    if verify.is_verified(job) and build.strict:
+    if verify.by_headers(job):
         size_bytes = sum(part.length_bytes for part in found.ranges)
         limits = header_verification.limits(job, limits, size_bytes, found.total_bytes)
         options = build.options

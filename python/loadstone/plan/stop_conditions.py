@@ -89,20 +89,6 @@ def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
     )
 
 
-def checked(job: Job, notes: Notes, *, strict: bool) -> Job:
-    """Return the job without a steady state that is never looked for, as fio runs it."""
-    asked = job.steady.rule is not None
-    if asked == bool(job.steady.duration_ns):
-        return job
-    field, missing = ("steady.rule", "ss_dur") if asked else ("steady.duration_ns", "ss")
-    if not strict:
-        raise RefusedError(
-            f"has no effect without {missing}", where=job.at(field), hint=f"add {missing}=, or remove it"
-        )
-    notes.trap(job, field, f"no steady state is looked for without {missing}, as in fio")
-    return job.changed({"steady.rule": None, "steady.duration_ns": None})
-
-
 def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ...]:
     """Return the rules of streams given by (index, job, unit, group).
 

@@ -11,6 +11,7 @@ class EngineChoice(FrozenModel):
     """How I/O is handed over, and how much of it at once."""
 
     ioengine: str | None = None
+    """None: plain calls at depth 1, io_uring above and where parts of a ring are asked for."""
     command_type: Literal["nvme"] | None = None
     """Whose commands `ioengine=io_uring_cmd` sends; None: the only ones there are."""
     stat_type: Literal["stat", "lstat", "statx"] | None = None

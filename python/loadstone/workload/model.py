@@ -146,8 +146,10 @@ class Workload(FrozenModel):
     name: str
     jobs: tuple[Job, ...]
     notes: tuple[Note, ...] = ()
-    strict_fio_reading: bool = False
-    """Read exactly as fio does, traps included: refusals that fio does not know are off."""
+    missing_targets: Literal["refused", "files"] = "refused"
+    """A job without a target beside others that name devices: refused, or it has files of its own name."""
+    clone_order: Literal["ascending", "descending_after_first"] = "ascending"
+    """In which order the clones of a job are numbered."""
     needs_targets: bool = False
     """The jobs name no target of their own: `with_targets` must be used."""
     job_per_target: bool = False
@@ -175,7 +177,7 @@ class Workload(FrozenModel):
         }
         for old in mapping:
             if old not in names:
-                if not self.strict_fio_reading:
+                if self.missing_targets == "refused":
                     # The name may be missing because a section forgot it: say that first.
                     refuse_missing_target(jobs)
                 known = ", ".join(sorted(names))

@@ -10,10 +10,13 @@ from loadstone.frozen_model import FrozenModel
 class VerificationRequests(FrozenModel):
     """What is checked of what was written."""
 
+    by: Literal["stamps", "headers"] = "stamps"
+    """Stamps in every sector, read back in a stage of its own; or a header before every block as fio
+    writes it, read back by the job itself."""
     verify: str | None = None
-    """The method as fio calls it; all of them are done by the engine's own stamps."""
+    """The method as fio calls it; None: nothing is verified."""
     verify_pattern: tuple[int, ...] | None = None
-    """Bytes 0 to 255; given alone it means `verify=pattern`, as in fio."""
+    """Bytes 0 to 255."""
     verify_pattern_offsets: tuple[int, ...] = ()
     """Where in the pattern the offset of the I/O stands, 8 bytes."""
     do_verify: bool | None = None

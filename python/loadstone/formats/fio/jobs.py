@@ -77,7 +77,7 @@ class JobReader:
             raise RefusedError(
                 "has no effect without write_lat_log and log_offset=1", where=set_at["logs.issue_time"]
             )
-        made = lowered(fields, set_at)
+        made = lowered(fields, set_at, where=section.where, strict=self.strict)
         self.keep(made.notes)
         return Job.of(
             {

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from loadstone.workload.model import NoteKind
 
 DEFAULT_BLOCK_BYTES: Final = 4096
+DEFAULT_ENGINE: Final = "psync"
+"""fio's on Linux."""
+_OF_A_RING: Final = ("registerfiles", "fixedbufs", "sqthread_poll", "force_async", "hipri")
 _NONE: Final = (None, None, None)
 _SIZES: Final = ("bssplit", "bsrange", "bs")
 """Each goes before those behind it."""
@@ -35,13 +38,21 @@ class Lowering:
 
     fields: dict[str, Any]
     set_at: dict[str, Where]
+    where: Where
+    """Of the job."""
+    strict: bool = False
+    """What fio does goes before what its user can have meant."""
     base: Job | None = None
     """The job in which they are set; None: they are all of it."""
     notes: list[Note] = field(default_factory=list)
 
     def note(self, kind: NoteKind, name: str, text: str) -> None:
         """Say something about an option."""
-        self.notes.append(Note(where=self.set_at[name], text=text, kind=kind))
+        self.notes.append(Note(where=self.at(name), text=text, kind=kind))
+
+    def at(self, name: str) -> Where:
+        """Return where a value was written, or the job's place."""
+        return self.set_at.get(name, self.where)
 
     def move(self, name: str, to: str) -> None:
         """Let a value have another field."""
@@ -56,17 +67,27 @@ class Lowering:
         return default if self.base is None else self.base.value(name)
 
 
-def lowered(fields: Mapping[str, Any], set_at: Mapping[str, Where], *, base: Job | None = None) -> Lowering:
+def lowered(
+    fields: Mapping[str, Any],
+    set_at: Mapping[str, Where],
+    *,
+    where: Where,
+    strict: bool = False,
+    base: Job | None = None,
+) -> Lowering:
     """Return the fields of a job that options ask for, with what is to be said about them.
 
     Raises InputError and RefusedError for options that do not go together.
     """
-    made = Lowering(dict(fields), dict(set_at), base)
+    made = Lowering(dict(fields), dict(set_at), where, strict, base)
     rw = _direction(made)
     _sizes(made, rw)
     _addresses(made)
     _seeds(made)
     _recording(made)
+    _engine(made)
+    _verification(made)
+    _steady_state(made)
     return made
 
 
@@ -153,3 +174,51 @@ def _recording(made: Lowering) -> None:
         logs = LogRequests(**own)
         made.fields["recording.every_io"] = logs.every_io
         made.fields["recording.windows_msec"] = logs.windows_msec
+
+
+def _engine(made: Lowering) -> None:
+    """Take fio's default, unless the depth shows that it cannot have been meant."""
+    if made.known("engine.ioengine", None) is not None:
+        return
+    if made.strict:
+        made.fields["engine.ioengine"] = DEFAULT_ENGINE
+        return
+    iodepth = made.known("engine.iodepth", None) or 1
+    if iodepth > 1 or any(made.known(f"engine.{name}", None) for name in _OF_A_RING):
+        made.note(
+            "trap",
+            "engine.iodepth",
+            f"iodepth={iodepth} without ioengine: runs on io_uring; "
+            f"fio would use {DEFAULT_ENGINE} at depth 1",
+        )
+
+
+def _verification(made: Lowering) -> None:
+    """Let a pattern alone mean `verify=pattern`; fio's null engine verifies nothing."""
+    method, pattern = "verification.verify", "verification.verify_pattern"
+    if made.fields.get(pattern) is not None and made.known(method, None) is None:
+        made.fields[method] = "pattern"
+        made.set_at[method] = made.at(pattern)
+    if not made.strict:
+        return
+    made.fields["verification.by"] = "headers"
+    if made.fields.get("engine.ioengine") == "null" and made.fields.get(method) is not None:
+        made.note("trap", method, "the null engine keeps no data: nothing is verified, as in fio")
+        made.fields |= {method: None, pattern: None}
+
+
+def _steady_state(made: Lowering) -> None:
+    """Leave out a steady state that is never looked for."""
+    rule, duration = "steady.rule", "steady.duration_ns"
+    asked = made.known(rule, None) is not None
+    if asked == bool(made.known(duration, None)):
+        return
+    name, missing = (rule, "ss_dur") if asked else (duration, "ss")
+    if not made.strict:
+        raise RefusedError(
+            f"has no effect without {missing}",
+            where=made.at(name),
+            hint=f"add {missing}=, or remove it",
+        )
+    made.note("trap", name, f"no steady state is looked for without {missing}, as in fio")
+    made.fields |= {rule: None, duration: None}

@@ -97,7 +97,9 @@ def read_jobfiles(
         name=_name(sources, reader),
         jobs=tuple(reader.jobs),
         notes=(*parser.notes, *reader.notes),
-        strict_fio_reading=options.strict_fio_reading,
+        missing_targets="files" if options.strict_fio_reading else "refused",
+        # The order in which fio numbers them is seen in the numbers of its logs.
+        clone_order="descending_after_first" if options.strict_fio_reading else "ascending",
         global_options=reader.global_options,
         sources=parser.sources,
     )

@@ -77,7 +77,7 @@ def by_stamps(job: Job, notes: Notes) -> None:
 
 def rehearsed(job: Job) -> Job:
     """Return the job whose I/Os are drawn: with `verify_only` what it would write is read."""
-    if verify.is_verified(job) and job.verification.verify_only:
+    if verify.by_headers(job) and job.verification.verify_only:
         return job.changed({"verification.verify_only": None})
     return job
 

@@ -74,9 +74,7 @@ def _is_last(writer: _Use, reader: _Use, verified: Iterable[_Use]) -> bool:
 
 
 def _refused(writer: _Use, other: _Use) -> RefusedError:
-    at = other.job.at(
-        "verification.verify" if other.job.verification.verify else "verification.verify_pattern"
-    )
+    at = other.job.at("verification.verify")
     return RefusedError(
         f"[{writer.job.name}] writes to {writer.path} without verify while [{other.job.name}] verifies it "
         f"({at}): what one of them writes would look damaged to the other",

@@ -31,16 +31,17 @@ SECTOR_BYTES: Final = 512
 
 def is_verified(job: Job) -> bool:
     """Whether the job verifies anything."""
-    return job.verification.verify not in (None, "none", "0") or (
-        job.verification.verify is None and job.verification.verify_pattern is not None
-    )
+    return job.verification.verify is not None
+
+
+def by_headers(job: Job) -> bool:
+    """Whether it does so by headers before its blocks."""
+    return is_verified(job) and job.verification.by == "headers"
 
 
 def by_pattern(job: Job) -> bool:
     """Whether all of every block is a pattern, with no room for stamps."""
-    return job.verification.verify == "pattern" or (
-        job.verification.verify is None and job.verification.verify_pattern is not None
-    )
+    return job.verification.verify == "pattern"
 
 
 def writes(job: Job) -> bool:
@@ -49,13 +50,15 @@ def writes(job: Job) -> bool:
 
 
 def reads_back(job: Job) -> bool:
-    """Whether what the job wrote is read back after it."""
-    return is_verified(job) and writes(job) and job.verification.do_verify is not False
+    """Whether what the job wrote is read back after it, in a stage of its own."""
+    return (
+        is_verified(job) and not by_headers(job) and writes(job) and job.verification.do_verify is not False
+    )
 
 
 def keeps_table(jobs: Sequence[Job]) -> bool:
     """Whether what blocks must hold has to be remembered: they are written here, and read."""
-    verified = [job for job in jobs if is_verified(job)]
+    verified = [job for job in jobs if is_verified(job) and not by_headers(job)]
     return any(writes(job) for job in verified) and any(
         reads_back(job) or reads_beside_writes(job) or job.verification.verify_only or shares(job)[0]
         for job in verified
@@ -69,14 +72,6 @@ def reads_beside_writes(job: Job) -> bool:
         and writes(job)
         and bool(job.verification.verify_before_write or job.verification.verify_after_write)
     )
-
-
-def kept_by_engine(job: Job, notes: Notes) -> Job:
-    """Return the job as fio runs it on its null engine: without verification."""
-    if job.engine.ioengine != "null" or not is_verified(job):
-        return job
-    notes.trap(job, "verification.verify", "the null engine keeps no data: nothing is verified, as in fio")
-    return job.changed({"verification.verify": None, "verification.verify_pattern": None})
 
 
 def verification(
