@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build demo test rust-tests robust nightly lint lint-rust lint-python bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
+.PHONY: help build static demo test rust-tests robust nightly lint lint-rust lint-python bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -28,6 +28,7 @@ help:
 	@echo "make verdicts stage 46 lies and honest runs with real parts (root), and print what was said of each"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
+	@echo "make static   build an engine that needs no C library, which \`loadstone hosts install\` then sends"
 	@echo "make hosts    run on namespace hosts with ssh servers (root), stage what goes wrong, and write docs/hosts-faults.md"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
@@ -47,6 +48,12 @@ $(ENGINE): $(RUST) | $(VENV)/.python
 	@touch $@
 
 build: $(VENV)/.python $(ENGINE)
+
+# An engine that needs no C library, for `loadstone hosts install` on hosts older than this one.
+MUSL := x86_64-unknown-linux-musl
+static: build
+	rustup target add $(MUSL)
+	$(CARGO) build $(QUIET) --release --locked --target $(MUSL)
 
 demo: build
 	@examples/demo.sh $(BIN)/loadstone

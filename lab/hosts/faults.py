@@ -96,7 +96,7 @@ class Trial:
     def armed(self, name: str) -> bool:
         return bool(self.hosts.engines(name))
 
-    def finish(self, seconds: float = 90) -> None:
+    def finish(self, seconds: float = 240) -> None:
         assert self.process is not None
         try:
             self.told, self.said = self.process.communicate(timeout=seconds)
@@ -262,6 +262,42 @@ def clock_off(trial: Trial) -> None:
     ]
     trial.start(hosts={"h2": "program = " + json.dumps(program)}, seconds=2)
     trial.finish()
+
+
+def watched_clock_off(trial: Trial) -> None:
+    """Watch a host by ssh whose `date` is three seconds ahead of everybody's."""
+    shim = trial.directory / "date"
+    shim.write_text('#!/bin/sh\nexec /bin/date -d "3 seconds" "$@"\n')
+    shim.chmod(0o755)
+    client = trial.directory / "client"
+    client.write_text(
+        f"#!{sys.executable}\nimport os, sys\n"
+        f"path = 'PATH={trial.directory}:$PATH; export PATH; '\n"
+        f"words = ['ssh', '-i', {str(trial.hosts.directory / 'key')!r}, '-o', 'StrictHostKeyChecking=no',\n"
+        f"    '-o', 'UserKnownHostsFile={trial.hosts.directory / 'known'}', *sys.argv[1:-1]]\n"
+        "os.execvp('ssh', [*words, path + sys.argv[-1]])\n"
+    )
+    client.chmod(0o755)
+    trial.start(
+        "--watch",
+        f"nas=ssh://root@{trial.hosts.address('h2')}",
+        env={"LOADSTONE_SSH": str(client)},
+        seconds=4,
+    )
+    trial.finish()
+    result = trial.out / "result.json"
+    if result.exists():
+        told = json.loads(result.read_text())["watched"]["nas"]
+        off_s, error_s = told["clock_offset_s"], told["clock_error_s"]
+        trial.notes.append(f"clock of nas off by {off_s:.2f} s ± {error_s:.2f} s")
+
+
+def clock_is_told(trial: Trial) -> bool:
+    """Whether the watched host's clock is said to be three seconds ahead, within its error."""
+    told = next(
+        (note for note in trial.notes if note.startswith("clock of nas")), "0 0 0 0 0 0 0 0 9"
+    ).split()
+    return complete(trial) and abs(float(told[5]) - 3) <= float(told[8]) + 0.1
 
 
 def agent_killed(phase: str) -> Callable[[Trial], None]:
@@ -498,6 +534,7 @@ FAULTS: tuple[Fault, ...] = (
         clock_off,
         lambda t: complete(t) and int(str(t.record()["h2"]["clock_offset_ns"])) > 2.9e9,
     ),
+    Fault("clock of a watched host off by 3 s", watched_clock_off, clock_is_told),
     Fault("agent killed in prepare", agent_killed("prepare"), not_begun),
     Fault("agent killed while armed", agent_killed("armed"), lambda t: t.code == 1 and "h2" in t.said),
     Fault("agent killed while it runs", agent_killed("running"), failed_with_figures),

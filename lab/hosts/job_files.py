@@ -114,7 +114,7 @@ def main() -> int:
             )
             for at in range(1, 4)
         )
-        toml = hosts.hosts_toml().read_text()
+        toml = hosts.hosts_toml(run="connect_s = 300").read_text()
         clients = toml.replace('name = "h3"', 'name = "h_cl0"').replace('name = "h4"', 'name = "h_cl1"')
         three = toml[: toml.index('[[host]]\nname = "h4"')]
         for title, file, text, hosts_of in (

@@ -62,7 +62,13 @@ pub fn probe() -> Probe {
     }
 }
 
-fn limit(which: libc::__rlimit_resource_t) -> [u64; 2] {
+/// What C libraries number the limits of a process with.
+#[cfg(target_env = "gnu")]
+type Limit = libc::__rlimit_resource_t;
+#[cfg(not(target_env = "gnu"))]
+type Limit = libc::c_int;
+
+fn limit(which: Limit) -> [u64; 2] {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from loadstone.errors import EngineError
 
 NAME = "loadstone-engine"
 OVERRIDE = "LOADSTONE_ENGINE"
+STATIC_OVERRIDE = "LOADSTONE_STATIC_ENGINE"
+STATIC_TARGET = "x86_64-unknown-linux-musl"
 
 
 def find() -> Path:
@@ -39,6 +42,36 @@ def find() -> Path:
     looked = ", ".join(str(place) for place in places)
     message = f"{NAME} is not installed (looked at {looked} and PATH)"
     raise EngineError(message, hint="install the package with `pip install .`, or run `make build`")
+
+
+def find_static() -> Path | None:
+    """Return the engine that needs no C library, to be sent to other hosts; None where none was built.
+
+    `LOADSTONE_STATIC_ENGINE` wins; otherwise it is beside the engine, or where `make static` builds it.
+    Raises `EngineError` for one that takes other Plans than the engine here.
+    """
+    root = Path(__file__).resolve().parents[3]
+    override = os.environ.get(STATIC_OVERRIDE)
+    places = [Path(override)] if override else [find().with_name(f"{NAME}-static")]
+    if not override and (root / "Cargo.toml").is_file():
+        places.append(root / "target" / STATIC_TARGET / "release" / NAME)
+    found = next((place for place in places if _runs(place)), None)
+    if found is None:
+        if override:
+            raise EngineError(
+                f"{STATIC_OVERRIDE}={override} is not an executable file", hint="unset it, or `make static`"
+            )
+        return None
+    if _schema(found) != _schema(find()):
+        raise EngineError(f"{found} is of another version than {find()}", hint="build it again: make static")
+    return found
+
+
+def _schema(engine: Path) -> bytes:
+    done = subprocess.run([engine, "schema", "plan"], capture_output=True, check=False, timeout=60)
+    if done.returncode:
+        raise EngineError(f"{engine} does not run here: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
 
 
 def _places() -> list[Path]:

@@ -57,7 +57,7 @@ class HostsRunKnown:
                 raise KeyboardInterrupt
             return RunError(say("hosts.not_begun.refusal"), hint=say("hosts.not_begun.hint"))
         lines = [f"{name}: {told['error']}" for name, told in gone.items()]
-        hints = [str(told["hint"]) for told in gone.values() if told.get("hint")]
+        hints = [str(told["hint"]) for told in gone.values() if told.get("hint")] or [say("hosts.ended.look")]
         usage = all(told.get("code") == exitcodes.USAGE for told in gone.values())
         first = say("hosts.not_begun.hosts", failed=len(gone), hosts=len(self.hosts))
         kind = RefusedError if usage else RunError
@@ -107,7 +107,7 @@ class HostsRunKnown:
             return HostsEnding("failed", self.refusal.exit_code, self.refusal)
         wrong = [part for part in parts if part.status not in {"complete", "interrupted"}]
         if wrong:
-            return HostsEnding("failed", exitcodes.FAILED, _failed(wrong, parts))
+            return HostsEnding("failed", exitcodes.FAILED, self._failed(wrong, parts))
         if self.phases.stopping == "user" or any(part.status == "interrupted" for part in parts):
             if self.phases.stopping == "late":
                 late = RunError(say("hosts.late.refusal"), hint=say("hosts.late.hint"))
@@ -121,10 +121,13 @@ class HostsRunKnown:
         codes = [int(one.get("exit_code") or 0) for one in ended]
         return HostsEnding("complete", next((code for code in codes if code), exitcodes.DONE), None)
 
-
-def _failed(wrong: list[HostPart], parts: tuple[HostPart, ...]) -> RunError:
-    lines = [f"{part.name}: {part.error or part.status}" for part in wrong]
-    whole = [part.name for part in parts if part.bundle is not None]
-    kept = say("hosts.ended.figures_of", names=", ".join(whole)) if whole else say("hosts.ended.no_figures")
-    first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=kept)
-    return RunError("\n  ".join([first, *lines]))
+    def _failed(self, wrong: list[HostPart], parts: tuple[HostPart, ...]) -> RunError:
+        lines = [f"{part.name}: {part.error or part.status}" for part in wrong]
+        whole = ", ".join(part.name for part in parts if part.bundle is not None)
+        kept = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.no_figures")
+        first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=kept)
+        told = [(self.hosts[part.name].ended or {}).get("error") or {} for part in wrong]
+        hints = [str(one["hint"]) for one in told if one.get("hint")]
+        if any(part.status == "lost" for part in wrong) or not hints:
+            hints.append(say("hosts.ended.lost_hint"))
+        return RunError("\n  ".join([first, *lines]), hint="; ".join(dict.fromkeys(hints)))

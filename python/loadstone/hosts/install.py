@@ -34,6 +34,11 @@ TIMEOUT_S: Final = 900.0
 _NEEDS: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
 
+def engine_to_send() -> Path:
+    """Return the engine that goes to other hosts: one without a C library where there is one."""
+    return binary.find_static() or binary.find()
+
+
 def wheel() -> tuple[str, bytes]:
     """Return name and content of a wheel of what runs here: the package and its engine."""
     tag = "py3-none-linux_x86_64"
@@ -43,7 +48,7 @@ def wheel() -> tuple[str, bytes]:
     for path in sorted(root.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             files[f"loadstone/{path.relative_to(root).as_posix()}"] = path.read_bytes()
-    engine = binary.find().read_bytes()
+    engine = engine_to_send().read_bytes()
     files[f"loadstone-{__version__}.data/scripts/loadstone-engine"] = engine
     distribution = importlib.metadata.distribution("loadstone")
     files[f"{info}/METADATA"] = (distribution.read_text("METADATA") or "").encode()
@@ -68,8 +73,8 @@ def _hash(data: bytes) -> str:
 
 
 def engine_needs() -> tuple[int, int]:
-    """Return the version of the C library that the engine needs."""
-    found = {(int(one[1]), int(one[2])) for one in _NEEDS.finditer(binary.find().read_bytes())}
+    """Return the version of the C library that the engine needs, (0, 0) where it needs none."""
+    found = {(int(one[1]), int(one[2])) for one in _NEEDS.finditer(engine_to_send().read_bytes())}
     return max(found, default=(0, 0))
 
 
@@ -81,7 +86,8 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
     name, content = wheel()
     needs = engine_needs()
     told = _there(
-        host, "python3 -c 'import sys; print(*sys.version_info[:2])'; getconf GNU_LIBC_VERSION; uname -m"
+        host,
+        "python3 -c 'import sys; print(*sys.version_info[:2])'; getconf GNU_LIBC_VERSION || true; uname -m",
     )
     words = told.split()
     python = tuple(int(word) for word in words[:2] if word.isdecimal())
@@ -90,12 +96,13 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
             f"{host.name}: it has Python {'.'.join(words[:2])}, and {PYTHON[0]}.{PYTHON[1]} is needed"
         )
     library = next((word for word in words if re.fullmatch(r"\d+\.\d+", word)), None)
-    if library is None or tuple(int(part) for part in library.split(".")) < needs:
+    if any(needs) and (library is None or tuple(int(part) for part in library.split(".")) < needs):
         raise RunError(
             f"{host.name}: its C library is {library or 'not glibc'}; the engine needs {needs[0]}.{needs[1]}",
-            hint="build the package on a host as old as that one",
+            hint="`make static` builds an engine that needs none",
         )
-    yield f"Python {'.'.join(words[:2])}, glibc {library}"
+    sent = f"the engine needs glibc {needs[0]}.{needs[1]}" if any(needs) else "the engine needs no C library"
+    yield f"Python {'.'.join(words[:2])}, {f'glibc {library}' if library else 'no glibc'}; {sent}"
     place = f'"$HOME"/{PLACE}'
     _there(host, f"mkdir -p {place}/wheels && cat > {place}/wheels/{name}", content)
     yield f"copied {name} ({len(content) / 1e6:.1f} MB) to ~/{PLACE}/wheels"

@@ -154,7 +154,7 @@ class RunsOnHosts:
             return
         first = say("hosts.not_begun.hosts", failed=len(wrong), hosts=len(looked))
         lines = [f"{name}: {error.message}" for name, error in wrong.items()]
-        hints = [error.hint for error in wrong.values() if error.hint]
+        hints = [error.hint for error in wrong.values() if error.hint] or [say("hosts.ended.look")]
         usage = all(isinstance(error, RefusedError) for error in wrong.values())
         kind = RefusedError if usage else RunError
         raise kind("\n  ".join([first, *lines]), hint="; ".join(dict.fromkeys(hints)) or None)

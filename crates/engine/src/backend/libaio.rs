@@ -189,7 +189,7 @@ impl Libaio {
                 until_ns.saturating_sub(self.clock.now_ns())
             };
             let timeout = libc::timespec {
-                tv_sec: (wait_ns / 1_000_000_000).min(i64::MAX as u64) as libc::time_t,
+                tv_sec: (wait_ns / 1_000_000_000).min(i64::MAX as u64) as _,
                 tv_nsec: (wait_ns % 1_000_000_000) as libc::c_long,
             };
             // SAFETY: `events` has room for `len` events; the timeout is valid.
