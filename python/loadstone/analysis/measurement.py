@@ -213,6 +213,18 @@ class Measurement:
         ramp_end = max(ramp_end, self.settled.from_ns)
         return start, min(max(ramp_end, start), max(start, end)), max(start, end)
 
+    def issued_until_ns(self, line: MeasuredLine) -> int:
+        """Return when the last stream of a line had run for as long as it was to, or ended before.
+
+        From then on nothing is begun: what ends later was in flight, and tells nothing of a course.
+        """
+        ends = [0]
+        for index in line.streams:
+            limits, (start, _, end) = self.plan.streams[index].limits, self.spans[index]
+            due = start + limits.ramp_ns + limits.runtime_ns
+            ends.append(min(end, due) if limits.runtime_ns else end)
+        return max(ends)
+
     def union(self, line: MeasuredLine, *, ramp: bool = False) -> list[tuple[int, int]]:
         """Return the times in which any stream of the line was measured, apart and ascending.
 

@@ -312,6 +312,10 @@ class Case:
     """Where the latency went."""
     fine: FineRates | None = None
     """Operations that ended in each of a row of short samples of the measured time."""
+    issued_until_ns: int | None = None
+    """When the last job stopped beginning I/Os, since the run's origin: what ended later was waited for."""
+    drained_s: float = 0.0
+    """Part of `seconds` behind that."""
     histograms: dict[Op, Histogram] = field(default_factory=dict)
     """All latencies of an operation, where the source keeps them."""
     stops: tuple[tuple[int, int], ...] = ()

@@ -65,6 +65,7 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         measurement.bundle.host(), measurement.bundle.event("monitor_cost"), bounds
     )
     stopped = measurement.stops
+    issued_until_ns = min(bounds[1], measurement.issued_until_ns(total.line))
     every = monitor_readings.outside(every, stopped.left_out)
     host = monitor_readings.within(every, bounds)
     rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
@@ -89,7 +90,9 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         traffic=monitor_readings.traffic(every, rates, used, bounds),
         layers=layers,
         time=latency_split.split(total.data, layers),
-        fine=fine_rates.of_stage(measurement, total.line, bounds),
+        fine=fine_rates.of_stage(measurement, total.line, (bounds[0], issued_until_ns)),
+        issued_until_ns=issued_until_ns,
+        drained_s=(bounds[1] - issued_until_ns) / 1e9,
         histograms={
             op: latency.histogram
             for op in OPS

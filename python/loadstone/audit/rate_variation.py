@@ -62,6 +62,8 @@ def evenness(case: Case) -> RateVariation | None:
         return None
     if "mean_ns" not in series.columns:
         return None
+    if case.issued_until_ns is not None:
+        series = series.filter(pl.col("start_ns") < case.issued_until_ns)
     sums = (
         series.filter((pl.col("op") != "sync") & (pl.col("ops") > 0))
         .group_by("start_ns")

@@ -81,8 +81,10 @@ def load_timeline(
     ends, starts = series["end_ns"].cast(pl.Int64), series["start_ns"].cast(pl.Int64)
     begin, end = float(np.min(starts.to_numpy())), float(np.max(ends.to_numpy()))
     if case.seconds:
-        # After its runtime a job waits for what is in flight: that is no part of its course.
         end = min(end, begin + case.seconds * 1e9)
+    if case.issued_until_ns is not None:
+        # After its runtime a job waits for what is in flight: that is no part of its course.
+        end = min(end, float(case.issued_until_ns))
     if least_s:
         count = min(count, int((end - begin) / 1e9 / least_s))
     if count < 1 or end <= begin:
@@ -108,7 +110,11 @@ def _upto(
 
 def windows_of(case: Case) -> int:
     """Return how many windows the series itself has: finer ones would be made up."""
-    return 0 if case.series is None else case.series["start_ns"].n_unique()
+    if case.series is None:
+        return 0
+    starts = case.series["start_ns"]
+    until_ns = case.issued_until_ns
+    return (starts if until_ns is None else starts.filter(starts < until_ns)).n_unique()
 
 
 def step(course: LoadTimeline) -> LevelStep | None:

@@ -10,18 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import case_queries
+from loadstone.audit.above_device import HELD, above_device, loaded_share
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 from loadstone.plan.backends import BACKENDS
 
 if TYPE_CHECKING:
+    from loadstone.audit.above_device import AboveDevice
     from loadstone.audit.case import Case
 
 SHORT: Final = 0.9
-HELD: Final = 0.7
 AT_ROOM: Final = 0.85
-HOST_NS: Final = 100_000.0
-"""An I/O spends at most about this in the host when nothing holds it back there."""
 
 ONE_AT_A_TIME: Final = tuple(name for name, row in BACKENDS.items() if not row.native_depth)
 
@@ -41,19 +40,17 @@ def _judge(case: Case) -> Answer:
     kept = case.queue_depth
     if kept is None and mean_ns is not None and latency is not None and latency.kind == "lat":
         kept = case.total.iops.value * mean_ns / 1e9 + case_queries.flushing(case)
-    if kept is not None and kept < SHORT * asked and case.source == "bundle":
+    short = kept is not None and kept < SHORT * asked * loaded_share(case)
+    if kept is not None and short and case.source == "bundle":
         return (_not_kept(case, asked, kept),)
-    inflight = _inflight(case)
-    if inflight is None or mean_ns is None:
+    above = above_device(case)
+    if above is None:
         return cannot_tell("audit.depth_not_reached.inflight")
-    # What waits for a flush is not at the device as an I/O: only its own part is.
-    at_device = max(asked - case_queries.flushing(case), 1e-9)
-    if case_queries.buffered(case) or inflight >= HELD * at_device:
+    if case_queries.buffered(case) or above.inflight >= HELD * above.expected:
         return Clear()
-    waited_ns = mean_ns * (1 - inflight / at_device)
     room = _room(case)
-    at_room = room is not None and asked > room and inflight >= AT_ROOM * room
-    return (_held(case, asked, inflight, waited_ns, room),) if at_room or waited_ns > HOST_NS else Clear()
+    at_room = room is not None and asked > room and above.inflight >= AT_ROOM * room
+    return (_held(case, asked, above, room),) if at_room or above.held else Clear()
 
 
 def _not_kept(case: Case, asked: float, kept: float) -> Finding:
@@ -87,7 +84,8 @@ def _keep(case: Case) -> str:
     return say("audit.depth_not_reached.blocked.advice", engine=backend)
 
 
-def _held(case: Case, asked: float, inflight: float, waited_ns: float, room: int | None) -> Finding:
+def _held(case: Case, asked: float, above: AboveDevice, room: int | None) -> Finding:
+    inflight, waited_ns = above.inflight, above.waited_ns
     evidence: dict[str, float | int | str] = {
         "outstanding_asked": asked,
         "device_inflight": round(inflight, 2),
@@ -131,15 +129,6 @@ def _raise(case: Case, asked: float, room: int | None) -> str:
     if knob is None:
         return say("audit.depth_not_reached.device_queue.advice", asked=f"{asked:g}")
     return say("audit.depth_not_reached.device_knob.advice", knob=knob, device=carriers[0], room=room)
-
-
-def _inflight(case: Case) -> float | None:
-    """Return how many of the job's I/Os the device had: those merged into one were all there."""
-    traffic = case.traffic
-    if traffic is None or traffic.inflight is None:
-        return None
-    asked, moved = (sum(one.ios for one in table.values()) for table in (traffic.asked, traffic.moved))
-    return traffic.inflight * max(1.0, asked / moved if moved else 1.0)
 
 
 def _room(case: Case) -> int | None:

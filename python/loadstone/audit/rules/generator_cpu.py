@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.audit import case_queries, monitor_readings
+from loadstone.audit.above_device import above_device
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 
@@ -31,6 +32,8 @@ HOST_BUSY_PERCENT: Final = 80.0
 HOST_FULL_PERCENT: Final = 92.0
 NEAR_CEILING: Final = 0.5
 STOLEN: Final = 0.05
+ABOVE: Final = 0.85
+"""Processors in other hands and I/Os that wait above the device: two signs of one thing."""
 WHOLE: Final = re.compile(r"cpu\.all\.\w+_ns")
 THREAD: Final = re.compile(r"engine\.(\d+-.+)\.on_cpu_ns")
 SCHEDULED: Final = ("engine.on_cpu_ns", "engine.run_queue_ns")
@@ -149,11 +152,22 @@ def _taken(case: Case) -> Finding | None:
     if not whole or taken is None or taken < STOLEN * whole:
         return None
     share = taken / whole
-    return _finding(
-        say("audit.generator_cpu.stolen.text", steal_share=share, limit_share=STOLEN),
-        0.8,
-        {"steal_share": round(share, 4)},
-        sure=False,
+    text = say("audit.generator_cpu.stolen.text", steal_share=share, limit_share=STOLEN)
+    return _with_waiting(case, _finding(text, 0.8, {"steal_share": round(share, 4)}, sure=False))
+
+
+def _with_waiting(case: Case, found: Finding) -> Finding:
+    """Make a finding surer where the device's own clock says that I/Os wait above it: for this."""
+    above = above_device(case)
+    if above is None or not above.held or case_queries.paced(case):
+        return found
+    waits = say("audit.generator_cpu.above.text", above_percent=100 * above.share, waited_ns=above.waited_ns)
+    return replace(
+        found,
+        effect="limited",
+        confidence=ABOVE,
+        text=f"{found.text} {waits}",
+        evidence={**found.evidence, "above_device_ns": round(above.waited_ns)},
     )
 
 
@@ -176,7 +190,7 @@ def _busy_host(case: Case) -> Finding | None:
     )
     # A paced load did what it was to do, whoever else was busy.
     told = case_queries.paced(case) or (served and not full)
-    return replace(found, effect="note") if told else found
+    return _with_waiting(case, replace(found, effect="note") if told else found)
 
 
 RULE: Final = Rule(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 LEAST_ROUND_S: Final = 0.5
 WINDOWS: Final = 40
-TREND_P: Final = 0.01
+TREND_P: Final = 0.001
+"""As rare as what `time_structure` takes for no chance."""
 OUTSIDE: Final = 0.20
 """A first or last round this far from the others is a ramp, when the others agree."""
 AGREE: Final = 0.10

@@ -33,6 +33,9 @@ LITTLE: Final = 0.05
 """A mean that differs from the level of most of the time by less is that level."""
 SAMPLES: Final = 4.0
 EVEN: Final = 0.3
+IN_WAVES: Final = 0.3
+"""Of a sample: shorter I/Os, by Little's law, end too often in one for their waves to be a third of it."""
+STILL: Final = 0.2
 AS_LONG: Final = 1.25
 FAR_APART: Final = 5.0
 NEARLY_ALL: Final = 0.85
@@ -149,7 +152,20 @@ def _own_rhythm(case: Case, period_ns: float) -> bool:
     sample_ns = float(np.median(rates.lengths_ns))
     # A rhythm faster than the samples appears in them as a slower one.
     too_fast = latency.mean_ns < SAMPLES * sample_ns and latency.stddev_ns < EVEN * latency.mean_ns
-    return too_fast or 1 / AS_LONG < period_ns / latency.mean_ns < AS_LONG
+    if too_fast or 1 / AS_LONG < period_ns / latency.mean_ns < AS_LONG:
+        return True
+    # I/Os that take about as long as a sample end in waves, and waves faster than the samples have any
+    # period in them. In two samples on end there is a wave: what is still for both is stopped.
+    waves = latency.mean_ns > IN_WAVES * sample_ns
+    return waves and not _stands_still(rates, period_ns)
+
+
+def _stands_still(rates: FineRates, period_ns: float) -> bool:
+    """Whether hardly anything ended in two samples on end, in most of the periods."""
+    still = rates.ops <= STILL * float(np.median(rates.ops[rates.ops > 0]))
+    # The last of two, at the beginning of each such time.
+    begins = still[2:] & still[1:-1] & ~still[:-2]
+    return int(begins.sum()) > float(rates.lengths_ns.sum()) / period_ns / 2
 
 
 def _kinds(case: Case) -> list[Finding]:
@@ -170,8 +186,10 @@ def _by_waiting(case: Case, op: Op, told: Sequence[Mode]) -> bool:
     if outstanding == 1:
         return False
     ratio = told[-1].latency_ns / told[0].latency_ns
-    # At the start of a deep load hardly any I/O waits: that is a small fast mode.
-    return len(told) > 2 or ratio < FAR_APART or told[-1].share > NEARLY_ALL
+    # An I/O waits behind at most all others: one busy part of a medium (a die, a disk of an array) has a
+    # mode of its own up to there. At the start of a deep load hardly any waits: a small fast mode.
+    behind = outstanding is not None and ratio <= outstanding
+    return behind or len(told) > 2 or ratio < FAR_APART or told[-1].share > NEARLY_ALL
 
 
 def _own(case: Case) -> bool:
