@@ -40,6 +40,7 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
             lines_blake3=hashed,
         ),
         weights=weights,
+        findings=model.fit_findings(every),
         untried=model.fit_untried(every),
         probed=model.fit_probed(sample, weights),
     )

@@ -36,6 +36,7 @@ class Evidence:
     odds: Floats
     measures: Floats
     unknown: Floats
+    nearly: Floats
     right: Floats
     names: tuple[str, ...]
     """Of the readings."""
@@ -71,6 +72,7 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
         odds=np.log([one.chance for one in cells]),
         measures=of_cells({one.name: float(BY_NAME[one.name].effect == "measures") for one in every}),
         unknown=of_cells({one.name: float(one.name == UNEXPLAINED) for one in every}),
+        nearly=np.array([float(one.nearly) for one in cells]),
         right=of_cells({one.name: float(one.name in right) for one in every}),
         names=tuple(one.name for one in known),
         told=np.stack([part[0][:, 0] for part in parts], axis=1) if parts else np.zeros((len(cells), 0)),
@@ -89,6 +91,7 @@ class Table:
     odds: Floats
     measures: Floats
     unknown: Floats
+    nearly: Floats
     right: Floats
     names: NDArray[np.intp]
     """Place of each reading's name in `READING_NAMES`."""
@@ -101,7 +104,8 @@ class Table:
     def logs(self, weights: Weights) -> Floats:
         """Return the logarithm of each chance."""
         surprises = np.array([weights.surprise_of(name) for name in READING_NAMES])[self.names]
-        unlike = np.where(self.unknown[:, :, None] > 0, weights.unlike, surprises[:, None, :])
+        unknown = np.where(self.nearly > 0, weights.fewer, weights.unlike)
+        unlike = np.where(self.unknown[:, :, None] > 0, unknown[:, :, None], surprises[:, None, :])
         density = (1 - unlike) * self.told + unlike * self.anything[:, None, :]
         told = (np.log(np.maximum(density, 1e-300)) * self.used[:, None, :]).sum(axis=2)
         logs = (
@@ -177,6 +181,7 @@ def table(every: Sequence[Evidence]) -> Table:
         odds=flat("odds", -1e9),
         measures=flat("measures"),
         unknown=flat("unknown"),
+        nearly=flat("nearly"),
         right=flat("right"),
         names=names,
         told=told,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 from lab.probes import rows
+from lab.probes.draw import KINDS, NEVER_FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,8 @@ def compact(row: Row) -> Row:
 
 def keep(every: Iterable[Row]) -> None:
     """Write the file."""
-    lines = sorted((compact(row) for row in every if "failed" not in row), key=lambda row: int(row["seed"]))
+    fitted = (row for row in every if "failed" not in row and KINDS[row["kind"]].family not in NEVER_FITTED)
+    lines = sorted((compact(row) for row in fitted), key=lambda row: int(row["seed"]))
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     FILE.write_bytes(lzma.compress(text.encode(), preset=9))
 

@@ -14,7 +14,7 @@ from lab.fit import evidence
 from lab.probes import rows as lines
 from scipy.optimize import minimize
 
-from loadstone.audit.belief import features, log_odds
+from loadstone.audit.belief import MOST, features, finding_key, log_odds
 from loadstone.explanations.weights import Logistic, Weights
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ RIDGE: Final = 1.0
 """Of the regressions' slopes, in situations."""
 BOUNDS: Final = {
     "dependence": (0.2, 1.0),
-    "unlike": (0.03, 0.6),
+    "unlike": (0.1, 0.6),
+    "fewer": (0.02, 0.1),
     "measures_odds": (0.2, 20.0),
     "unexplained_odds": (0.1, 10.0),
     "clear": (0.1, 1.0),
@@ -44,11 +45,13 @@ MOST_SURPRISE: Final = 0.3
 PSEUDO: Final = 20.0
 """So many readings as usual stand beside those that were seen of one name."""
 ROUNDS: Final = 4
+LIKE: Final = 8.0
+"""So many findings as sure as their rule makes them stand beside those that were seen."""
 NEAR: Final = 3
 """Steps from the whole fit to one without a kind: it is near."""
 FIRST: Final = Weights(
-    dependence=0.7, surprise=0.03, surprises={}, unlike=0.15, measures_odds=1.0, unexplained_odds=1.0,
-    clear=0.5, most_odds=10.0,
+    dependence=0.7, surprise=0.03, surprises={}, unlike=0.2, fewer=0.05, measures_odds=1.0,
+    unexplained_odds=1.0, clear=0.5, most_odds=10.0,
 )  # fmt: skip
 
 
@@ -152,6 +155,23 @@ def row_features(row: Row) -> dict[str, float]:
     suspicions = [sure for _, sure, effect in said["causes"] if effect == "suspect"]
     looked = len({*said["checked"], *(rule for rule, _, effect in said["causes"] if effect == "note")})
     return features(suspicions, len(said["missing"]), looked)
+
+
+def fit_findings(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> dict[str, float]:
+    """Return how often findings of each sort were right: of few, near to how sure their rule makes them."""
+    told: dict[str, list[float]] = {}
+    for row in rows:
+        if leave is not None and leave(row):
+            continue
+        kind = lines.kind_row(row)
+        for rule, sure, effect in lines.findings(row["plain"]):
+            found = told.setdefault(finding_key(rule, effect, sure), [sure, 0.0, 0.0])
+            found[1] += rule in kind.rules
+            found[2] += 1
+    return {
+        key: round(min(MOST, (right + LIKE * sure) / (whole + LIKE)), 2)
+        for key, (sure, right, whole) in sorted(told.items())
+    }
 
 
 def fit_untried(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> Logistic:

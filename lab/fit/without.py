@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.fit import model
 from lab.probes import rows
-from lab.probes.draw import FAMILIES, LIES
+from lab.probes.draw import FAMILIES, LIES, NEVER_FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ def each_kind(every: Sequence[Row], whole: Fitted) -> dict[str, Fitted]:
     return {
         kind.name: _without(every, sample, whole, lambda row, name=kind.name: row["kind"] == name)  # type: ignore[misc] # bound by default
         for kind in LIES
+        if kind.family not in NEVER_FITTED
     }
 
 
@@ -37,6 +38,7 @@ def each_family(every: Sequence[Row], whole: Fitted) -> dict[str, Fitted]:
             lambda row, family=family: rows.kind_row(row).family == family,  # type: ignore[misc] # bound by default
         )
         for family in FAMILIES
+        if family not in NEVER_FITTED
     }
 
 
@@ -45,6 +47,7 @@ def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callabl
     return whole.model_copy(
         update={
             "weights": weights,
+            "findings": model.fit_findings(every, leave),
             "untried": model.fit_untried(every, leave),
             "probed": model.fit_probed(sample, weights, leave),
         }

@@ -277,6 +277,8 @@ def _errors(made: Situation, chance: random.Random, _: Healthy) -> None:
 BACKGROUND: Final = ("background",)
 UNEVEN: Final = ("time_structure", "not_steady", "throttled", "foreign_load")
 CAPS: Final = ("throttled", "link_ceiling")
+SPAN: Final = ("short_stroke",)
+"""So small a span is what lets a cache answer."""
 
 DEVICE_KINDS: Final = (
     Kind("iops_limit", "limiter", ("iops_limit",), CAPS, shape=deep, cause=_iops),
@@ -301,9 +303,17 @@ DEVICE_KINDS: Final = (
     ),
     Kind("shared_limit", "limiter", ("shared_limit",), CAPS, shape=two_targets, cause=_shared),
     Kind("sliced_limit", "limiter", BACKGROUND, UNEVEN, cause=_slices),
-    Kind("cache", "cache", ("cache",), ("same_sequence_again",), "reads", shape=small, cause=_cache),
-    Kind("cache_partly", "cache", ("cache",), ("time_structure",), "reads", shape=small, cause=_cache_partly),
-    Kind("cache_fills", "cache", ("cache",), UNEVEN, "reads", shape=small, cause=_cache_fills),
+    Kind("cache", "cache", ("cache",), ("same_sequence_again", *SPAN), "reads", shape=small, cause=_cache),
+    Kind(
+        "cache_partly",
+        "cache",
+        ("cache",),
+        ("time_structure", *SPAN),
+        "reads",
+        shape=small,
+        cause=_cache_partly,
+    ),
+    Kind("cache_fills", "cache", ("cache",), (*UNEVEN, *SPAN), "reads", shape=small, cause=_cache_fills),
     Kind("write_cache", "cache", ("write_cache",), ("volatile_ack",), "writes", cause=_write_cache_lasts),
     Kind(
         "write_cache_ends",

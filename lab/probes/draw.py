@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Final
 
 from lab.probes.device_kinds import DEVICE_KINDS
 from lab.probes.host_kinds import HONEST_KINDS, HOST_KINDS
+from lab.probes.several_kinds import FAMILY, SEVERAL_KINDS
 from lab.probes.situation import bare
 
 if TYPE_CHECKING:
     from lab.probes.kind import Kind
     from lab.probes.situation import Healthy, Situation
 
-LIES: Final = (*DEVICE_KINDS, *HOST_KINDS)
+LIES: Final = (*DEVICE_KINDS, *HOST_KINDS, *SEVERAL_KINDS)
 KINDS: Final[dict[str, Kind]] = {one.name: one for one in (*LIES, *HONEST_KINDS)}
 FAMILIES: Final = tuple(dict.fromkeys(one.family for one in LIES))
+NEVER_FITTED: Final = frozenset({FAMILY})
+"""Families that no fit has ever seen."""
 
 
 def kind_of(seed: int) -> Kind:

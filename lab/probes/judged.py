@@ -58,7 +58,7 @@ class Said:
 def untried(row: Row, fitted: Fitted) -> Said:
     """Return what is said after the run alone."""
     sure = min(belief.MOST, fitted.untried.probability(row_features(row)))
-    return _said(row, [list(one) for one in row["plain"]["causes"]], sure, {})
+    return _said(row, [list(one) for one in row["plain"]["causes"]], sure, {}, fitted=fitted)
 
 
 def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
@@ -76,15 +76,32 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     )
     features = {**row_features(row), "measures": belief.log_odds(measuring(weighed))}
     sure = min(belief.MOST, fitted.probed.probability(features))
-    return _said(row, causes, sure, _chances(scaled(weighed, sure)), pointed.explanation.name)
+    return _said(
+        row,
+        causes,
+        sure,
+        _chances(scaled(weighed, sure)),
+        fitted=fitted,
+        pointed=pointed.explanation.name,
+    )
 
 
 def _chances(weighed: list[Weighed]) -> dict[str, float]:
     return {one.explanation.name: one.probability for one in weighed}
 
 
+def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
+    return float(fitted.findings.get(belief.finding_key(rule, effect, sure), sure))
+
+
 def _said(
-    row: Row, causes: list[list[Any]], sure: float, chances: dict[str, float], pointed: str | None = None
+    row: Row,
+    causes: list[list[Any]],
+    sure: float,
+    chances: dict[str, float],
+    *,
+    fitted: Fitted,
+    pointed: str | None = None,
 ) -> Said:
     causes.sort(key=lambda one: (4 if one[1] < CREDIBLE else ORDER.index(one[2]), -one[1]))
     rests = [one for one in causes if one[2] != "note" and one[1] >= CREDIBLE]
@@ -94,7 +111,10 @@ def _said(
     suspects = [one for one in rests if one[2] == "suspect"]
     looked = {*row["plain"]["checked"], *(rule for rule, _, effect in causes if effect == "note")}
     if deciding is not None:
-        kind, confidence = ("not_valid" if deciding[2] == "not_valid" else "limited"), float(deciding[1])
+        kind, confidence = (
+            ("not_valid" if deciding[2] == "not_valid" else "limited"),
+            _turned_out(fitted, *deciding),
+        )
     elif row["plain"]["essential"]:
         kind, confidence = "cannot_tell", 0.9
     elif any(one[1] >= GRAVE for one in suspects) or sure < CREDIBLE or len(looked) < ENOUGH:
@@ -107,7 +127,9 @@ def _said(
         confidence=round(confidence, 2),
         first=first,
         named=frozenset([*names, *likely]),
-        findings=tuple((str(name), float(one[1])) for name, one in zip(names, rests, strict=True)),
+        findings=tuple(
+            (str(name), _turned_out(fitted, *one)) for name, one in zip(names, rests, strict=True)
+        ),
         chances=chances,
     )
 

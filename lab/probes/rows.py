@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lab.probes.draw import KINDS, kind_of
 from lab.probes.simulate import attempt
 
-from loadstone.audit.judge import CREDIBLE, judge_case
+from loadstone.audit.judge import CREDIBLE, as_found, told
 from loadstone.audit.rules import RULES
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import Probed
@@ -52,7 +52,7 @@ def row_of(seed: int, each: int = 1) -> Row:
     kind = kind_of(seed)
     probing = (seed // 2) % each == 0
     staged = attempt(kind.name, seed, probing=probing)
-    plain = judge_case(staged.case)
+    plain = as_found(staged.case)
     assert staged.case.job_facts is not None
     return {
         "seed": seed,
@@ -61,9 +61,10 @@ def row_of(seed: int, each: int = 1) -> Row:
         "rate": round(staged.base.main.rate, 1),
         "facts": asdict(staged.case.job_facts),
         "plain": said_of(plain),
+        "told": [told(plain).kind, told(plain).confidence],
         "without_rule": _without_each(staged, plain),
         "tried": staged.probed.model_dump(mode="json") if staged.probed else None,
-        "probed": said_of(judge_case(replace(staged.case, probed=staged.probed))) if probing else None,
+        "probed": said_of(told(as_found(replace(staged.case, probed=staged.probed)))) if probing else None,
     }
 
 
@@ -84,7 +85,7 @@ def _without_each(staged: Staged, plain: Verdict) -> Row:
     """Return what would be said if a rule that found something were not there."""
     said: Row = {}
     for name in dict.fromkeys(one.rule for one in plain.causes):
-        verdict = judge_case(staged.case, [rule for rule in RULES if rule.name != name])
+        verdict = as_found(staged.case, [rule for rule in RULES if rule.name != name])
         first = next(iter(findings(said_of(verdict))), None)
         said[name] = [verdict.kind, first[0] if first else None]
     return said

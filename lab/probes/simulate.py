@@ -24,20 +24,19 @@ from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.probe import session
-from loadstone.probe.base import Base
-from loadstone.probe.figures import COLUMNS, Figures, of_stage
+from loadstone.probe.after_run import base_from
+from loadstone.probe.figures import COLUMNS, Figures, issuing_ns, of_stage
 
 if TYPE_CHECKING:
     from lab.probes.kind import Kind
 
     from loadstone.audit.case import Case
     from loadstone.explanations.readings import Probed
+    from loadstone.probe.base import Base
     from loadstone.probe.probe import Probe
 
 BUDGET_S: Final = 20.0
 OVERHEAD_S: Final = 0.5
-TOGETHER: Final = 2
-"""Fine intervals in one of the probes' own."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class Staged:
     probed: Probed | None = None
 
 
-def plan_of(situation: Situation, state: str | None, interval_ns: int = 40_000_000) -> Plan:
-    """Return the Plan of the run."""
+def plan_of(situation: Situation, state: str | None, interval_ns: int | None = None) -> Plan:
+    """Return the Plan of the run; its samples are as long as the product chooses, or this long."""
     options = {**situation.options, "time_based": 1, "runtime": f"{situation.main_s:.3f}s"}
     size = situation.used_bytes or situation.size_bytes - 131072
     lines = ["[global]", "ioengine=null", f"size={size}"]
@@ -103,7 +102,7 @@ def run(plan: Plan) -> pl.DataFrame:
 
 def figures(plan: Plan) -> Figures:
     """Run a Plan of one stage and add it up."""
-    found = of_stage(run(plan), 0)
+    found = of_stage(run(plan), 0, issuing_ns(plan, 0))
     if found is None:
         raise RuntimeError("nothing was measured")
     return found
@@ -119,17 +118,27 @@ def attempt(name: str, seed: int, *, probing: bool = True) -> Staged:
         fine = plan_of(situation, state, watched.FINE_NS)
         for _ in range(situation.warm_runs):
             run(fine)
+        plan = plan_of(situation, state)
+        kept = Path(state).read_bytes() if Path(state).exists() else None
+        # The same run twice: once as the product samples it, once closely, from the same state.
+        close = run(fine)
+        if kept is not None:
+            Path(state).write_bytes(kept)
+        else:
+            Path(state).unlink(missing_ok=True)
         directory = Path(place) / "engine"
         directory.mkdir()
-        events = engine(fine, directory)
-        samples = pl.read_ipc_stream(directory / "samples.arrows", columns=list(COLUMNS)).select(COLUMNS)
-        found = of_stage(watched.coarse(samples, TOGETHER), 0)
-        if found is None:
+        events = engine(plan, directory)
+        opened = watched.bundle(
+            situation, plan, directory, [*events, *watched.fine(close)], Path(place) / "bundle"
+        )
+        made_of = summarise(opened)
+        (case,) = cases(made_of)
+        base = base_from(made_of.measurement, BUDGET_S)
+        if base is None:
             raise RuntimeError("nothing was measured")
-        opened = watched.bundle(situation, fine, directory, events, Path(place) / "bundle")
-        (case,) = cases(summarise(opened))
-        base = Base(plan_of(situation, state), 0, found, BUDGET_S)
-        made = Staged(situation, kind, watched.log_ratio(found.rate, before.rate), case, base)
+        base = replace(base, plan=plan)
+        made = Staged(situation, kind, watched.log_ratio(base.main.rate, before.rate), case, base)
         return replace(made, probed=_probed(made)) if probing else made
 
 

@@ -217,24 +217,38 @@ Told = tuple[float, bool]
 def reliability(told: Sequence[Told]) -> list[str]:
     """Return a reliability diagram as a table: bins of equal number, and what each was worth."""
     out = _head("told (mean)", "from", "to", "cases", "true", "share", "95 % interval", "within 5 points")
-    ordered = sorted(told)
-    number = max(1, min(BINS, len(ordered) // 20))
-    for at in range(number):
-        part = ordered[len(ordered) * at // number : len(ordered) * (at + 1) // number]
-        if not part:
-            continue
+    for part in bins(told):
         mean = sum(sure for sure, _ in part) / len(part)
         true = sum(right for _, right in part)
         low, high = wilson(true, len(part))
         near = abs(true / len(part) - mean) <= 0.05
         out.append(
             _cells(
-                f"{100 * mean:.0f} %", f"{100 * part[0][0]:.0f} %", f"{100 * part[-1][0]:.0f} %", len(part),
+                f"{100 * mean:.0f} %", f"{100 * min(part)[0]:.0f} %", f"{100 * max(part)[0]:.0f} %",
+                len(part),
                 true, f"{100 * true / len(part):.0f} %", f"{100 * low:.0f} to {100 * high:.0f}",
                 "yes" if near else "no",
             )
         )  # fmt: skip
     return out
+
+
+def bins(told: Sequence[Told]) -> list[list[Told]]:
+    """Return parts of about equal number, in order; what was told the same is in the same one."""
+    levels: dict[float, list[Told]] = defaultdict(list)
+    for one in told:
+        levels[round(one[0], 2)].append(one)
+    least = max(20, len(told) // BINS)
+    made: list[list[Told]] = []
+    for level in sorted(levels):
+        if made and len(made[-1]) < least:
+            made[-1] += levels[level]
+        else:
+            made.append(levels[level])
+    if len(made) > 1 and len(made[-1]) < least:
+        last = made.pop()
+        made[-1] += last
+    return made
 
 
 def brier(told: Sequence[Told]) -> str:

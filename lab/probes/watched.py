@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from lab.probes.situation import Situation
 
 SECOND_NS: Final = 10**9
-FINE_NS: Final = 20_000_000
+FINE_NS: Final = 10_000_000
+"""As the engine samples real time; in virtual time it keeps no such samples."""
 CPU_PER_IO_NS: Final = 6_000
 PROCESSORS: Final = 8
 OPS: Final = ("read", "write", "trim")
@@ -33,6 +34,7 @@ FLUSH: Final = 3
 NOISE: Final = 0.004
 LOWER: Final = "sdz"
 JOB: Final = b"[job]\n"
+COLUMNS: Final = ["start_ns", "end_ns", "cell", "op", "ops", "bytes", "lat_sum_ns"]
 
 
 def bundle(
@@ -50,14 +52,11 @@ def bundle(
         environment=_environment(situation, names),
     )
     shutil.copyfile(ran / "samples.arrows", out / "samples.arrows")
-    samples = pl.read_ipc_stream(out / "samples.arrows")
-    told = {"start", "stream_end", "end", "io_error", "errors"}
+    samples = pl.read_ipc_stream(out / "samples.arrows", columns=COLUMNS)
+    told = {"start", "stream_end", "end", "io_error", "errors", "fine_samples"}
     for event in events:
         if event.get("type") == "start":
             writer.event({"type": "hello", "engine_version": "0.1.0", "pid": 4242, "memory_bytes": 8 << 20})
-        if event.get("type") == "end":
-            for fine in _fine(samples):
-                writer.event(fine)
         if event.get("type") in told:
             writer.event(event)
     for row in _rows(situation, samples, names):
@@ -130,7 +129,7 @@ def _layers(situation: Situation, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def _fine(samples: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def fine(samples: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield what the engine's own short samples would have told, from intervals of that length."""
     rows = samples.group_by("interval").agg(
         pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("ops").filter(pl.col("op") < 3).sum()
@@ -266,11 +265,6 @@ def _processors(situation: Situation, ios: float, length: int, chance: random.Ra
         "cgroup.cpu.throttled_ns": int(watch.stopped_by_quota * length),
         "cgroup.cpu.throttled_periods": 10 if watch.stopped_by_quota else 0,
     }
-
-
-def coarse(samples: pl.DataFrame, each: int) -> pl.DataFrame:
-    """Return samples with `each` intervals taken together, as the probes' own figures have them."""
-    return samples.with_columns((pl.col("interval") // each).alias("interval"))
 
 
 def log_ratio(one: float, other: float) -> float:

@@ -132,5 +132,5 @@ def test_what_is_said_of_a_line_is_what_the_judge_said() -> None:
     for seed in (1, 2, 43, 61):
         row = row_of(seed)
         plain, probed = judged.untried(row, FITTED), judged.probed(row, FITTED)
-        assert (plain.kind, plain.confidence) == (row["plain"]["kind"], row["plain"]["confidence"])
+        assert [plain.kind, plain.confidence] == row["told"]
         assert (probed.kind, probed.confidence) == (row["probed"]["kind"], row["probed"]["confidence"])

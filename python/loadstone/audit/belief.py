@@ -56,6 +56,18 @@ def features(suspicions: Sequence[float], missing: int, looked: int) -> dict[str
     }
 
 
+def turned_out(cause: Cause) -> float:
+    """Return how often a finding that a rule makes this sure was right, where enough of them were seen."""
+    if cause.effect == "note":
+        return cause.confidence
+    return FITTED.findings.get(finding_key(cause.rule, cause.effect, cause.confidence), cause.confidence)
+
+
+def finding_key(rule: str, effect: str, confidence: float) -> str:
+    """Name findings of one sort."""
+    return f"{rule} {effect} {confidence:.2f}"
+
+
 def log_odds(chance: float) -> float:
     """Return the logarithm of the odds, bounded."""
     inside = min(max(chance, 1e-9), 1 - 1e-9)

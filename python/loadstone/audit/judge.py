@@ -107,7 +107,21 @@ are told and decide nothing: one cause is not two."""
 
 
 def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
-    """Ask every rule about one case."""
+    """Ask every rule about one case; each finding is told as sure as it turned out to be."""
+    return told(as_found(case, rules))
+
+
+def told(verdict: Verdict) -> Verdict:
+    """Return a verdict with the confidence of findings as often as such ones were right."""
+    deciding = _deciding(verdict.causes)
+    decides = deciding is not None and verdict.kind in ("not_valid", "limited")
+    sure = belief.turned_out(deciding) if decides and deciding is not None else verdict.confidence
+    causes = tuple(one.model_copy(update={"confidence": belief.turned_out(one)}) for one in verdict.causes)
+    return verdict.model_copy(update={"causes": causes, "confidence": round(sure, 2)})
+
+
+def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
+    """Ask every rule about one case; findings are as sure as their rules make them."""
     causes: list[Cause] = []
     missing: list[Missing] = []
     checked: list[RuleName] = []
@@ -202,6 +216,10 @@ def _cause(rule: Rule, finding: Finding, case: Case) -> Cause:
     )
 
 
+def _deciding(causes: Sequence[Cause]) -> Cause | None:
+    return next((cause for cause in causes if _weight(cause) < 2), None)
+
+
 def _weight(cause: Cause) -> int:
     """Order causes: what decides first, and what is told only because it was seen last."""
     if cause.confidence < CREDIBLE:
@@ -213,7 +231,7 @@ def _verdict(
     name: str, causes: list[Cause], missing: list[Missing], checked: tuple[RuleName, ...]
 ) -> Verdict:
     it = f"the load of {name}" if ", " in name else name
-    deciding = next((cause for cause in causes if _weight(cause) < 2), None)
+    deciding = _deciding(causes)
     essential = [one for one in missing if one.essential]
     suspects = [cause for cause in causes if cause.effect == "suspect" and cause.confidence >= CREDIBLE]
     advice = [cause.advice for cause in causes if cause.effect != "note" and cause.confidence >= CREDIBLE]

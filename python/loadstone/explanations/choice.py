@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.explanations.names import UNEXPLAINED
 from loadstone.explanations.predictions import READINGS
 from loadstone.explanations.weigh import likelihoods, predicted
 from loadstone.explanations.weights import FITTED
@@ -85,8 +84,7 @@ def expected_bits(cells: Sequence[Hypothesis], readings: Sequence[str]) -> float
 
 def _draw(cell: Hypothesis, reading: str, chance: np.random.Generator) -> float:
     weights = FITTED.weights
-    unlike = weights.unlike if cell.name == UNEXPLAINED else weights.surprise_of(reading)
-    if chance.random() < unlike:
+    if chance.random() < cell.unlike(reading, weights):
         mean, deviation = READINGS[reading].anything
     else:
         parts = predicted(cell.like, cell.regime, reading)

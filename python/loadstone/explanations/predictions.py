@@ -54,7 +54,12 @@ def _caps(prediction: Prediction) -> dict[str, Prediction]:
 
 
 REGIMES: Final[dict[str, dict[str, Prediction]]] = {
-    "scales": {"depth.half": _n(-0.66, 0.06), "depth.twice": _n(0.62, 0.1), "one.scaling": _n(0.97, 0.06)},
+    "scales": {
+        "depth.half": _n(-0.66, 0.06),
+        "depth.twice": _n(0.62, 0.1),
+        "one.scaling": _n(0.97, 0.06),
+        "one.knee": _n(-0.02, 0.05),
+    },
     "gains": {"depth.half": _n(-0.25, 0.2), "depth.twice": _n(0.2, 0.18), "one.scaling": _n(0.7, 0.2)},
     "flat": {"depth.half": _n(0.0, 0.05), "depth.twice": _n(0.0, 0.05), "one.scaling": _n(0.4, 0.35)},
     "knee": {"depth.half": _n(-0.3, 0.2), "depth.twice": _n(0.0, 0.04), "one.scaling": _n(0.7, 0.2)},
@@ -109,6 +114,17 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
             "write_cache": _or((0.5, -1.5, 1.2), (0.5, 0.0, 0.8)),
         },
         (-0.5, 2.0),
+    ),
+    "one.knee": ReadingPredictions(
+        "rate at a depth between 1 and the run's, against parts that are hit by chance",
+        "n parts do k n / (k + n - 1) at once of k; a limit leaves the curve below it steeper than that",
+        _or((0.65, 0.05, 0.09), (0.35, 0.3, 0.2)),
+        {
+            "medium": _or((0.88, 0.06, 0.07), (0.12, 0.2, 0.15)),
+            **_caps(_or((0.9, 0.35, 0.16), (0.1, 0.1, 0.1))),
+            "concurrency_limit": _or((0.85, 0.45, 0.2), (0.15, 0.05, 0.1)),
+        },
+        (0.1, 0.4),
     ),
     "size.half": ReadingPredictions(
         "I/Os per second at half the block size, against those as run",

@@ -112,6 +112,14 @@ class Hypothesis:
     chance: float
     like: str
     """Whose predictions hold; of something unexplained each of the named in turn."""
+    nearly: bool = False
+    """Something unexplained that differs from what it is like in little."""
+
+    def unlike(self, reading: str, weights: Weights) -> float:
+        """Return the share of this reading that its predictions do not hold for."""
+        if self.name != UNEXPLAINED:
+            return weights.surprise_of(reading)
+        return weights.fewer if self.nearly else weights.unlike
 
 
 def hypotheses_of(
@@ -158,9 +166,10 @@ def cells_of(rows: Sequence[Explanation]) -> list[Hypothesis]:
     ]
     whole = sum(one.chance for one in named)
     unknown = [
-        replace(one, row=index, name=UNEXPLAINED, chance=row.odds * one.chance / whole)
+        replace(one, row=index, name=UNEXPLAINED, chance=row.odds * one.chance / whole / 2, nearly=nearly)
         for index, row in enumerate(rows)
         if row.name == UNEXPLAINED
+        for nearly in (False, True)
         for one in named
     ]
     return [*named, *unknown]
@@ -244,8 +253,7 @@ def likelihoods(
 ) -> Floats:
     """Return the density of readings under each explanation in its regime: a row for each of them."""
     told, anything = densities(cells, reading, values, error)
-    unknown = np.array([one.name == UNEXPLAINED for one in cells])
-    unlike = np.where(unknown, weights.unlike, weights.surprise_of(reading))[:, None]
+    unlike = np.array([one.unlike(reading, weights) for one in cells])[:, None]
     made: Floats = (1 - unlike) * told + unlike * anything[None, :]
     return made
 

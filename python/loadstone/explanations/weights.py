@@ -29,6 +29,9 @@ class Weights(FrozenModel):
     unexplained_odds: float = Field(description="factor of the odds of something unexplained")
     clear: float = Field(description="what a rule that found nothing leaves of what it would point at")
     most_odds: float = Field(description="a finding of a rule says no more than this")
+    fewer: float = Field(
+        description="`unlike` of something unexplained that is like a named one but for little"
+    )
 
     def surprise_of(self, reading: str) -> float:
         """Return the share of this reading that nothing named predicts."""
@@ -63,6 +66,9 @@ class Fitted(FrozenModel):
     format: int
     source: FittedOn
     weights: Weights
+    findings: dict[str, float] = Field(
+        description="how often findings were right: by rule, effect and how sure the rule makes them"
+    )
     untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
     probed: Logistic = Field(description="the same after probes")
 

@@ -5,25 +5,28 @@ Knows where they go and how they are run: with the run's own consent, so that th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loadstone.analysis import fine_rates
 from loadstone.analysis.summary import summarise
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.engine.interrupts import Interrupts
 from loadstone.probe import session
 from loadstone.probe.base import Base
-from loadstone.probe.figures import COLUMNS, of_stage
+from loadstone.probe.figures import COLUMNS, dips, issuing_ns, of_stage
 from loadstone.session import RunRequest, run_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.explanations.readings import Probed
     from loadstone.plan.model import Plan
     from loadstone.plan.safety.guard import Consent
+    from loadstone.probe.figures import Figures
     from loadstone.probe.probe import Probe
     from loadstone.session import Progress
     from loadstone.verdict import Audited
@@ -56,14 +59,26 @@ def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
 
 def base_of(bundle: Bundle, budget_s: float) -> Base | None:
     """Return what probes start from: the phase with the longest measured time."""
-    plan, samples = bundle.plan, bundle.samples().select(COLUMNS)
-    stages = sorted({worker.stage for worker in plan.workers})
-    figures = [(stage, of_stage(samples, stage)) for stage in stages]
+    return base_from(summarise(bundle).measurement, budget_s)
+
+
+def base_from(measurement: Measurement, budget_s: float) -> Base | None:
+    """Return it from a run that was read already."""
+    plan, samples = measurement.plan, measurement.samples
+    lines = {measurement.stages_of(line)[0]: line for line in measurement.lines("stage")}
+    figures = [(stage, of_stage(samples, stage, issuing_ns(plan, stage))) for stage in sorted(lines)]
     measured = [(stage, one) for stage, one in figures if one is not None]
     if not measured:
         return None
     stage, longest = max(measured, key=lambda pair: pair[1].seconds)
-    return Base(plan, stage, longest, budget_s)
+    return Base(plan, stage, _closely(measurement, lines[stage], longest), budget_s)
+
+
+def _closely(measurement: Measurement, line: MeasuredLine, figures: Figures) -> Figures:
+    """Return figures with the moments in which it did little from the short samples, where there are some."""
+    begin_ns = min((measurement.spans[index][1] for index in line.streams), default=0)
+    fine = fine_rates.of_stage(measurement, line, (begin_ns, measurement.issued_until_ns(line)))
+    return figures if fine is None else replace(figures, dips=dips(fine.ops, fine.lengths_ns / 1e9))
 
 
 def _runner(bundle: Bundle, wanted: Wanted) -> session.Runner:

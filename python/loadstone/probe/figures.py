@@ -17,12 +17,15 @@ from loadstone.analysis.estimate import ratio
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.plan.model import Plan
+
 MOVES: Final = 3
 """The first three operations move data: reads, writes, trims."""
 COLUMNS: Final = tuple(
     "interval start_ns end_ns stage op ramp ops bytes lat_sum_ns lat_sumsq_ns2 lat_max_ns".split()  # noqa: SIM905 # short
 )
 LEAST_OPS: Final = 5
+MILLISECOND_NS: Final = 1_000_000
 DIP_OPS: Final = 50
 LEAST_MOMENTS: Final = 20
 
@@ -53,9 +56,26 @@ class Figures:
     """Share of moments of at least 50 I/Os in which it did less than half of the usual; None: too few."""
 
 
-def of_stage(samples: pl.DataFrame, stage: int) -> Figures | None:
-    """Add up one stage of a run; None when hardly anything completed."""
-    rows = samples.filter((pl.col("stage") == stage) & (pl.col("op") < MOVES) & ~pl.col("ramp"))
+def issuing_ns(plan: Plan, stage: int) -> int | None:
+    """Return for how long a stage begins I/Os; None where the work ends it."""
+    every = [one.limits for one in plan.streams if plan.workers[one.worker].stage == stage]
+    if any(not one.runtime_ns for one in every):
+        return None
+    return max((one.start_delay_ns + one.ramp_ns + one.runtime_ns for one in every), default=None)
+
+
+def of_stage(samples: pl.DataFrame, stage: int, begins_ns: int | None = None) -> Figures | None:
+    """Add up one stage of a run; None when hardly anything completed.
+
+    `begins_ns`: for how long it began I/Os. Behind that it waited for what was in flight: of a deep queue
+    that is a time of its own, in which less and less was done.
+    """
+    mine = samples.filter((pl.col("stage") == stage) & (pl.col("op") < MOVES))
+    rows = mine.filter(~pl.col("ramp"))
+    if begins_ns is not None and rows.height:
+        until_ns = int(mine["start_ns"].min()) + begins_ns + MILLISECOND_NS  # type: ignore[arg-type] # a number
+        loaded = rows.filter(pl.col("end_ns") <= until_ns)
+        rows = loaded if loaded["ops"].sum() >= LEAST_OPS else rows
     windows = (
         rows.group_by("interval")
         .agg(
@@ -98,13 +118,16 @@ def of_stage(samples: pl.DataFrame, stage: int) -> Figures | None:
         correlation=_correlation(full),
         quarters=_quarters(ops, lengths),
         written_bytes=int(windows["written"].sum()),
-        dips=_dips(ops, lengths),
+        dips=dips(ops, lengths),
     )
 
 
-def _dips(
+def dips(
     ops: np.ndarray[tuple[int], np.dtype[np.float64]], lengths: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> float | None:
+    """Return the share of moments with less than half of the usual; `lengths` of samples in s."""
+    if not ops.sum():
+        return None
     rate = float(ops.sum() / lengths.sum())
     together = max(1, math.ceil(DIP_OPS / max(1e-9, rate * float(np.median(lengths)))))
     number = len(ops) // together

@@ -17,7 +17,7 @@ from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
 from loadstone.explanations.readings import LeftOut, Probed, ProbeReading, Tried
 from loadstone.explanations.weigh import hypotheses_of, text
 from loadstone.probe.arms import plan_of
-from loadstone.probe.figures import of_stage
+from loadstone.probe.figures import issuing_ns, of_stage
 from loadstone.probe.probe import Measured
 from loadstone.probe.probes import PROBES
 
@@ -107,6 +107,8 @@ def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
     """Return what an offer would measure here: a depth of 1 has no half."""
     arms = {arm.name for arm in offer.turns.order}
     missing = {"depth.half", "size.half"} if "half" not in arms else set()
+    if not any(name.startswith("depth-") for name in arms):
+        missing.add("one.knee")
     if "fresh" not in arms:
         missing |= {"again.own", "again.second", "again.repeat"}
     one_clone_of_few = {"one.evenness"} if base.main.cv < 0.15 else set()
@@ -179,7 +181,7 @@ def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
     turns: dict[str, list[Figures]] = {}
     written = 0
     for stage, arm in enumerate(offer.turns.order):
-        figures = of_stage(ran.samples, stage)
+        figures = of_stage(ran.samples, stage, issuing_ns(offer.plan, stage))
         if figures is not None:
             turns.setdefault(arm.name, []).append(figures)
             written += figures.written_bytes

@@ -1,8 +1,9 @@
-"""One I/O in flight, alone: what the path takes for one, and how even the rate is beside it."""
+"""One I/O in flight, alone, and depths up to the run's: what the path takes, and how the rate gains."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.readings import ProbeReading
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from loadstone.probe.figures import Arm
     from loadstone.probe.probe import Measured
 
+BETWEEN: Final = (0.4, 0.7)
+BETWEEN_SHARE: Final = 0.5
+DEEP: Final = 8
+ALONE: Final = 0.85
+"""Of the depth: with such a gain nothing waits, and there is no knee."""
 LEAST_CV: Final = 0.15
 """Latencies more even than this make any rate even."""
 
@@ -28,14 +34,29 @@ def _turns(base: Base) -> Turns | str:
     def alone(stream: Stream) -> bool:
         return stream.name.endswith(first)
 
-    return interleaved(base, ArmPlan("as_run"), ArmPlan("one", changes.one_at_a_time, alone))
+    between = [
+        ArmPlan(f"depth-{depth}", partial(changes.depth, times=depth / _whole(base)), share=BETWEEN_SHARE)
+        for depth in depths_between(_whole(base))
+    ]
+    return interleaved(base, ArmPlan("as_run"), ArmPlan("one", changes.one_at_a_time, alone), *between)
+
+
+def depths_between(whole: int) -> list[int]:
+    """Return depths between 1 and the depth as run, about a factor of four apart."""
+    if whole < DEEP:
+        return []
+    return sorted({2, *(round(whole**power) for power in BETWEEN)} - {1, whole})
+
+
+def _whole(base: Base) -> int:
+    return sum(stream.iodepth for stream in base.streams)
 
 
 def _read(measured: Measured, base: Base) -> list[ProbeReading]:
     as_run, one = measured.arm("as_run"), measured.arm("one")
     if as_run is None or one is None:
         return []
-    whole = sum(stream.iodepth for stream in base.streams)
+    whole = _whole(base)
     scale = math.log(max(2, whole))
     found = [
         ProbeReading(
@@ -45,7 +66,35 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
             count=min(as_run.count, one.count),
         )
     ]
-    return found + _evenness(as_run, one)
+    return found + _evenness(as_run, one) + _knee(measured, base, as_run, one)
+
+
+def _knee(measured: Measured, base: Base, as_run: Arm, one: Arm) -> list[ProbeReading]:
+    """Return how much faster it is at a depth between than parts would be that are hit by chance.
+
+    n parts (dies, disks) that are hit by chance do k n / (k + n - 1) at once of k outstanding (exact for
+    exponential service, Buzen 1973); n follows from the two ends. A limit leaves that curve below it as it
+    is: there it is steeper.
+    """
+    whole = _whole(base)
+    gain = math.exp(as_run.log_rate - one.log_rate)
+    if gain >= ALONE * whole or gain <= 1 / ALONE:
+        return []
+    parts = gain * (whole - 1) / (whole - gain)
+    near = min(depths_between(whole), key=lambda depth: abs(math.log(depth / gain)), default=None)
+    arm = measured.arm(f"depth-{near}")
+    if near is None or arm is None:
+        return []
+    depth = sum(changes.depth(stream, near / whole).iodepth for stream in base.streams)
+    expected = one.log_rate + math.log(depth * parts / (depth + parts - 1))
+    return [
+        ProbeReading(
+            name="one.knee",
+            value=arm.log_rate - expected,
+            error=math.hypot(arm.error, (one.error + as_run.error) / 2),
+            count=min(arm.count, one.count),
+        )
+    ]
 
 
 def _evenness(as_run: Arm, one: Arm) -> list[ProbeReading]:
@@ -70,4 +119,10 @@ def _evenness(as_run: Arm, one: Arm) -> list[ProbeReading]:
     ]
 
 
-PROBE = Probe("depth_one", "one I/O in flight, alone", ("one.scaling", "one.evenness"), _turns, _read)
+PROBE = Probe(
+    "depth_one",
+    "one I/O in flight, alone, and depths between that and the run's",
+    ("one.scaling", "one.evenness", "one.knee"),
+    _turns,
+    _read,
+)
