@@ -159,12 +159,43 @@ class Stage:
         Options may name files of the folder: `{folder}` stands for it.
         """
         backing = self.backing(mib, written=written)
-        socket, file = (self.folder / f"{backing.name}.{kind}" for kind in ("sock", "nbd"))
+        socket = self._server(backing, options, filters)
+        file = self.folder / f"{backing.name}.nbd"
+        return self._nbd(file, f"nbd+unix:///?socket={socket}", mib, connections)
+
+    def _server(self, backing: Path, options: Sequence[str], filters: Sequence[str]) -> Path:
+        socket = self.folder / f"{backing.name}.sock"
         chosen = [f"--filter={name}" for name in filters]
         told = [option.format(folder=self.folder) for option in options]
         self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
         until(socket.exists, "nbdkit's socket")
-        return self._nbd(file, f"nbd+unix:///?socket={socket}", mib, connections)
+        return socket
+
+    def fuse_file(
+        self, *options: str, filters: Sequence[str] = (), mib: int = 64, keeps_pages: bool = False
+    ) -> Path:
+        """A file of a file system in user space (FUSE), as a network's client has one.
+
+        `keeps_pages`: what was read stays in the page cache from one open to the next.
+        """
+        backing = self.backing(mib)
+        socket, file = self._server(backing, options, filters), self.folder / f"{backing.name}.fuse"
+        file.touch()
+        words = ("-o", "kernel_cache") if keeps_pages else ()
+        self._program("nbdfuse", "-C", "4", *words, file, f"nbd+unix:///?socket={socket}")
+        until(lambda: file.stat().st_size == mib * MIB, "nbdfuse's file")
+        self._stack.callback(unmount, file)
+        return file
+
+    def overlay(self, lower: Path, upper: Path) -> Path:
+        """An overlay of two directories, mounted: what is written to is copied up first."""
+        work, point = upper.parent / f"{upper.name}.work", self.folder / "mount-overlay"
+        for folder in (upper, work, point):
+            folder.mkdir(exist_ok=True)
+        told = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        call("mount", "-t", "overlay", "-o", told, "overlay", point)
+        self._stack.callback(call, "umount", point)
+        return point
 
     def pausing(self, mib: int = 64) -> str:
         """A disk with 2 ms that `pause` can hold up."""

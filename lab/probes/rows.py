@@ -19,12 +19,14 @@ from loadstone.explanations.readings import Probed
 from loadstone.explanations.weigh import weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from lab.probes.kind import Kind
     from lab.probes.simulate import Staged
 
+    from loadstone.audit.case import Case
+    from loadstone.audit.rule import Rule
     from loadstone.verdict import Verdict
 
 Row = dict[str, Any]
@@ -52,7 +54,9 @@ def row_of(seed: int, each: int = 1) -> Row:
     kind = kind_of(seed)
     probing = (seed // 2) % each == 0
     staged = attempt(kind.name, seed, probing=probing)
-    plain = as_found(staged.case)
+    # Each rule answers once: what would be said without one needs no other answers.
+    answered = [_answered(rule, staged.case) for rule in RULES]
+    plain = as_found(staged.case, answered)
     assert staged.case.job_facts is not None
     return {
         "seed": seed,
@@ -62,7 +66,7 @@ def row_of(seed: int, each: int = 1) -> Row:
         "facts": asdict(staged.case.job_facts),
         "plain": said_of(plain),
         "told": [told(plain).kind, told(plain).confidence],
-        "without_rule": _without_each(staged, plain),
+        "without_rule": _without_each(staged, plain, answered),
         "tried": staged.probed.model_dump(mode="json") if staged.probed else None,
         "probed": said_of(told(as_found(replace(staged.case, probed=staged.probed)))) if probing else None,
     }
@@ -81,11 +85,16 @@ def said_of(verdict: Verdict) -> Row:
     }
 
 
-def _without_each(staged: Staged, plain: Verdict) -> Row:
+def _answered(rule: Rule, case: Case) -> Rule:
+    answer = None if rule.of_hosts else rule.judge(case)
+    return rule if answer is None else replace(rule, judge=lambda _: answer)
+
+
+def _without_each(staged: Staged, plain: Verdict, rules: Sequence[Rule]) -> Row:
     """Return what would be said if a rule that found something were not there."""
     said: Row = {}
     for name in dict.fromkeys(one.rule for one in plain.causes):
-        verdict = as_found(staged.case, [rule for rule in RULES if rule.name != name])
+        verdict = as_found(staged.case, [rule for rule in rules if rule.name != name])
         first = next(iter(findings(said_of(verdict))), None)
         said[name] = [verdict.kind, first[0] if first else None]
     return said

@@ -239,6 +239,70 @@ def too_short(stage: Stage, chance: random.Random) -> Path:
     return stage.run(job(shape(chance), runtime_s=chance.uniform(0.1, 0.4)), stage.loop())
 
 
+@kind("page_cache_read", "layer_flows", *CPU)
+def reads_a_fuse_client_keeps(stage: Stage, chance: random.Random) -> Path:
+    delay = f"rdelay={chance.choice((2, 4, 8))}ms"
+    file = stage.fuse_file(delay, filters=["delay"], mib=32, keeps_pages=True)
+    call("dd", f"if={file}", "of=/dev/null", "bs=1M", "status=none")
+    return stage.run(job(f"{shape(chance)}; invalidate=0", direct=0), file)
+
+
+@kind("page_cache_read", "writeback_absorbed", "layer_flows", *CPU)
+def an_overlay_in_memory(stage: Stage, chance: random.Random) -> Path:
+    """The file lies on a slow disk; its copy, which is used, in memory."""
+    lower = stage.ext4(slow(stage, chance, 96))
+    written(lower, 32)
+    point = stage.overlay(lower, stage.folder / "upper")
+    return stage.run(job(shape(chance, "randrw")), point / "file")
+
+
+@kind("link_ceiling", "throttled", "time_structure")
+def a_slow_link(stage: Stage, chance: random.Random) -> Path:
+    device = stage.remote(f"{chance.choice((60, 100, 200))}mbit")
+    return stage.run(job("rw=randread; bs=64k; iodepth=8; ramp_time=1", runtime_s=6), device)
+
+
+@kind("page_cache_read", *CPU, *OWN)
+def reads_under_a_memory_limit(stage: Stage, chance: random.Random) -> Path:
+    file = written(stage.ext4(slow(stage, chance, 128)), 64)
+    drop_cache(file)
+    limit = chance.choice((256, 320)) * MIB
+    group = stage.cgroup("memory", memory__limit_in_bytes=str(limit))
+    text = job("rw=randread; bs=64k; iodepth=1; invalidate=0", direct=0, runtime_s=6)
+    return stage.run(text, file, groups=[group])
+
+
+# Several at once
+
+
+@kind("throttled", "foreign_load", "depth_not_reached", *CPU)
+def a_limit_and_somebody_else(stage: Stage, chance: random.Random) -> Path:
+    device = stage.loop()
+    number = call("lsblk", "-dno", "MAJ:MIN", device).strip()
+    group = stage.cgroup("blkio", blkio__throttle__read_iops_device=f"{number} {chance.randrange(150, 900)}")
+    stage.beside("sh", "-c", f"while :; do dd if={device} of=/dev/null iflag=direct bs=64k; sleep 0.05; done")
+    return stage.run(job("rw=randread; bs=4k; iodepth=4"), device, groups=[group])
+
+
+@kind("generator_cpu", "page_cache_read")
+def a_quota_and_the_page_cache(stage: Stage, chance: random.Random) -> Path:
+    file = written(stage.ext4(stage.loop()), 48)
+    call("dd", f"if={file}", "of=/dev/null", "bs=1M", "status=none")
+    quota = chance.randrange(8, 30) * 1000
+    group = stage.cgroup("cpu", cpu__cfs_period_us="100000", cpu__cfs_quota_us=str(quota))
+    return stage.run(job(f"{shape(chance)}; invalidate=0", direct=0), file, groups=[group])
+
+
+@kind("io_errors", "time_structure", "not_steady", "too_few_samples")
+def errors_and_a_hang(stage: Stage, chance: random.Random) -> Path:
+    control = "pause-control={folder}/pause.sock"
+    device = stage.served(
+        "rdelay=2ms", "error=EIO", "error-pread-rate=5%", control, filters=["pause", "error", "delay"]
+    )
+    text = job("rw=randread; bs=4k; iodepth=2; continue_on_error=io", runtime_s=7)
+    return stage.run(text, device, during=lambda: stage.pause([(1.0, chance.uniform(0.5, 2))]))
+
+
 # Honest
 
 
@@ -292,6 +356,21 @@ def honest_think_time(stage: Stage, chance: random.Random) -> Path:
 def honest_single_server(stage: Stage, chance: random.Random) -> Path:
     device = stage.single_server(64, read=f"{chance.choice((1, 2, 4))}ms", write="4ms")
     return stage.run(job(f"rw=randread; bs=4k; iodepth={chance.choice((1, 4))}"), device)
+
+
+@kind(None)
+def honest_fuse(stage: Stage, chance: random.Random) -> Path:
+    file = stage.fuse_file(f"rdelay={chance.choice((2, 4, 8))}ms", filters=["delay"], mib=32)
+    return stage.run(job(shape(chance)), file)
+
+
+@kind(None)
+def honest_overlay(stage: Stage, chance: random.Random) -> Path:
+    disk = stage.ext4(slow(stage, chance, 128))
+    (disk / "lower").mkdir()
+    written(disk / "lower", 32)
+    point = stage.overlay(disk / "lower", disk / "upper")
+    return stage.run(job(f"{shape(chance, 'randwrite')}; refill_buffers=1"), point / "file")
 
 
 @kind(None)

@@ -207,6 +207,18 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         {"write_cache": _or((0.4, 0.3, 0.4), (0.6, 2.0, 1.2))},
         (1.0, 1.5),
     ),
+    "flush.own": ReadingPredictions(
+        "rate of the load without its flushes, against the rate as run",
+        "where flushes are the work, the load is faster without them; a limit is as it was",
+        _or((0.5, 0.05, 0.12), (0.5, 0.8, 0.7)),
+        {
+            "medium": _or((0.3, 0.05, 0.12), (0.7, 0.9, 0.7)),
+            **_caps(_or((0.85, 0.0, 0.05), (0.15, 0.5, 0.5))),
+            "generator": _n(0.0, 0.08),
+            "job_rate": _n(0.0, 0.05),
+        },
+        (0.4, 0.9),
+    ),
     "position.end": ReadingPredictions(
         "read rate at the end of the target, against its beginning",
         "outer tracks of a disk are up to twice as fast as inner ones",

@@ -109,6 +109,8 @@ def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
     missing = {"depth.half", "size.half"} if "half" not in arms else set()
     if not any(name.startswith("depth-") for name in arms):
         missing.add("one.knee")
+    if "unflushed" not in arms:
+        missing.add("flush.own")
     if "fresh" not in arms:
         missing |= {"again.own", "again.second", "again.repeat"}
     one_clone_of_few = {"one.evenness"} if base.main.cv < 0.15 else set()

@@ -1,9 +1,9 @@
-"""Writes without a flush against writes with one after each."""
+"""Writes without a flush against writes with one after each; a load that flushes, without its flushes."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from loadstone.probe.base import Base
     from loadstone.probe.probe import Measured
 
+OWN_SHARE: Final = 0.5
+
 
 def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
@@ -24,15 +26,23 @@ def _turns(base: Base) -> Turns | str:
     def single(stream: Stream, every: int) -> Stream:
         return changes.flush_every(changes.one_at_a_time(changes.only_writes(stream)), every)
 
-    return interleaved(
-        base,
+    arms = [
         ArmPlan("without", partial(single, every=0), writes),
         ArmPlan("with", partial(single, every=1), writes),
-    )
+    ]
+    if any(stream.flush.fsync_every or stream.flush.fdatasync_every for stream in base.streams):
+        never = partial(changes.flush_every, writes=0)
+        arms += [ArmPlan("as_run", share=OWN_SHARE), ArmPlan("unflushed", never, share=OWN_SHARE)]
+    return interleaved(base, *arms)
 
 
 def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return measured.effect("flush.cost", "without", "with")
+    return [
+        *measured.effect("flush.cost", "without", "with"),
+        *measured.effect("flush.own", "unflushed", "as_run"),
+    ]
 
 
-PROBE = Probe("flushes", "with and without a flush after each write", ("flush.cost",), _turns, _read)
+PROBE = Probe(
+    "flushes", "with and without a flush after each write", ("flush.cost", "flush.own"), _turns, _read
+)
