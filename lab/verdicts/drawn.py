@@ -264,11 +264,13 @@ def a_slow_link(stage: Stage, chance: random.Random) -> Path:
 
 @kind("page_cache_read", *CPU, *OWN)
 def reads_under_a_memory_limit(stage: Stage, chance: random.Random) -> Path:
-    file = written(stage.ext4(slow(stage, chance, 128)), 64)
+    """A part of the file fits into what the group may keep, and is read again and again."""
+    file = stage.ext4(stage.loop(640, written=False)) / "file"
+    call("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=512", "conv=fsync", "status=none")
     drop_cache(file)
-    limit = chance.choice((256, 320)) * MIB
+    limit = chance.choice((384, 448)) * MIB
     group = stage.cgroup("memory", memory__limit_in_bytes=str(limit))
-    text = job("rw=randread; bs=64k; iodepth=1; invalidate=0", direct=0, runtime_s=6)
+    text = job("rw=randread; bs=64k; iodepth=1; invalidate=0; norandommap=1", direct=0)
     return stage.run(text, file, groups=[group])
 
 

@@ -5,6 +5,7 @@ Knows Cases only. An answer that cannot be given is None, as in the Case.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit.targets import IN_MEMORY
@@ -74,10 +75,28 @@ def virtual(case: Case) -> bool:
 
 
 def in_memory(case: Case) -> TargetState | None:
-    """Return a target that lies in a file system in memory."""
-    return next(
-        (one for one in case.targets if one.kind in ("file", "tree") and one.file_system in IN_MEMORY), None
-    )
+    """Return a target that lies in a file system in memory, also where an overlay is above that."""
+    for one in case.targets:
+        if one.kind not in ("file", "tree"):
+            continue
+        if one.file_system in IN_MEMORY:
+            return one
+        kind = _memory_below(case, one)
+        if kind is not None:
+            return replace(one, file_system=f"{one.file_system} over {kind}")
+    return None
+
+
+def _memory_below(case: Case, target: TargetState) -> str | None:
+    """Return the file system in memory under an overlay that holds the file's copy; None where none does."""
+    layers = target.path_layers.layers if target.path_layers is not None else ()
+    if target.file_system != "overlay" or not any(layer.kind == "memory" for layer in layers):
+        return None
+    copied = any(layer.facts.get("copied_up") for layer in layers)
+    if not copied and not does(case, "write"):
+        return None  # What is only read stays where it was.
+    kinds = (str(layer.facts.get("type")) for layer in layers)
+    return next((kind for kind in kinds if kind in IN_MEMORY), None)
 
 
 def paced(case: Case) -> bool:
