@@ -151,12 +151,13 @@ lab: build
 	nice $(BIN)/python -m lab.probes --seeds 300001:300240 --each 2 --whole --check
 
 LAB := build/lab
+SIMULATED := 220001:225200
+REAL := 3001:3310
 lab-full: build
 	mkdir -p $(LAB)
-	nice $(BIN)/python -m lab.probes --seeds 200001:205200 --each 5 --keep $(LAB)/simulated.jsonl --whole > /dev/null
-	$(BIN)/python -m lab.verdicts.collect --seeds 2001:2310 --keep $(LAB)/real.jsonl
-	nice $(BIN)/python -m lab.probes --seeds 200001:205200 --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --write verdicts
-	nice $(BIN)/python -m lab.probes --seeds 210001:211000 --keep $(LAB)/probes.jsonl --write probes
+	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --each 5 --keep $(LAB)/simulated.jsonl --whole > /dev/null
+	$(BIN)/python -m lab.verdicts.collect --seeds $(REAL) --keep $(LAB)/real.jsonl
+	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --write verdicts probes
 
 fit: build
 	$(BIN)/python -m lab.fit

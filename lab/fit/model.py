@@ -35,7 +35,7 @@ BOUNDS: Final = {
     "unlike": (0.1, 0.6),
     "fewer": (0.02, 0.1),
     "measures_odds": (0.2, 20.0),
-    "unexplained_odds": (0.1, 10.0),
+    "unexplained_odds": (0.1, 4.0),
     "clear": (0.1, 1.0),
     "most_odds": (1.5, 60.0),
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lab.probes.tables import Scored
 
+COMMAND = "make lab-full"
 DOCS = Path(__file__).parents[2] / "docs"
 MOST_ACCUSED = 0.06
 MOST_BELIEVED = 0.15
@@ -50,7 +51,7 @@ def main() -> int:
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
     options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
     options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
-    options.add_argument("--write", choices=("probes", "verdicts"))
+    options.add_argument("--write", choices=("probes", "verdicts"), nargs="*", default=[])
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
     asked = options.parse_args()
@@ -66,12 +67,11 @@ def main() -> int:
     kinds = {} if asked.whole else without.each_kind(fitted_on, FITTED)
     families = {} if asked.whole else without.each_family(fitted_on, FITTED)
     scored = tables.score(used, FITTED, kinds, families)
-    command = f"python -m lab.probes --seeds {asked.seeds} --write {asked.write}"
-    if asked.write == "probes":
-        (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, command))
-    elif asked.write == "verdicts":
+    if "probes" in asked.write:
+        (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, COMMAND))
+    if "verdicts" in asked.write:
         real = collect.read(asked.real) if asked.real else []
-        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, "make lab-full", real, failed))
+        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, COMMAND, real, failed))
     sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))
     found = wrong(scored) if asked.check else []
     for text in found:
