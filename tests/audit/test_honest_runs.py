@@ -46,7 +46,8 @@ def test_a_drained_queue_is_no_depth_that_was_not_kept() -> None:
 def test_probes_do_not_count_what_they_wait_for() -> None:
     def row(at: int, ops: int) -> dict[str, object]:
         start = at * SECOND_NS // 10
-        told = dict.fromkeys(COLUMNS, 0) | {"interval": at, "start_ns": start, "ops": ops, "ramp": False}
+        told: dict[str, object] = dict.fromkeys(COLUMNS, 0)
+        told |= {"interval": at, "start_ns": start, "ops": ops, "ramp": False}
         return told | {"end_ns": start + SECOND_NS // 10}
 
     samples = pl.DataFrame([row(at, 100) for at in range(10)] + [row(10, 10), row(11, 1)])
@@ -69,7 +70,9 @@ def waves(period_ns: float, on: float, mean_ns: float) -> FineRates:
     ends = ((ticks % period_ns) < on * period_ns).reshape(1000, per_sample).sum(axis=1)
     assert mean_ns > 0
     return FineRates(
-        (np.arange(1000) + 1.0) * SAMPLE_NS, np.full(1000, float(SAMPLE_NS)), ends.astype(np.float64)
+        ((np.arange(1000) + 1) * SAMPLE_NS).astype(np.float64),
+        np.full(1000, SAMPLE_NS, np.float64),
+        ends.astype(np.float64),
     )
 
 
