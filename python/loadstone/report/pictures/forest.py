@@ -18,11 +18,14 @@ STEPS: Final = (
     1900, 4900, 9900,
 )  # fmt: skip
 """Changes in percent that an axis may be labelled with."""
-LABELS: Final = 7
-WIDE: Final = 620
-PLOT: Final = 340
-LABEL: Final = 400
-ROW: Final = 21
+LABELS: Final = 6
+WIDE: Final = 480
+"""So narrow that its words can be read on a phone; the names stand above their rows for that."""
+LABEL: Final = 440
+ROW: Final = 36
+LABEL_ABOVE: Final = -12
+MARGIN: Final = 0.05
+"""Of the axis on either side, so that no mark lies on its end."""
 LEGEND_COLUMNS: Final = 4
 
 
@@ -32,7 +35,9 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
     A row has `line`, `at`, `low`, `high` (ratios) and `kind`; `looks` has each kind's colour and shape.
     """
     ends = [row[end] for row in rows for end in ("low", "high", "at")]
-    low, high = min(*ends, 0.995) * 0.99, max(*ends, 1.005) * 1.01
+    low, high = min(*ends, 0.995), max(*ends, 1.005)
+    margin = (high / low) ** MARGIN
+    low, high = low / margin, high * margin
     values = _thinned([1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high)
     names = list(dict.fromkeys(row["line"] for row in rows))
     x = {
@@ -45,25 +50,33 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
             "labelOverlap": True,
         },
     }
-    room = min(LABEL, 7 * max(len(name) for name in names))
-    y = {
-        "field": "line",
-        "type": "nominal",
-        "sort": names,
-        "axis": {"title": None, "labelLimit": LABEL, "minExtent": room},
+    places = {"type": "point", "padding": 0.7}
+    y = {"field": "line", "type": "nominal", "sort": names, "axis": None, "scale": places}
+    word = {
+        "type": "text",
+        "align": "left",
+        "dy": LABEL_ABOVE,
+        "limit": LABEL,
+        "fontSize": 12,
+        "color": "#333",
     }
     kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
     scale = {"domain": kinds, "range": [looks[kind][0] for kind in kinds]}
     shapes = {"domain": kinds, "range": [looks[kind][1] for kind in kinds]}
     ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": LEGEND_COLUMNS}}
     return base(title, list(rows)) | {
-        "width": max(WIDE, room + PLOT),
+        "width": WIDE,
         "height": 90 + ROW * len(names),
         "layer": [
             {
                 "data": {"values": [{"x": 1.0}]},
                 "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
                 "encoding": {"x": x | {"field": "x"}},
+            },
+            {
+                "data": {"values": [{"line": name} for name in names]},
+                "mark": word,
+                "encoding": {"x": {"value": 2}, "y": y, "text": {"field": "line"}},
             },
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
