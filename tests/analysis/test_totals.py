@@ -190,3 +190,16 @@ def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path)
     drawn = heatmap(measure(run), "job", job.line.key, window_ns=run.plan.interval_ns)
     bounds = drawn.select("start_ns", "end_ns").unique().sort("start_ns")
     assert bounds["end_ns"].to_list()[:-1] == bounds["start_ns"].to_list()[1:]
+
+
+def test_coarser_windows_are_the_finer_ones_together(tmp_path: Path) -> None:
+    bundle = Bundle.open(runs.make(tmp_path / "b", Job("a", {"read": 400, "write": 90}), seconds=5).path)
+    fresh, used = Measurement(bundle), Measurement(bundle)
+    used.windows("all", "lat", 2)
+    expected, found = fresh.windows("all", "lat", 4), used.windows("all", "lat", 4)
+    assert list(found) == list(expected)
+    for name, (buckets, counts) in expected.items():
+        assert np.array_equal(found[name][0], buckets)
+        assert np.array_equal(found[name][1], counts)
+    # What is no multiple of the last is read anew.
+    assert list(used.windows("all", "lat", 3)) == list(fresh.windows("all", "lat", 3))

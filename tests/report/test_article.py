@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+import vl_convert
 
 from loadstone.errors import RunError
 from loadstone.report.article import paper
@@ -27,6 +29,7 @@ from loadstone.report.article.blocks import (
 )
 from loadstone.report.article.files import as_file
 from loadstone.report.pictures.charts import base
+from loadstone.report.pictures.forest import forest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,3 +111,13 @@ def test_without_the_typesetter_the_extra_is_named(monkeypatch: pytest.MonkeyPat
         paper.pdf(Article(kicker="", title="t", status="", footer="", blocks=()))
     assert caught.value.hint is not None
     assert "loadstone[pdf]" in caught.value.hint
+
+
+def test_an_interval_without_bounds_is_drawn_as_far_as_an_axis_reaches() -> None:
+    rows = [{"line": "4k random read: IOPS", "at": 1.2, "low": 0.0, "high": math.inf, "kind": "same"}]
+    spec = forest("Change", rows, {"same": ("#888", "circle")})
+    (row,) = spec["data"]["values"]
+    assert (row["low"], row["high"]) == (pytest.approx(0.012), pytest.approx(120))
+    svg = vl_convert.vegalite_to_svg(spec)
+    assert "NaN" not in svg
+    assert "4k random read: IOPS" in svg

@@ -42,6 +42,13 @@ class MeasuredLine:
     streams: tuple[int, ...]
 
 
+_Windows = tuple[
+    tuple[By, str, bool],
+    int,
+    "dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]",
+]
+
+
 class Measurement:
     """What a bundle holds, read once."""
 
@@ -51,6 +58,8 @@ class Measurement:
         self.settled = settled(bundle)
         self.stops = stops.stops(bundle)
         self._lines: dict[By, list[MeasuredLine]] = {}
+        self._windows: _Windows | None = None
+        """What was asked of the histograms last, in windows of so many intervals."""
 
     def lines(self, by: By) -> list[MeasuredLine]:
         """Return the lines of a grouping in the Plan's order; cells without a target are in no target."""
@@ -96,8 +105,23 @@ class Measurement:
 
         Ramps are in it unless `ramp` is false.
 
-        Sorted by key. One pass over the histograms of this latency; only what is not empty is kept.
+        Sorted by key. One pass over the histograms of this latency, or none: windows that are some of
+        the last ones together are added up. Only what is not empty is kept.
         """
+        asked = (by, latency, ramp)
+        if self._windows is None or self._windows[0] != asked or every % self._windows[1]:
+            self._windows = (asked, every, self._read_windows(by, latency, every, ramp=ramp))
+        _, finer, known = self._windows
+        if every == finer:
+            return known
+        parts: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+        for (key, op, stage, window), counts in known.items():
+            parts.setdefault((key, op, stage, window * finer // every), []).append(counts)
+        return {name: _one(several) for name, several in parts.items()}
+
+    def _read_windows(
+        self, by: By, latency: str, every: int, *, ramp: bool
+    ) -> dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
         keys = ("key", "op", "stage", "window")
         columns = ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
         found: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}

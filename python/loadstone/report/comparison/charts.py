@@ -63,7 +63,7 @@ def _change(made: ComparisonTable, one: Effect) -> Spec:
         "line": f"{one.pattern}: {one.metric.name}{side}",
         "at": at,
         "low": at if found.low is None else 1 + found.low,
-        "high": at if found.high is None else min(1 + found.high, at * 1e3),
+        "high": at if found.high is None else 1 + found.high,
         "kind": WORDS[one.judgement],
     }
 

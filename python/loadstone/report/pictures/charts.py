@@ -31,7 +31,8 @@ COLOURS: Final = (
 )  # fmt: skip
 MAX_LINES: Final = len(COLOURS)
 MAX_WINDOWS: Final = 120
-MAX_COLUMNS: Final = 60
+PER_COLUMN: Final = 2
+"""Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
 MAX_SECONDS: Final = 600
 """More rows of the monitors than this are added up for a chart."""
 MAX_RAMPS: Final = 32
@@ -103,10 +104,10 @@ def together(specs: Sequence[Spec], doubt: str | None = None) -> Spec:
     }
 
 
-def window_ns(summary: Summary, most: int = MAX_WINDOWS) -> int:
-    """Return a window that gives at most `most` points over the run."""
+def window_ns(summary: Summary) -> int:
+    """Return a window that gives at most `MAX_WINDOWS` points over the run."""
     interval_ns = summary.measurement.plan.interval_ns
-    return max(1, -(-summary.measurement.ended_ns // (most * interval_ns))) * interval_ns
+    return max(1, -(-summary.measurement.ended_ns // (MAX_WINDOWS * interval_ns))) * interval_ns
 
 
 def iops(summary: Summary, *, total: bool = False) -> Spec | None:
@@ -157,7 +158,7 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
 
 def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
     """Return how one line's latencies were spread over time: colour is the share of a window's I/Os."""
-    cells = heatmap(summary.measurement, by, key, window_ns=window_ns(summary, MAX_COLUMNS))
+    cells = heatmap(summary.measurement, by, key, window_ns=PER_COLUMN * window_ns(summary))
     if cells.height == 0:
         return None
     rows = [

@@ -24,6 +24,8 @@ WIDE: Final = 480
 LABEL: Final = 440
 ROW: Final = 36
 LABEL_ABOVE: Final = -12
+WIDEST: Final = 100.0
+"""Where two runs differ wildly the end of an interval is nought or without bounds, and no axis reaches it."""
 MARGIN: Final = 0.05
 """Of the axis on either side, so that no mark lies on its end."""
 LEGEND_COLUMNS: Final = 4
@@ -33,7 +35,12 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
     """Return the chart, on whose axis halving is as far as doubling.
 
     A row has `line`, `at`, `low`, `high` (ratios) and `kind`; `looks` has each kind's colour and shape.
+    An interval is drawn as far as `WIDEST` from its middle: from there on it says that nothing is known.
     """
+    rows = [
+        {**row, "low": max(row["low"], row["at"] / WIDEST), "high": min(row["high"], row["at"] * WIDEST)}
+        for row in rows
+    ]
     ends = [row[end] for row in rows for end in ("low", "high", "at")]
     low, high = min(*ends, 0.995), max(*ends, 1.005)
     margin = (high / low) ** MARGIN
