@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import RefusedError, RunError, Where
+from loadstone.path import child
 from loadstone.path.child import NoAnswerError, answering, ask_parent, left_behind, run_in_child
 from tests.engine.hanging import hanging_file, missing
 
@@ -80,6 +81,21 @@ def test_a_silent_child_is_ended_and_told() -> None:
         run_in_child(lambda: time.sleep(60), doing="looking at /dev/sdx", silent_s=0.5)
     assert time.monotonic() - began < 10
     assert left_behind() == []
+
+
+def test_one_that_waits_for_a_cpu_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found on a host where fifty processes wanted two CPUs: its storage was said not to answer."""
+    monkeypatch.setattr(child, "_progress", lambda _: ("it got no CPU",))
+
+    def compute() -> str:
+        end_s = time.monotonic() + 1.5
+        while time.monotonic() < end_s:
+            pass
+        return "done"
+
+    assert run_in_child(compute, doing="looking", silent_s=0.6) == "done"
+    with pytest.raises(NoAnswerError, match="looking: no answer for"):
+        run_in_child(lambda: time.sleep(60), doing="looking", silent_s=0.6)
 
 
 def test_who_waits_may_give_up_at_once() -> None:
