@@ -19,6 +19,10 @@ import pytest
 @pytest.mark.parametrize("size", range(7))
 def test_a_list(colour, size):
     pass
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("name", range(8))
+def test_more_than_may_be_kept(name):
+    pass
 @pytest.mark.parametrize("number", range(5))
 def test_all_of_them(number):
     pass
@@ -31,7 +35,7 @@ def kept(items: Sequence[pytest.Item]) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
-def test_every_value_is_drawn_and_so_many_cases(
+def test_every_value_is_drawn_where_there_is_room_and_so_many_cases(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: dict[str, list[str]] = {}
@@ -42,6 +46,6 @@ def test_every_value_is_drawn_and_so_many_cases(
     for names in found.values():
         listed = [name for name in names if name.startswith("test_a_list")]
         assert len(listed) == 9
-        assert len(names) == 9 + 5
+        assert len(names) == 9 + 3 + 5
         values = {value for name in listed for value in name.partition("[")[2][:-1].split("-")}
         assert values == {"red", "green", "blue", *map(str, range(7))}
