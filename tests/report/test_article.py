@@ -117,7 +117,7 @@ def test_an_interval_without_bounds_is_drawn_as_far_as_an_axis_reaches() -> None
     rows = [{"line": "4k random read: IOPS", "at": 1.2, "low": 0.0, "high": math.inf, "kind": "same"}]
     spec = forest("Change", rows, {"same": ("#888", "circle")})
     (row,) = spec["data"]["values"]
-    assert (row["low"], row["high"]) == (pytest.approx(0.012), pytest.approx(120))
+    assert (row["low"], row["high"]) == (pytest.approx(0.01), pytest.approx(120))
     svg = vl_convert.vegalite_to_svg(spec)
     assert "NaN" not in svg
     assert "4k random read: IOPS" in svg

@@ -103,7 +103,7 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
         "width": SMALL[0] + 60,
         "height": SMALL[1] + 80,
         "mark": {"type": "line", "strokeWidth": 1.4},
-        "encoding": {"x": x, "y": y, "color": colour("line", names), "detail": {"field": "run"}},
+        "encoding": {"x": x, "y": y, "color": colour("line", names, sides), "detail": {"field": "run"}},
     }
 
 
@@ -153,7 +153,7 @@ def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
         "encoding": {
             "x": x,
             "y": latency_axis("ns", [row["ns"] for row in rows]),
-            "color": colour("line", names),
+            "color": colour("line", names, [one.name for one in made.sides]),
             "detail": {"field": "run"},
         },
     }

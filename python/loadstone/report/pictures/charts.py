@@ -571,8 +571,15 @@ def latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
     }
 
 
-def colour(field: str, names: list[str]) -> Spec:
-    """Return a colour per name and its legend."""
+def colour(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
+    """Return a colour per name and its legend.
+
+    `every`: the names of all charts that stand together, so that each has one colour on all of them.
+    """
+    if every:
+        return colour(field, list(every)) | {
+            "legend": {**colour(field, names)["legend"], "values": names},
+        }
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
     # Text is drawn in a font that is not known here, so it is given room for a wide one.
     longest = min(max(len(name) for name in names) * 8, LABEL_LIMIT)

@@ -35,10 +35,15 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
     """Return the chart, on whose axis halving is as far as doubling.
 
     A row has `line`, `at`, `low`, `high` (ratios) and `kind`; `looks` has each kind's colour and shape.
-    An interval is drawn as far as `WIDEST` from its middle: from there on it says that nothing is known.
+    An interval is drawn as far as `WIDEST` from its middle and from no change, whichever is farther: so
+    one that has no change within it is seen to have it.
     """
     rows = [
-        {**row, "low": max(row["low"], row["at"] / WIDEST), "high": min(row["high"], row["at"] * WIDEST)}
+        {
+            **row,
+            "low": max(row["low"], min(row["at"], 1.0) / WIDEST),
+            "high": min(row["high"], max(row["at"], 1.0) * WIDEST),
+        }
         for row in rows
     ]
     ends = [row[end] for row in rows for end in ("low", "high", "at")]
@@ -53,7 +58,7 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
         "axis": {
             "title": "change",
             "values": values,
-            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+.3~g') + ' %'",
+            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
             "labelOverlap": True,
         },
     }
