@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.control import journal, orphans
 from loadstone.control.changes import Changes, restore
+from loadstone.control.fill import FILE as FILL_FILE
 from loadstone.control.fill import used_percent
 from loadstone.control.layout import build
 from loadstone.control.layout.model import LayoutDescription, LayoutOrder
@@ -205,6 +207,55 @@ def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path)
             pytest.raises(RefusedError, match="expected a percentage"),
         ):
             own.set("fill_level", made.volumes[0], "full")
+
+
+@pytest.mark.root
+def test_a_fill_on_a_file_system_that_is_not_mounted_after_a_reboot_is_not_called_restored(
+    devices: list[str], tmp_path: Path
+) -> None:
+    where, folder = tmp_path / "state", tmp_path / "volume"
+    folder.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-F", devices[0]], check=True)
+    subprocess.run(["mount", devices[0], folder], check=True)
+    try:
+        child = os.fork()
+        if child == 0:
+            Changes(where=where).set("fill_level", str(folder), "70%")
+            os._exit(0)
+        os.waitpid(child, 0)
+        subprocess.run(["umount", folder], check=True)
+        (record,) = where.glob("*.jsonl")
+        record.write_bytes(record.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
+        (left,) = restore(where=where)
+        assert (left.is_well, left.outcome) == (False, "failed")
+        assert f"is not mounted at {folder}" in left.why
+        assert record.exists()
+        subprocess.run(["mount", devices[0], folder], check=True)
+        (done,) = restore(where=where)
+        assert done.outcome == "restored"
+        assert not (folder / FILL_FILE).exists()
+        assert not record.exists()
+    finally:
+        subprocess.run(["umount", "-q", folder], check=False)
+
+
+@pytest.mark.root
+def test_a_fill_on_a_layout_that_a_reboot_took_is_gone_with_it(devices: list[str], tmp_path: Path) -> None:
+    made, where = order(devices[:1], tmp_path, filesystem="ext4"), tmp_path / "state"
+    child = os.fork()
+    if child == 0:
+        changes = Changes(where=where)
+        changes.make("layout", "x", build.order_text("build", made), build.order_text("take down", made))
+        Changes(where=where).set("fill_level", made.volumes[0], "70%")
+        os._exit(0)
+    os.waitpid(child, 0)
+    subprocess.run(["umount", made.volumes[0]], check=True)
+    Path(made.volumes[0]).rmdir()
+    for record in where.glob("*.jsonl"):
+        record.write_bytes(record.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
+    assert sorted(one.outcome for one in restore(where=where)) == ["gone", "restored"]
+    assert signature(devices[0]) == ""
+    assert not (orphans.folder() / f"{made.label}.lock").exists()
 
 
 @pytest.mark.root

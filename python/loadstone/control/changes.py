@@ -277,7 +277,8 @@ def _put_back_value(kind: Control, change: Change, *, force: bool) -> tuple[Chan
     subject = change.setting.subject
     now = kind.read(subject) if kind.identity(subject) == change.identity else None
     if now is None:
-        return ChangeOutcome.GONE, ""
+        why = "" if force else kind.out_of_reach(subject, change.identity)
+        return (ChangeOutcome.FAILED, why) if why else (ChangeOutcome.GONE, "")
     if kind.agrees(change.before, now):
         return ChangeOutcome.UNCHANGED, ""
     others = change.after is not None and now != change.after and not kind.agrees(change.asked, now)

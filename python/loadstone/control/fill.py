@@ -1,7 +1,8 @@
 """How full a file system is: a file beside everything else, as large as it takes.
 
 Knows fallocate(2) and statvfs(3). Room that is allocated counts as used for the file system; a device
-that counts what was written to it does not see it.
+that counts what was written to it does not see it. The file outlives a reboot, after which its file
+system may not be mounted: it can be removed only when that is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from loadstone.control.file_system_name import label, stable_name
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 
@@ -19,6 +21,8 @@ NONE: Final = "as is"
 CLOSE_PERCENT: Final = 2.0
 """What is read may differ so much from what was asked for: file systems keep some room for themselves."""
 _PIECE_BYTES: Final = 1 << 30
+_OURS: Final = re.compile(r"ls[0-9a-f]{8}(n\d+)?")
+"""Labels of layouts, which go with all that is on them."""
 
 
 class FillLevel(Control):
@@ -60,6 +64,17 @@ class FillLevel(Control):
             os.fsync(file)
         finally:
             os.close(file)
+
+    def identity(self, subject: str) -> str:
+        """Return the name of its file system over a reboot; empty where the file goes with it."""
+        if not Path(subject).is_dir():
+            return ""
+        name = stable_name(subject)
+        return "" if _OURS.fullmatch(label(subject)) or _OURS.fullmatch(name) else name
+
+    def out_of_reach(self, subject: str, identity: str) -> str:
+        """Return that its file system is not mounted where it was."""
+        return f"{identity} is not mounted at {subject}, and the file {FILE} is on it" if identity else ""
 
     def agrees(self, asked: str, value: str) -> bool:
         """Return whether it is about as full as was asked for."""

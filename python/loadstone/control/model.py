@@ -72,6 +72,10 @@ class Control(abc.ABC):
         """Return what tells this subject from another that gets its name later; empty: nothing is needed."""
         return ""
 
+    def out_of_reach(self, subject: str, identity: str) -> str:  # noqa: ARG002 - most changes go with it
+        """Return why a change may still be there although its subject is not; empty: it went with it."""
+        return ""
+
     def companions(self, subject: str) -> list[Setting]:  # noqa: ARG002 - most change nothing else
         """Return the settings that the kernel resets when this one is set."""
         return []
