@@ -112,6 +112,17 @@ class ExperimentBudget(FrozenModel):
     written_bytes: int | None = None
 
 
+class ExperimentSession(FrozenModel):
+    """What one session took: an experiment that is gone on with has several."""
+
+    began: str
+    """ISO 8601, UTC."""
+    took_s: float
+    """Until it was last written down."""
+    beside_bytes: int = 0
+    """Written beside the runs: targets prepared, file systems filled, layouts built and synchronised."""
+
+
 class ExperimentDocument(FrozenModel):
     """`experiment.json`."""
 
@@ -147,6 +158,8 @@ class ExperimentDocument(FrozenModel):
     runs: tuple[ExperimentRun, ...]
     settings: tuple[MachineSetting, ...] = ()
     """What was set for several runs at once (layouts), in order."""
+    sessions: tuple[ExperimentSession, ...] = ()
+    """In order; the budget holds for all of them together."""
     ended_because: str | None = None
     """Why it ended before its last run, in words."""
 

@@ -54,13 +54,11 @@ class FillLevel(Control):
         if value == NONE:
             path.unlink(missing_ok=True)
             return
-        match = re.fullmatch(r"(\d{1,2}(?:\.\d+)?)\s*%", value)
-        if match is None:
-            raise RefusedError(f"{self.name}: found {value!r}, expected a percentage below 100 %, as 80%")
+        percent = _percent(value)
         # 0600 and exclusive: nobody else's file is made longer.
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            self._fill(file, subject, float(match[1]))
+            self._fill(file, subject, percent)
             os.fsync(file)
         finally:
             os.close(file)
@@ -83,17 +81,32 @@ class FillLevel(Control):
         return abs(float(asked.rstrip(" %")) - float(value.rstrip(" %"))) <= CLOSE_PERCENT
 
     def _fill(self, file: int, subject: str, percent: float) -> None:
-        status = os.statvfs(subject)
         now = used_percent(subject)
         if now > percent + CLOSE_PERCENT:
             raise RefusedError(f"{self.name}: {subject} is {now:.0f} % full already, more than {percent:g} %")
-        most = (status.f_blocks - status.f_bfree + status.f_bavail) * status.f_frsize
-        left = max(0, int(most * (percent - now) / 100))
-        at = 0
+        left, at = _missing_bytes(subject, percent), 0
         while at < left:
             piece = min(_PIECE_BYTES, left - at)
             os.posix_fallocate(file, at, piece)
             at += piece
+
+
+def missing_bytes(folder: str, value: str) -> int:
+    """Return what it takes to fill a file system as far as asked."""
+    return 0 if value == NONE else _missing_bytes(folder, _percent(value))
+
+
+def _percent(value: str) -> float:
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d+)?)\s*%", value)
+    if match is None:
+        raise RefusedError(f"{FillLevel.name}: found {value!r}, expected a percentage below 100 %, as 80%")
+    return float(match[1])
+
+
+def _missing_bytes(folder: str, percent: float) -> int:
+    status = os.statvfs(folder)
+    most = (status.f_blocks - status.f_bfree + status.f_bavail) * status.f_frsize
+    return max(0, int(most * (percent - used_percent(folder)) / 100))
 
 
 def used_percent(folder: str) -> float:

@@ -1,61 +1,74 @@
 """Which run of an experiment comes next: the first in order that has not been done.
 
-Knows the order, the budget, and that nothing is measured on a machine that could not be put back.
-Knows no setting.
+Knows the order, what a run like the next one took before, and that nothing is measured on a machine
+that could not be put back. Knows no setting; the budget is the ledger's.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from loadstone import units
+from loadstone.experiment.ledger import BudgetLedger
+from loadstone.experiment.writes import written_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
-    from loadstone.bundle.experiment import ExperimentBudget
     from loadstone.study.controller import Done, Next
 
 
 class ExperimentController:
-    """Does every run that no run of that name has completed, each once in this session."""
+    """Does every run that no run of that name has completed, each once in this session.
+
+    `alike` says which runs take as much, by the run and the one before it; `planned` the seconds of a run
+    that nothing is known of, and the bytes that any run writes at least.
+    """
 
     def __init__(
         self,
         nexts: Sequence[Next],
         known: Sequence[Next],
-        budget: ExperimentBudget,
+        ledger: BudgetLedger | None = None,
         *,
         done_before: Sequence[Done] = (),
         obstacle: Callable[[], str | None] = lambda: None,
-        now: Callable[[], float] = time.monotonic,
+        alike: Callable[[Next, Next | None], Hashable] = lambda _, __: None,
+        planned: Callable[[Next], tuple[float, int]] = lambda _: (0.0, 0),
     ) -> None:
         self._nexts = nexts
         finished = _finished(done_before)
         self._known = [one for one in known if one.name not in finished]
         self._left = [one for one in nexts if one.name not in finished]
         self._attempts_before = len(done_before) - len(finished)
-        self._earlier = len(done_before)
-        self._budget = budget
+        self._ledger = ledger or BudgetLedger()
         self._obstacle = obstacle
-        self._now = now
-        self._began_s: float | None = None
+        self._alike = alike
+        self._planned = planned
+        self._took: list[tuple[Hashable, float, int]] = []
+        """Of each run of this session: which are like it, its time, and what was written for it."""
+        self._written: dict[str, int] = {}
+        """Bytes of each run by its name: a bundle is read once."""
+        self._most_before = max(map(self._bytes_of, done_before), default=0)
+        self._begun: tuple[Hashable, float, int] | None = None
         self._at = 0
         self.ended_because: str | None = None
         """In words, where it is over before its last run."""
 
     def next(self, done: Sequence[Done]) -> Next | None:
         """Return the next run."""
-        if self._began_s is None:
-            self._began_s = self._now()
+        ledger = self._ledger
+        ledger.runs_bytes = sum(map(self._bytes_of, done))
+        self._note()
         if self._at == len(self._left):
             return None
-        self.ended_because = self._obstacle() or self._over_budget(done)
+        wanted = self._left[self._at]
+        kind = self._alike(wanted, self._left[self._at - 1] if self._at else None)
+        self.ended_because = self._obstacle() or ledger.exceeded or self._over_budget(wanted, kind)
         if self.ended_because is not None:
             return None
+        self._begun = (kind, ledger.used_s, ledger.written_bytes)
         self._at += 1
-        return self._left[self._at - 1]
+        return wanted
 
     def known(self) -> Sequence[Next]:
         """Return the runs that can be checked before the first one begins."""
@@ -65,25 +78,30 @@ class ExperimentController:
         """Return how many runs there will be, those before and their lost attempts counted."""
         return len(self._nexts) + self._attempts_before
 
-    def _over_budget(self, done: Sequence[Done]) -> str | None:
-        own = done[self._earlier :]
-        if not own:
-            return None
-        limit_s, limit_bytes = self._budget.time_s, self._budget.written_bytes
-        used_s = self._now() - (self._began_s or 0.0)
-        if limit_s is not None and used_s + used_s / len(own) > limit_s:
-            return f"another run would take more than the budget of {units.whole_seconds(limit_s)}"
-        written = [written_bytes(one) for one in done]
-        if limit_bytes is not None and sum(written) + max(written) > limit_bytes:
-            return f"another run could write more than the budget of {units.size(limit_bytes)}"
-        return None
+    def _bytes_of(self, one: Done) -> int:
+        name = one.point.name
+        if name not in self._written:
+            self._written[name] = 0 if one.summary is None else written_bytes(one.summary.bundle)
+        return self._written[name]
+
+    def _note(self) -> None:
+        """Note what the run that was begun last took, with all that was done for it."""
+        if self._begun is not None:
+            kind, used_s, written = self._begun
+            self._took.append((kind, self._ledger.used_s - used_s, self._ledger.written_bytes - written))
+            self._begun = None
+
+    def _over_budget(self, wanted: Next, kind: Hashable) -> str | None:
+        """Hold the next run against the budget: it takes as much as the largest one like it, or of all."""
+        same = [one for one in self._took if one[0] == kind] or self._took
+        planned_s, planned_bytes = self._planned(wanted)
+        most_bytes = max((count for *_, count in same), default=self._most_before)
+        return self._ledger.why_over(
+            "another run",
+            more_s=max((seconds for _, seconds, _ in same), default=planned_s),
+            more_bytes=max(most_bytes, planned_bytes),
+        )
 
 
 def _finished(done: Sequence[Done]) -> set[str]:
     return {one.point.name for one in done if one.point.status == "complete"}
-
-
-def written_bytes(done: Done) -> int:
-    """Return what a run wrote."""
-    lines = [line for line in done.run.lines if line.op == "write"]
-    return int(sum(line.operations * (line.block_bytes or 0) for line in lines))

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Final
 from loadstone.bundle.experiment import MachineSetting
 from loadstone.control import page_cache
 from loadstone.control.changes import Changes
+from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.control.layout import build
 from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
 from loadstone.control.table import Controls
 from loadstone.errors import RefusedError
+from loadstone.experiment.ledger import BudgetLedger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,6 +66,8 @@ class Machine:
     give_up: Callable[[], bool] = lambda: False
     tell: Callable[[str], None] = lambda _: None
     controls: Controls = field(default_factory=Controls)
+    ledger: BudgetLedger = field(default_factory=BudgetLedger)
+    """Told what is written beside the runs."""
     where: Path | None = None
     """Directory of the journal; None: the usual one."""
     for_all: list[MachineSetting] = field(default_factory=list)
@@ -83,6 +87,7 @@ class Machine:
             return
         self._all = self._changes()
         for one in self.whole.settings:
+            self._count_fill(one.control, one.subject, _text(one.value))
             made = self._all.set(one.control, one.subject, _text(one.value))
             self.for_all += [_record(change) for change in made]
 
@@ -130,6 +135,7 @@ class Machine:
             ]
         for setting in asked.settings:
             subject = self._in_layout(setting.subject, asked.layout)
+            self._count_fill(setting.control, subject, setting.value)
             found = changes.set(setting.control, subject, setting.value)
             made += [_record(one) for one in found] or [
                 MachineSetting(
@@ -143,6 +149,13 @@ class Machine:
             ]
         for pair in asked.commands:
             made.append(_record(changes.run(pair.name, pair.do, pair.undo), before=""))
+
+    def _count_fill(self, control: str, subject: str, value: str) -> None:
+        """Count what a fill level takes, before it is taken."""
+        if control == FillLevel.name and Path(subject).is_dir():
+            count = missing_bytes(subject, value)
+            self.ledger.refuse(f"filling {subject} to {value}", more_bytes=count)
+            self.ledger.wrote(count)
 
     def _in_layout(self, subject: str, layout: str | None) -> str:
         return subject.replace("{volume}", self.volumes(layout)[0]) if layout else subject
@@ -164,12 +177,16 @@ class Machine:
         at = len(self.for_all) - 1
         self._layout = (layout, order, changes, at)
         texts = (build.order_text("build", order), build.order_text("take down", order))
+        written = build.written_bytes(order)
         try:
             changes.make("layout", f"{layout} ({self.label})", *texts)
+            after = self._sync(order, written)
         except BaseException:
             self._take_down()
             raise
-        self.for_all[at] = self.for_all[at].model_copy(update={"after": self._sync(order)})
+        finally:
+            self.ledger.wrote(build.written_bytes(order) - written)
+        self.for_all[at] = self.for_all[at].model_copy(update={"after": after})
 
     def _refuse_changed(self, order: LayoutOrder) -> None:
         """Refuse a device that came, or was taken into use, since somebody agreed to its loss."""
@@ -180,13 +197,23 @@ class Machine:
                     f"{device}: {why}", hint="begin the experiment anew: it looks at its devices and asks"
                 )
 
-    def _sync(self, order: LayoutOrder) -> str:
+    def _sync(self, order: LayoutOrder, written: int) -> str:
+        """Wait for the initial sync, as far as the budget goes; `written` by the devices before."""
         share = build.synchronised(order)
         if share is None:
             return "built"
         if self.whole.wait_for_sync and share < 1:
             self.tell(f"waiting until {order.name} has synchronised")
-            share = build.wait_until_synchronised(order, self.give_up)
+
+            def give_up() -> bool:
+                doing = f"the initial sync of {order.name}"
+                self.ledger.refuse(doing, more_bytes=build.written_bytes(order) - written)
+                return self.give_up()
+
+            share = build.wait_until_synchronised(order, give_up)
+        if share is not None and share < 1:
+            # It goes on beside the runs, where nobody tells its writes from theirs: no more than all of it.
+            self.ledger.wrote(int((1 - share) * build.size_bytes(order)))
         return "built, synchronised" if share == 1 else f"built, {share or 0:.0%} synchronised: it goes on"
 
     def _take_down(self) -> None:

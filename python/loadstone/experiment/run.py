@@ -27,8 +27,9 @@ from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, RefusedError, Where
 from loadstone.experiment import allocation
 from loadstone.experiment.controller import ExperimentController
+from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine import Machine, order_of
-from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare
 from loadstone.messages import say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.safety import guard
@@ -40,7 +41,7 @@ from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, r
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from loadstone.bundle.experiment import ExperimentDocument, MachineSetting
+    from loadstone.bundle.experiment import ExperimentDocument, ExperimentSession, MachineSetting
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.control.layout.model import LayoutOrder
     from loadstone.experiment.prepared import PreparedExperiment
@@ -166,9 +167,36 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
             where=Where(str(prepared.path)),
             hint="begin another experiment",
         )
-    points = _renamed(study.points)
+    known = tuple(_with_bundle(path, number, point) for number, point in enumerate(study.points, start=1))
+    document = document.model_copy(update={"sessions": _sessions(path, document, known)})
+    points = _renamed(known)
     done = [_done(path, point) for point in points]
     return StoppedExperiment(path, document, EarlierStudy(study.model_copy(update={"points": points}), done))
+
+
+def _with_bundle(path: Path, number: int, point: Point) -> Point:
+    """Return a point with its bundle: who was killed in a run did not come to write down where it is."""
+    if point.bundle is not None:
+        return point
+    found = [
+        one
+        for one in sorted(path.glob(f"{study_on_disk.RUNS}/{number:03d}-*"))
+        if study_on_disk.is_bundle(one)
+    ]
+    return point.model_copy(update={"bundle": found[0].relative_to(path).as_posix()}) if found else point
+
+
+def _sessions(
+    path: Path, document: ExperimentDocument, points: Sequence[Point]
+) -> tuple[ExperimentSession, ...]:
+    """Return the sessions so far; one that was killed in a run lasted until that run's last file."""
+    last = points[-1] if points else None
+    if not document.sessions or last is None or last.status is not None or last.bundle is None:
+        return document.sessions
+    *before, own = document.sessions
+    files = [one.stat().st_mtime for one in (path / last.bundle).rglob("*") if one.is_file()]
+    took_s = max(files, default=0.0) - datetime.fromisoformat(own.began).timestamp()
+    return (*before, own.model_copy(update={"took_s": max(own.took_s, took_s)}))
 
 
 def options_of(path: Path, *, allow_exec: bool) -> ReadOptionsOfExperiment:
@@ -301,14 +329,19 @@ class _Session:
             update={"ended_because": None}
         )  # fmt: skip
         self._before = self.document.settings
+        self._ledger = BudgetLedger(self.document.budget, earlier=self.document.sessions)
+        self._ledger.begin()
         self.machine = (means.machine or _machine)(prepared, means.tell)
+        self.machine.ledger = self._ledger
         self._begun = False
         self.controller = ExperimentController(
             prepared.nexts,
             prepared.known,
-            self.document.budget,
+            self._ledger,
             done_before=[] if stopped is None else stopped.earlier.done,
             obstacle=self._obstacle,
+            alike=self._alike,
+            planned=self._planned,
         )
 
     @contextlib.contextmanager
@@ -343,8 +376,27 @@ class _Session:
             if self._out_dir.is_dir():
                 self._write()
 
+    def _alike(self, wanted: Next, before: Next | None) -> tuple[object, ...]:
+        """Return what a run shares with those that take as much: a layout to build, a state, its pattern."""
+        runs = self._prepared.runs
+        own = self._prepared.asked(runs[wanted.name])
+        last = None if before is None else self._prepared.asked(runs[before.name]).layout
+        return (own.layout if own.layout != last else None, own.allocation, runs[wanted.name].pattern)
+
+    def _planned(self, wanted: Next) -> tuple[float, int]:
+        """Return how long the load of a run takes, and what preparing its targets writes, as far as known."""
+        state = self._prepared.asked(self._prepared.runs[wanted.name]).allocation
+        count = 0
+        if state is not None and wanted in self._prepared.known:
+            plan = (self._means.resolve or self._prepared.resolve)(wanted).plan
+            count = allocation.written_bytes(plan, state)
+        return load_s(wanted.workload) or 0.0, count
+
     def _prepare(self, wanted: Next, state: str) -> None:
         plan = (self._means.resolve or self._prepared.resolve)(wanted).plan
+        count = allocation.written_bytes(plan, state)
+        self._ledger.refuse(f"bringing the targets into the state {state!r}", more_bytes=count)
+        self._ledger.wrote(count)
         allocation.prepare(plan, state, self._consent, Interrupts.pending)
 
     def _obstacle(self) -> str | None:
@@ -362,7 +414,9 @@ class _Session:
 
     def _write(self) -> None:
         settings = (*self._before, *self.machine.for_all)
-        self.document = self.document.model_copy(update={"settings": settings})
+        self.document = self.document.model_copy(
+            update={"settings": settings, "sessions": self._ledger.sessions}
+        )
         try:
             on_disk.write(self._out_dir, self.document)
         except OSError as error:

@@ -42,6 +42,9 @@ ORPHANS_S: Final = 60.0
 """A program that goes on for longer is one that stays, as a file system in user space."""
 FREE_TRIES: Final = 20
 """Times a device that is still held is asked for, half a second apart."""
+SECTOR_BYTES: Final = 512
+_SECTORS_WRITTEN: Final = 6
+"""Of a device's `stat` (Documentation/block/stat.rst)."""
 FREE_S: Final = 60.0
 """So long what is busy is asked to go, all of it again each time: a mount may end after its program."""
 
@@ -295,6 +298,25 @@ def wait_until_synchronised(order: LayoutOrder, give_up: Callable[[], bool]) -> 
     while (share := synchronised(order)) is not None and share < 1 and not give_up():
         time.sleep(LOOK_S)
     return share
+
+
+def written_bytes(order: LayoutOrder) -> int:
+    """Return what the devices of a layout have written since they came, whoever asked for it."""
+    return sum(_statistic(device, _SECTORS_WRITTEN) for device in order.used) * SECTOR_BYTES
+
+
+def size_bytes(order: LayoutOrder) -> int:
+    """Return how large the devices of a layout are together."""
+    return sum(int(text(_of_device(device) / "size") or 0) for device in order.used) * SECTOR_BYTES
+
+
+def _statistic(device: str, number: int) -> int:
+    fields = (text(_of_device(device) / "stat") or "").split()
+    return int(fields[number]) if len(fields) > number else 0
+
+
+def _of_device(device: str) -> Path:
+    return Path("/sys/class/block") / os.path.realpath(device).removeprefix("/dev/")
 
 
 def _call(command: Sequence[str], lock: str | None = None) -> subprocess.CompletedProcess[str]:
