@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -170,7 +171,7 @@ def test_an_initial_sync_ends_with_the_budget(monkeypatch: pytest.MonkeyPatch) -
     def wait(_: float) -> None:
         clock.now_s += 30
 
-    monkeypatch.setattr(build.time, "sleep", wait)
+    monkeypatch.setattr(time, "sleep", wait)
     with pytest.raises(RunError, match="the initial sync of x would take more than the budget"):
         machine(ledger, wait=True)._sync(order(manager="md", raid="1"), 0)
     # One that goes on beside the runs counts as if all of the devices were written.

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadstone import units
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation
@@ -37,6 +38,8 @@ class Announcement:
     prepared: PreparedExperiment
     laid_out_bytes: int = 0
     """What is written into files that are not there yet, or too short."""
+    prepared_bytes: int = 0
+    """What is written to bring targets into a state before their runs, as far as it is known now."""
     most_written_bytes: int | None = 0
     """What the runs may write; None: nobody knows, some end by their time."""
     writes: list[str] = field(default_factory=list)
@@ -74,6 +77,7 @@ class Announcement:
             ],
             "time_s": prepared.length_s,
             "laid_out_bytes": self.laid_out_bytes,
+            "prepared_bytes": self.prepared_bytes,
             "most_written_bytes": self.most_written_bytes,
             "written_targets": self.writes,
             "machine": self.changes,
@@ -101,13 +105,24 @@ def announce(prepared: PreparedExperiment) -> Announcement:
     told.changes = list(_changes(prepared))
     told.layouts = list(_layouts(prepared))
     told.consent = list(_consent(prepared))
-    limit_s = prepared.document.budget.time_s
-    if limit_s is not None and prepared.length_s is not None and prepared.length_s > limit_s:
-        told.over_budget = (
-            f"it takes about {prepared.length_s:.0f} s, and the budget is {limit_s:.0f} s: "
+    told.over_budget = _over_budget(told)
+    return told
+
+
+def _over_budget(told: Announcement) -> str | None:
+    budget, length_s = told.prepared.document.budget, told.prepared.length_s
+    if budget.time_s is not None and length_s is not None and length_s > budget.time_s:
+        return (
+            f"it takes about {length_s:.0f} s, and the budget is {budget.time_s:.0f} s: "
             "the last runs are left out"
         )
-    return told
+    least = told.laid_out_bytes + told.prepared_bytes + (told.most_written_bytes or 0)
+    if budget.written_bytes is not None and least > budget.written_bytes:
+        return (
+            f"it writes {units.size(least)} or more, and the budget is {units.size(budget.written_bytes)}: "
+            "the last runs are left out"
+        )
+    return None
 
 
 def _refuse_without_effect(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
@@ -164,10 +179,12 @@ def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) ->
 
 def _writes(told: Announcement, plans: dict[str, Plan]) -> None:
     laid_out: dict[str, int] = {}
-    for plan in plans.values():
+    for name, plan in plans.items():
         for target in plan.targets:
             if target.layout is not None and target.layout.write and guard.layout_changes(target):
                 laid_out[target.path] = max(laid_out.get(target.path, 0), target.layout.size_bytes)
+        state = told.prepared.asked(told.prepared.runs[name]).allocation
+        told.prepared_bytes += 0 if state is None else allocation.written_bytes(plan, state)
         told.writes += [plan.targets[index].path for index in sorted(guard.written(plan))]
         own = _most_written(plan)
         known = told.most_written_bytes

@@ -65,7 +65,7 @@ def _cost(told: Announcement) -> Iterator[str]:
     yield "time: " + (f"about {units.whole_seconds(length)}" if length else "not known: runs end by bytes")
     if told.over_budget:
         yield f"  {told.over_budget}"
-    if not told.writes and told.most_written_bytes == 0 and not told.laid_out_bytes:
+    if not told.writes and told.most_written_bytes == 0 and not (told.laid_out_bytes or told.prepared_bytes):
         yield "written: nothing"
         return
     most = told.most_written_bytes
@@ -73,6 +73,8 @@ def _cost(told: Announcement) -> Iterator[str]:
     yield f"written by the runs: {bound}"
     if told.laid_out_bytes:
         yield f"written before, to lay files out: {units.size(told.laid_out_bytes)}"
+    if told.prepared_bytes:
+        yield f"written before runs, to bring targets into a state: {units.size(told.prepared_bytes)}"
     if told.writes:
         yield f"written targets: {', '.join(told.writes)}"
     budget = told.prepared.document.budget.written_bytes
