@@ -180,10 +180,10 @@ def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) ->
 def _writes(told: Announcement, plans: dict[str, Plan]) -> None:
     laid_out: dict[str, int] = {}
     for name, plan in plans.items():
-        for target in plan.targets:
+        state = told.prepared.asked(told.prepared.runs[name]).allocation
+        for target in plan.targets if state is None else ():
             if target.layout is not None and target.layout.write and guard.layout_changes(target):
                 laid_out[target.path] = max(laid_out.get(target.path, 0), target.layout.size_bytes)
-        state = told.prepared.asked(told.prepared.runs[name]).allocation
         told.prepared_bytes += 0 if state is None else allocation.written_bytes(plan, state)
         told.writes += [plan.targets[index].path for index in sorted(guard.written(plan))]
         own = _most_written(plan)

@@ -39,7 +39,8 @@ def restore(
     dry_run
         Only say what is changed.
     force
-        Put back also what somebody else has set to a third value since, and forget a fill whose file system is gone.
+        Put back also what somebody else has set to a third value since, and forget a fill whose file
+        system is gone.
     json
         Print one JSON document.
     """
