@@ -8,14 +8,20 @@ part of (sums of squares of type II). omega² takes off what chance alone would 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from loadstone.effects.model import VarianceShare
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from loadstone.effects.metric_model import MetricModel
+    from loadstone.effects.studied_metric import StudiedMetric
+
+TIME: Final = "order in time"
+UNEXPLAINED: Final = "not explained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +61,26 @@ def explained(model: MetricModel) -> tuple[list[ExplainedPart], float] | None:
     if design.nuisance:
         parts.append(part((), design.nuisance, set(every)))
     return parts, left(every) / whole
+
+
+def variance_shares(one: StudiedMetric) -> Iterator[VarianceShare]:
+    """Return the part of each term, and of what none explains, of a metric of a pattern."""
+    found = explained(one.model)
+    if found is None or one.model.fitted.freedom < 1:
+        return
+    parts, rest = found
+    for part in parts:
+        yield VarianceShare(
+            pattern=one.runs.pattern,
+            metric=one.runs.metric,
+            term=one.model.design.name(part.factors) if part.factors else TIME,
+            eta_squared=min(1.0, part.eta),
+            omega_squared=part.omega,
+        )
+    yield VarianceShare(
+        pattern=one.runs.pattern,
+        metric=one.runs.metric,
+        term=UNEXPLAINED,
+        eta_squared=min(1.0, max(0.0, rest)),
+        omega_squared=None,
+    )

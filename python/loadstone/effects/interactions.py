@@ -1,0 +1,56 @@
+"""What is said of two factors together: whether the effect of one depends on the level of the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.effects.aliases import aliases_of
+from loadstone.effects.model import Interaction, InteractionContrast, SimpleEffect
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from loadstone.effects.metric_model import KnownContrast
+    from loadstone.effects.observations import Observations
+    from loadstone.effects.studied_metric import PairContrasts, StudiedMetric
+
+
+def interaction(
+    one: StudiedMetric, pair: PairContrasts, p: float | None, alpha: float, table: Observations
+) -> Interaction:
+    """Return what is said of an interaction; `p` is the corrected one."""
+    design = one.model.design
+    names = tuple(table.factors[at].name for at in pair.factors)
+    first, second = names
+    largest = max(pair.contrasts, key=lambda found: _clearness(found[2]), default=None)
+    said = p if not one.runs.again else pair.p
+    aliases = aliases_of(one, pair.factors, table)
+    why = None
+    if not pair.contrasts:
+        pooled = pair.factors in design.pooled
+        if aliases and not pooled:
+            why = say("effects.interaction.aliased", others=", ".join(aliases))
+        else:
+            why = say(f"effects.interaction.{'pooled' if pooled else 'missing_cells'}")
+    return Interaction(
+        pattern=one.runs.pattern,
+        metric=one.runs.metric,
+        factors=(first, second),
+        found=None if said is None else said < alpha,
+        p=p,
+        raw_p=pair.p,
+        largest=None
+        if largest is None
+        else InteractionContrast(levels=largest[0], at=largest[1], change=largest[2].ratio()),
+        simple=[
+            SimpleEffect(factor=first, level=up[0], against=up[1], other=second, at=at, change=known.ratio())
+            for up, at, known in pair.simple
+        ],
+        first=one.runs.first,
+        again=one.runs.again,
+        aliased_with=aliases,
+        why=why,
+    )
+
+
+def _clearness(known: KnownContrast) -> float:
+    return abs(known.log) / known.error if known.error else abs(known.log)

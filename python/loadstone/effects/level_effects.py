@@ -1,0 +1,128 @@
+"""What is said of two levels of a factor: how large the change is, how sure, and what could have been seen.
+
+Knows a contrast with its error and its p-value after correction. Corrects nothing itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from loadstone.effects import power
+from loadstone.effects.aliases import aliases_of
+from loadstone.effects.model import EffectJudgement, Interaction, LevelEffect
+from loadstone.effects.observations import LARGER_IS_BETTER
+from loadstone.effects.shares import TIME
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.effects.metric_model import KnownContrast
+    from loadstone.effects.observations import Observations
+    from loadstone.effects.studied_metric import MainContrast, StudiedMetric
+
+
+def level_effect(
+    one: StudiedMetric,
+    main: MainContrast,
+    p: float | None,
+    *,
+    limits: tuple[float, float, float],
+    interactions: Sequence[Interaction],
+    table: Observations,
+) -> LevelEffect:
+    """Return what is said of two levels.
+
+    `p` is the corrected one; `limits`: alpha, the margin, and the alpha of the strictest step.
+    """
+    alpha, margin, each = limits
+    runs, model, known = one.runs, one.model, main.known
+    name = table.factors[main.factor].name
+    judgement = _judged(one, name, known, _raw(known) if runs.again else p, alpha=alpha, margin=margin)
+    is_open = judgement == "open"
+    could = (
+        (None, None, None) if known is None else _could(one, known, math.log1p(margin), each, more=is_open)
+    )
+    why = None
+    aliases = aliases_of(one, (main.factor,), table)
+    missing = [level for level in (main.level, main.against) if level not in model.design.levels[main.factor]]
+    if known is None and missing:
+        unset = table.unset_levels.get(f"{name}={missing[0]}")
+        why = unset or say("effects.no_data.text", factor=name, level=missing[0])
+    elif known is None:
+        why = say("effects.model.aliased", term=name, others=", ".join(aliases) or TIME)
+    elif name in model.design.cannot_part:
+        key = "one_order" if model.design.taken_out == "blocks" else "not_parted"
+        why = say(f"effects.model.{key}", factors=name)
+    return LevelEffect(
+        pattern=runs.pattern,
+        metric=runs.metric,
+        factor=name,
+        level=main.level,
+        against=main.against,
+        change=None if known is None else known.ratio(p),
+        judgement=judgement,
+        method=model.method,
+        first=runs.first,
+        again=runs.again,
+        smallest_seen=could[0],
+        power=could[1],
+        more_repeats=could[2],
+        aliased_with=aliases,
+        depends_on=[
+            other
+            for found in interactions
+            if found.found and (found.pattern, found.metric) == (runs.pattern, runs.metric)
+            if name in found.factors
+            for other in found.factors
+            if other != name
+        ],
+        why=why,
+    )
+
+
+def _raw(known: KnownContrast | None) -> float | None:
+    return None if known is None else known.p
+
+
+def _judged(
+    one: StudiedMetric,
+    factor: str,
+    known: KnownContrast | None,
+    p: float | None,
+    *,
+    alpha: float,
+    margin: float,
+) -> EffectJudgement:
+    ends = None if known is None else known.interval()
+    if known is None or ends is None or p is None:
+        return "unknown"
+    if p < alpha:
+        if factor in one.model.design.cannot_part and one.model.design.taken_out == "nothing":
+            return "confounded"
+        return "better" if (known.log > 0) == (one.runs.metric in LARGER_IS_BETTER) else "worse"
+    inside = -math.log1p(margin) <= ends[0] and ends[1] <= math.log1p(margin)
+    return "alike" if inside else "open"
+
+
+def _could(
+    one: StudiedMetric, known: KnownContrast, change: float, each: float, *, more: bool
+) -> tuple[float | None, float | None, int | None]:
+    """Return the least change found, the chance to find the margin, and the repeats to add for that."""
+    if known.error is None or known.freedom is None:
+        return None, None, None
+    least = power.smallest(known.error, known.freedom, each)
+    cells = len({tuple(row.levels.items()) for row in one.runs.rows})
+    repeats = max(1, round(len(one.runs.rows) / cells))
+    needed = None
+    if more:
+        per_repeat = known.freedom / max(1, repeats - 1)
+        needed = power.more_repeats(
+            change, known.error, known.freedom, each, repeats=repeats, per_repeat=per_repeat
+        )
+    return (
+        None if least is None else math.expm1(least),
+        power.power(change, known.error, known.freedom, each),
+        needed,
+    )

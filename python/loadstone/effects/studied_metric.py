@@ -1,0 +1,109 @@
+"""One metric of one pattern, modelled: its contrasts before anything is said of them.
+
+Knows the design of its runs, the model, and which contrasts there are. Knows no other metric and no
+correction.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadstone.analysis.statistics.significance import BUCKET_ERROR
+from loadstone.effects import design as designs
+from loadstone.effects import drift as drifts
+from loadstone.effects import metric_model
+from loadstone.effects.tests_together import MadeTest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from loadstone.effects.drift import DriftLine
+    from loadstone.effects.metric_model import KnownContrast, MetricModel
+    from loadstone.effects.observations import Observations
+    from loadstone.effects.runs_of import MetricRuns
+
+    Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class MainContrast:
+    """A contrast of two levels before anything is said of it; None where a level has no data."""
+
+    factor: int
+    level: str
+    against: str
+    known: KnownContrast | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairContrasts:
+    """An interaction before anything is said of it; `terms` None where the model does not have it."""
+
+    factors: tuple[int, int]
+    p: float | None
+    contrasts: tuple[tuple[tuple[str, str], tuple[str, str], KnownContrast], ...]
+    simple: tuple[tuple[tuple[str, str], str, KnownContrast], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StudiedMetric:
+    """One metric of one pattern."""
+
+    runs: MetricRuns
+    model: MetricModel
+    mains: tuple[MainContrast, ...]
+    pairs: tuple[PairContrasts, ...]
+    drift: DriftLine
+
+
+def study(table: Observations, runs: MetricRuns, seed: int) -> StudiedMetric:
+    """Model one metric of one pattern; the same runs and seed give the same model."""
+    factors = table.factors
+    made = designs.build(factors, runs.rows, table.rarely)
+    names = (zlib.crc32(one.encode()) for one in (runs.pattern, runs.metric))
+    chance = np.random.default_rng([seed, *names])
+    # A percentile is known to within a bucket of its histogram, however alike the runs are.
+    floor = BUCKET_ERROR if runs.metric.startswith("lat_p") else 0.0
+    model = metric_model.make(made, runs.values, floor=floor, chance=chance)
+    mains = tuple(
+        MainContrast(at, level, against, known_of(model, made.main(at, level, against) if known else None))
+        for at, factor in enumerate(factors)
+        for against, level in combinations(factor.levels, 2)
+        for known in [level in made.levels[at] and against in made.levels[at]]
+    )
+    pairs = tuple(_pair(model, one) for one in combinations(range(len(factors)), 2))
+    return StudiedMetric(runs, model, mains, pairs, drifts.drift(model, runs.rows))
+
+
+def known_of(model: MetricModel, contrast: Numbers | None) -> KnownContrast | None:
+    """Return a contrast with its error; None where there is none."""
+    return None if contrast is None else model.known(contrast)
+
+
+def _pair(model: MetricModel, factors: tuple[int, int]) -> PairContrasts:
+    made = model.design
+    first, second = factors
+    term = made.term(first, second)
+    if term is None:
+        return PairContrasts(factors, None, (), ())
+    ups, acrosses = ([(b, a) for a, b in combinations(made.levels[at], 2)] for at in factors)
+    rows = [(up, across, made.interaction(first, up, second, across)) for up in ups for across in acrosses]
+    simple = [
+        (up, at, model.known(row))
+        for up in ups
+        for at in made.levels[second]
+        if (row := made.simple(first, up, second, at)) is not None
+    ]
+    contrasts = [(up, across, model.known(row)) for up, across, row in rows if row is not None]
+    p = model.together(term.columns, [row for *_, row in rows if row is not None])
+    return PairContrasts(factors, p, tuple(contrasts), tuple(simple))
+
+
+def made_test(one: StudiedMetric, p: float | None) -> MadeTest:
+    """Return a test of a metric, with the part of the allowed error that it takes from."""
+    return MadeTest(p, one.runs.first, one.runs.again)
