@@ -37,6 +37,8 @@ EFFECTS: Final = (0.0, 0.02, 0.05, 0.10, 0.20)
 INTERACTIONS: Final = (0.0, 0.0, 0.05, 0.10, 0.20)
 PLANTED: Final = "a"
 METRIC: Final = "lat_mean_ns"
+SIGNS: Final = {"iops": -1.0}
+"""Of metrics that fall where latencies rise."""
 RUN_S: Final = 70.0
 
 
@@ -162,11 +164,16 @@ def truth(made: PlantedStudy, factor: str, level: str, against: str) -> float:
 
 def judge(kind: str, seed: int) -> StudyOutcome:
     """Draw a study, analyse it, and hold what was said against what was planted."""
-    made = draw(kind, np.random.default_rng([seed, KINDS.index(kind)]))
+    return outcome(kind, draw(kind, np.random.default_rng([seed, KINDS.index(kind)])), seed)
+
+
+def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyOutcome:
+    """Analyse a study, and hold what was said against what was planted; the first metric is what it is about."""
     real = truth(made, PLANTED, "2", "1")
     # The study is asked for its chance to find a change as large as the planted one.
     said = analyse(made.table, seed=seed, margin=math.expm1(abs(real)) or MARGIN)
-    main = next(one for one in said.effects if (one.factor, one.level, one.against) == (PLANTED, "2", "1"))
+    first = [one for one in said.effects if one.metric == metrics[0]]
+    main = next(one for one in first if (one.factor, one.level, one.against) == (PLANTED, "2", "1"))
     others = [one for one in said.effects if one is not main]
     nulls = [one for one in said.effects if truth(made, one.factor, one.level, one.against) == 0]
     pairs = [one for one in said.interactions if set(one.factors) != {"a", "b"} or made.interaction == 0]
@@ -174,7 +181,10 @@ def judge(kind: str, seed: int) -> StudyOutcome:
     found = main.judgement in ("better", "worse")
     raw = [one.change.raw_p for one in nulls if one.change is not None and one.change.raw_p is not None]
     raw += [one.raw_p for one in pairs if one.raw_p is not None]
-    planted = next(one for one in said.interactions if set(one.factors) == {"a", "b"})
+    planted = next(
+        one for one in said.interactions if set(one.factors) == {"a", "b"} and one.metric == metrics[0]
+    )
+    sign = SIGNS.get(metrics[0], 1.0)
     return StudyOutcome(
         kind=kind,
         effect=made.effect,
@@ -182,17 +192,18 @@ def judge(kind: str, seed: int) -> StudyOutcome:
         repeats=made.repeats,
         noise=made.noise,
         method=main.method,
-        covered=covers(main, real),
+        covered=covers(main, sign * real),
         width=math.log((main.change.high or math.inf) / (main.change.low or 1)),
         found=found,
-        wrong_way=found and real != 0 and (main.change.ratio > 1) != (real > 0),
+        wrong_way=found and real != 0 and (main.change.ratio > 1) != (sign * real > 0),
         stated=(main.power or 0.0) if real else 0.0,
         nulls=len(raw),
         raw_false=sum(one < said.alpha for one in raw),
         family_false=any(one.judgement in ("better", "worse") for one in nulls) or any(one.found for one in pairs),
         interaction_found=bool(planted.found),
         others_covered=(
-            sum(covers(one, truth(made, one.factor, one.level, one.against)) for one in others), len(others),
+            sum(covers(one, SIGNS.get(one.metric, 1.0) * truth(made, one.factor, one.level, one.against)) for one in others),
+            len(others),
         ),
         drift_found=any(one.found for one in said.drift),
         outliers=len(said.outliers),
