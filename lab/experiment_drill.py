@@ -3,7 +3,8 @@
 Knows loop devices in memory, btrfs and ext4 layouts on them, schedulers, a kernel parameter, a control
 group, a filled file system and a remounted one. Most points kill a process that does everything of an
 experiment but the load (`--points`); some kill `loadstone experiment run` itself (`--whole`). A fifth of
-the points lose power: mounts and devices come back as a boot brings them. Needs root.
+the points lose power: mounts and devices come back as a boot brings them, half of them without the file
+system that was filled, which is mounted after a first restore. Needs root.
 
     python -m lab.experiment_drill --points 200 --whole 10 --seed 1
 
@@ -13,9 +14,11 @@ Prints one JSON document: how many points, and every one after which something w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -27,11 +30,14 @@ from typing import TYPE_CHECKING, Any
 
 from lab.parts import Stage, call, missing
 
-from loadstone.control import changes, journal
+from loadstone.control import changes, journal, orphans
+from loadstone.control.fill import FILE as FILL_FILE
 from loadstone.experiment.machine import Machine
 from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.bundle.experiment import MachineSetting
 
 QUEUE = ("scheduler", "nr_requests", "read_ahead_kb")
@@ -107,6 +113,7 @@ class Bench:
     parameter: str = "vm.vfs_cache_pressure"
     volume: str = ""
     """A file system that is no layout's: it is filled and remounted."""
+    volume_device: str = ""
 
     @property
     def state(self) -> Path:
@@ -156,8 +163,24 @@ class Bench:
     def _journals(self) -> list[Path]:
         return sorted((self.state / "changes").glob("*.jsonl"))
 
-    def lose_power(self) -> None:
+    def labels(self) -> list[str]:
+        """Return the labels of layouts in the journals."""
+        text = "".join(path.read_text(errors="replace") for path in self._journals())
+        return sorted(set(re.findall(r"\bls[0-9a-f]{8}\b", text)))
+
+    def left_in_run(self, labels: Sequence[str]) -> str:
+        """Return what is left of layouts in the directory of what does not outlive a boot."""
+        names = [name for label in labels for name in (label, f"{label}.lock")]
+        return " ".join(name for name in names if (orphans.folder() / name).exists())
+
+    def mount_volume(self) -> bool:
+        """Mount the file system that was filled; return whether what fills it is on it."""
+        call("mount", self.volume_device, self.volume)
+        return (Path(self.volume) / FILL_FILE).exists()
+
+    def lose_power(self, *, without_volume: bool) -> None:
         """Come up as after a boot: nothing of an experiment is mounted, settings are the kernel's own."""
+        labels = self.labels()
         for path in self._journals():
             path.write_bytes(path.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
@@ -175,6 +198,14 @@ class Bench:
                 Path(f"/sys/block/{name}/queue/{file}").write_text(_chosen(value))
         for path in self._left_groups():
             path.rmdir()
+        for label in labels:
+            orphans.forget(label)
+            base = orphans.folder() / label
+            for folder in (*base.glob("*"), base):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+        if without_volume:
+            call("umount", self.volume)
 
     before: dict[str, str] = field(default_factory=dict)
 
@@ -220,7 +251,7 @@ def bench(stage: Stage, parameter: str) -> Bench:
     folder.mkdir()
     call("mount", device, folder)
     stage._stack.callback(call, "umount", folder)
-    made.volume = str(folder)
+    made.volume, made.volume_device = str(folder), device
     made.before = made.snapshot()
     return made
 
@@ -308,7 +339,7 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
     """Do all points; return what was found."""
     draw = random.Random(seed)
     wrong: list[dict[str, Any]] = []
-    killed = lost = 0
+    killed = lost = unmounted = told = 0
     with Stage() as stage:
         made = bench(stage, parameter)
         prepared = prepare(made.file(), ReadOptionsOfExperiment())
@@ -323,14 +354,24 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
             after_s = draw.uniform(2.0, 25.0) if is_whole else draw.uniform(0.0, length_s * 1.05)
             prepared = prepare(made.file(), ReadOptionsOfExperiment())
             alive = whole(made, after_s, number) if is_whole else in_child(made, prepared, after_s)
+            labels = made.labels()
             power = draw.random() < 0.2
+            without = power and draw.random() < 0.5
             if power:
-                made.lose_power()
+                made.lose_power(without_volume=without)
             said = restore(made, draw)
+            unseen = ""
+            if without:
+                unseen = (
+                    "" if not made.mount_volume() or said else "a fill on a file system that was not mounted"
+                )
+                told += bool(said)
+                said = restore(made, draw)
             now = made.snapshot()
-            killed, lost = killed + alive, lost + power
-            if now != made.before or said:
-                difference = _difference(made.before, now)
+            killed, lost, unmounted = killed + alive, lost + power, unmounted + without
+            left = made.left_in_run(labels)
+            if now != made.before or said or left or unseen:
+                difference = _difference(made.before, now) | {"left_in_run": left, "unseen": unseen}
                 wrong.append({"point": number, "after_s": after_s, "power": power, "said": said} | difference)
                 print(json.dumps(wrong[-1], indent=1), file=sys.stderr, flush=True)
                 break
@@ -338,7 +379,15 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
                 shutil.rmtree(made.folder / f"out{number}", ignore_errors=True)
             if number % 10 == 9:
                 print(f"{number + 1} points, {killed} killed, {lost} lost power", file=sys.stderr, flush=True)
-    return {"points": points + wholes, "killed": killed, "lost_power": lost, "seed": seed, "wrong": wrong}
+    return {
+        "points": points + wholes,
+        "killed": killed,
+        "lost_power": lost,
+        "came_up_without_the_filled_file_system": unmounted,
+        "of_those_told_that_a_fill_is_out_of_reach": told,
+        "seed": seed,
+        "wrong": wrong,
+    }
 
 
 def _difference(before: dict[str, str], now: dict[str, str]) -> dict[str, Any]:

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from loadstone.effects.model import LevelEffect
 
-TUNED: Final = ("normal", "skewed", "drift", "outlier", "all of these", "set rarely")
+TUNED: Final = ("normal", "skewed", "drift", "outlier", "all of these", "set rarely", "a noisy level")
 HELD_OUT: Final = (
     "heavy tails", "two modes", "a step in time", "a wandering host", "unequal noise", "one slow block",
+    "growing noise",
 )  # fmt: skip
 KINDS: Final = (*TUNED, *HELD_OUT)
 EFFECTS: Final = (0.0, 0.02, 0.05, 0.10, 0.20)
@@ -90,6 +91,7 @@ def errors(
     drift = chance.uniform(0.05, 0.3) * chance.choice([-1, 1]) * at
     outlier = np.zeros(count)
     outlier[chance.integers(count)] = chance.choice([-1, 1]) * chance.uniform(0.3, 1.0)
+    ratio = chance.uniform(1.5, 4.0)
     setting = chance.normal(0, noise, (blocks.max() + 1, levels.max() + 1))[blocks, levels]
     made: dict[str, Callable[[], np.ndarray]] = {
         "normal": lambda: normal,
@@ -98,11 +100,13 @@ def errors(
         "outlier": lambda: normal + outlier,
         "all of these": lambda: skewed + drift + outlier,
         "set rarely": lambda: normal + setting,
+        "a noisy level": lambda: normal * np.where(levels == levels.max(), ratio, 1.0),
         "heavy tails": lambda: noise * chance.standard_t(3, count) / math.sqrt(3),
         "two modes": lambda: normal / 2 + 4 * noise * (chance.random(count) < 0.2),
         "a step in time": lambda: normal + 0.2 * (at > chance.uniform(-0.4, 0.4)),
         "a wandering host": lambda: normal + np.cumsum(chance.normal(0, noise / 2, count)),
         "unequal noise": lambda: normal * np.where(levels == 0, 0.3, 1.5),
+        "growing noise": lambda: normal * np.linspace(0.4, 1.6, count),
         "one slow block": lambda: (
             normal + (blocks == chance.integers(blocks.max() + 1)) * chance.uniform(0, 0.5)
         ),
@@ -276,7 +280,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
         "",
         "*Skewed*: exponential. *Drift*: 5 to 30 % over the study, either way. *Outlier*: one run off by 30 to 170 %. *All of "
         "these*: skewed, with drift and an outlier. *Set rarely*: the first factor is set once for all runs of a level in a "
-        "block, and each setting has an error of its own.",
+        "block, and each setting has an error of its own. *A noisy level*: the last level of the first factor, 1.5 to 4 times.",
         "",
         "## Errors that it was not tuned on",
         "",
@@ -285,7 +289,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
         "",
         "*Heavy tails*: Student's t with three degrees of freedom. *Two modes*: a fifth of the runs is slower by four "
         "deviations. *A step in time*: 20 % at a random moment. *A wandering host*: a random walk. *Unequal noise*: the first "
-        "level is five times as even as the others. *One slow block*: up to 65 %.",
+        "level is five times as even as the others. *One slow block*: up to 65 %. *Growing noise*: four times as large at the end as at the beginning.",
         "",
         "Method and limits were chosen on studies of the tuned kinds with the seeds 1 and 2; the page is of another seed.",
         "",

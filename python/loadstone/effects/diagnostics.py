@@ -37,9 +37,11 @@ class ErrorShape:
     furthest_p: float | None
     expected: float | None
     """What the other runs let expect of the furthest one."""
+    scales: Numbers | None
+    """Of each run how noisy its level is, of the factor whose levels differ most in that."""
 
 
-UNKNOWN: Final = ErrorShape(None, None, None, None, None)
+UNKNOWN: Final = ErrorShape(None, None, None, None, None, None)
 
 
 def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.random.Generator) -> ErrorShape:
@@ -53,19 +55,37 @@ def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.ran
     scaled = np.zeros_like(every)
     scaled[:, used] = every[:, used] / np.sqrt(room[used])
     scaled /= np.sqrt((every**2).sum(axis=1, keepdims=True) / fitted.freedom)
-    part = scaled[:, used]
+    groups = [group for group in groups if len(np.unique(group)) > 1]
+    unequal = [_spread(scaled, group) for group in groups]
+    scales = _scales(scaled, groups, unequal)
+    # Levels that differ in noise look like far runs together: normal is asked of each level by itself.
+    part = scaled[:, used] / scales[:, used]
     far = np.abs(part).max(axis=1)
     heavy = (part**4).mean(axis=1)
     skewed = np.abs((part**3).mean(axis=1))
-    at = int(np.abs(scaled[0]).argmax())
-    unequal = [_spread(scaled, group) for group in groups if len(np.unique(group)) > 1]
+    at = int(np.abs(scaled[0] / scales[0]).argmax())
     return ErrorShape(
         normal_p=_least([far, heavy, skewed]),
         equal_noise_p=_least(unequal) if unequal else None,
         furthest=at,
         furthest_p=float((far >= far[0] - 1e-12).mean()),
         expected=float(fitted.values[at] - fitted.residuals[at] / room[at]),
+        scales=scales[0],
     )
+
+
+def _scales(scaled: Numbers, groups: Sequence[NDArray[np.int64]], unequal: Sequence[Numbers]) -> Numbers:
+    """Return for each run the mean absolute residual of its level, of the most unequal factor of each set."""
+    made = np.ones_like(scaled)
+    if not groups:
+        return made
+    sizes, most = np.abs(scaled), np.argmax(unequal, axis=0)
+    for number, group in enumerate(groups):
+        chosen = most == number
+        for one in np.unique(group):
+            mean = sizes[np.ix_(chosen, group == one)].mean(axis=1, keepdims=True)
+            made[np.ix_(chosen, group == one)] = np.maximum(mean, NO_ROOM)
+    return made
 
 
 def _spread(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:

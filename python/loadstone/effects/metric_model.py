@@ -87,6 +87,11 @@ class MetricModel:
     floor: float
     drawn: DrawnFits | None
 
+    @property
+    def unequal(self) -> bool:
+        """Whether levels are shown to differ in noise."""
+        return self.shape.equal_noise_p is not None and self.shape.equal_noise_p < UNEQUAL
+
     def known(self, contrast: Numbers) -> KnownContrast:
         """Return a contrast with its error."""
         log = float(contrast @ self.fitted.coefficients)
@@ -106,19 +111,17 @@ class MetricModel:
             usual = t_quantile(0.5 + LEVEL / 2, pooled.freedom)
             return KnownContrast(log, pooled.error * reach / usual, pooled.freedom)
         own = fit.own_error(self.fitted, contrast, self.floor)
-        unequal = self.shape.equal_noise_p is not None and self.shape.equal_noise_p < UNEQUAL
-        if own is None or (own.freedom < OWN_FREEDOM and not unequal):
+        if own is None or (own.freedom < OWN_FREEDOM and not self.unequal):
             return KnownContrast(log, pooled.error, pooled.freedom)
         return KnownContrast(log, own.error, own.freedom)
 
     def together(self, columns: Sequence[int], contrasts: Sequence[Numbers]) -> float | None:
         """Return the p-value of several coefficients being zero; by `contrasts` where noise is unequal."""
-        unequal = self.shape.equal_noise_p is not None and self.shape.equal_noise_p < UNEQUAL
         plots = self.design.plots
         across = plots is not None and any(
             fit.between_plots(self.fitted, one, plots) > BETWEEN for one in contrasts
         )
-        if len(columns) > 1 and self.drawn is None and not unequal and not across:
+        if len(columns) > 1 and self.drawn is None and not self.unequal and not across:
             return fit.f_test(self.fitted, list(columns), self.floor)
         ps = [p for one in contrasts if (p := self.known(one).p) is not None]
         return min(1.0, len(ps) * min(ps)) if ps else None
@@ -134,12 +137,12 @@ def make(
         return MetricModel(design, fitted, logs, "none", diagnostics.UNKNOWN, floor, None)
     found = diagnostics.shape(fitted, _groups(design), chance)
     odd = found.normal_p is not None and found.normal_p < NOT_NORMAL
+    unequal = found.equal_noise_p is not None and found.equal_noise_p < UNEQUAL
     if odd and fitted.freedom >= BOOTSTRAP_FREEDOM:
         _, made = fit.huber(design.matrix, logs[:, None])
         resistant = fit.fit(design.matrix, made[:, 0])
-        drawn = bootstrap.draw(resistant, logs, chance)
+        drawn = bootstrap.draw(resistant, logs, chance, found.scales if unequal else None)
         return MetricModel(design, resistant, logs, "bootstrap", found, floor, drawn)
-    unequal = found.equal_noise_p is not None and found.equal_noise_p < UNEQUAL
     return MetricModel(design, fitted, logs, "welch" if unequal else "t", found, floor, None)
 
 
