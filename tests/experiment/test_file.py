@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ def test_parameters_are_set_from_outside() -> None:
         ('"/dev/sdd"', '"a$disks"', 18, "is a list and cannot stand inside a text", None),
         ("title = ", "title == ", 1, "is not TOML", None),
         ('workload = "four-corners"', "", 16, "has no load", None),
-        ('name = "cache"', 'name = "depth"', None, "two factors are called 'depth'", None),
+        ('name = "cache"', 'name = "depth"', 27, "two factors are called 'depth'", None),
         (
             'kind = "page_cache"',
             'kind = "page_cashe"',
@@ -133,7 +134,7 @@ def test_layouts_need_a_factor_and_a_target() -> None:
     with pytest.raises(InputError, match=r"there is no \[layouts.r1\]"):
         read(used)
     both = used + '[layouts.r1]\nmanager = "md"\nraid = "1"\n'
-    with pytest.raises(InputError, match="layouts have no effect"):
+    with pytest.raises(InputError, match="has no effect: no target is on"):
         read(both)
     with pytest.raises(InputError, match="thin has no effect with manager 'md'"):
         read(both + "thin = true\n")
@@ -148,3 +149,48 @@ def test_lines_are_found_in_tables_of_tables() -> None:
 
 if __name__ == "__main__":
     sys.stdout.write(text())
+
+
+BS = '[[factors]]\nname = "{}"\noption = "bs"\nlevels = ["4k", "8k"]\n'
+SYSCTL = '[[factors]]\nname = "{}"\ncontrol = "sysctl"\nsubject = "{}"\nlevels = [1, 2]\n'
+SET = '[[settings]]\ncontrol = "sysctl"\nsubject = "vm.x"\nvalue = 1\n'
+DROPPED = '[[factors]]\nname = "{}"\nkind = "page_cache"\nlevels = ["kept", {{ name = "dropped"{} }}]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (BS.format("a") + BS.format("b"), 12, "varies what the factor 'a' varies"),
+        (SYSCTL.format("a", "vm.x") + SYSCTL.format("b", "vm.x"), 13, "varies what the factor 'a' varies"),
+        (SYSCTL.format("a", "") + SYSCTL.format("b", "vm.x"), 13, "varies what the factor 'a' varies"),
+        (DROPPED.format("a", "") + DROPPED.format("b", ""), 12, "varies what the factor 'a' varies"),
+        (SET + SYSCTL.format("a", "vm.x"), 12, "`settings` sets for all runs"),
+        (SET + SET, 11, "sets sysctl again"),
+        (BS.format("a") + BS.format("a"), 11, "two factors are called 'a'"),
+        (BS.format("a") + 'patterns = ["raed"]\n', 10, "'raed' is no pattern: did you mean 'read'"),
+    ],
+)
+def test_what_is_varied_twice_is_told_with_its_line(text: str, line: int, message: str) -> None:
+    beginning = 'title = "x"\ntargets = ["x"]\n[[patterns]]\nname = "read"\noptions = { rw = "read" }\n'
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        parse((beginning + text).encode(), "x.toml")
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.line) == ("x.toml", line)
+
+
+def test_different_things_of_one_kind_are_varied_together() -> None:
+    beginning = 'title = "x"\ntargets = ["x"]\n[[patterns]]\nname = "read"\noptions = { rw = "read" }\n'
+    for text in (
+        SYSCTL.format("a", "vm.x") + SYSCTL.format("b", "vm.y"),
+        DROPPED.format("here", "") + DROPPED.format("there", ', host = "root@server"'),
+    ):
+        assert len(parse((beginning + text).encode(), "x.toml").factors) == 2
+
+
+def test_a_level_may_be_any_value() -> None:
+    beginning = 'title = "x"\ntargets = ["x"]\n[[patterns]]\nname = "read"\noptions = { rw = "read" }\n'
+    factors = '[[factors]]\nname = "a"\nkind = "target"\nlevels = ["/mnt/a", "/mnt/b"]\n'
+    factors += '[[factors]]\nname = "b"\noption = "cpus_allowed"\nlevels = ["0-1,3", ":/x"]\n'
+    made = parse((beginning + factors).encode(), "x.toml")
+    assert made.factors[0].level("/mnt/b").value == "/mnt/b"
+    assert made.factors[1].level("0-1,3").value == "0-1,3"

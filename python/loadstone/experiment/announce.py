@@ -17,6 +17,7 @@ from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
 from loadstone.experiment.machine import order_of
+from loadstone.experiment.read_file import with_lines
 from loadstone.experiment.run import device_evidence, layout_devices
 from loadstone.plan.safety import guard
 
@@ -90,6 +91,11 @@ class Announcement:
 
 def announce(prepared: PreparedExperiment) -> Announcement:
     """Resolve what can be resolved, and tell. Raises what a run would, and for factors without effect."""
+    with with_lines(prepared.path, prepared.content, prepared.whole):
+        return _announced(prepared)
+
+
+def _announced(prepared: PreparedExperiment) -> Announcement:
     told = Announcement(prepared)
     plans: dict[str, Plan] = {}
     for one in prepared.known:

@@ -11,6 +11,7 @@ from collections.abc import Callable  # noqa: TC003 - pydantic reads annotations
 from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from loadstone.control.layout.model import LayoutDescription
 from loadstone.effects.observations import MetricName
@@ -115,6 +116,11 @@ class ExperimentFactor(FrozenModel):
         return "option" if self.option is not None else "control" if self.control is not None else "parameter"
 
     @property
+    def told_by(self) -> str:
+        """Return the key that tells its kind."""
+        return self.what if getattr(self, self.what, None) is not None else "kind"
+
+    @property
     def changes_rarely(self) -> bool:
         """Whether runs of one level follow each other."""
         return self.what == "layout" if self.rarely is None else self.rarely
@@ -127,7 +133,10 @@ class ExperimentFactor(FrozenModel):
     def level(self, name: str) -> ExperimentLevel:
         """Return a level by its name."""
         found = next(one for one in self.levels if level_name(one) == name)
-        return found if isinstance(found, ExperimentLevel) else ExperimentLevel(name=name, value=found)
+        if isinstance(found, ExperimentLevel):
+            return found
+        # A path or a list of CPUs is called as it is, however a name of one's own has to look.
+        return ExperimentLevel.model_construct(name=name, value=found)
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:
@@ -321,32 +330,87 @@ class ExperimentFile(FrozenModel):
             ("pattern", [one.name for one in self.patterns]),
             ("factor", [one.name for one in self.factors]),
         ):
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise ValueError(f"two {kind}s are called {twice!r}")
-        known = {one.name for one in self.patterns}
-        for factor in self.factors:
+            for at, name in enumerate(names):
+                if name in names[:at]:
+                    raise _located(f"two {kind}s are called {name!r}", f"{kind}s", at, "name")
+        known = [one.name for one in self.patterns]
+        for at, factor in enumerate(self.factors):
             if unknown := next((one for one in factor.patterns if one not in known), None):
-                raise ValueError(f"the factor {factor.name!r} is for {unknown!r}, which is no pattern")
+                near = difflib.get_close_matches(unknown, known, 1)
+                hint = f": did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
+                raise _located(f"{unknown!r} is no pattern{hint}", "factors", at, "patterns")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_varied_twice(self) -> Self:
+        for at, factor in enumerate(self.factors):
+            for other in self.factors[:at]:
+                apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
+                if not apart and _same_thing(factor, other):
+                    what = f"varies what the factor {other.name!r} varies: one would undo the other"
+                    raise _located(what, "factors", at, factor.told_by)
+            for one in self.settings:
+                if factor.control == one.control and _overlap(factor.subject, one.subject):
+                    what = f"varies {one.control}, which `settings` sets for all runs"
+                    raise _located(what, "factors", at, "control")
+        for at, one in enumerate(self.settings):
+            for before in self.settings[:at]:
+                if before.control == one.control and _overlap(before.subject, one.subject):
+                    raise _located(f"sets {one.control} again", "settings", at, "control")
         return self
 
     @model_validator(mode="after")
     def _layouts_are_used(self) -> Self:
-        varied = [factor for factor in self.factors if factor.what == "layout"]
+        varied = [at for at, factor in enumerate(self.factors) if factor.what == "layout"]
         if len(varied) > 1:
-            raise ValueError("two factors are layouts: the devices carry one at a time")
-        named = {name for factor in varied for name in map(layout_of, factor.levels)}
-        if unknown := sorted(named - set(self.layouts)):
-            raise ValueError(
-                f"there is no [layouts.{unknown[0]}]: there are {', '.join(self.layouts) or 'none'}"
-            )
-        if unused := sorted(set(self.layouts) - named):
-            raise ValueError(f"[layouts.{unused[0]}] has no effect: no factor has it as a level")
+            text = "is a second factor of layouts: the devices carry one at a time"
+            raise _located(text, "factors", varied[1], "kind")
+        named = {layout_of(level): at for at in varied for level in self.factors[at].levels}
+        if unknown := sorted(set(named) - set(self.layouts)):
+            near = difflib.get_close_matches(unknown[0], self.layouts, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.layouts) or 'none'}"
+            text = f"there is no [layouts.{unknown[0]}]: {hint}"
+            raise _located(text, "factors", named[unknown[0]], "levels")
+        if unused := sorted(set(self.layouts) - set(named)):
+            raise _located("has no effect: no factor has it as a level", "layouts", unused[0])
         if self.devices and not self.layouts:
-            raise ValueError("devices have no effect without layouts: name them in targets")
+            raise _located("has no effect without layouts: name devices in targets", "devices")
         uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
         if self.layouts and not any("{volume}" in text or "{file}" in text for text in uses):
-            raise ValueError("layouts have no effect: no target is on {volume} or {file}")
+            text = "has no effect: no target is on {volume} or {file}"
+            raise _located(text, "layouts", min(self.layouts))
         return self
+
+
+def _located(text: str, *loc: str | int) -> PydanticCustomError:
+    """Return an error about a place inside of the file."""
+    return PydanticCustomError("located", "{text}", {"text": text, "loc": loc})
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether two subjects may be the same; an empty one is all there are."""
+    return not one or not other or one == other
+
+
+def _same_thing(one: ExperimentFactor, other: ExperimentFactor) -> bool:
+    """Return whether two factors set the same thing, so that the levels of the first have no effect."""
+    match one.what:
+        case "control":
+            same = one.control == other.control and _overlap(one.subject, other.subject)
+        case "option" | "parameter":
+            same = (one.option, one.parameter) == (other.option, other.parameter)
+        case "fill_level":
+            same = one.of == other.of
+        case "page_cache":
+            same = bool(_dropped_hosts(one) & _dropped_hosts(other))
+        case _:
+            same = one.what not in ("command", "layout")
+    return same and one.what == other.what
+
+
+def _dropped_hosts(factor: ExperimentFactor) -> set[str | None]:
+    levels = [factor.level(name) for name in factor.level_names]
+    return {one.host for one in levels if one.value != "kept"}
 
 
 _STUDIED: Final[dict[str, tuple[str, ...]]] = {

@@ -32,7 +32,7 @@ from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of, level_name, studied_rules
 from loadstone.experiment.machine import new_label, order_of
 from loadstone.experiment.order import ordered
-from loadstone.experiment.read_file import line_of, read_file
+from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
 from loadstone.plan.resolve import ResolveOptions, resolve
 from loadstone.study.controller import Next
 
@@ -139,6 +139,13 @@ def prepare(path: Path, options: ReadOptionsOfExperiment | None = None) -> Prepa
     """Read a file and make its runs. Raises `InputError` and `RefusedError` with file, line and key."""
     options = options or ReadOptionsOfExperiment()
     whole, content = read_file(path, options.parameters)
+    with with_lines(path, content, whole):
+        return _prepared(path, content, whole, options)
+
+
+def _prepared(
+    path: Path, content: bytes, whole: ExperimentFile, options: ReadOptionsOfExperiment
+) -> PreparedExperiment:
     where = _Located(path, content)
     _refuse_commands(whole, where, options)
     unset = tuple(_unset(whole))
@@ -186,7 +193,12 @@ def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
     words = "; ".join(f"{one.factor} = {one.level}: {one.why}" for one in prepared.unset)
     return RefusedError(
         f"{len(prepared.unset)} level{'s' if len(prepared.unset) > 1 else ''} cannot be set here: {words}",
-        where=Where(str(prepared.path), option=f"factors.{first.factor}"),
+        where=line_given(
+            Where(str(prepared.path), option=f"factors.{first.factor}"),
+            prepared.path,
+            prepared.content,
+            prepared.whole,
+        ),
         hint="--leave-out-unset measures the others",
     )
 

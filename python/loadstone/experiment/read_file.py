@@ -6,6 +6,7 @@ near. Reads no job file.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from loadstone import toml_text
 from loadstone.control.layout.model import LayoutDescription
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.file import (
     ExperimentAims,
     ExperimentFactor,
@@ -26,7 +27,7 @@ from loadstone.experiment.file import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 _TABLES: Final[dict[str, type[BaseModel]]] = {
@@ -169,6 +170,7 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
         given = first.get("input")
         first = tables[0] if isinstance(given, dict) else first
     loc = tuple(part for part in first["loc"] if part != "ExperimentLevel" and part not in _SCALARS)
+    loc += tuple(first.get("ctx", {}).get("loc", ()))
     place = _KeyPlace(name, text, loc)
     if first["type"] == "extra_forbidden":
         model = _model(loc[:-1])
@@ -196,6 +198,32 @@ _SCALARS: Final = ("bool", "int", "float", "str")
 def _model(loc: Sequence[str | int]) -> type[BaseModel]:
     named = (_TABLES.get(part) for part in reversed(loc) if isinstance(part, str))
     return next((one for one in named if one is not None), ExperimentFile)
+
+
+@contextlib.contextmanager
+def with_lines(path: Path, content: bytes, whole: ExperimentFile) -> Iterator[None]:
+    """Give errors about a factor or a pattern of the file its line."""
+    try:
+        yield
+    except LoadstoneError as error:
+        where = line_given(error.where, path, content, whole)
+        if where == error.where:
+            raise
+        raise type(error)(error.message, where=where, hint=error.hint) from error
+
+
+def line_given(where: Where | None, path: Path, content: bytes, whole: ExperimentFile) -> Where | None:
+    """Return where a factor or a pattern that is told by its name begins in the file."""
+    if where is None or where.line is not None or where.file != str(path) or where.option is None:
+        return where
+    kind, _, name = where.option.partition(".")
+    named = {
+        "factors": [one.name for one in whole.factors],
+        "patterns": [one.name for one in whole.patterns],
+    }.get(kind, [])
+    if name not in named:
+        return where
+    return Where(where.file, line_of(content.decode(), (kind, named.index(name), "name")), where.option)
 
 
 def _key(loc: Sequence[str | int]) -> str:
