@@ -4,8 +4,8 @@
 Draws an experiment's file and what each run's device is like: exponential service times (so latencies
 are skewed), an effect and an interaction of known size, and errors of a kind from run to run. The order
 and the blocks are those of the file, the figures those of a bundle, the analysis that of `loadstone
-experiment report`. The clock is virtual, and the runs of an experiment are jobs of one Plan, each with a
-device and a clock of its own, so that an experiment takes half a second.
+experiment report`. The clock is virtual, and the runs of ten experiments are jobs of one Plan, each with
+a device and a clock of its own, so that an experiment takes a part of a second.
 
     python -m lab.simulated_experiments --studies 400 --seed 11 > docs/experiment-simulated.md
 """
@@ -19,6 +19,7 @@ import math
 import multiprocessing
 import sys
 import tempfile
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -42,13 +43,17 @@ if TYPE_CHECKING:
 
     from lab.experiments import PlantedStudy, StudyOutcome
 
+    from loadstone.effects.observations import Observations
     from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.study.controller import Next
 
 KINDS: Final = ("skewed latencies", "skewed runs", "drift", "outlier", "all of these", "unequal noise")
 ERRORS: Final = {"skewed latencies": "normal", "skewed runs": "skewed"}
 """Errors from run to run of a kind, where they are called otherwise."""
 METRICS: Final = ("iops", "lat_mean_ns", "lat_p99_ns")
-SERVICE_NS: Final = 400_000
+SERVICE_NS: Final = 800_000
+TOGETHER: Final = 10
+"""Experiments of one Plan."""
 SERVERS: Final = 4
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 FILE: Final = """title = "Planted"
@@ -70,38 +75,60 @@ levels = [{levels}]
 """
 
 
-def simulate(kind: str, seed: int) -> PlantedStudy:
-    """Draw an experiment and run it on the simulated device."""
+@dataclass(frozen=True)
+class DrawnExperiment:
+    """An experiment before its runs: what is planted, and how long its device takes in each."""
+
+    prepared: PreparedExperiment
+    services_ns: tuple[int, ...]
+    seed: int
+    effect: float
+    interaction: float
+    repeats: int
+    noise: float
+
+
+def draw(kind: str, seed: int, folder: Path) -> DrawnExperiment:
+    """Draw an experiment's file, and what is planted."""
     chance = np.random.default_rng([seed, KINDS.index(kind)])
     counts = [2 if chance.random() < 0.6 else 3, 2]
     repeats = int(chance.choice([3, 4, 5, 8]))
     noise = float(chance.choice([0.005, 0.01, 0.02, 0.04]))
     effect = math.log1p(float(chance.choice(experiments.EFFECTS)))
     interaction = math.log1p(float(chance.choice(experiments.INTERACTIONS)))
+    path = folder / f"{seed}.toml"
+    path.write_text(_file(seed, repeats, counts))
+    prepared = prepare(path, ReadOptionsOfExperiment(allow_exec=True))
+    runs = prepared.document.runs
+    first = np.array([int(run.levels[experiments.PLANTED]) - 1 for run in runs])
+    second = np.array([int(run.levels["b"]) - 1 for run in runs])
+    blocks = np.array([run.block for run in runs])
+    off = experiments.errors(ERRORS.get(kind, kind), chance, first, blocks, noise)
+    logs = effect * (first == 1) + interaction * ((first == 1) & (second == 1)) + off
+    services = tuple(round(SERVICE_NS * math.exp(log)) for log in logs)
+    return DrawnExperiment(prepared, services, seed, effect, interaction, repeats, noise)
+
+
+def simulate(kind: str, seeds: Sequence[int]) -> list[PlantedStudy]:
+    """Draw experiments and run them on simulated devices."""
     with tempfile.TemporaryDirectory(prefix="loadstone-planted-") as folder:
-        path = Path(folder) / "planted.toml"
-        path.write_text(_file(seed, repeats, counts))
-        prepared = prepare(path, ReadOptionsOfExperiment(allow_exec=True))
-        runs = prepared.document.runs
-        first = np.array([int(run.levels[experiments.PLANTED]) - 1 for run in runs])
-        second = np.array([int(run.levels["b"]) - 1 for run in runs])
-        blocks = np.array([run.block for run in runs])
-        off = experiments.errors(ERRORS.get(kind, kind), chance, first, blocks, noise)
-        logs = effect * (first == 1) + interaction * ((first == 1) & (second == 1)) + off
-        services = [round(SERVICE_NS * math.exp(log)) for log in logs]
-        figures = measure(prepared, services, seed, Path(folder) / "bundle")
-    document = prepared.document.model_copy(
-        update={
-            "runs": tuple(
-                run.model_copy(
-                    update={"started": (BEGAN + timedelta(seconds=at * experiments.RUN_S)).isoformat()}
-                )
-                for at, run in enumerate(runs)
+        drawn = [draw(kind, seed, Path(folder)) for seed in seeds]
+        return [
+            experiments.PlantedStudy(
+                _table(one, figures), one.effect, one.interaction, one.repeats, one.noise
             )
-        }
+            for one, figures in zip(drawn, measure(drawn, Path(folder) / "bundle"), strict=True)
+        ]
+
+
+def _table(drawn: DrawnExperiment, figures: list[RunFigures]) -> Observations:
+    """Return what the report of an experiment would have read; its runs follow each other in time."""
+    document = drawn.prepared.document
+    begun = tuple(
+        run.model_copy(update={"started": (BEGAN + timedelta(seconds=at * experiments.RUN_S)).isoformat()})
+        for at, run in enumerate(document.runs)
     )
-    table = observe.table(document, figures)
-    return experiments.PlantedStudy(table, effect, interaction, repeats, noise)
+    return observe.table(document.model_copy(update={"runs": begun}), figures)
 
 
 def _file(seed: int, repeats: int, counts: Sequence[int]) -> str:
@@ -112,17 +139,21 @@ def _file(seed: int, repeats: int, counts: Sequence[int]) -> str:
     return text
 
 
-def measure(
-    prepared: PreparedExperiment, services_ns: Sequence[int], seed: int, bundle: Path
-) -> list[RunFigures]:
-    """Run an experiment's runs as jobs of one Plan, each on a device of its own; return their figures."""
-    nexts = prepared.nexts
-    jobs = tuple(job.model_copy(update={"name": one.name}) for one in nexts for job in one.workload.jobs)
-    workload = nexts[0].workload.model_copy(update={"jobs": jobs})
+def measure(drawn: Sequence[DrawnExperiment], bundle: Path) -> list[list[RunFigures]]:
+    """Run all runs as jobs of one Plan, each on a device of its own; return their figures by experiment."""
+    runs = [(one, at, following) for one in drawn for at, following in enumerate(one.prepared.nexts)]
+    jobs = tuple(
+        job.model_copy(update={"name": _job_name(one, following)})
+        for one, _, following in runs
+        for job in following.workload.jobs
+    )
+    workload = runs[0][2].workload.model_copy(update={"jobs": jobs})
     plan = resolve(workload, options=ResolveOptions()).plan
     workers = tuple(
-        plan.workers[0].model_copy(update={"backend": BackendSim(device=device(service_ns, seed, at))})
-        for at, service_ns in enumerate(services_ns)
+        plan.workers[0].model_copy(
+            update={"backend": BackendSim(device=device(one.services_ns[at], one.seed, at))}
+        )
+        for one, at, _ in runs
     )
     streams = tuple(stream.model_copy(update={"worker": at}) for at, stream in enumerate(plan.streams))
     asked = RunRequest(
@@ -137,11 +168,17 @@ def measure(
     summary = summarise(Bundle.open(outcome.bundle_path))
     lines = {line.job: line for line in figures_of(Point(name="planted"), summary).lines}
     return [
-        RunFigures(
-            Point(name=one.name, factors=one.factors, status="complete"), lines[one.name], (lines[one.name],)
-        )
-        for one in nexts
+        [
+            RunFigures(Point(name=it.name, factors=it.factors, status="complete"), line, (line,))
+            for it in one.prepared.nexts
+            for line in [lines[_job_name(one, it)]]
+        ]
+        for one in drawn
     ]
+
+
+def _job_name(one: DrawnExperiment, following: Next) -> str:
+    return f"{one.seed} {following.name}"
 
 
 def device(service_ns: int, seed: int, number: int) -> SimDevice:
@@ -154,9 +191,10 @@ def device(service_ns: int, seed: int, number: int) -> SimDevice:
     return SimDevice.model_validate_json(json.dumps(fields))
 
 
-def judge(kind: str, seed: int) -> StudyOutcome:
-    """Simulate an experiment, analyse it, and hold what was said against what was planted."""
-    return experiments.outcome(kind, simulate(kind, seed), seed, METRICS)
+def judge(kind: str, seeds: Sequence[int]) -> list[StudyOutcome]:
+    """Simulate experiments, analyse each, and hold what was said against what was planted."""
+    made = simulate(kind, seeds)
+    return [experiments.outcome(kind, one, seed, METRICS) for one, seed in zip(made, seeds, strict=True)]
 
 
 def _powers(found: Sequence[StudyOutcome]) -> list[str]:
@@ -243,16 +281,17 @@ def main() -> int:
     parser.add_argument("--kinds", default=",".join(KINDS), help="names with commas between them")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     options = parser.parse_args()
+    seeds = [options.seed * 1_000_000 + at for at in range(options.studies)]
     asked = [
-        (kind, options.seed * 1_000_000 + at)
+        (kind, seeds[at : at + TOGETHER])
         for kind in options.kinds.split(",")
-        for at in range(options.studies)
+        for at in range(0, len(seeds), TOGETHER)
     ]
     with (
         multiprocessing.get_context("spawn").Pool(options.jobs) as pool,
         contextlib.redirect_stdout(sys.stderr),
     ):
-        found = pool.starmap(judge, asked, chunksize=10)
+        found = [one for some in pool.starmap(judge, asked, chunksize=1) for one in some]
     sys.stdout.write(
         page(found, f"python -m lab.simulated_experiments --studies {options.studies} --seed {options.seed}")
     )
