@@ -201,6 +201,10 @@ def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path)
         with Changes(where=tmp_path / "state") as own:
             own.set("fill_level", made.volumes[0], "70%")
             assert used_percent(made.volumes[0]) == pytest.approx(70, abs=2)
+            # What a run writes there is nobody else's setting.
+            (Path(made.volumes[0]) / "data").write_bytes(bytes(10 << 20))
+            assert used_percent(made.volumes[0]) > 75
+        (Path(made.volumes[0]) / "data").unlink()
         assert used_percent(made.volumes[0]) == pytest.approx(before, abs=1)
         with (
             Changes(where=tmp_path / "state") as own,

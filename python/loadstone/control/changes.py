@@ -282,7 +282,7 @@ def _put_back_value(kind: Control, change: Change, *, force: bool) -> tuple[Chan
     if kind.agrees(change.before, now):
         return ChangeOutcome.UNCHANGED, ""
     others = change.after is not None and now != change.after and not kind.agrees(change.asked, now)
-    if others and not force:
+    if others and not force and not kind.moves:
         return ChangeOutcome.CHANGED_BY_OTHERS, f"somebody else set it to {now} since"
     kind.write(subject, change.before)
     read = kind.read(subject)

@@ -30,7 +30,7 @@ class FillLevel(Control):
 
     by_name = True
     name, title, source = "fill_level", "how full a file system is", "docs/experiments.md"
-    volatile = False
+    volatile, moves = False, True
 
     def subjects(self) -> list[str]:
         """Return none by themselves: the user names a directory."""

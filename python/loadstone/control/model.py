@@ -35,6 +35,8 @@ class Control(abc.ABC):
     """A reboot undoes it."""
     readable: ClassVar[bool] = True
     """It has a value; else what puts it back is written, whatever is there."""
+    moves: ClassVar[bool] = False
+    """Its value changes with what the run does: a third value is nobody else's setting."""
     by_name: ClassVar[bool] = False
     """Its subjects are not listed: the user names one."""
 
