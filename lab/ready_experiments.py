@@ -5,7 +5,7 @@ user space, control groups for memory and CPU time. Needs root; what a host lack
 
     python -m lab.ready_experiments --out FOLDER [NAME...]
 
-Leaves a study per experiment, and prints what was planted beside what was found.
+Leaves a study per experiment (one that is there is not run again), and prints what was planted beside what was found.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from lab.parts import JOIN, Stage, call, missing
 
+from loadstone.bundle.experiment import is_experiment
 from loadstone.experiment.observe import observations
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def mean(table: Observations, pattern: str, metric: str = "iops", **levels: str)
 
 
 def run(file: str, out: Path, *words: str, devices: Sequence[str] = (), join: Sequence[Path] = ()) -> None:
-    """Run an experiment of the examples, in control groups if there are any."""
+    """Run an experiment of the examples, in control groups if there are any; one that is there is kept."""
+    if is_experiment(out):
+        return
     consent = [word for one in devices for word in ("--i-accept-data-loss", one)]
     command = [
         sys.executable,
@@ -123,7 +126,9 @@ def cache_regimes(stage: Stage, out: Path) -> Iterator[Truth]:
     group = stage.cgroup("memory", memory__limit_in_bytes=str(320 << 20))
     call("sync")
     stage.throttle(disk, read_iops=limit)
-    words = small(target=str(folder / "data"), runtime="2s", ramp="6s", memory="192m", every="1s", repeats="3")
+    words = small(
+        target=str(folder / "data"), runtime="2s", ramp="6s", memory="192m", every="1s", repeats="3"
+    )
     run("cache-regimes.toml", out, *words, join=[group])
     table = observations(out)
     fits = mean(table, "4k-randread", file="fits", page_cache="kept")

@@ -16,6 +16,7 @@ NEARLY_NORMAL: Final = 1e7
 """From so many degrees of freedom on Student's t differs from the normal distribution by rounding only."""
 SMALLEST: Final = 1e-300
 PRECISION: Final = 1e-15
+MOST_STEPS: Final = 60
 TIES: Final = 1 + 1e-7
 """Probabilities this near each other count as equal, as in R and SciPy."""
 
@@ -43,12 +44,18 @@ def t_quantile(share: float, freedom: float) -> float:
     """Return the value that Student's t is below with probability `share`, which is 0.5 to 1."""
     if freedom > NEARLY_NORMAL:
         return NORMAL.inv_cdf(share)
-    low, high = 0.0, 1.0
-    while t_upper(high, freedom) > 1 - share:
-        low, high = high, 2 * high
-    while high - low > PRECISION * high and low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if t_upper(middle, freedom) > 1 - share else (low, middle)
-    return (low + high) / 2
+    found = 0.0
+    while t_upper(2 * found + 1, freedom) > 1 - share:
+        found = 2 * found + 1
+    # Above zero the upper share falls ever more slowly: Newton's steps end short of the value, never beyond.
+    log_density = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    for _ in range(MOST_STEPS):
+        density = math.exp(log_density - (freedom + 1) / 2 * math.log1p(found * found / freedom))
+        step = (t_upper(found, freedom) - (1 - share)) / density
+        found += step
+        if abs(step) <= PRECISION * found:
+            break
+    return found
 
 
 def chi_square_upper(value: float, freedom: int) -> float:
