@@ -5,7 +5,8 @@ user space, control groups for memory and CPU time. Needs root; what a host lack
 
     python -m lab.ready_experiments --out FOLDER [NAME...]
 
-Leaves a study per experiment (one that is there is not run again), and prints what was planted beside what was found.
+Leaves a study per experiment (one that is there is not run again), and prints what was planted beside
+what was found.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _zfs_in_user_space(stage: Stage) -> Iterator[None]:
 def governor_stand_in(stage: Stage, out: Path) -> Iterator[Truth]:
     """A disk in memory, so that only CPU time limits it, of which a group gets 5 % of one CPU."""
     disk = stage.loop(256)
-    words = small(device=disk, runtime="2s", size="64m", repeats="3")
+    words = small(device=disk, runtime="2s", size="64m", repeats="6")
     run("governor-stand-in.toml", out, *words, devices=[disk])
     table = observations(out)
     cost = [row.metrics["cpu_ns_per_io"] for row in table.rows if row.levels["cpu"] != "as is"]
