@@ -19,12 +19,15 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 from lab.parts import JOIN, Stage, call, missing
 
+import loadstone
 from loadstone.bundle.experiment import is_experiment
 from loadstone.experiment.observe import observations
 
@@ -195,11 +198,63 @@ def governor_stand_in(stage: Stage, out: Path) -> Iterator[Truth]:
     yield Truth("first pass in a file: share of later passes", first / later, 0.05, 0.9)
 
 
+def upgrade(stage: Stage, out: Path) -> Iterator[Truth]:
+    """A disk of 2,000 reads and 2,000 writes a second; after the "upgrade" its writes are halved.
+
+    What was before is a directory of fio's own JSON, a file for each pattern and repeat.
+    """
+    disk = stage.loop(128)
+    out.mkdir(parents=True, exist_ok=True)
+    before, after = out / "fio", out / "after"
+    patterns = tomllib.loads((EXAMPLES / "upgrade.toml").read_text())["patterns"]
+    if not before.is_dir():
+        stage.throttle(disk, read_iops=2000, write_iops=2000)
+        before.mkdir()
+        for repeat in range(2):
+            for one in patterns:
+                _fio(disk, one["name"], one["options"], before / f"{one['name']}-{repeat}.json")
+    stage.throttle(disk, read_iops=2000, write_iops=1000)
+    words = small(target=disk, runtime="2s", size="64m", repeats="2")
+    run("upgrade.toml", after, *words, devices=[disk])
+    page = out / "upgrade.html"
+    call(
+        sys.executable,
+        "-m",
+        "loadstone",
+        "compare",
+        before,
+        after,
+        "-o",
+        page,
+        "-o",
+        page.with_suffix(".pdf"),
+    )
+    found = loadstone.compare(before, after).frame
+    for one in patterns:
+        rows = found.filter(
+            pl.col("part").str.contains(one["name"]) | pl.col("job").str.contains(one["name"])
+        )
+        change = rows.filter((pl.col("metric") == "iops") & pl.col("change").is_not_null())["change"]
+        share = float(change[0]) + 1 if len(change) else float("nan")
+        low, high = (0.42, 0.6) if "write" in one["name"] else (0.85, 1.15)
+        yield Truth(f"{one['name']}: IOPS after as a share of before", share, low, high)
+
+
+def _fio(disk: str, name: str, options: dict[str, object], out: Path) -> None:
+    """Measure a pattern as somebody did years ago."""
+    words = [f"--{key}={value}" for key, value in options.items()]
+    call(
+        "fio", f"--name={name}", f"--filename={disk}", "--size=64m", "--runtime=2", "--time_based",
+        "--group_reporting", "--output-format=json", f"--output={out}", *words,
+    )  # fmt: skip
+
+
 READY: dict[str, Callable[[Stage, Path], Iterator[Truth]]] = {
     "raid-layouts": raid_layouts,
     "cache-regimes": cache_regimes,
     "log-device": log_device,
     "governor-stand-in": governor_stand_in,
+    "upgrade": upgrade,
 }
 
 
