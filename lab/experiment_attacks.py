@@ -477,7 +477,9 @@ def _interrupt(bench: Bench, number: int) -> None:
     if alive:
         process.send_signal(number)
     ran = bench.ended(process)
-    ran.ends(130, 0) if number != signal.SIGKILL else None
+    if number != signal.SIGKILL:
+        # Before the program has begun the signal ends it as it ends any other.
+        ran.ends(130, 0, *(() if out.exists() else (-number,)))
     if number == signal.SIGKILL and alive:
         time.sleep(0.5)
         restore = subprocess.run(

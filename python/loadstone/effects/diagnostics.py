@@ -25,6 +25,8 @@ DRAWS: Final = 999
 MIN_FREEDOM: Final = 4
 """With fewer the residuals of any errors look alike."""
 NO_ROOM: Final = 1e-9
+UNEQUAL: Final = 0.05
+"""Below this p-value levels are taken to differ in noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +59,50 @@ def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.ran
     scaled /= np.sqrt((every**2).sum(axis=1, keepdims=True) / fitted.freedom)
     groups = [group for group in groups if len(np.unique(group)) > 1]
     unequal = [_spread(scaled, group) for group in groups]
-    scales = _scales(scaled, groups, unequal)
-    # Levels that differ in noise look like far runs together: normal is asked of each level by itself.
-    part = scaled[:, used] / scales[:, used]
+    equal_noise_p = _least(unequal) if unequal else None
+    noisy, noisy_p = _noisy_levels(scaled[:, used], [group[used] for group in groups])
+    part = scaled[:, used]
+    if noisy_p is not None and noisy_p < UNEQUAL:
+        # Levels that differ in noise look like far runs together: normal is asked of each level by itself.
+        part, equal_noise_p = part / noisy, min(noisy_p, equal_noise_p or 1.0)
     far = np.abs(part).max(axis=1)
     heavy = (part**4).mean(axis=1)
     skewed = np.abs((part**3).mean(axis=1))
-    at = int(np.abs(scaled[0] / scales[0]).argmax())
+    at = int(np.flatnonzero(used)[np.abs(part[0]).argmax()])
+    scales = np.ones(len(room))
+    scales[used] = noisy[0]
     return ErrorShape(
         normal_p=_least([far, heavy, skewed]),
-        equal_noise_p=_least(unequal) if unequal else None,
+        equal_noise_p=equal_noise_p,
         furthest=at,
         furthest_p=float((far >= far[0] - 1e-12).mean()),
         expected=float(fitted.values[at] - fitted.residuals[at] / room[at]),
-        scales=scales[0],
+        scales=scales,
     )
 
 
-def _scales(scaled: Numbers, groups: Sequence[NDArray[np.int64]], unequal: Sequence[Numbers]) -> Numbers:
-    """Return for each run the mean absolute residual of its level, of the most unequal factor of each set."""
+def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple[Numbers, float | None]:
+    """Return how noisy each run's level is, and the p-value of levels that are equally noisy.
+
+    By medians, which one far run does not move; of the factor whose levels differ most, in each set.
+    """
     made = np.ones_like(scaled)
     if not groups:
-        return made
-    sizes, most = np.abs(scaled), np.argmax(unequal, axis=0)
-    for number, group in enumerate(groups):
-        chosen = most == number
-        for one in np.unique(group):
-            mean = sizes[np.ix_(chosen, group == one)].mean(axis=1, keepdims=True)
-            made[np.ix_(chosen, group == one)] = np.maximum(mean, NO_ROOM)
+        return made, None
+    medians = [_medians(scaled, group) for group in groups]
+    spreads = np.array([np.var(np.log(one), axis=1) for one in medians])
+    most = np.argmax(spreads, axis=0)
+    for number, one in enumerate(medians):
+        made[most == number] = one[most == number]
+    return made, _least([spreads.max(axis=0)])
+
+
+def _medians(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:
+    """Return for each run the median absolute residual of its level."""
+    sizes, made = np.abs(scaled), np.empty_like(scaled)
+    for one in np.unique(group):
+        mine = group == one
+        made[:, mine] = np.maximum(np.median(sizes[:, mine], axis=1, keepdims=True), NO_ROOM)
     return made
 
 

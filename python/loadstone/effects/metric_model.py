@@ -17,6 +17,7 @@ import numpy as np
 
 from loadstone.analysis.statistics.distributions import t_quantile, t_upper
 from loadstone.effects import bootstrap, diagnostics, fit
+from loadstone.effects.diagnostics import UNEQUAL
 from loadstone.effects.model import RatioInterval
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 LEVEL: Final = 0.95
 NOT_NORMAL: Final = 0.02
 """Below this p-value errors are not taken for normal."""
-UNEQUAL: Final = 0.05
 OWN_FREEDOM: Final = 4.0
 """With fewer degrees of freedom of its own a contrast borrows the noise of all runs."""
 BOOTSTRAP_FREEDOM: Final = 6

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from loadstone.analysis.statistics.distributions import t_upper
-from loadstone.effects.metric_model import UNEQUAL
+from loadstone.effects.diagnostics import UNEQUAL
 from loadstone.effects.model import OutlierRun
 
 if TYPE_CHECKING:
