@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from loadstone.effects.fit import huber
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,6 +27,8 @@ DRAWS: Final = 999
 MIN_FREEDOM: Final = 4
 """With fewer the residuals of any errors look alike."""
 NO_ROOM: Final = 1e-9
+NOT_NORMAL: Final = 0.02
+"""Below this p-value errors are not taken for normal."""
 UNEQUAL: Final = 0.05
 """Below this p-value levels are taken to differ in noise."""
 
@@ -60,19 +64,19 @@ def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.ran
     groups = [group for group in groups if len(np.unique(group)) > 1]
     unequal = [_spread(scaled, group) for group in groups]
     equal_noise_p = _least(unequal) if unequal else None
-    noisy, noisy_p = _noisy_levels(scaled[:, used], [group[used] for group in groups])
-    part = scaled[:, used]
-    if noisy_p is not None and noisy_p < UNEQUAL:
-        # Levels that differ in noise look like far runs together: normal is asked of each level by itself.
-        part, equal_noise_p = part / noisy, min(noisy_p, equal_noise_p or 1.0)
+    part, scales = scaled[:, used], np.ones(len(room))
+    normal_p = _normal_p(part)
+    if normal_p < NOT_NORMAL and groups:
+        # Levels that differ in noise look like far runs together: normal is asked of each by itself then.
+        resistant = _resistant(fitted, drawn)[:, used]
+        noisy, noisy_p = _noisy_levels(resistant, [group[used] for group in groups])
+        if noisy_p < UNEQUAL:
+            part, scales[used] = resistant / noisy, noisy[0]
+            normal_p, equal_noise_p = _normal_p(part), noisy_p
     far = np.abs(part).max(axis=1)
-    heavy = (part**4).mean(axis=1)
-    skewed = np.abs((part**3).mean(axis=1))
     at = int(np.flatnonzero(used)[np.abs(part[0]).argmax()])
-    scales = np.ones(len(room))
-    scales[used] = noisy[0]
     return ErrorShape(
-        normal_p=_least([far, heavy, skewed]),
+        normal_p=normal_p,
         equal_noise_p=equal_noise_p,
         furthest=at,
         furthest_p=float((far >= far[0] - 1e-12).mean()),
@@ -81,14 +85,25 @@ def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.ran
     )
 
 
-def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple[Numbers, float | None]:
+def _normal_p(part: Numbers) -> float:
+    """Return the p-value of residuals that are normal; the first row is theirs, the others are drawn."""
+    far, heavy, skewed = np.abs(part).max(axis=1), (part**4).mean(axis=1), np.abs((part**3).mean(axis=1))
+    return _least([far, heavy, skewed])
+
+
+def _resistant(fitted: LinearFit, drawn: Numbers) -> Numbers:
+    """Return residuals of Huber's fits: a far run moves no other's, as it does by least squares."""
+    values = np.vstack([fitted.values, drawn]).T
+    coefficients, _ = huber(fitted.matrix, values)
+    return np.asarray((values - fitted.matrix @ coefficients).T)
+
+
+def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple[Numbers, float]:
     """Return how noisy each run's level is, and the p-value of levels that are equally noisy.
 
     By medians, which one far run does not move; of the factor whose levels differ most, in each set.
     """
     made = np.ones_like(scaled)
-    if not groups:
-        return made, None
     medians = [_medians(scaled, group) for group in groups]
     spreads = np.array([np.var(np.log(one), axis=1) for one in medians])
     most = np.argmax(spreads, axis=0)

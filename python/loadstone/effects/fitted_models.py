@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from loadstone.effects.diagnostics import UNEQUAL
-from loadstone.effects.metric_model import NOT_NORMAL
+from loadstone.effects.diagnostics import NOT_NORMAL, UNEQUAL
 from loadstone.effects.model import FittedModel
 from loadstone.messages import say
 

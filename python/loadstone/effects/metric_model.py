@@ -17,7 +17,7 @@ import numpy as np
 
 from loadstone.analysis.statistics.distributions import t_quantile, t_upper
 from loadstone.effects import bootstrap, diagnostics, fit
-from loadstone.effects.diagnostics import UNEQUAL
+from loadstone.effects.diagnostics import NOT_NORMAL, UNEQUAL
 from loadstone.effects.model import RatioInterval
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 LEVEL: Final = 0.95
-NOT_NORMAL: Final = 0.02
-"""Below this p-value errors are not taken for normal."""
 OWN_FREEDOM: Final = 4.0
 """With fewer degrees of freedom of its own a contrast borrows the noise of all runs."""
 BOOTSTRAP_FREEDOM: Final = 6
