@@ -43,6 +43,16 @@ def test_a_word_after_a_warning_starts_anew() -> None:
     assert one.look(21.0) is WatchdogAction.WARN
 
 
+def test_a_look_that_comes_late_warns_before_it_kills() -> None:
+    """Found on an overloaded host: an engine was killed because nobody had looked for half a minute."""
+    one = watch()
+    one.heard("start", 0.0)
+    assert one.look(40.0) is WatchdogAction.WARN
+    assert one.look(41.0) is WatchdogAction.KILL
+    one.heard("tick", 41.5)
+    assert one.look(42.0) is WatchdogAction.NOTHING
+
+
 def test_preparing_files_may_be_silent_for_an_hour() -> None:
     one = watch()
     one.heard("layout", 0.0)

@@ -90,12 +90,12 @@ class Watchdog:
             return WatchdogAction.NOTHING
         silent_s = now_s - self.heard_s
         limit_s = max(SILENT_FLOOR_S, SILENT_INTERVALS * self.interval_s)
-        if self._for_too_long(silent_s, limit_s, now_s):
-            return WatchdogAction.KILL
+        # The warning comes first also where this look is late: then it was we who did not get to look, and
+        # what the engine has said since is read before the next one.
         if not self.warned and silent_s >= (limit_s if self.running else PREPARE_WARN_S):
             self.warned = True
             return WatchdogAction.WARN
-        return WatchdogAction.NOTHING
+        return WatchdogAction.KILL if self._for_too_long(silent_s, limit_s, now_s) else WatchdogAction.NOTHING
 
     def _for_too_long(self, silent_s: float, limit_s: float, now_s: float) -> bool:
         if self.running:
