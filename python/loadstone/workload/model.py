@@ -1,8 +1,8 @@
 """The Workload: what was asked, before anything is resolved against a host.
 
 Knows jobs in the field's words, where each value was written and what was said about it
-on the way. A value that was not asked for is None: no default is filled in here. Knows
-no job-file syntax, no device and no file on disk.
+on the way. A language is lowered into it and gone: what its words mean together is settled.
+Knows no job-file syntax, no device and no file on disk.
 Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes, `_hz` per second.
 """
 
