@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import re
 import stat
+import threading
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loadstone.plan.safety import inode
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 PROC: Final = Path("/proc")
+PATIENCE_S: Final = 4.0
+"""For the mappings of one process: they are read in microseconds, or not at all."""
 Key = tuple[int, int]
 """What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
 
@@ -56,13 +63,13 @@ def _key_of(mode: int, device: int, number: int, itself: int) -> Key | None:
 def users(proc: Path = PROC) -> dict[Key, list[str]]:
     """Return for each file or device that others use sentences that say who and how."""
     found: dict[Key, list[str]] = {}
-    for process in proc.iterdir():
-        if process.name.isdecimal() and int(process.name) != os.getpid():
-            written = _open_for_writing(process)
-            for key in written:
-                found.setdefault(key, []).append(f"{name_of(process)} has it open for writing")
-            for key in _mapped(process) - written:
-                found.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
+    others = [one for one in proc.iterdir() if one.name.isdecimal() and int(one.name) != os.getpid()]
+    for process, mapped in zip(others, _mapped_by(others), strict=True):
+        written = _open_for_writing(process)
+        for key in written:
+            found.setdefault(key, []).append(f"{name_of(process)} has it open for writing")
+        for key in mapped - written:
+            found.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
     for key, told in [*_locked(proc), *_open_over_nfs(proc)]:
         found.setdefault(key, []).append(told)
     return found
@@ -96,6 +103,40 @@ def _open_for_writing(process: Path) -> set[Key]:
 def _writable(fdinfo: Path) -> bool:
     match = re.search(r"^flags:\s*([0-7]+)", fdinfo.read_text(), re.MULTILINE)
     return match is not None and int(match.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _mapped_by(processes: Sequence[Path]) -> Iterator[set[Key]]:
+    """Yield what each process has mapped for writing; nothing of one that cannot be looked at.
+
+    Where a fault waits for storage that does not answer, and another thread wants to change the mappings,
+    whoever reads them waits too. Of what such a process has mapped and closed the kernel tells all the
+    same that it is open for writing, if it is a file (`in_use.is_open_for_writing`).
+    """
+    answers: queue.SimpleQueue[set[Key]] | None = None
+    for number in range(len(processes)):
+        if answers is None:
+            answers = _looked_at(processes[number:])
+        found: set[Key] = set()
+        try:
+            found = answers.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            answers = None
+        yield found
+
+
+def _looked_at(processes: Sequence[Path]) -> queue.SimpleQueue[set[Key]]:
+    """Look at the mappings of one process after the other in a thread.
+
+    One that is stuck stays behind, and ends with this process: its wait can be killed.
+    """
+    answers: queue.SimpleQueue[set[Key]] = queue.SimpleQueue()
+
+    def look() -> None:
+        for process in processes:
+            answers.put(_mapped(process))
+
+    threading.Thread(target=look, name="mappings", daemon=True).start()
+    return answers
 
 
 def _mapped(process: Path) -> set[Key]:
