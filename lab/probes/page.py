@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lab.probes import tables
@@ -39,16 +40,33 @@ def ranges(seeds: Sequence[int]) -> str:
     return ", ".join(f"{first} to {last}" for first, last in parts)
 
 
-def verdicts(
-    every: Sequence[Scored], fitted: Fitted, command: str, real: Sequence[dict[str, Any]], failed: int
-) -> str:
+@dataclass(frozen=True)
+class Drawn:
+    """What the pages are of. `asked`: seeds that the command names; `drawn`: those it came to."""
+
+    command: str
+    asked: int
+    drawn: int
+    failed: int
+    real_asked: int
+
+    @property
+    def broken_off(self) -> str:
+        """Say how far the command came; nothing where it came to its end."""
+        return (
+            "" if self.drawn >= self.asked else f", broken off after {self.drawn} of {self.asked} situations"
+        )
+
+
+def verdicts(every: Sequence[Scored], fitted: Fitted, drawn: Drawn, real: Sequence[dict[str, Any]]) -> str:
     """Return the page of verdicts."""
-    return "\n".join([*_verdicts(every, fitted, command, real, failed), ""])
+    return "\n".join([*_verdicts(every, fitted, drawn, real), ""])
 
 
 def _verdicts(
-    every: Sequence[Scored], fitted: Fitted, command: str, real: Sequence[dict[str, Any]], failed: int
+    every: Sequence[Scored], fitted: Fitted, drawn: Drawn, real: Sequence[dict[str, Any]]
 ) -> Iterator[str]:
+    failed = drawn.failed
     tried = [one for one in every if one.probed is not None]
     seeds = [int(one.row["seed"]) for one in every]
     yield from (
@@ -56,8 +74,8 @@ def _verdicts(
         "",
         "How often the verdict is right, on situations whose truth is known.",
         "",
-        f"Written by `{command}`: {len(every)} simulated situations of seeds {min(seeds)} to "
-        f"{max(seeds)} that "
+        f"Written by `{drawn.command}`{drawn.broken_off}: {len(every)} simulated situations of seeds "
+        f"{ranges(seeds)} that "
         f"count, {len(tried)} of them probed (20 s of virtual time each), of {len(LIES)} kinds of lies in "
         f"{len(FAMILIES)} families and {len(HONEST_KINDS)} honest kinds"
         + (f"; {failed} could not be run" if failed else "")
@@ -114,10 +132,10 @@ def _verdicts(
         *tables.each_rule(every),
     )
     if real:
-        yield from _real(real)
+        yield from _real(real, drawn)
 
 
-def _real(every: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
     staged = [row for row in every if not row["absent"]]
     lies = [row for row in staged if row["expected"] is not None]
     honest = [row for row in staged if row["expected"] is None and not row["uncounted"]]
@@ -125,7 +143,7 @@ def _real(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "",
         "## Real parts",
         "",
-        f"{len(staged)} runs of `python -m lab.verdicts.collect --seeds "
+        f"{len(staged)} of {drawn.real_asked} runs of `python -m lab.verdicts.collect --seeds "
         f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, "
         f"ext4, btrfs, "
         "zram, control groups and devices served from user space, parameters drawn from the seed, 3 to 10 s "
@@ -165,7 +183,7 @@ def _real(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "Not staged: " + ", ".join(f"{name} ({count})" for name, count in absent.items()) + "."
 
 
-def probes(every: Sequence[Scored], fitted: Fitted, command: str) -> str:
+def probes(every: Sequence[Scored], fitted: Fitted, drawn: Drawn) -> str:
     """Return the page of probes."""
     tried = [one for one in every if one.probed is not None]
     seeds = [int(one.row["seed"]) for one in tried]
@@ -175,8 +193,8 @@ def probes(every: Sequence[Scored], fitted: Fitted, command: str) -> str:
             "",
             "How often probes name what lies behind a number.",
             "",
-            f"Written by `{command}`: {len(tried)} situations of seeds {min(seeds)} to "
-            f"{max(seeds)}, parameters "
+            f"Written by `{drawn.command}`{drawn.broken_off}: {len(tried)} situations of seeds "
+            f"{ranges(seeds)}, parameters "
             "log-uniform, 20 s of virtual time for probes after each run. Fitted on "
             f"{fitted.source.situations} situations of seeds {', '.join(fitted.source.seeds)}.",
             "",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lab.probes import judged, rows
-from lab.probes.draw import KINDS
+from lab.probes.draw import KINDS, NEVER_FITTED
 
 from loadstone.explanations.names import BY_NAME, UNEXPLAINED
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loadstone.explanations.weights import Fitted
 
 NAMED = 0.1
+SEEN = ("host", "stack", "job")
+"""Families with evidence on the host."""
 BINS = 10
 
 
@@ -110,9 +112,9 @@ def summary(every: Sequence[Scored]) -> list[str]:
     """Return the lines that matter, with their aims."""
     lies = [one for one in every if not one.honest]
     honest = [one for one in every if one.honest]
-    seen = [one for one in lies if rows.kind_row(one.row).family in ("host", "stack", "job")]
+    seen = [one for one in lies if rows.kind_row(one.row).family in SEEN]
     tried = [one for one in lies if one.probed is not None]
-    hidden = [one for one in tried if rows.kind_row(one.row).family not in ("host", "stack", "job")]
+    hidden = [one for one in tried if rows.kind_row(one.row).family not in (*SEEN, *NEVER_FITTED)]
     after = [one for one in honest if one.probed is not None]
     out = [*_head("of", "what", "aim", "share")]
 
@@ -139,6 +141,13 @@ def summary(every: Sequence[Scored]) -> list[str]:
     add("hidden lies after probes", "named first", "–", hidden, lambda one: one.right_first(_of(one.probed)))
     add("the same, kind left out of the fit", "named first", "–", [one for one in hidden if one.kind_out],
         lambda one: one.right_first(_of(one.kind_out)))  # fmt: skip
+    several = [one for one in lies if rows.kind_row(one.row).family in NEVER_FITTED]
+    add("several causes at once, in no fit, nothing tried", "not believed (80 %)", "–", several,
+        lambda one: not one.untried.believed)  # fmt: skip
+    add("the same, after probes", "not believed", "90 %", [one for one in several if one.probed],
+        lambda one: not _of(one.probed).believed)  # fmt: skip
+    add("the same, after probes", "named first", "–", [one for one in several if one.probed],
+        lambda one: one.right_first(_of(one.probed)))  # fmt: skip
     add("honest runs, nothing tried", "accused", "3 %", honest,
         lambda one: judged.accused(one.row, one.untried))  # fmt: skip
     add("honest runs after probes", "accused", "3 %", after,

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lab.probes import judged
-from lab.probes.draw import KINDS, kind_of
+from lab.fit import lines
+from lab.probes import judged, tables
+from lab.probes.draw import KINDS, NEVER_FITTED, kind_of
 from lab.probes.rows import row_of
 from lab.probes.simulate import figures, plan_of
 from lab.probes.situation import Situation
@@ -134,3 +135,18 @@ def test_what_is_said_of_a_line_is_what_the_judge_said() -> None:
         plain, probed = judged.untried(row, FITTED), judged.probed(row, FITTED)
         assert [plain.kind, plain.confidence] == row["told"]
         assert (probed.kind, probed.confidence) == (row["probed"]["kind"], row["probed"]["confidence"])
+
+
+def test_what_was_told_the_same_is_in_one_bin() -> None:
+    told = [(0.7, at % 10 != 0) for at in range(200)] + [(0.95, True)] * 60
+    assert [len(part) for part in tables.bins(told)] == [200, 60]
+    (first, _) = tables.bins(told)
+    assert sum(right for _, right in first) == 180
+
+
+def test_several_causes_at_once_are_in_no_fit() -> None:
+    several = [kind for kind in KINDS.values() if kind.family in NEVER_FITTED]
+    assert len(several) >= 8
+    assert all(len(kind.truth) >= 2 for kind in several)
+    fitted, _ = lines.kept()
+    assert not {row["kind"] for row in fitted} & {kind.name for kind in several}
