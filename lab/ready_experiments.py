@@ -229,7 +229,7 @@ def upgrade(stage: Stage, out: Path) -> Iterator[Truth]:
         "-o",
         page.with_suffix(".pdf"),
     )
-    found = loadstone.compare(before, after).frame
+    found = loadstone.compare(before, after).frame().filter(pl.col("metric") == "iops")
     for one in patterns:
         rows = found.filter(
             pl.col("part").str.contains(one["name"]) | pl.col("job").str.contains(one["name"])

@@ -163,7 +163,9 @@ def _value(match: re.Match[str], values: Mapping[str, Any], used: set[str], plac
 
 
 def _explained(name: str, text: str, error: ValidationError) -> InputError:
-    first = error.errors(include_url=False)[0]
+    every = error.errors(include_url=False)
+    # A key that is missing is often the one that is misspelt.
+    first = next((one for one in every if one["type"] == "extra_forbidden"), every[0])
     # A level may be a word or a table: what is wrong with the table says more.
     tables = [one for one in error.errors(include_url=False) if "ExperimentLevel" in one["loc"]]
     if tables and first["loc"][: len(first["loc"]) - 1] == tables[0]["loc"][: len(first["loc"]) - 1]:
