@@ -229,12 +229,12 @@ def upgrade(stage: Stage, out: Path) -> Iterator[Truth]:
         "-o",
         page.with_suffix(".pdf"),
     )
-    found = loadstone.compare(before, after).frame().filter(pl.col("metric") == "iops")
+    found = loadstone.compare(before, after).frame().filter(pl.col("metric") == "IOPS")
     for one in patterns:
         rows = found.filter(
             pl.col("part").str.contains(one["name"]) | pl.col("job").str.contains(one["name"])
         )
-        change = rows.filter((pl.col("metric") == "iops") & pl.col("change").is_not_null())["change"]
+        change = rows.filter((pl.col("metric") == "IOPS") & pl.col("change").is_not_null())["change"]
         share = float(change[0]) + 1 if len(change) else float("nan")
         low, high = (0.42, 0.6) if "write" in one["name"] else (0.85, 1.15)
         yield Truth(f"{one['name']}: IOPS after as a share of before", share, low, high)
