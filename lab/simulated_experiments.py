@@ -293,7 +293,10 @@ def main() -> int:
     ):
         found = [one for some in pool.starmap(judge, asked, chunksize=1) for one in some]
     sys.stdout.write(
-        page(found, f"python -m lab.simulated_experiments --studies {options.studies} --seed {options.seed}")
+        page(
+            found,
+            f'python -m lab.simulated_experiments --studies {options.studies} --seed {options.seed} --kinds "{options.kinds}"',
+        )
     )
     return 0
 
