@@ -149,6 +149,37 @@ fn plan(device: SimDevice, streams: Vec<Stream>) -> Plan {
     plan
 }
 
+/// A stream that waited for its next arrival, or in a pause, when its time was over slept on: its
+/// flushes came after its time of grace, and so never.
+#[test]
+fn what_comes_after_the_last_io_waits_for_no_pause_and_no_arrival() {
+    let flushed = Stream {
+        flush: Flush {
+            at_end: true,
+            ..plain::stream().flush
+        },
+        ..stream(1)
+    };
+    let mut paced = flushed.clone();
+    paced.pace.read = Some(plain::rate(0.001));
+    let mut paused = flushed;
+    paused.pace.think = Some(Think {
+        pause_ns: 1000 * SECOND_NS,
+        spin_ns: 0,
+        every_ios: 1,
+        count_issued: false,
+        every_ns: 0,
+    });
+    for stream in [paced, paused] {
+        let outcome = run(&plan(device(), vec![stream]));
+        let end = outcome.of_type("stream_end").next().unwrap();
+        assert_eq!(end["completed"], serde_json::json!([1, 0, 0, 1]), "{end}");
+        assert_eq!(end["reason"], "runtime");
+        let ended_ns = end["ended_ns"].as_u64().unwrap();
+        assert!(ended_ns < 2 * SECOND_NS, "{end}");
+    }
+}
+
 /// What the share of a flow holds back is asked for, and no latency.
 #[test]
 fn waiting_for_ones_share_of_a_flow_is_no_latency() {

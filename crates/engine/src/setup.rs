@@ -278,14 +278,14 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
                 .flows
                 .share(flow, stage.plan.streams[id as usize].limits.start_delay_ns)
         });
-        if let Some(readback) = &mut state.readback {
+        if let Some(readback) = state.checks.readback_mut() {
             let uses = &stage.plan.streams[id as usize].files;
             readback.open(uses.iter().map(|file| {
                 let target = &stage.plan.targets[file.target as usize];
                 (stage.files[file.target as usize].fd, target)
             }));
         }
-        first_slot += state.depth;
+        first_slot += state.room.depth();
         state
     });
     let states: Vec<StreamState> = states.collect();

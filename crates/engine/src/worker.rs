@@ -12,8 +12,9 @@ use crate::chain::Chains;
 use crate::control::Message;
 use crate::pace::Next as Due;
 use crate::pattern::Next;
+use crate::slots::Slot;
 use crate::state::State;
-use crate::stream::{Phase, Reason};
+use crate::stream::{Checks, Reason};
 use crate::verify::verifier::Transfer;
 
 /// Reads left out before other streams get their turn.
@@ -127,23 +128,20 @@ impl<B: Backend> Worker<B> {
             };
             let stream = &mut self.state.streams[index as usize];
             let most = (budget - issued).min(stream.submit);
-            let before = stream.in_flight();
-            let refills = stream.deepest == stream.depth;
-            let (count, again) = if stream.simple {
+            stream.turn.take();
+            let before = stream.room.in_flight();
+            let refills = stream.room.deepest() == stream.room.depth();
+            let (count, again) = if stream.life.is_simple() {
                 self.issue_simple(index, most, now)
             } else {
                 self.issue_slow(index, most, now)
             };
             issued += count;
             let stream = &mut self.state.streams[index as usize];
-            // One that stopped while nothing was in flight has only its last flushes to make: no
-            // completion will call for it again.
-            let again = again || (stream.phase == Phase::Flushing && stream.can_issue());
-            stream.queued = again;
-            stream.deepest = stream.deepest.max(before + count);
-            let (submit, simple) = (stream.submit, stream.simple);
-            let full = before > 0 && before + count == stream.depth;
-            if again {
+            stream.room.note_depth(before + count);
+            let (submit, simple) = (stream.submit, stream.life.is_simple());
+            let full = before > 0 && before + count == stream.room.depth();
+            if again && stream.turn.queue() {
                 self.state.ready.push_back(index);
             }
             if stream_has_batch(submit) || (refills && (simple || full)) {
@@ -163,34 +161,32 @@ impl<B: Backend> Worker<B> {
     fn issue_simple(&mut self, index: u32, most: u32, now: u64) -> (u32, bool) {
         let stream = &mut self.state.streams[index as usize];
         let most = most
-            .min(stream.free.len() as u32)
-            .min(u32::try_from(stream.ops_left).unwrap_or(u32::MAX));
+            .min(stream.room.free())
+            .min(u32::try_from(stream.left.ops()).unwrap_or(u32::MAX));
         let mut count = 0;
         while count < most {
             let stream = &mut self.state.streams[index as usize];
             let next = stream.generator.next();
-            if u64::from(next.len) > stream.bytes_left {
+            if !stream.left.fits(next.len) {
                 self.state.stop_issuing(index, Reason::Bytes, now);
                 break;
             }
-            let Some(slot) = stream.free.pop() else { break };
-            stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
-            let intended_ns = stream.vacancies.take();
+            let Some((slot, intended_ns)) = stream.room.take() else {
+                break;
+            };
+            stream.left.spend_bytes(next.len);
             self.issue::<true>(index, slot, &next, intended_ns, now);
             count += 1;
         }
         let stream = &mut self.state.streams[index as usize];
-        if stream.ops_left != u64::MAX {
-            stream.ops_left -= u64::from(count);
-            if stream.ops_left == 0 && stream.phase == Phase::Running {
+        if stream.left.counts_ops() {
+            stream.left.spend_ops(count);
+            if stream.left.is_out_of_ops() {
                 self.state.stop_issuing(index, Reason::Ops, now);
             }
         }
         let stream = &self.state.streams[index as usize];
-        (
-            count,
-            stream.phase == Phase::Running && !stream.free.is_empty(),
-        )
+        (count, stream.life.is_simple() && stream.room.free() > 0)
     }
 
     /// Everything else: arrivals, pauses, flushes and the end.
@@ -201,27 +197,24 @@ impl<B: Backend> Worker<B> {
             if !stream.can_issue() {
                 return (count, false);
             }
-            if stream.phase == Phase::Flushing {
-                self.issue_final_flush(index, now);
-                count += 1;
+            if stream.life.is_flushing() {
+                count += u32::from(self.issue_final_flush(index, now));
                 continue;
             }
-            if stream.not_before_ns > now {
-                let time_ns = stream.not_before_ns;
-                self.state.wake_at(index, time_ns);
+            let paused_until_ns = stream.paused_until_ns();
+            if paused_until_ns > now {
+                self.state.wake_at(index, paused_until_ns);
                 return (count, false);
             }
             // After its last write a stream has nothing to flush before: as in fio, what is to
             // be there at the end is asked for by a flush at the end.
-            let is_through = stream.ops_left == 0 || stream.bytes_left == 0;
-            let due = stream.flushing.due.take().filter(|_| !is_through);
+            let is_through = stream.left.is_through();
+            let due = stream.flushes.take_due().filter(|_| !is_through);
             if let Some((file, kind)) = due {
-                let floor_ns = stream.floor_ns();
-                self.issue_flush(index, file, kind, floor_ns, now);
-                count += 1;
+                count += u32::from(self.issue_flush(index, file, kind, None, now));
                 continue;
             }
-            let issued = if stream.readback.is_some() {
+            let issued = if matches!(stream.checks, Checks::Headers(_)) {
                 self.issue_kept(index, now)
             } else {
                 self.issue_one(index, now)
@@ -265,8 +258,8 @@ impl<B: Backend> Worker<B> {
             return true;
         }
         let stream = &mut self.state.streams[index as usize];
-        let chained = stream.chains.as_ref().is_some_and(Chains::is_open);
-        if stream.ops_left == 0 {
+        let chained = stream.checks.chains().is_some_and(Chains::is_open);
+        if stream.left.is_out_of_ops() {
             if !chained {
                 self.state.stop_issuing(index, Reason::Ops, now);
             }
@@ -287,7 +280,7 @@ impl<B: Backend> Worker<B> {
                 return false;
             }
         }
-        if u64::from(next.len) > stream.bytes_left {
+        if !stream.left.fits(next.len) {
             match &mut stream.overlaps {
                 // Its last writes have to be made before it is over.
                 Some(overlaps) if chained => overlaps.held = Some((next, arrival_ns)),
@@ -295,23 +288,21 @@ impl<B: Backend> Worker<B> {
             }
             return false;
         }
-        let Some(slot) = stream.free.pop() else {
+        let Some((slot, free_ns)) = stream.take_slot() else {
             return false;
         };
-        stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
-        stream.ops_left = if stream.ops_left == u64::MAX {
-            u64::MAX
-        } else {
-            stream.ops_left - 1
-        };
-        let free_ns = stream.vacancies.take().max(stream.floor_ns());
+        stream.left.spend_bytes(next.len);
+        stream.left.spend_ops(1);
         // Of a paced I/O its arrival counts, not when there happened to be room.
         let intended_ns = arrival_ns.unwrap_or(free_ns);
         if let Some(flow) = &mut stream.flow {
             flow.took();
         }
-        let first = match (&stream.chains, &stream.verifier) {
-            (Some(chains), Some(verifier)) => {
+        let first = match &stream.checks {
+            Checks::Stamps {
+                verifier,
+                chains: Some(chains),
+            } => {
                 let target = stream.uses[next.file as usize].target;
                 chains.first(next, verifier.knows(target, next.offset, next.len))
             }
@@ -324,16 +315,13 @@ impl<B: Backend> Worker<B> {
     /// Issues what is due in one of the stream's chains; false when nothing is.
     fn issue_due(&mut self, index: u32, now: u64) -> bool {
         let stream = &mut self.state.streams[index as usize];
-        let Some(chains) = &mut stream.chains else {
+        let due = stream.checks.chains_mut().and_then(Chains::take_due);
+        let Some((next, due_ns)) = due else {
             return false;
         };
-        let Some((next, due_ns)) = chains.take_due() else {
-            return false;
-        };
-        let Some(slot) = stream.free.pop() else {
+        let Some((slot, free_ns)) = stream.take_slot() else {
             unreachable!("a stream that can issue has a free slot")
         };
-        let free_ns = stream.vacancies.take().max(stream.floor_ns());
         self.issue_for(index, slot, (&next, &next), due_ns.unwrap_or(free_ns), now);
         true
     }
@@ -349,18 +337,17 @@ impl<B: Backend> Worker<B> {
     ) {
         let stream = &mut self.state.streams[index as usize];
         if next.op == Op::Write {
-            stream.note_write(next.file);
+            stream.flushes.note_write(next.file);
         }
-        stream.emptying = stream.free.is_empty() && stream.low < stream.depth;
+        stream.room.note_issued();
         if let Some(overlaps) = &mut stream.overlaps {
             overlaps.started(slot, *next);
         }
-        if let Some(chains) = &mut stream.chains {
+        if let Some(chains) = stream.checks.chains_mut() {
             chains.started(slot - stream.first_slot, *next, *asked);
         }
-        if !stream.is_reading_back() && stream.note_thought(true, now) {
-            self.state.start_pause(index);
-        }
+        let pause = stream.note_thought(true, now);
+        self.state.spin_through(pause);
         self.issue::<false>(index, slot, next, intended_ns, now);
     }
 
@@ -372,29 +359,36 @@ impl<B: Backend> Worker<B> {
             let next = stream.generator.next();
             let target = stream.uses[next.file as usize].target;
             let unwanted = stream
-                .verifier
-                .as_ref()
+                .checks
+                .verifier()
                 .is_some_and(|verifier| verifier.skips(next.op, target, next.offset, next.len));
-            if !unwanted || u64::from(next.len) > stream.bytes_left {
+            if !unwanted || !stream.left.fits(next.len) {
                 return Some(next);
             }
-            stream.bytes_left = stream.bytes_left.wrapping_sub(u64::from(next.len));
-            if stream.ops_left != u64::MAX {
-                stream.ops_left -= 1;
-                if stream.ops_left == 0 {
-                    self.state.stop_issuing(index, Reason::Ops, now);
-                    return None;
-                }
+            stream.left.spend_bytes(next.len);
+            stream.left.spend_ops(1);
+            if stream.left.is_out_of_ops() {
+                self.state.stop_issuing(index, Reason::Ops, now);
+                return None;
             }
         }
         self.state.wake_at(index, now + 1);
         None
     }
 
-    fn issue_flush(&mut self, index: u32, file: u32, kind: SyncKind, floor_ns: u64, now: u64) {
+    /// Issues a flush that should start as soon as there is room, or then; false when there is
+    /// none.
+    fn issue_flush(
+        &mut self,
+        index: u32,
+        file: u32,
+        kind: SyncKind,
+        start_ns: Option<u64>,
+        now: u64,
+    ) -> bool {
         let stream = &mut self.state.streams[index as usize];
-        let Some(slot) = stream.free.pop() else {
-            return;
+        let Some((slot, free_ns)) = stream.take_slot() else {
+            return false;
         };
         let next = Next {
             op: Op::Sync(kind),
@@ -402,15 +396,17 @@ impl<B: Backend> Worker<B> {
             offset: 0,
             len: 0,
         };
-        let intended_ns = stream.vacancies.take().max(floor_ns);
+        let intended_ns = start_ns.unwrap_or(free_ns);
         self.issue::<false>(index, slot, &next, intended_ns, now);
+        true
     }
 
-    fn issue_final_flush(&mut self, index: u32, now: u64) {
+    fn issue_final_flush(&mut self, index: u32, now: u64) -> bool {
         let stream = &mut self.state.streams[index as usize];
-        stream.flushing.at_end -= 1;
-        let file = stream.flushing.at_end;
-        self.issue_flush(index, file, SyncKind::File, now, now);
+        let Some(file) = stream.flushes.take_last() else {
+            return false;
+        };
+        self.issue_flush(index, file, SyncKind::File, Some(now), now)
     }
 
     /// Puts one I/O into its slot and gives it to the backend. A simple stream verifies
@@ -436,27 +432,19 @@ impl<B: Backend> Worker<B> {
             if let Some((priority, row)) = chosen {
                 (io.priority, slot.row) = (priority, row);
             }
-            if let Some(verifier) = &mut stream.verifier {
-                let io = Transfer::of(slot_index - stream.first_slot, slot);
-                let len = if next.op == Op::Write {
-                    next.len as usize
-                } else {
-                    0
-                };
-                // SAFETY: the slot's buffer is at least the stream's largest block and is
-                // not in use by the kernel while the slot is free.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, len) };
-                verifier.issue(&io, bytes);
-            }
-            if let Some(readback) = &mut stream.readback {
-                let len = if next.op == Op::Write {
-                    next.len as usize
-                } else {
-                    0
-                };
-                // SAFETY: as above.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, len) };
-                readback.issue(slot_index - stream.first_slot, next, now, bytes);
+            let own_number = slot_index - stream.first_slot;
+            match &mut stream.checks {
+                Checks::Nothing => {}
+                Checks::Stamps { verifier, .. } => {
+                    let io = Transfer::of(own_number, slot);
+                    // SAFETY: nothing else uses the buffer while the slot is free.
+                    verifier.issue(&io, unsafe { written(slot, next) });
+                }
+                Checks::Headers(readback) => {
+                    // SAFETY: as above.
+                    let bytes = unsafe { written(slot, next) };
+                    readback.issue(own_number, next, now, bytes);
+                }
             }
         }
         state.counters[index as usize].issued[slot.op as usize] += 1;
@@ -467,6 +455,19 @@ impl<B: Backend> Worker<B> {
         }
         self.backend.push(io);
     }
+}
+
+/// The bytes of a slot's buffer that are written; none of an I/O that writes nothing.
+///
+/// # Safety
+/// Nobody else uses the buffer for as long as the slice lives: the kernel does not while the slot
+/// is free. It is at least as long as the stream's largest block.
+unsafe fn written<'a>(slot: &Slot, next: &Next) -> &'a mut [u8] {
+    if next.op != Op::Write {
+        return &mut [];
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(slot.buffer as *mut u8, next.len as usize) }
 }
 
 /// True when the Plan set the batch, so each one is handed over by itself.

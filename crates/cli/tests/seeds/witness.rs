@@ -181,7 +181,7 @@ pub fn run(plan: &Plan) -> Outcome {
         let state = StreamState::new(&plan, id, first_slot, &rows, &verify_tables, &|target| {
             target
         });
-        first_slot += state.depth;
+        first_slot += state.room.depth();
         state
     });
     let memory = Memory {

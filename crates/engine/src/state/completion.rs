@@ -11,7 +11,7 @@ use crate::ops::OpKind;
 use crate::record::Run;
 use crate::samples::IoRecord;
 use crate::slots::{batch_column, Slot, NOT_HANDED};
-use crate::stream::{Phase, Reason, StreamState};
+use crate::stream::{Checks, Reason, StreamState};
 
 impl State {
     /// Takes one completion.
@@ -23,11 +23,11 @@ impl State {
         if slot.handed_ns == NOT_HANDED {
             return; // given up before
         }
-        if !stream.simple || !done.outcome.is_moved(slot.len) {
+        if !stream.life.is_simple() || !done.outcome.is_moved(slot.len) {
             self.complete_slow(done, now);
             return;
         }
-        let row = slot.row + u32::from(stream.in_ramp);
+        let row = slot.row + stream.ramp();
         let run = &mut self.run;
         if run.row == row
             && self.run_intended_ns == slot.intended_ns
@@ -52,12 +52,10 @@ impl State {
     pub fn free_slot(&mut self, index: u32, slot: u32, now: u64) {
         let stream = &mut self.streams[index as usize];
         self.slots[slot as usize].handed_ns = NOT_HANDED;
-        stream.free.push(slot);
-        stream.vacancies.add(now);
-        stream.last_done_ns = now;
+        stream.room.give_back(slot, now);
+        stream.note_done(now);
         self.in_flight -= 1;
-        if !stream.queued {
-            stream.queued = true;
+        if stream.turn.queue() {
             self.ready.push_back(index);
         }
     }
@@ -68,7 +66,7 @@ impl State {
         let slot = self.slots[done.slot as usize];
         let index = slot.stream;
         let id = self.streams[index as usize].id;
-        let row = slot.row + u32::from(self.streams[index as usize].in_ramp);
+        let row = slot.row + self.streams[index as usize].ramp();
         let whole = matches!(slot.op, OpKind::Trim | OpKind::Sync);
         let moved = match (done.outcome.bytes(), slot.op) {
             (Some(_), OpKind::Trim) => slot.len,
@@ -94,25 +92,26 @@ impl State {
         self.slots[done.slot as usize].handed_ns = NOT_HANDED;
         self.in_flight -= 1;
         let stream = &mut self.streams[index as usize];
-        stream.free.push(done.slot);
-        stream.vacancies.add(now);
-        stream.last_done_ns = now;
+        stream.room.give_back(done.slot, now);
+        stream.note_done(now);
         if let Some(schedule) = &mut stream.schedule {
             schedule.completed(slot.op, u64::from(moved));
         }
         if let Some(overlaps) = &mut stream.overlaps {
             overlaps.ended(done.slot);
         }
-        if !stream.is_reading_back() && stream.note_thought(false, now) {
-            self.start_pause(index);
-        }
+        let pause = stream.note_thought(false, now);
+        self.spin_through(pause);
         self.watch_latency(index, &slot, now);
-        if self.streams[index as usize].verifier.is_some() {
-            let sound = self.verify(index, done.slot, &slot, moved, failed, now);
-            self.go_on_in_chain(index, done.slot, sound && !failed, now);
-        }
-        if self.streams[index as usize].readback.is_some() {
-            self.verify_by_headers(index, done.slot, &slot, moved, failed, now);
+        match self.streams[index as usize].checks {
+            Checks::Nothing => {}
+            Checks::Stamps { .. } => {
+                let sound = self.verify(index, done.slot, &slot, moved, failed, now);
+                self.go_on_in_chain(index, done.slot, sound && !failed, now);
+            }
+            Checks::Headers(_) => {
+                self.verify_by_headers(index, done.slot, &slot, moved, failed, now);
+            }
         }
         if failed || short {
             self.report(id, index, &slot, failure, moved, now);
@@ -123,7 +122,7 @@ impl State {
     /// What follows an I/O at its place is due now.
     fn go_on_in_chain(&mut self, index: u32, number: u32, goes_on: bool, now: u64) {
         let stream = &mut self.streams[index as usize];
-        if let Some(chains) = &mut stream.chains {
+        if let Some(chains) = stream.checks.chains_mut() {
             // In a closed loop it starts when there is room, as every other I/O.
             let due_ns = stream.schedule.is_some().then_some(now);
             chains.ended(number - stream.first_slot, goes_on, due_ns);
@@ -133,19 +132,16 @@ impl State {
     /// What a stream does once one of its I/Os is back.
     pub(super) fn after_completion(&mut self, index: u32, now: u64) {
         let stream = &mut self.streams[index as usize];
-        if stream.emptying_out && stream.in_flight() == 0 {
-            self.emptied(index, now);
-        }
-        let stream = &mut self.streams[index as usize];
-        if stream.emptying && stream.in_flight() <= stream.low {
-            stream.emptying = false;
-            stream.eligible_ns = now;
-        }
-        match stream.phase {
-            Phase::Draining | Phase::Flushing if stream.in_flight() == 0 => {
-                self.drained(index, now)
+        stream.room.note_ended(now);
+        if stream.room.note_empty(now) {
+            if let Some(search) = &mut stream.search {
+                search.begin(now);
             }
-            _ => self.enqueue(index),
+        }
+        if stream.life.ending().is_some() && stream.room.in_flight() == 0 {
+            self.drained(index, now);
+        } else {
+            self.enqueue(index);
         }
     }
 
@@ -191,9 +187,7 @@ impl State {
             })));
         }
         if !goes_on {
-            self.stop_issuing(index, Reason::Error, now);
-            // A stream that was ending for another reason ends because of the error.
-            self.streams[index as usize].reason = Reason::Error;
+            self.end_because(index, Reason::Error, now);
         }
     }
 
@@ -214,7 +208,7 @@ impl State {
     }
 
     pub(super) fn log_io(&mut self, slot: &Slot, moved: u32, error: i32, now: u64) {
-        let ramp = self.streams[slot.stream as usize].in_ramp;
+        let ramp = self.streams[slot.stream as usize].ramp() > 0;
         let worker = &self.plan.workers[self.worker as usize];
         self.log.push(IoRecord {
             t_ns: self.run_time(now),

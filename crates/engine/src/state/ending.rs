@@ -6,45 +6,42 @@ use super::{flush_grace_ns, State, LEAVE_NS};
 use crate::control::{Message, Stop};
 use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
 use crate::slots::NOT_HANDED;
-use crate::stream::{Phase, Reason};
+use crate::stream::Reason;
 use crate::verify::verifier::Transfer;
 
 impl State {
     /// Issues nothing more for a stream.
     #[cold]
     pub fn stop_issuing(&mut self, index: u32, reason: Reason, now: u64) {
-        let grace = if self.stop_seen == Stop::Now {
-            LEAVE_NS
-        } else {
-            self.plan.grace_ns
-        };
-        let stream = &mut self.streams[index as usize];
-        if !matches!(stream.phase, Phase::Waiting | Phase::Running) {
+        if !self.streams[index as usize].stop(reason) {
             return;
         }
-        let ran = stream.phase == Phase::Running;
-        if let Some(flow) = &mut stream.flow {
-            flow.leave();
-        }
-        stream.phase = Phase::Draining;
-        stream.simple = false;
-        stream.reason = reason;
-        if !ran || reason == Reason::Error {
-            stream.flushing.at_end = 0;
-        }
-        self.set_grace(index, now + grace);
-        if self.streams[index as usize].in_flight() == 0 {
+        self.set_grace(index, now + self.grace_ns());
+        if self.streams[index as usize].room.in_flight() == 0 {
             self.drained(index, now);
+        }
+    }
+
+    /// Ends a stream for this reason, also one that was ending for another.
+    #[cold]
+    pub(super) fn end_because(&mut self, index: u32, reason: Reason, now: u64) {
+        self.stop_issuing(index, reason, now);
+        self.streams[index as usize].life.blame(reason);
+    }
+
+    /// How long what is in flight may take after the last I/O was issued.
+    pub(super) fn grace_ns(&self) -> u64 {
+        match self.stop_seen {
+            Stop::Now => LEAVE_NS,
+            Stop::No | Stop::Drain => self.plan.grace_ns,
         }
     }
 
     /// Nothing is in flight any more.
     pub(super) fn drained(&mut self, index: u32, now: u64) {
         let stream = &mut self.streams[index as usize];
-        if stream.flushing.at_end > 0 {
-            if stream.phase == Phase::Draining {
-                stream.phase = Phase::Flushing;
-                stream.grace_end_ns = u64::MAX;
+        if stream.flushes.are_left() {
+            if stream.life.flush() {
                 let grace = flush_grace_ns(&self.plan, stream.id, self.stop_seen);
                 self.set_grace(index, now.saturating_add(grace));
             }
@@ -56,16 +53,17 @@ impl State {
 
     pub(super) fn end_stream(&mut self, index: u32, now: u64) {
         let stream = &mut self.streams[index as usize];
-        stream.phase = Phase::Ended;
-        stream.simple = false;
-        let (id, reason) = (stream.id, stream.reason);
+        let Some(ending) = stream.life.end() else {
+            return;
+        };
+        let (id, reason) = (stream.id, ending.reason);
         // A stream that ran its time ended with it, not with its last completion.
         let due = if reason == Reason::Runtime {
-            stream.end_ns
+            ending.end_ns
         } else {
             0
         };
-        let ended = stream.last_done_ns.max(due);
+        let ended = stream.last_done_ns().max(due);
         let ended = if ended == 0 { now } else { ended };
         let counters = self.counters[index as usize];
         let ended_ns = self.run_time(ended).max(counters.started_ns);
@@ -102,9 +100,9 @@ impl State {
             let issued: u64 = counters.issued.iter().sum();
             let closed =
                 stream.schedule.is_none() && stream.thinking.is_none() && stream.search.is_none();
-            if closed && issued >= u64::from(stream.depth) {
-                deepest += stream.deepest;
-                asked += stream.depth;
+            if closed && issued >= u64::from(stream.room.depth()) {
+                deepest += stream.room.deepest();
+                asked += stream.room.depth();
             }
         }
         if deepest < asked {
@@ -121,16 +119,16 @@ impl State {
     /// The time of grace is over: what is in flight is reported and abandoned.
     pub(super) fn give_up(&mut self, index: u32, now: u64) {
         let stream = &mut self.streams[index as usize];
-        if stream.in_flight() > 0 {
+        if stream.room.in_flight() > 0 {
             self.lost = true;
-            if stream.phase == Phase::Flushing {
+            if stream.life.is_flushing() {
                 // What it wrote counts over the time in which it should have become durable, too.
-                stream.last_done_ns = now;
+                stream.note_done(now);
             }
             if self.stop_seen != Stop::Now {
-                stream.reason = Reason::Hung;
+                stream.life.blame(Reason::Hung);
             }
-            let (first, depth, id) = (stream.first_slot, stream.depth, stream.id);
+            let (first, depth, id) = (stream.first_slot, stream.room.depth(), stream.id);
             let mut said = 0;
             for slot_index in first..first + depth {
                 let slot = self.slots[slot_index as usize];
@@ -139,7 +137,7 @@ impl State {
                 }
                 self.in_flight -= 1;
                 self.slots[slot_index as usize].handed_ns = NOT_HANDED;
-                if let Some(verifier) = &mut self.streams[index as usize].verifier {
+                if let Some(verifier) = self.streams[index as usize].checks.verifier_mut() {
                     verifier.abandon(&Transfer::of(slot_index - first, &slot));
                 }
                 if said < MAX_ERRORS_PER_TARGET {

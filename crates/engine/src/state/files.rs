@@ -66,7 +66,7 @@ impl State {
             }
         }
         if outer.handed_ns == NOT_HANDED {
-            stream.free.pop();
+            stream.room.take();
             counters.depth[0] += 1;
             self.count_submit(1);
         }
@@ -79,8 +79,8 @@ impl State {
 
     /// It ends: with the bytes it moved, or an error number.
     pub fn end_step(&mut self, index: u32, outer: Slot, outcome: Result<u32, i32>, now: u64) {
-        let ramp = u32::from(self.streams[index as usize].in_ramp);
-        let slot = self.leave_step(index, outer);
+        let ramp = self.streams[index as usize].ramp();
+        let slot = self.leave_step(index, outer, now);
         let (row, moved) = (slot.row + ramp, outcome.unwrap_or(0));
         let failed = outcome.is_err() || moved < slot.len.min(1);
         let counters = &mut self.counters[index as usize];
@@ -97,22 +97,22 @@ impl State {
             self.table.totals_mut(row).shorts += u64::from(moved < slot.len);
         }
         let stream = &mut self.streams[index as usize];
-        stream.last_done_ns = now;
+        stream.note_done(now);
         if outer.handed_ns == NOT_HANDED {
             self.complete_batches[batch_column(1)] += 1;
         }
     }
 
     /// It was left before its end, because the stream's time is over: it counts as begun.
-    pub fn abandon_step(&mut self, index: u32, outer: Slot) {
-        self.leave_step(index, outer);
+    pub fn abandon_step(&mut self, index: u32, outer: Slot, now: u64) {
+        self.leave_step(index, outer, now);
     }
 
-    fn leave_step(&mut self, index: u32, outer: Slot) -> Slot {
+    fn leave_step(&mut self, index: u32, outer: Slot, now: u64) -> Slot {
         let stream = &mut self.streams[index as usize];
         let first_slot = stream.first_slot;
         if outer.handed_ns == NOT_HANDED {
-            stream.free.push(first_slot);
+            stream.room.give_back(first_slot, now);
             self.in_flight -= 1;
         }
         std::mem::replace(&mut self.slots[first_slot as usize], outer)
@@ -121,10 +121,8 @@ impl State {
     /// One thing that was asked for is done or has failed; `bytes` were moved by it.
     pub fn count_requested(&mut self, index: u32, asked_bytes: u32, moved_bytes: u32) {
         let stream = &mut self.streams[index as usize];
-        if stream.ops_left != u64::MAX {
-            stream.ops_left -= 1;
-        }
-        stream.bytes_left = stream.bytes_left.saturating_sub(u64::from(asked_bytes));
+        stream.left.spend_ops(1);
+        stream.left.spend_bytes_up_to(asked_bytes);
         if let Some(schedule) = &mut stream.schedule {
             let whole = crate::pace::Schedule::WHOLE;
             schedule.issued(whole, asked_bytes);
@@ -149,7 +147,11 @@ impl State {
             && (self.lines.control.stopping() != crate::control::Stop::No
                 || self.lines.control.stage_is_over(self.stage)
                 || self.lines.control.stream_is_over(stream.id));
-        stream.phase == Phase::Running && now < stream.end_ns && !ordered
+        let in_time = match stream.life.phase() {
+            Phase::Simple { end_ns } | Phase::Running { end_ns } => now < end_ns,
+            _ => false,
+        };
+        in_time && !ordered
     }
 
     /// Lets a stream have its next turn.
@@ -159,7 +161,7 @@ impl State {
 
     /// The file that was open at the end of a stream is closed.
     pub fn closed_at_end(&mut self, index: u32, now: u64) {
-        self.streams[index as usize].flushing.at_end = 0;
+        self.streams[index as usize].flushes.leave_out();
         self.drained(index, now);
     }
 
@@ -212,8 +214,7 @@ impl State {
 
     /// Ends a stream because of an error, whatever it was ending for.
     pub fn fail(&mut self, index: u32, now: u64) {
-        self.stop_issuing(index, Reason::Error, now);
-        self.streams[index as usize].reason = Reason::Error;
+        self.end_because(index, Reason::Error, now);
     }
 }
 

@@ -11,7 +11,6 @@ use crate::record::Table;
 use crate::rows::{cells_of, ops_of};
 use crate::samples::IoRecord;
 use crate::slots::NOT_HANDED;
-use crate::stream::Phase;
 
 impl State {
     /// Sets the next cut after `time_ns`: the next multiple of the interval, or an end
@@ -35,7 +34,7 @@ impl State {
     /// Marks the rows a stream feeds, so that an interval without completions is told.
     pub(super) fn mark_live(&mut self, index: u32) {
         let stream = &self.streams[index as usize];
-        let ramp = u32::from(stream.in_ramp);
+        let ramp = stream.ramp();
         let plan = &self.plan.streams[stream.id as usize];
         for op in ops_of(plan) {
             for cell in cells_of(plan) {
@@ -63,11 +62,13 @@ impl State {
             // A ramp that ends with this interval is over for the next one.
             let ramp_over = self.counters[index as usize].ramp_end_ns <= self.run_time(time_ns);
             let stream = &mut self.streams[index as usize];
-            stream.in_ramp &= stream.phase == Phase::Waiting || !ramp_over;
-            if !matches!(
-                self.streams[index as usize].phase,
-                Phase::Waiting | Phase::Ended
-            ) {
+            if stream.life.is_waiting() {
+                continue;
+            }
+            if ramp_over {
+                stream.end_ramp();
+            }
+            if !stream.life.has_ended() {
                 self.mark_live(index);
             }
         }
@@ -104,7 +105,7 @@ impl State {
             .iter()
             .filter(|slot| slot.handed_ns != NOT_HANDED)
         {
-            let ramp = u32::from(self.streams[slot.stream as usize].in_ramp);
+            let ramp = self.streams[slot.stream as usize].ramp();
             self.table.totals_mut(slot.row + ramp).in_flight += 1;
         }
     }

@@ -8,7 +8,7 @@ use crate::events::Event;
 use crate::ops::OpKind;
 use crate::search::Step;
 use crate::slots::Slot;
-use crate::stream::{Phase, Reason};
+use crate::stream::Reason;
 
 impl State {
     /// Holds a completion against the longest latency there may be, and tells the search.
@@ -18,7 +18,7 @@ impl State {
         }
         let lat_ns = now.saturating_sub(slot.intended_ns);
         let stream = &mut self.streams[index as usize];
-        if stream.phase != Phase::Running {
+        if !stream.life.is_running() {
             return;
         }
         if lat_ns > stream.max_latency_ns[slot.op as usize] {
@@ -38,7 +38,7 @@ impl State {
             return;
         }
         // What is in flight from a deeper time says nothing of the depth to come.
-        if stream.emptying_out {
+        if stream.room.is_lowering() {
             return;
         }
         let Some(search) = &mut stream.search else {
@@ -47,21 +47,18 @@ impl State {
         match search.completed(lat_ns, now) {
             Step::Stay => {}
             Step::Deeper(depth) => {
-                for _ in stream.limit..depth {
-                    stream.vacancies.add(now);
-                }
-                self.set_limit(index, depth, false, now);
+                stream.room.deepen(depth, now);
+                self.say_depth(index, false, now);
             }
             Step::Shallower(depth) => {
-                stream.emptying_out = true;
-                self.set_limit(index, depth, false, now);
+                stream.room.lower(depth);
+                self.say_depth(index, false, now);
             }
             Step::Found => {
-                let depth = search.depth();
-                stream.in_ramp = false;
+                stream.end_ramp();
                 self.counters[index as usize].ramp_end_ns = self.run_time(now);
                 self.mark_live(index);
-                self.set_limit(index, depth, true, now);
+                self.say_depth(index, true, now);
             }
             Step::Over => self.stop_issuing(index, Reason::Found, now),
             Step::Missed => {
@@ -75,27 +72,15 @@ impl State {
         }
     }
 
-    fn set_limit(&mut self, index: u32, depth: u32, found: bool, now: u64) {
-        let stream = &mut self.streams[index as usize];
-        stream.limit = depth;
-        let id = stream.id;
+    fn say_depth(&mut self, index: u32, found: bool, now: u64) {
+        let stream = &self.streams[index as usize];
         self.say(Message::Event(Event::Depth {
             t_ns: self.run_time(now),
-            stream: id,
-            depth,
+            stream: stream.id,
+            depth: stream.room.limit(),
             found,
         }));
         self.set_patience();
-    }
-
-    /// A stream whose limit was lowered has nothing in flight any more.
-    pub(super) fn emptied(&mut self, index: u32, now: u64) {
-        let stream = &mut self.streams[index as usize];
-        stream.emptying_out = false;
-        stream.vacancies.open(now, stream.limit);
-        if let Some(search) = &mut stream.search {
-            search.begin(now);
-        }
     }
 
     #[cold]

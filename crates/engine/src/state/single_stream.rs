@@ -58,28 +58,28 @@ impl State {
         let stream = &self.streams[index as usize];
         let alone = self.ready.len() == 1
             && !self.first
-            && stream.simple
-            && stream.depth == 1
-            && stream.ops_left == u64::MAX;
+            && stream.life.is_simple()
+            && stream.room.depth() == 1
+            && !stream.left.counts_ops();
         alone.then_some(index)
     }
 
     /// Takes the stream out of the queue and gives its slot, and since when it is free.
     pub fn begin_streak(&mut self, index: u32) -> Option<(u32, u64)> {
         let stream = &mut self.streams[index as usize];
-        let slot = stream.free.pop()?;
-        stream.deepest = 1;
-        stream.queued = false;
+        let taken = stream.room.take()?;
+        stream.room.note_depth(1);
+        stream.turn.take();
         self.ready.clear();
         self.in_flight += 1;
-        Some((slot, stream.vacancies.take()))
+        Some(taken)
     }
 
     /// The state of the streak.
     pub fn lane(&mut self, index: u32, slot: u32) -> SingleStream<'_> {
         let stream = &mut self.streams[index as usize];
         SingleStream {
-            ramp: u32::from(stream.in_ramp),
+            ramp: stream.ramp(),
             stream,
             slot: &mut self.slots[slot as usize],
             counters: &mut self.counters[index as usize],

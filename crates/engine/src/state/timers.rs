@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use super::{State, Timer, BATCH, LEAVE_NS};
 use crate::control::Stop;
 use crate::search::Search;
-use crate::stream::{Phase, Reason};
+use crate::stream::{Reason, Turn};
 
 /// Longest that a completion may lie unseen for others to be taken with it.
 const PATIENCE_NS: u128 = 100_000;
@@ -99,22 +99,15 @@ impl State {
                     .lines
                     .control
                     .stream_is_over(self.streams[index as usize].id);
-            match self.streams[index as usize].phase {
-                Phase::Waiting | Phase::Running if over => {
-                    self.stop_issuing(index, Reason::Stopped, now);
+            if self.streams[index as usize].life.ending().is_some() {
+                if stop != Stop::No {
+                    self.set_grace(index, now + self.grace_ns());
                 }
-                Phase::Draining | Phase::Flushing if stop != Stop::No => {
-                    let grace = if stop == Stop::Now {
-                        LEAVE_NS
-                    } else {
-                        self.plan.grace_ns
-                    };
-                    self.set_grace(index, now + grace);
-                }
-                _ => {}
+            } else if over {
+                self.stop_issuing(index, Reason::Stopped, now);
             }
-            if leaving && self.streams[index as usize].phase != Phase::Ended {
-                self.streams[index as usize].flushing.at_end = 0;
+            if leaving {
+                self.streams[index as usize].flushes.leave_out();
                 self.set_grace(index, now + LEAVE_NS);
             }
         }
@@ -125,8 +118,7 @@ impl State {
         for index in 0..self.streams.len() {
             let stream = &self.streams[index];
             let plan = &self.plan.streams[stream.id as usize];
-            let waits = stream.phase == Phase::Waiting && stream.wake_ns == u64::MAX;
-            if !waits {
+            if !stream.life.is_waiting() || stream.turn != Turn::Idle {
                 continue;
             }
             if let Some(ended_ns) = self.lines.control.ended_ns(&plan.wait_for) {
@@ -134,7 +126,7 @@ impl State {
                 let late_ns = ended_ns.saturating_sub(self.run_time(now));
                 let begins = now + late_ns + plan.limits.start_delay_ns;
                 // It waits no more, but for its time.
-                self.streams[index].wake_ns = begins;
+                self.streams[index].turn.sleep(begins);
                 self.timers
                     .push(Reverse((begins, Timer::Start, index as u32)));
             }
@@ -142,9 +134,7 @@ impl State {
     }
 
     pub(super) fn set_grace(&mut self, index: u32, time_ns: u64) {
-        let stream = &mut self.streams[index as usize];
-        if time_ns < stream.grace_end_ns {
-            stream.grace_end_ns = time_ns;
+        if self.streams[index as usize].life.hurry(time_ns) {
             self.timers.push(Reverse((time_ns, Timer::Grace, index)));
             self.plan_event();
         }
@@ -154,23 +144,21 @@ impl State {
         match timer {
             Timer::Start => self.start_stream(index, time, now),
             Timer::RampEnd => {
-                if self.streams[index as usize].phase != Phase::Ended {
-                    self.streams[index as usize].in_ramp = false;
+                if !self.streams[index as usize].life.has_ended() {
+                    self.streams[index as usize].end_ramp();
                     self.mark_live(index);
                 }
             }
             Timer::End => self.stop_issuing(index, Reason::Runtime, now),
             Timer::Wake => {
-                let stream = &mut self.streams[index as usize];
-                if stream.wake_ns == time {
-                    stream.wake_ns = u64::MAX;
+                if self.streams[index as usize].turn.fired(time) {
                     self.enqueue(index);
                 }
             }
             Timer::Check => self.check_rate(index, now),
             Timer::Grace => {
-                let stream = &self.streams[index as usize];
-                if stream.phase != Phase::Ended && stream.grace_end_ns == time {
+                let ending = self.streams[index as usize].life.ending();
+                if ending.is_some_and(|ending| ending.grace_ns == time) {
                     self.give_up(index, now);
                 }
             }
@@ -178,27 +166,23 @@ impl State {
     }
 
     pub(super) fn start_stream(&mut self, index: u32, time: u64, now: u64) {
-        if self.streams[index as usize].phase != Phase::Waiting {
+        if !self.streams[index as usize].life.is_waiting() {
             return;
         }
         let limits = self.plan.streams[self.streams[index as usize].id as usize].limits;
         let ramp_end = time + limits.ramp_ns;
         let (started, ramp_end_run) = (self.run_time(time), self.run_time(ramp_end));
+        let end_ns = match limits.runtime_ns {
+            0 => u64::MAX,
+            runtime_ns => ramp_end + runtime_ns,
+        };
         let stream = &mut self.streams[index as usize];
-        stream.phase = Phase::Running;
-        stream.wake_ns = u64::MAX;
-        stream.vacancies.open(time, stream.limit);
-        if let Some(search) = &mut stream.search {
-            search.begin(time);
-        }
-        stream.last_done_ns = time;
+        stream.start(time, end_ns);
         if limits.ramp_ns > 0 {
             self.timers.push(Reverse((ramp_end, Timer::RampEnd, index)));
         }
         if limits.runtime_ns > 0 {
-            stream.end_ns = ramp_end + limits.runtime_ns;
-            self.timers
-                .push(Reverse((stream.end_ns, Timer::End, index)));
+            self.timers.push(Reverse((end_ns, Timer::End, index)));
         }
         if let Some(schedule) = &mut stream.schedule {
             schedule.start(time);
@@ -206,10 +190,6 @@ impl State {
                 self.timers.push(Reverse((check, Timer::Check, index)));
             }
         }
-        if let Some(flow) = &mut stream.flow {
-            flow.join();
-        }
-        stream.simple = stream.is_simple();
         let counters = &mut self.counters[index as usize];
         counters.started_ns = started;
         // What a search measures on its way is not its result.
@@ -253,13 +233,13 @@ impl State {
         for stream in self
             .streams
             .iter()
-            .filter(|stream| stream.phase == Phase::Running)
+            .filter(|stream| stream.life.is_running())
         {
             let plan = &self.plan.streams[stream.id as usize];
             let own = match plan.batch {
                 Some(batch) => batch.complete_min,
                 None if stream.schedule.is_some() || stream.thinking.is_some() => 1,
-                None => (stream.limit / 16).min(self.ends_soon),
+                None => (stream.room.limit() / 16).min(self.ends_soon),
             };
             target = target.min(own.max(1));
             most = most.min(
@@ -276,32 +256,30 @@ impl State {
     #[inline]
     pub(super) fn enqueue(&mut self, index: u32) {
         let stream = &mut self.streams[index as usize];
-        if !stream.queued && stream.wake_ns == u64::MAX && stream.can_issue() {
-            stream.queued = true;
+        if stream.can_issue() && stream.turn.queue() {
             self.ready.push_back(index);
         }
     }
 
     /// Queues a stream again at `time_ns`.
     pub fn wake_at(&mut self, index: u32, time_ns: u64) {
-        let stream = &mut self.streams[index as usize];
-        if time_ns < stream.wake_ns {
-            stream.wake_ns = time_ns;
+        if self.streams[index as usize].turn.sleep(time_ns) {
             self.timers.push(Reverse((time_ns, Timer::Wake, index)));
             self.next_event_ns = self.next_event_ns.min(time_ns);
         }
     }
 
-    /// A pause began: spinning keeps the worker from sleeping.
-    pub fn start_pause(&mut self, index: u32) {
-        if let Some(thinking) = self.streams[index as usize].thinking {
-            self.spin_until_ns = self.spin_until_ns.max(thinking.spin_until_ns);
+    /// A pause began that spins until then: that keeps the worker from sleeping.
+    #[inline]
+    pub fn spin_through(&mut self, spin_end_ns: Option<u64>) {
+        if let Some(spin_end_ns) = spin_end_ns {
+            self.spin_until_ns = self.spin_until_ns.max(spin_end_ns);
         }
     }
 
     pub(super) fn check_rate(&mut self, index: u32, now: u64) {
         let stream = &mut self.streams[index as usize];
-        if stream.phase != Phase::Running {
+        if !stream.life.is_running() {
             return;
         }
         let Some(schedule) = &mut stream.schedule else {

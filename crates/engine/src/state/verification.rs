@@ -12,7 +12,7 @@ use crate::slots::Slot;
 use crate::stream::Reason;
 use crate::verify::damage::Damage;
 use crate::verify::stamp::SECTOR_BYTES;
-use crate::verify::verifier::Transfer;
+use crate::verify::verifier::{Transfer, Verifier};
 
 impl State {
     /// Judges what a verified stream's I/O brought. False when it was damaged.
@@ -27,7 +27,7 @@ impl State {
     ) -> bool {
         let stream = &mut self.streams[index as usize];
         let io = Transfer::of(number - stream.first_slot, slot);
-        let Some(verifier) = &mut stream.verifier else {
+        let Some(verifier) = stream.checks.verifier_mut() else {
             return true;
         };
         // SAFETY: the I/O is back, so the slot's buffer of at least `moved` bytes is ours.
@@ -46,10 +46,9 @@ impl State {
 
     /// A stream met damage: it ends when that is what was asked for.
     pub fn damaged(&mut self, index: u32, now: u64) {
-        let verifier = self.streams[index as usize].verifier.as_ref();
-        if verifier.is_some_and(|verifier| verifier.is_fatal()) {
-            self.stop_issuing(index, Reason::Damage, now);
-            self.streams[index as usize].reason = Reason::Damage;
+        let verifier = self.streams[index as usize].checks.verifier();
+        if verifier.is_some_and(Verifier::is_fatal) {
+            self.end_because(index, Reason::Damage, now);
         }
     }
 
@@ -66,7 +65,7 @@ impl State {
         let stream = &mut self.streams[index as usize];
         let own_number = number - stream.first_slot;
         let file = stream.uses.iter().position(|own| own.target == slot.target);
-        let Some(readback) = &mut stream.readback else {
+        let Some(readback) = stream.checks.readback_mut() else {
             return;
         };
         // SAFETY: the I/O is back, so the slot's buffer of at least `moved` bytes is ours.
@@ -94,8 +93,7 @@ impl State {
             self.say_wrong(index, slot.target, wrong, &dumped, now);
         }
         if !goes_on {
-            self.stop_issuing(index, Reason::Damage, now);
-            self.streams[index as usize].reason = Reason::Damage;
+            self.end_because(index, Reason::Damage, now);
         }
     }
 
@@ -175,7 +173,7 @@ impl State {
             return None;
         }
         said.push(place);
-        let verifier = self.streams[index as usize].verifier.as_ref();
+        let verifier = self.streams[index as usize].checks.verifier();
         Some(match verifier {
             Some(verifier) if damage.repeated => verifier.understood(damage),
             _ => damage,
@@ -185,7 +183,7 @@ impl State {
     /// What a verified stream checked, at its end.
     pub(super) fn say_verified(&self, index: u32, now: u64) {
         let stream = &self.streams[index as usize];
-        if let Some(verifier) = &stream.verifier {
+        if let Some(verifier) = stream.checks.verifier() {
             self.say(Message::Event(Event::VerifyEnd {
                 t_ns: self.run_time(now),
                 stream: stream.id,
@@ -196,7 +194,7 @@ impl State {
                 reading_ns: None,
             }));
         }
-        if let Some(readback) = &stream.readback {
+        if let Some(readback) = stream.checks.readback() {
             self.say(Message::Event(Event::VerifyEnd {
                 t_ns: self.run_time(now),
                 stream: stream.id,

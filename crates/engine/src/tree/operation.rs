@@ -217,7 +217,7 @@ impl FileWorker {
         match filled {
             Filled::Whole => self.state.end_step(index, outer, Ok(0), now),
             Filled::Failed(errno) => self.state.end_step(index, outer, Err(errno), now),
-            Filled::Stopped => self.state.abandon_step(index, outer),
+            Filled::Stopped => self.state.abandon_step(index, outer, now),
         }
         // What failed inside was said already.
         if let (Err(errno), false) = (opened, taken.known.exists) {
@@ -239,7 +239,7 @@ impl FileWorker {
         match outcome {
             Filled::Whole => self.state.end_step(index, outer, Ok(0), now),
             Filled::Failed(errno) => self.state.end_step(index, outer, Err(errno), now),
-            Filled::Stopped => self.state.abandon_step(index, outer),
+            Filled::Stopped => self.state.abandon_step(index, outer, now),
         }
         self.finish_other(to, taken, other);
         self.finish(index, taken, taken.known);
@@ -374,7 +374,7 @@ impl FileWorker {
     fn close_open(&mut self, index: u32, open: &Open) {
         let target = self.tree(index).target;
         let _ = self.close(index, target, open.fd);
-        self.state.streams[index as usize].flushing.at_end = 0;
+        self.state.streams[index as usize].flushes.leave_out();
         let registry = &self.tree(index).registry;
         registry.set_position(open.taken.number, open.position);
         self.finish(index, &open.taken, open.left);

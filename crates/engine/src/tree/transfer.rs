@@ -9,8 +9,8 @@ use super::registry::Known;
 use super::take::{Taken, GONE};
 use super::worker::FileWorker;
 use super::Tree;
-use crate::backend::{syscall, Io, Op, OpenFile};
-use crate::ops::{AnyOp, FileOp, OpKind};
+use crate::backend::{syscall, Io, OpenFile};
+use crate::ops::{AnyOp, FileOp, Op, OpKind};
 use crate::plan::{FileOperation, FileStop, TargetKind};
 use crate::state::files::{Step, Times};
 use crate::stream::Reason;
@@ -65,7 +65,7 @@ impl FileWorker {
         let Some((op, offset, bytes)) = self.next_transfer(index) else {
             return self.close_file(index);
         };
-        if u64::from(bytes) > self.state.streams[index as usize].bytes_left {
+        if !self.state.streams[index as usize].left.fits(bytes) {
             self.state.stop_issuing(index, Reason::Bytes, now);
             return;
         }
@@ -213,7 +213,7 @@ impl FileWorker {
             most_bytes,
             most_transfers,
         });
-        self.state.streams[index as usize].flushing.at_end = 1;
+        self.state.streams[index as usize].flushes.close_at_end();
     }
 
     /// Writes a file to its full size, from the block its end is in.

@@ -8,7 +8,7 @@
 use super::sizes::Sizes;
 use super::worker::FileWorker;
 use super::Tree;
-use crate::backend::Op;
+use crate::ops::Op;
 use crate::plan::{Plan, Verify};
 use crate::state::files::Times;
 use crate::verify::damage::Damage;
@@ -81,12 +81,12 @@ fn works_in(stream: &crate::plan::Stream, tree: u32) -> bool {
 
 impl FileWorker {
     fn verifier(&mut self, index: u32) -> Option<&mut Verifier> {
-        self.state.streams[index as usize].verifier.as_deref_mut()
+        self.state.streams[index as usize].checks.verifier_mut()
     }
 
     /// An I/O in the open file as the tables know it; none when the stream does not verify.
     fn known_place(&self, index: u32, op: Op, offset: u64, bytes: u32) -> Option<Transfer> {
-        self.state.streams[index as usize].verifier.as_ref()?;
+        self.state.streams[index as usize].checks.verifier()?;
         let tree = self.tree(index);
         let starts = tree.starts.as_ref()?;
         let number = self.jobs[index as usize].number;

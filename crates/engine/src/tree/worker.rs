@@ -22,7 +22,7 @@ use crate::pattern::{mix, Rng, Sizes};
 use crate::plan::{FileOperation, TreeUse};
 use crate::state::files::{Step, Times};
 use crate::state::State;
-use crate::stream::{Phase, Reason};
+use crate::stream::Reason;
 use crate::worker::{NAP_NS, SPIN_NS};
 
 /// Files or directories looked at before other things get their turn.
@@ -154,7 +154,7 @@ impl FileWorker {
             }
             match self.state.ready.pop_front() {
                 Some(index) => {
-                    self.state.streams[index as usize].queued = false;
+                    self.state.streams[index as usize].turn.take();
                     self.turn(index, now);
                     self.note_end(index);
                     self.state.requeue(index);
@@ -180,7 +180,7 @@ impl FileWorker {
     /// Tells the streams that wait for this one that it is over.
     fn note_end(&self, index: u32) {
         let stream = &self.state.streams[index as usize];
-        if stream.phase == Phase::Ended {
+        if stream.life.has_ended() {
             self.trees.ended(stream.id);
         }
     }
@@ -191,13 +191,13 @@ impl FileWorker {
         if !stream.can_issue() {
             return;
         }
-        if stream.phase == Phase::Flushing {
+        if stream.life.is_flushing() {
             self.close_file(index);
             let now = self.clock.now_ns();
             self.state.closed_at_end(index, now);
             return;
         }
-        if stream.ops_left == 0 {
+        if stream.left.is_out_of_ops() {
             self.state.stop_issuing(index, Reason::Ops, now);
             return;
         }

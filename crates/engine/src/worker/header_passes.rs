@@ -29,7 +29,7 @@ impl<B: Backend> Worker<B> {
                 Some(Part::ReadBack) => self.read_back(index, now),
                 Some(Part::Settling | Part::Closing) => {
                     let stream = &self.state.streams[index as usize];
-                    if stream.in_flight() > 0 {
+                    if stream.room.in_flight() > 0 {
                         Step::Nothing
                     } else {
                         go_on(&mut self.state, index, now)
@@ -49,13 +49,13 @@ impl<B: Backend> Worker<B> {
     }
 
     fn part(&self, index: u32) -> Option<Part> {
-        let readback = self.state.streams[index as usize].readback.as_ref();
+        let readback = self.state.streams[index as usize].checks.readback();
         readback.map(|readback| readback.part)
     }
 
     fn work_on(&mut self, index: u32, now: u64) -> Step {
         let stream = &mut self.state.streams[index as usize];
-        let Some(readback) = &mut stream.readback else {
+        let Some(readback) = stream.checks.readback_mut() else {
             return Step::Nothing;
         };
         if readback.rehearses() {
@@ -64,7 +64,7 @@ impl<B: Backend> Worker<B> {
         if let Some((next, piece)) = readback.due_between() {
             return self.issue_piece(index, &next, piece, now);
         }
-        if stream.ops_left == 0 || readback.is_at_the_end() {
+        if stream.left.is_out_of_ops() || readback.is_at_the_end() {
             readback.part = Part::Settling;
             return Step::Again;
         }
@@ -83,18 +83,17 @@ impl<B: Backend> Worker<B> {
                 return Step::Nothing;
             }
         }
-        if u64::from(next.len) > stream.bytes_left {
-            if let Some(readback) = &mut stream.readback {
+        if !stream.left.fits(next.len) {
+            if let Some(readback) = stream.checks.readback_mut() {
                 readback.part = Part::Settling;
             }
             return Step::Again;
         }
-        let Some(slot) = stream.free.pop() else {
+        let Some((slot, free_ns)) = stream.take_slot() else {
             return Step::Nothing;
         };
-        spend(&mut stream.bytes_left, u64::from(next.len));
-        spend(&mut stream.ops_left, 1);
-        let free_ns = stream.vacancies.take().max(stream.floor_ns());
+        stream.left.spend_bytes(next.len);
+        stream.left.spend_ops(1);
         if let Some(flow) = &mut stream.flow {
             flow.took();
         }
@@ -111,20 +110,16 @@ impl<B: Backend> Worker<B> {
     /// An I/O that another run made: it is only remembered.
     fn rehearse(&mut self, index: u32) -> Step {
         let stream = &mut self.state.streams[index as usize];
-        let Some(readback) = &mut stream.readback else {
+        let Some(readback) = stream.checks.readback_mut() else {
             return Step::Nothing;
         };
-        let over = stream.ops_left == 0;
-        let next = if over {
-            None
-        } else {
-            Some(stream.generator.next())
-        };
-        match next.filter(|next| u64::from(next.len) <= stream.bytes_left) {
+        let goes_on = !stream.left.is_out_of_ops();
+        let next = goes_on.then(|| stream.generator.next());
+        match next.filter(|next| stream.left.fits(next.len)) {
             Some(next) => {
                 readback.rehearse(&next);
-                spend(&mut stream.bytes_left, u64::from(next.len));
-                spend(&mut stream.ops_left, 1);
+                stream.left.spend_bytes(next.len);
+                stream.left.spend_ops(1);
             }
             None => readback.part = Part::Settling,
         }
@@ -132,7 +127,8 @@ impl<B: Backend> Worker<B> {
     }
 
     fn read_back(&mut self, index: u32, now: u64) -> Step {
-        let Some(readback) = &mut self.state.streams[index as usize].readback else {
+        let stream = &mut self.state.streams[index as usize];
+        let Some(readback) = stream.checks.readback_mut() else {
             return Step::Nothing;
         };
         match readback.take_wanted() {
@@ -146,30 +142,22 @@ impl<B: Backend> Worker<B> {
 
     fn issue_piece(&mut self, index: u32, next: &Next, piece: Piece, now: u64) -> Step {
         let stream = &mut self.state.streams[index as usize];
-        let Some(slot) = stream.free.pop() else {
+        let Some((slot, free_ns)) = stream.take_slot() else {
             unreachable!("a stream that can issue has a free slot")
         };
-        if let Some(readback) = &mut stream.readback {
+        if let Some(readback) = stream.checks.readback_mut() {
             readback.coming = Some(piece);
         }
-        spend(&mut stream.ops_left, 1);
-        let free_ns = stream.vacancies.take().max(stream.floor_ns());
+        stream.left.spend_ops(1);
         self.issue_for(index, slot, (next, next), free_ns, now);
         Step::Issued
-    }
-}
-
-/// Takes a part of what is left, unless that is without limit.
-fn spend(left: &mut u64, amount: u64) {
-    if *left != u64::MAX {
-        *left = left.saturating_sub(amount);
     }
 }
 
 /// The next part begins: nothing is in flight.
 fn go_on(state: &mut State, index: u32, now: u64) -> Step {
     let stream = &mut state.streams[index as usize];
-    let Some(readback) = &mut stream.readback else {
+    let Some(readback) = stream.checks.readback_mut() else {
         return Step::Nothing;
     };
     if readback.part == Part::Settling && readback.reads_back() {
@@ -177,12 +165,12 @@ fn go_on(state: &mut State, index: u32, now: u64) -> Step {
         return Step::Again;
     }
     let plan = &state.plan.streams[stream.id as usize];
-    if stream.ops_left > 0 && readback.next_pass(plan.limits.time_based, now) {
-        stream.bytes_left = readback.bytes_per_pass;
+    if !stream.left.is_out_of_ops() && readback.next_pass(plan.limits.time_based, now) {
+        stream.left.begin_pass(readback.bytes_per_pass);
         stream.generator = crate::pattern::Generator::new(plan);
         return Step::Again;
     }
-    let reason = if stream.ops_left == 0 {
+    let reason = if stream.left.is_out_of_ops() {
         Reason::Ops
     } else {
         Reason::Bytes

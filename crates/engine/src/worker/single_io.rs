@@ -32,10 +32,10 @@ impl<B: Backend> Worker<B> {
                 break Ending::Due;
             }
             let next = lane.stream.generator.next();
-            if u64::from(next.len) > lane.stream.bytes_left {
+            if !lane.stream.left.fits(next.len) {
                 break Ending::Bytes;
             }
-            lane.stream.bytes_left = lane.stream.bytes_left.wrapping_sub(u64::from(next.len));
+            lane.stream.left.spend_bytes(next.len);
             let io = fill_slot::io(lane.stream, slot, lane.slot, &next, intended_ns, now);
             let quick = fill_slot::fill(lane.stream, lane.slot);
             lane.slot.handed_ns = if quick { now } else { self.backend.now_ns() };
