@@ -1,4 +1,4 @@
-"""No two files of the engine use each other, directly or round a circle.
+"""No two files of the engine use each other, directly or round a circle, and no two rooms.
 
 Knows Rust's `use` lines as far as they name modules of the crate. A file's own tests may use what
 they like.
@@ -56,6 +56,17 @@ def test_no_circle_between_files_of_the_engine() -> None:
     assert len(found) > 100
     assert sum(map(len, found.values())) > 300
     TopologicalSorter(found).prepare()
+
+
+def test_no_circle_between_rooms_of_the_engine() -> None:
+    rooms: dict[str, set[str]] = {}
+    for module, others in uses(SOURCE).items():
+        room = rooms.setdefault(module.split("::")[0], set())
+        room.update(other.split("::")[0] for other in others)
+    for room, others in rooms.items():
+        others.discard(room)
+    assert len(rooms) > 40
+    TopologicalSorter(rooms).prepare()
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:

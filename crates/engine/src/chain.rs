@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::backend::Op;
+use crate::ops::Op;
 use crate::pattern::Next;
 use crate::plan::Verify;
 

@@ -49,7 +49,7 @@ impl Overlaps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Op;
+    use crate::ops::Op;
 
     #[test]
     fn only_ranges_with_a_byte_in_common_overlap() {

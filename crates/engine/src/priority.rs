@@ -5,8 +5,7 @@
 
 use std::io;
 
-use crate::backend::Op;
-use crate::ops::AnyOp;
+use crate::ops::{AnyOp, Op};
 use crate::pattern::Rng;
 use crate::plan::{FileUse, Plan, PriorityOp, PriorityShare, Stream};
 use crate::rows::Rows;

@@ -11,7 +11,7 @@ use super::check::{check, Reading, Wrong};
 use super::content::{fill, Write};
 use super::dump;
 use super::history::{Fate, History, Key, Piece};
-use crate::backend::Op;
+use crate::ops::Op;
 use crate::pattern::{mix, Next};
 use crate::plan::max_block_bytes;
 use crate::plan::{HeaderTrim, HeaderUntil, Headers, Stream, Target, TargetKind};

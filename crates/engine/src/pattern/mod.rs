@@ -40,7 +40,7 @@ pub use permutation::{Permutation, Walk};
 pub use rng::{mix, Rng};
 pub(crate) use sizes::{alias_table, pick, Alias, Sizes};
 
-use crate::backend::Op;
+use crate::ops::Op;
 use crate::plan;
 use files::Files;
 use passes::{Classes, Passes};

@@ -7,7 +7,7 @@
 use super::cursor::Cursor;
 use super::permutation::Walk;
 use super::Next;
-use crate::backend::Op;
+use crate::ops::Op;
 
 /// The source of such I/Os.
 #[derive(Debug, Clone)]

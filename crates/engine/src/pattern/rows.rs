@@ -101,7 +101,7 @@ fn chance(percent: u32, rng: &mut Rng) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Op;
+    use crate::ops::Op;
     use std::collections::BTreeMap;
 
     const KIB: u64 = 1024;

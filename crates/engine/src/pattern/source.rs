@@ -11,7 +11,7 @@ use super::plain::Plain;
 use super::reuse::Reuse;
 use super::rng::Rng;
 use super::sizes::Sizes;
-use crate::backend::Op;
+use crate::ops::Op;
 use crate::plan::{self, RandomOrder};
 
 /// Addresses and sizes of one operation.
