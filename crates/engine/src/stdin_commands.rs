@@ -11,7 +11,7 @@ use crate::control::{Control, Stop};
 
 /// A line of standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+pub enum Order {
     /// Drain and end.
     Stop,
     /// Drain this stage and those before it; go on with the next one.
@@ -23,7 +23,9 @@ enum Order {
 }
 
 impl Order {
-    fn parse(line: &str) -> Option<Self> {
+    /// The order of a line; none when it is none.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
         match line.trim().split_once(' ') {
             None if line.trim() == "stop" => Some(Self::Stop),
             Some(("end-stage", stage)) => stage.parse().ok().map(Self::EndStage),

@@ -74,10 +74,14 @@ impl Entry {
         self.0 & kept
     }
 
-    /// The state that was kept.
+    /// The state that was kept. Of a block without a generation nothing is known, whatever a file
+    /// of somebody else's says.
     #[must_use]
     pub fn of_rest(kept: u32) -> Self {
-        Self(Self(kept).at_rest())
+        match Self(kept).generation() {
+            0 => Self::default(),
+            _ => Self(Self(kept).at_rest()),
+        }
     }
 
     /// Unknown, whatever was written: the file that had it is gone.

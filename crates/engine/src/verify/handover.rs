@@ -101,7 +101,14 @@ impl Known {
     /// # Errors
     /// When it cannot be read, or is not whole.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let bytes = std::fs::read(path)?;
+        Self::parse(&std::fs::read(path)?)
+    }
+
+    /// Reads what such a file holds.
+    ///
+    /// # Errors
+    /// When it is not whole.
+    pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let broken = || io::Error::new(io::ErrorKind::InvalidData, "it is not whole");
         let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(broken)?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*sum) {
@@ -232,6 +239,13 @@ mod tests {
         std::fs::write(&path, &bytes[..20]).unwrap();
         assert!(Known::read(&path).is_err());
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn of_a_block_without_a_generation_nothing_is_known_whatever_a_file_says() {
+        let known = Entry::of_rest(1 << 29);
+        assert_eq!(known, Entry::default());
+        assert!(Entry::of_rest(1 << 29 | 5).is_known());
     }
 
     #[test]

@@ -60,6 +60,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::expect::{before, Table};
+use super::stamp::GENERATIONS;
 use crate::samples::new_file;
 
 /// Bytes of the file's header.
@@ -163,12 +164,15 @@ impl Record {
         bytes
     }
 
-    /// The record of 16 bytes; none when it is of no known kind.
+    /// The record of 16 bytes; none when it is of no known kind, or of a generation there is not.
     #[must_use]
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let target = u16::from_le_bytes([bytes[2], bytes[3]]);
         let generation = u16::from_le_bytes([bytes[4], bytes[5]]);
         let value = u64::from_le_bytes(*bytes.last_chunk()?);
+        if generation > GENERATIONS {
+            return None;
+        }
         let place = Place {
             target,
             generation,

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use super::check::{check, Verdict};
 use super::damage::Kind;
 use super::expect::{Outcome, Table};
-use super::journal::{Durability, Journal, Place, Record, Settings, FILE_HEADER_BYTES};
+use super::journal::{
+    frame_crc, Durability, Journal, Place, Record, Settings, FILE_HEADER_BYTES, FRAME_HEADER_BYTES,
+    FRAME_MAGIC, RECORD_BYTES,
+};
 use super::recover::{Recovered, Unusable};
 use super::stamp::{Content, Stamper, Write};
 use crate::pattern::Rng;
@@ -336,4 +339,56 @@ fn other_files_are_refused_with_the_reason() {
     assert!(refusal(&header).contains("checksum"));
     header[8] = 9;
     assert!(refusal(&header).contains("version 9"));
+}
+
+/// A frame of one record, whole to its checksum.
+fn one_frame(record: [u8; RECORD_BYTES]) -> Vec<u8> {
+    let mut frame = vec![0; FRAME_HEADER_BYTES];
+    frame[..4].copy_from_slice(&FRAME_MAGIC);
+    frame[4] = 1;
+    frame.extend_from_slice(&record);
+    let crc = frame_crc(&frame);
+    frame[16..20].copy_from_slice(&crc.to_le_bytes());
+    frame
+}
+
+#[test]
+fn a_generation_that_there_is_not_is_refused_in_place_of_computed_with() {
+    let of = |generation| {
+        let place = Place {
+            target: 1,
+            generation,
+            offset: 0,
+        };
+        let record = Record::Known { place, span: 200 }.encode();
+        let mut file = settings(Durability::Acknowledged).encode().to_vec();
+        file.extend(one_frame(record));
+        Recovered::read_from(&mut &file[..])
+    };
+    let table = of(4095).unwrap().table(1, 0, LENGTH);
+    assert_eq!(table.entry(0).generation(), 4095);
+    for generation in [4096, u16::MAX] {
+        let why = of(generation).unwrap_err().to_string();
+        assert!(why.contains("a generation that there is not"), "{why}");
+    }
+}
+
+/// A pipe has no length.
+#[test]
+fn a_journal_is_read_from_what_has_no_length_and_its_torn_tail_is_counted() {
+    let mut file = settings(Durability::Acknowledged).encode().to_vec();
+    let sequence = 3;
+    file.extend(one_frame(
+        Record::CleanEnd {
+            target: 1,
+            sequence,
+        }
+        .encode(),
+    ));
+    for tail in [0, 1, FRAME_HEADER_BYTES, 100, 5000] {
+        let mut torn = file.clone();
+        torn.resize(file.len() + tail, 0xff);
+        let told = Recovered::read_from(&mut &torn[..]).unwrap();
+        assert_eq!((told.records, told.torn_tail_bytes), (1, tail as u64));
+    }
 }

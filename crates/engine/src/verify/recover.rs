@@ -87,32 +87,38 @@ impl Recovered {
     /// # Errors
     /// When the file cannot be read, or does not begin as a journal.
     pub fn read(path: &Path) -> Result<Self, Unusable> {
-        let mut file = BufReader::new(File::open(path)?);
-        let settings = read_settings(&mut file)?;
+        Self::read_from(&mut BufReader::new(File::open(path)?))
+    }
+
+    /// Reads what a journal's file holds.
+    ///
+    /// # Errors
+    /// As [`Recovered::read`].
+    pub fn read_from(file: &mut impl Read) -> Result<Self, Unusable> {
+        let settings = read_settings(file)?;
         let mut replay = Replay::new(settings.durability);
         let mut frame = Vec::new();
-        let mut good_bytes = FILE_HEADER_BYTES as u64;
         let mut number = 0;
-        while read_frame(&mut file, number, &mut frame)? {
+        let mut torn_bytes = 0;
+        while read_frame(file, number, &mut frame, &mut torn_bytes)? {
             for bytes in frame[FRAME_HEADER_BYTES..].chunks_exact(RECORD_BYTES) {
                 match bytes.first_chunk().and_then(Record::decode) {
                     Some(record) => replay.take(record),
                     None => {
                         return Err(Unusable::Foreign(format!(
-                            "frame {number} has a record of an unknown kind"
-                        )))
+                        "frame {number} has a record of a kind or a generation that there is not"
+                    )))
                     }
                 }
             }
-            good_bytes += frame.len() as u64;
             number += 1;
         }
-        let length = file.get_ref().metadata()?.len();
+        torn_bytes += io::copy(file, &mut io::sink())?;
         Ok(Self {
             settings,
             clean: !replay.sequences.is_empty() && replay.complete,
             records: replay.records,
-            torn_tail_bytes: length - good_bytes,
+            torn_tail_bytes: torn_bytes,
             blocks: replay.blocks,
             sequences: replay.sequences,
         })
@@ -174,8 +180,8 @@ impl Recovered {
 }
 
 fn read_settings(file: &mut impl Read) -> Result<Settings, Unusable> {
-    let mut bytes = [0; FILE_HEADER_BYTES];
-    if !fill(file, &mut bytes)? {
+    let mut bytes = Vec::with_capacity(FILE_HEADER_BYTES);
+    if !read_more(file, FILE_HEADER_BYTES, &mut bytes)? {
         return Err(Unusable::Foreign(
             "shorter than its header of 64 bytes".to_owned(),
         ));
@@ -215,31 +221,33 @@ fn read_settings(file: &mut impl Read) -> Result<Settings, Unusable> {
     })
 }
 
-/// Reads frame `number` as a whole; false when there is no such frame.
-fn read_frame(file: &mut impl Read, number: u64, frame: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads frame `number` as a whole; false when there is no such frame: then so many bytes were read
+/// that are of none.
+fn read_frame(
+    file: &mut impl Read,
+    number: u64,
+    frame: &mut Vec<u8>,
+    torn_bytes: &mut u64,
+) -> io::Result<bool> {
     frame.clear();
-    frame.resize(FRAME_HEADER_BYTES, 0);
-    if !fill(file, frame)? || frame[..4] != FRAME_MAGIC || frame[8..16] != number.to_le_bytes() {
-        return Ok(false);
+    let whole = read_more(file, FRAME_HEADER_BYTES, frame)?
+        && frame[..4] == FRAME_MAGIC
+        && frame[8..16] == number.to_le_bytes()
+        && {
+            let count = u32::from_le_bytes([frame[4], frame[5], frame[6], frame[7]]) as usize;
+            count <= FRAME_RECORDS && read_more(file, count * RECORD_BYTES, frame)?
+        }
+        && frame[16..20] == frame_crc(frame).to_le_bytes();
+    if !whole {
+        *torn_bytes = frame.len() as u64;
     }
-    let count = u32::from_le_bytes([frame[4], frame[5], frame[6], frame[7]]) as usize;
-    if count > FRAME_RECORDS {
-        return Ok(false);
-    }
-    frame.resize(FRAME_HEADER_BYTES + count * RECORD_BYTES, 0);
-    if !fill(file, &mut frame[FRAME_HEADER_BYTES..])? {
-        return Ok(false);
-    }
-    Ok(frame[16..20] == frame_crc(frame).to_le_bytes())
+    Ok(whole)
 }
 
-/// Fills the buffer; false when the file ends before.
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match file.read_exact(buffer) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
+/// Reads so many bytes more; false when the file ends before.
+fn read_more(file: &mut impl Read, bytes: usize, into: &mut Vec<u8>) -> io::Result<bool> {
+    let read = file.take(bytes as u64).read_to_end(into)?;
+    Ok(read == bytes)
 }
 
 /// The state of all blocks while records come.

@@ -22,7 +22,8 @@ const MAX_BLOCKS: u64 = 1 << 16;
 /// `MDTS` counts in the controller's smallest pages, which are not told here; none are smaller.
 const PAGE_BYTES: u64 = 4096;
 
-type Page = [u8; 4096];
+/// What a controller answers.
+pub type Page = [u8; 4096];
 
 /// A namespace that commands can be made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +92,11 @@ impl Namespace {
         Self::parse(id, &namespace, &controller)
     }
 
-    fn parse(id: u32, namespace: &Page, controller: &Page) -> Result<Self, Unfit> {
+    /// Understands what a controller tells of a namespace and of itself.
+    ///
+    /// # Errors
+    /// [`Unfit::Format`].
+    pub fn parse(id: u32, namespace: &Page, controller: &Page) -> Result<Self, Unfit> {
         // NSZE, NLBAF, FLBAS, DPS and the LBA formats.
         let blocks = u64::from_le_bytes(namespace[..8].try_into().unwrap_or_default());
         let (formats, chosen, protection) = (namespace[25], namespace[26], namespace[29] & 7);
@@ -138,7 +143,9 @@ fn transfer_bytes(mdts: u8, block_shift: u32) -> u32 {
     let by_field = MAX_BLOCKS << block_shift;
     let by_device = match mdts {
         0 => u64::MAX,
-        power => PAGE_BYTES.checked_shl(u32::from(power)).unwrap_or(u64::MAX),
+        // More than a 64-bit number holds is no limit.
+        power => (1u64.checked_shl(u32::from(power)))
+            .map_or(u64::MAX, |pages| PAGE_BYTES.saturating_mul(pages)),
     };
     u32::try_from(by_field.min(by_device)).unwrap_or(u32::MAX)
 }
@@ -221,6 +228,13 @@ mod tests {
         assert_eq!(transfer_bytes(0, 9), 32 << 20);
         assert_eq!(transfer_bytes(0, 12), 256 << 20);
         assert_eq!(transfer_bytes(255, 16), u32::MAX);
+    }
+
+    #[test]
+    fn a_limit_beyond_64_bits_is_no_limit_and_not_none() {
+        for power in 50..64 {
+            assert_eq!(transfer_bytes(power, 9), 32 << 20, "{power}");
+        }
     }
 
     #[test]
