@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build static demo test rust-tests robust nightly lint lint-rust lint-python bench fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
+.PHONY: help build static demo test rust-tests robust nightly lint lint-rust lint-python bench fuzz rust-fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -19,7 +19,7 @@ help:
 	@echo "make lint    formatters, linters, types and the import rules"
 	@echo "make build   both programs, in $(VENV)/bin"
 	@echo "make bench   the engine beside fio"
-	@echo "make fuzz    MINUTES=10 of fuzzing for each reader"
+	@echo "make fuzz    MINUTES=10 of fuzzing for each reader; make rust-fuzz: the engine's alone"
 	@echo "make faults   damage data on a real device (root), and write docs/faults.md"
 	@echo "make safety   try to have data destroyed by every verb (root), and write docs/safety.md"
 	@echo "make lab     draw some hundred situations, judge them, and say how often the verdict is right (minutes)"
@@ -109,7 +109,7 @@ MINUTES ?= 10
 FUZZED := job_file vdbench iometer results data_sheet plan documents events arrow_stream parquet \
 	parquet_footer_alone marks state_file study_file monitors disk spoken_by_the_engine experiment_file hosts_list \
 	watch_secrets watched_by_shell watched_by_exporter watched_by_snmp change_journal said_by_agents experiment_document
-fuzz: build
+fuzz: build rust-fuzz
 	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check 'atheris>=3,<4'
 	@for one in $(FUZZED); do $(BIN)/python -m tests.fuzz.guide $$one --minutes $(MINUTES) || exit 1; done
 	$(BIN)/python -m tests.fuzz.fuzz_jobfile --minutes $(MINUTES)
@@ -117,6 +117,22 @@ fuzz: build
 	$(BIN)/python -m tests.fuzz.fuzz_vdbench --minutes $(MINUTES)
 	$(BIN)/python -m tests.fuzz.fuzz_icf --minutes $(MINUTES)
 	$(BIN)/python -m tests.fuzz.fuzz_results --minutes $(MINUTES)
+
+# What reads foreign bytes in the engine, with libFuzzer's instruments: the flags are cargo-fuzz's for
+# no sanitizer, which the stable compiler takes. What is found lies in build/fuzz/found.
+RUST_FUZZED := plan simulated journal known stamped headers orders namespace
+INSTRUMENTS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing
+FUZZ := build/fuzz
+rust-fuzz:
+	RUSTFLAGS='$(INSTRUMENTS)' $(CARGO) build $(QUIET) --locked --release --target-dir $(FUZZ)/target \
+		--manifest-path crates/fuzz/Cargo.toml --target $$(rustc -vV | sed -n 's/^host: //p')
+	@mkdir -p $(FUZZ)/found $(RUST_FUZZED:%=$(FUZZ)/corpus/%)
+	@for one in $(RUST_FUZZED); do \
+		$(FUZZ)/target/*/release/$$one -max_total_time=$$(( $(MINUTES) * 60 )) -timeout=20 -rss_limit_mb=2048 \
+			-max_len=4096 -print_final_stats=1 -artifact_prefix=$(FUZZ)/found/$$one- \
+			$(FUZZ)/corpus/$$one crates/fuzz/corpus/$$one || exit 1; done
 
 docs: build
 	$(ENGINE) schema plan > contract/plan.schema.json

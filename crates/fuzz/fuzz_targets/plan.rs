@@ -1,0 +1,4 @@
+//! See [`loadstone_fuzz::tried::plan`].
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| loadstone_fuzz::tried::plan(data));
