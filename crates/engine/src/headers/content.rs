@@ -94,7 +94,7 @@ fn put_header(plan: &Headers, write: &Write, offset: u64, head: usize, block: &m
 }
 
 /// Changes the place of the head of a block with that of the bytes at the header's offset: there
-/// and back is the same.
+/// and back is the same, because the Plan's check lets them not overlap.
 pub fn move_head(plan: &Headers, head: usize, block: &mut [u8]) {
     let at = plan.offset_bytes as usize;
     if at > 0 && at + head <= block.len() {

@@ -60,6 +60,17 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             )
         },
     )?;
+    need(
+        !has_headers(sum) || headers.offset_bytes == 0 || headers.offset_bytes >= head,
+        || at("offset_bytes"),
+        || {
+            format!(
+                "is {}, must be 0 or at least {head}: the header of {head} bytes would overlap \
+                 what it changes places with",
+                headers.offset_bytes
+            )
+        },
+    )?;
     let limits = &stream.limits;
     need(
         !headers.read_back || limits.bytes > 0 || limits.ops > 0,

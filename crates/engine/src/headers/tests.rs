@@ -7,7 +7,7 @@ use super::check::{check, Reading};
 use super::content::{fill, head_bytes, pattern_byte, Write};
 use super::history::{Fate, History, Piece};
 use super::sums;
-use crate::plan::{HeaderLayout, HeaderPattern, HeaderSum, Headers};
+use crate::plan::{plain, Backend, HeaderLayout, HeaderPattern, HeaderSum, Headers, SimDevice};
 
 const SUMS: [HeaderSum; 19] = [
     HeaderSum::Meta,
@@ -361,5 +361,32 @@ proptest! {
         for (i, &byte) in buffer.iter().enumerate() {
             prop_assert_eq!(byte, pattern_byte(&pattern, write.offset, i));
         }
+    }
+}
+
+/// fio 3.33 calls its own writes damaged with such an offset.
+#[test]
+fn a_header_that_would_overlap_what_it_changes_places_with_is_refused() {
+    let with = |offset_bytes| {
+        let mut stream = plain::stream();
+        stream.limits.ops = 1;
+        stream.headers = Some(Headers {
+            offset_bytes,
+            layout: HeaderLayout::Earlier,
+            ..plan(HeaderSum::Md5)
+        });
+        let device = SimDevice {
+            faults: Some(plain::no_faults()),
+            ..plain::device()
+        };
+        plain::plan(Backend::Sim { device }, vec![stream])
+    };
+    for sound in [0, 56, 300] {
+        assert_eq!(crate::check::check(&with(sound)), Ok(()));
+    }
+    for overlapping in [1, 40, 55] {
+        let (path, message) = plain::refused(with(overlapping), |_| ());
+        assert_eq!(path, "/streams/0/headers/offset_bytes");
+        assert!(message.contains("at least 56"), "{message}");
     }
 }
