@@ -59,7 +59,8 @@ pub fn check(plan: &Headers, reading: &Reading, path: &str, buffer: &mut [u8]) -
     let step = step_bytes(plan, buffer.len());
     for (index, block) in buffer.chunks_mut(step).enumerate() {
         let head = found_head_bytes(plan, block);
-        if block.len() <= head {
+        // The rest of an I/O that is too short for a header has none, whatever its bytes look like.
+        if block.len() <= head.max(head_bytes(plan)) {
             continue;
         }
         move_head(plan, head, block);

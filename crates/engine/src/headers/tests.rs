@@ -390,3 +390,29 @@ fn a_header_that_would_overlap_what_it_changes_places_with_is_refused() {
         assert!(message.contains("at least 56"), "{message}");
     }
 }
+
+/// 63 bytes have no room for the later header of SHA-1, but for the earlier one.
+#[test]
+fn the_rest_of_an_io_that_is_too_short_for_a_header_is_not_taken_for_the_other_layout() {
+    let plan = Headers {
+        interval_bytes: 521,
+        ..plan(HeaderSum::Sha1)
+    };
+    let mut buffer = vec![0; 31 * 521 + 63];
+    let write = Write {
+        seed: 7,
+        offset: 466_944,
+        number: 1,
+        time: (1, 2),
+    };
+    fill(&plan, &write, &mut buffer);
+    let reading = Reading {
+        file: 0,
+        offset: write.offset,
+        len: buffer.len() as u32,
+        seed: Some(7),
+        number: Some(1),
+        zeros: false,
+    };
+    assert_eq!(check(&plan, &reading, "file", &mut buffer), []);
+}
