@@ -61,10 +61,10 @@ def test_no_circle_between_files_of_the_engine() -> None:
 def test_no_circle_between_rooms_of_the_engine() -> None:
     rooms: dict[str, set[str]] = {}
     for module, others in uses(SOURCE).items():
-        room = rooms.setdefault(module.split("::")[0], set())
-        room.update(other.split("::")[0] for other in others)
-    for room, others in rooms.items():
-        others.discard(room)
+        used = rooms.setdefault(module.split("::")[0], set())
+        used.update(other.split("::")[0] for other in others)
+    for name, others in rooms.items():
+        others.discard(name)
     assert len(rooms) > 40
     TopologicalSorter(rooms).prepare()
 
