@@ -155,6 +155,7 @@ def _run(directory: Path, file: str, title: str, addresses: dict[str, str]) -> t
         for host in told["hosts"]:
             plan = json.loads((run / "hosts" / host["name"] / "plan.json").read_text())
             jobs = ", ".join(dict.fromkeys(unit["name"] for unit in plan["units"]))
+            jobs = jobs.replace(str(directory), "DIR")
             lines.append(f"| {run.name.replace(out.name, file)} | {host['name']} | {jobs} | {host['ops']} |")
         same = "the sum" if total == sum_ else f"NOT the sum {sum_}"
         lines.append(f"| {run.name.replace(out.name, file)} | all | | {total}, {same} |")
