@@ -111,10 +111,7 @@ def _verdicts(
         "",
         *tables.reliability(tables.measuring(tried, lambda one: one.probed)),
         "",
-        "With each situation judged by the fit that never saw its kind:",
-        "",
-        *tables.reliability(tables.measuring(tried, lambda one: one.kind_out or one.probed)),
-        "",
+        *_never_seen(tried),
         "## The most probable explanation, after probes",
         "",
         tables.brier(tables.first_named(tried)),
@@ -133,6 +130,17 @@ def _verdicts(
     )
     if real:
         yield from _real(real, drawn)
+
+
+def _never_seen(tried: Sequence[Scored]) -> list[str]:
+    if not any(one.kind_out for one in tried):
+        return []
+    return [
+        "With each situation judged by the fit that never saw its kind:",
+        "",
+        *tables.reliability(tables.measuring(tried, lambda one: one.kind_out or one.probed)),
+        "",
+    ]
 
 
 def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
