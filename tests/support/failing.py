@@ -54,10 +54,10 @@ HOSTS: Final = """[defaults]
 launch = "local"
 [[host]]
 name = "a"
-directory = "{place}/a"
+directory = "{place}/of-a"
 [[host]]
 name = "b"
-directory = "{place}/b"
+directory = "{place}/of-b"
 """
 EXPERIMENT: Final = """title = "Depth"
 repeats = 2
