@@ -190,13 +190,10 @@ def by_kind(every: Sequence[Scored]) -> list[str]:
             sum(_of(one.probed).believed for one in tried),
         )
         left: list[object] = []
-        for pick in (lambda one: one.kind_out, lambda one: one.family_out):
-            told = [one for one in tried if pick(one) is not None]
+        for part in ("kind_out", "family_out"):
+            told = [(one, getattr(one, part)) for one in tried if getattr(one, part) is not None]
             left += (
-                [
-                    sum(one.right_first(_of(pick(one))) for one in told),
-                    sum(_of(pick(one)).believed for one in told),
-                ]
+                [sum(one.right_first(fit) for one, fit in told), sum(fit.believed for _, fit in told)]
                 if told
                 else ["–", "–"]
             )
