@@ -80,9 +80,10 @@ def lowered(
     Raises InputError and RefusedError for options that do not go together.
     """
     made = Lowering(dict(fields), dict(set_at), where, strict, base)
-    rw = _direction(made)
-    _sizes(made, rw)
-    _addresses(made)
+    if base is None or base.blocks is not None:
+        rw = _direction(made)
+        _sizes(made, rw)
+        _addresses(made)
     _seeds(made)
     _recording(made)
     _engine(made)

@@ -53,10 +53,14 @@ def with_options(workload: Workload, options: Mapping[str, str], where: Where) -
 
 
 def _of_blocks(job: Job, fields: Mapping[str, Any], set_at: Mapping[str, Where]) -> Job:
-    """Return a job that has room for the fields: sizes and a mix go in the place of rows."""
+    """Return a job that has room for the fields: rw, and what is set with it, takes the place of rows."""
     beside = [name for name in fields if name.partition(".")[0] in ("mix", "sizes", "addresses")]
     if job.blocks is not None or not beside:
         return job
-    if all(name.startswith("addresses.") for name in beside):
-        raise RefusedError("has no effect beside rows", where=set_at[beside[0]])
+    if "mix.rw" not in beside:
+        raise RefusedError(
+            f"[{job.name}] has rows, each with a size, a direction and an address of its own",
+            where=set_at[beside[0]],
+            hint="set rw= too: both then take the place of the rows",
+        )
     return job.changed({"work": BlockWork(sizes=SizeRequests(bs=fixed(DEFAULT_BLOCK_BYTES)))})
