@@ -43,14 +43,14 @@ def test_runs_are_listed_with_what_differs(capsys: pytest.CaptureFixture[str], t
     document = json.loads(capsys.readouterr().out)
     assert document["language"] == "catalogue"
     assert [run["load"] for run in document["runs"]] == ["100", "95", "90", "80", "50", "10"]
-    assert document["runs"][0]["jobs"][0]["rate_iops"] == pytest.approx([1.75, 1.75, 0])
+    assert document["runs"][0]["jobs"][0]["pacing"]["rate_iops"] == pytest.approx([1.75, 1.75, 0])
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--set", "block=4q"], "found '4q' for block, expected 4k"),
-        (["--section", "x"], "--section: a named procedure is done whole"),
+        (["--section", "x"], "--section: a named procedure runs whole"),
         (["--set", "blocks=4k"], "zfs-log-device has no parameter 'blocks'"),
         ([], "zfs-log-device needs a target"),
     ],

@@ -68,7 +68,8 @@ def test_an_armed_engine_may_be_silent_as_long_as_nobody_asks_for_its_end() -> N
     watch.heard("armed", 1.0)
     assert watch.look(100_000.0) is WatchdogAction.NOTHING
     watch.asked(100_000.0)
-    assert watch.look(100_040.0) is WatchdogAction.KILL
+    assert watch.look(100_040.0) is WatchdogAction.WARN
+    assert watch.look(100_041.0) is WatchdogAction.KILL
     watch = Watchdog(1.0, 10.0, 0.0)
     watch.heard("armed", 1.0)
     watch.heard("start", 2.0)

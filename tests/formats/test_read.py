@@ -93,7 +93,7 @@ def test_triplets_leave_out_what_is_empty() -> None:
     assert blocks("4k,8k") == [4096, 8192, 8192]
     assert blocks(",8k") == [4096, 8192, 8192]
     assert blocks("4k,,16k") == [4096, 4096, 16384]
-    assert blocks("4k,") == [4096, None, None]
+    assert blocks("4k,") == [4096, 4096, 4096]  # What is left out is fio's default.
     inherited = blocks_of(read("[global]\nbs=1k\n[a]\nbs=,8k\n").jobs[0]).sizes.bs
     assert [b.bytes for b in inherited if isinstance(b, FixedSize)] == [1024, 8192, 8192]
 

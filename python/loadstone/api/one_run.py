@@ -54,9 +54,9 @@ def run_once(plan: Plan, asked: RunRequest, settings: HowRun, figures: SealedFig
         raise ended.error
     if settings.check and ended.status != "complete":
         raise RunError(
-            f"the run was {ended.status}", hint=f"open_bundle({str(settings.out)!r}) has its figures"
+            f"the run was {ended.status}", hint=f"open_bundle({str(ended.bundle_path)!r}) has its figures"
         )
-    return Result(settings.out, ended, figures)
+    return Result(ended.bundle_path, ended, figures)
 
 
 def consent_of(given: Sequence[Path | str] | Consent) -> Consent:

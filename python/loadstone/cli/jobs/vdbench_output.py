@@ -131,7 +131,7 @@ class _RunPages:
 def _known(workload: Workload) -> Known:
     document = workload.model_dump(mode="json")
     facts, jobs = document["global_options"], document["jobs"]
-    on_files = any(job.get("tree") for job in jobs)
+    on_files = any(job["work"]["kind"] == "tree" for job in jobs)
     storage, work = ("fsd", "fwd") if on_files else ("sd", "wd")
     return Known(
         facts["rd"],
@@ -143,6 +143,6 @@ def _known(workload: Workload) -> Known:
                 [*(str(job["own_options"][work]) for job in jobs), *facts.get("made_for", "").split()]
             )
         ),
-        frozenset(str(job["tree"]["operation"]) for job in jobs if job.get("tree")),
+        frozenset(str(job["work"]["operation"]) for job in jobs if job["work"]["kind"] == "tree"),
         anchors.trees_of(jobs),
     )

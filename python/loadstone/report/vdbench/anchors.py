@@ -34,9 +34,9 @@ def trees_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, TreeShape]:
     """Return the trees jobs work in, by anchor; `jobs` as a Workload's JSON has them."""
     found: dict[str, TreeShape] = {}
     for job in jobs:
-        if job.get("tree"):
+        if job["work"]["kind"] == "tree":
             found.setdefault(
-                str(job["own_options"]["anchor"]), TreeShape.model_validate(job["tree"]["shape"])
+                str(job["own_options"]["anchor"]), TreeShape.model_validate(job["work"]["shape"])
             )
     return found
 
@@ -77,7 +77,7 @@ def rows(run: Counted, trees: Mapping[str, TreeShape]) -> list[str]:
     made = []
     for anchor, tree in trees_of(run.jobs).items():
         jobs = [job for job in run.jobs if job["own_options"]["anchor"] == anchor]
-        working = max(int(job["tree"]["working_set_bytes"]) for job in jobs)
+        working = max(int(job["work"]["working_set_bytes"]) for job in jobs)
         part = (_files_in(tree, working), tree.directories, working) if working else (0, 0, 0)
         made.append(
             _row(
@@ -95,7 +95,7 @@ def _total(tree: TreeShape) -> tuple[int, int, int]:
 
 
 def _existing(run: Counted, tree: TreeShape, jobs: Sequence[Mapping[str, Any]]) -> tuple[_Cell, ...]:
-    changed = {str(job["tree"]["operation"]) for job in jobs} & _CHANGES
+    changed = {str(job["work"]["operation"]) for job in jobs} & _CHANGES
     if changed and not (run.makes_trees and run.bundle.status == "complete"):
         return (None, None, None)
     return _total(tree) if tree.total_bytes else (tree.total_files, tree.directories, tree.whole_bytes)
@@ -107,7 +107,7 @@ def _opened(run: Counted, tree: TreeShape, jobs: Sequence[Mapping[str, Any]]) ->
     opens = sum(tally.of("open").count for tally in part.intervals) if part is not None else 0
     if not opens:
         return (0, 0)
-    if any(job["tree"]["select"]["kind"] != "sequential" for job in jobs) and opens > 1:
+    if any(job["work"]["select"]["kind"] != "sequential" for job in jobs) and opens > 1:
         return (None, None)
     files = min(opens, _total(tree)[0] or tree.total_files)
     return (files, files * tree.whole_bytes // tree.total_files)
