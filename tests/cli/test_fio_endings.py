@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,15 @@ def test_a_trigger_ends_the_run_keeps_the_state_and_runs_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOADSTONE_ALLOW_EXEC", "1")
-    (tmp_path / "now").touch()
+    data = tmp_path / "data"
+
+    def trigger() -> None:
+        """Let the load begin first: what ends before its first I/O has no line."""
+        while not (data.exists() and data.stat().st_blocks):
+            time.sleep(0.01)
+        (tmp_path / "now").touch()
+
+    threading.Thread(target=trigger, daemon=True).start()
     out = fio(
         *("--trigger-file=now", "--trigger=ls *.state > seen", "--name=a", "--filename=data", "--size=64k"),
         *("--rw=write", "--rate_iops=10", "--verify=md5", "--do_verify=0", "--number_ios=16"),
