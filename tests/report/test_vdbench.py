@@ -136,6 +136,7 @@ def made(
         "jobs": [
             {
                 "name": job.name,
+                "work": {"kind": "blocks"},
                 "own_options": {
                     "wd": job.name,
                     "sd": f"sd{at}",
