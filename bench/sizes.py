@@ -29,7 +29,8 @@ from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan, ServiceTime, SimDevice
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.session import Means, RunRequest, run_plan
 from loadstone.version import __version__
 

@@ -35,7 +35,8 @@ from loadstone.bundle.study import Point
 from loadstone.experiment import observe
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.plan.model import BackendSim, SimDevice
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
 
 if TYPE_CHECKING:

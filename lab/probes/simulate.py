@@ -24,7 +24,8 @@ from loadstone.engine.binary import find
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.probe import session
 from loadstone.probe.after_run import base_from
 from loadstone.probe.figures import COLUMNS, Figures, issuing_ns, of_stage

@@ -10,7 +10,8 @@ from loadstone.errors import LoadstoneError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 
 RING = "[a]\nfilename=/t/1g\nioengine=io_uring\nrw=randrw\n"
 HOST = HostFacts(

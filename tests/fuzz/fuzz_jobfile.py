@@ -19,7 +19,8 @@ from loadstone.formats.fio import ReadOptions, TextSource, TokenSource, read_job
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from tests.fuzz import driver
 
 if TYPE_CHECKING:

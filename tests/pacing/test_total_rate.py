@@ -11,7 +11,8 @@ from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import RateAmountOps, RateProcess
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.plan.stream import TotalRate
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pytest
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts, TargetFacts
 from loadstone.plan.model import Identity, Namesake, TargetKind
-from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import Resolution, resolve
 
 if TYPE_CHECKING:
     from loadstone.workload.model import Workload

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from loadstone.errors import RefusedError, Where
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import Pattern, RateProcess, SizesFixed, SizesSplit
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.plan.stream import TotalRate
 from loadstone.workload.model import Job, Workload
 from loadstone.workload.placement import Amount, TargetName

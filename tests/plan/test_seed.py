@@ -12,7 +12,8 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import FileSource, ReadOptions, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import SizesFixed
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.workload.placement import Amount
 from tests.plan.conftest import device
 

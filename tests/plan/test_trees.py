@@ -17,7 +17,8 @@ from loadstone.plan.anchors import Found, Structure
 from loadstone.plan.derived import asked_operations, targets_of
 from loadstone.plan.host import AnchorFacts, HostFacts
 from loadstone.plan.model import RateProcess
-from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import Resolution, resolve
 from loadstone.plan.stream import TotalRate
 
 GIB = 1 << 30
@@ -39,6 +40,15 @@ def planned(
     )
     workload = lower(file, expand(file)[number], Given(rate_iops=100.0))
     return resolve(workload, host=host, options=ResolveOptions(**options))
+
+
+def changed(text: str, values: dict[str, Any]) -> plan.Plan:
+    """Plan the last run of a parameter file with other values in its jobs."""
+    file = read([ParameterText(text.encode(), "t.parm", Path())])
+    workload = lower(file, expand(file)[-1])
+    jobs = tuple(job.changed(values) for job in workload.jobs)
+    host = HostFacts(cpus=(0, 1), memory_bytes=GIB, known_anchors={"/t/a": replace(ROOM, found=FULL)})
+    return resolve(workload.model_copy(update={"jobs": jobs}), host=host).plan
 
 
 def run(fwd: str, rd: str = "", fsd: str = FSD) -> str:
@@ -307,6 +317,37 @@ def test_options_without_effect_are_refused() -> None:
     with pytest.raises(RefusedError, match="only reading is allowed"):
         planned(run("operation=setattr"), read_only=True)
     planned(run("operation=read"), read_only=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        ("engine.ioengine", "libaio", "ioengine"),
+        ("pacing.thinktime_ns", 1, "thinktime"),
+        ("durability.fsync_every", 2, "fsync"),
+        ("search.latency_target_ns", 1, "latency_target"),
+        ("verification.verify_only", True, "verify_only"),
+    ],
+)
+def test_what_an_operation_by_name_cannot_have_is_refused(field: str, value: object, name: str) -> None:
+    with pytest.raises(RefusedError, match=f"{name} has no effect on .* works in a tree"):
+        changed(run("operation=write"), {field: value})
+    with pytest.raises(RefusedError, match="one rate, not one for each direction"):
+        changed(run("operation=write"), {"pacing.rate_iops": (None, 5.0, None)})
+
+
+def test_threads_in_a_tree_are_those_of_any_job() -> None:
+    asked = {"process.nice": 3, "process.cpus_allowed": (0, 1), "process.cpus_policy": "split"}
+    made = changed(run("operation=read,threads=2"), {**asked, "priorities.job_level": 5})
+    assert [(one.nice, one.cpus, one.io_priority & 7) for one in made.workers] == [(3, (0,), 5), (3, (1,), 5)]
+
+
+def test_clones_counted_apart_take_from_one_queue() -> None:
+    text = run("operation=getattr,threads=3").replace("fwdrate=max", "fwdrate=60")
+    made = planned(text, per_clone_units=True).plan
+    uses = [one.tree for one in made.streams if one.tree]
+    assert [one.cell for one in uses] == [0, 1, 2]
+    assert {one.queue for one in uses} == {0}
 
 
 def test_a_total_rate_is_divided_over_all_streams() -> None:

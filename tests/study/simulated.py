@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import BackendSim, SimDevice
-from loadstone.plan.resolve import Resolution, ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import Resolution, resolve
 from tests.e2e.program import needs_engine
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read
 from loadstone.formats.recognise import Language, recognise
 from loadstone.formats.suggest import nearest
 from loadstone.plan.model import RateProcess
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.stream import TotalRate
 from loadstone.session import RunRequest

@@ -33,7 +33,8 @@ from loadstone.experiment.file import AS_IS, layout_of, level_name, studied_rule
 from loadstone.experiment.machine import new_label, order_of
 from loadstone.experiment.order import ordered
 from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.study.controller import Next
 
 if TYPE_CHECKING:

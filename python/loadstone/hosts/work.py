@@ -11,7 +11,7 @@ from pydantic import Field
 
 from loadstone.frozen_model import FrozenModel
 from loadstone.plan.model import Plan, RateProcess
-from loadstone.plan.resolve import ResolveOptions
+from loadstone.plan.options import ResolveOptions
 from loadstone.plan.stream import TotalRate
 from loadstone.workload.model import Workload
 

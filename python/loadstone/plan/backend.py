@@ -15,6 +15,7 @@ from loadstone.plan import model as plan
 from loadstone.plan.backends import BACKENDS
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import shares
+from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ _Ring = TypeVar("_Ring", plan.BackendIoUring, plan.BackendIoUringCmd)
 NATIVE_ENGINE: Final = "io_uring"
 PLAIN_ENGINE: Final = "psync"
 _SYNCHRONOUS: Final = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2"))
+IN_TREES: Final = "files"
+_ONE_AT_A_TIME: Final = _SYNCHRONOUS | special_engines.ENGINES | {"mmap", IN_TREES}
 _RING_ONLY: Final = ("engine.registerfiles", "engine.fixedbufs", "engine.sqthread_poll", "engine.force_async")
 
 
@@ -53,7 +56,7 @@ def drive(
 ) -> Drive:
     """Choose how the clones of a job do their I/O."""
     iodepth = job.engine.iodepth or 1
-    engine = job.engine.ioengine or _fitting_engine(job, iodepth)
+    engine = _engine(job, iodepth)
     cpus = _cpus(job, host)
     nice = _nice(job, host)
     _check_ring_options(job, engine)
@@ -61,7 +64,7 @@ def drive(
     io_priority.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
-    if engine in _SYNCHRONOUS or engine == "mmap" or engine in special_engines.ENGINES:
+    if engine in _ONE_AT_A_TIME:
         if iodepth > 1:
             notes.trap(
                 job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio"
@@ -96,6 +99,8 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
     """Return the backend of an engine that does one I/O at a time."""
     if engine in special_engines.ENGINES:
         return special_engines.backend(job, donor)
+    if engine == IN_TREES:
+        return plan.BackendFiles()
     return plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
 
 
@@ -124,8 +129,12 @@ def _check_force(job: Job, engine: str) -> None:
         raise RefusedError("trims are not forced", where=job.at("engine.force_async"), hint="remove it")
 
 
-def _fitting_engine(job: Job, iodepth: int) -> str:
-    """Return plain calls, unless more than these do is asked for."""
+def _engine(job: Job, iodepth: int) -> str:
+    """Return the engine asked for; without one plain calls, unless more than these do is asked for."""
+    if isinstance(job.work, TreeWork):
+        return IN_TREES
+    if job.engine.ioengine:
+        return job.engine.ioengine
     asks_ring = iodepth > 1 or any(job.value(name) for name in (*_RING_ONLY, "engine.hipri"))
     return NATIVE_ENGINE if asks_ring else PLAIN_ENGINE
 
@@ -145,7 +154,7 @@ def _ring(job: Job, kind: type[_Ring]) -> _Ring:
 def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
     for field in (*_RING_ONLY, "engine.hipri"):
-        if job.value(field) and engine in (*_SYNCHRONOUS, *special_engines.ENGINES, "mmap", "null"):
+        if job.value(field) and engine in (*_ONE_AT_A_TIME, "null"):
             raise RefusedError(
                 f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
             )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from loadstone.path.block import BlockDevice
 
+DEVICES: Final = frozenset((TargetKind.BLOCK, TargetKind.NVME))
+"""What is as long as it is: a disk, by one of its names."""
 SECTOR_BYTES: Final = 512
 """Unit of `size` in sysfs, whatever the device's block size."""
 _MEMORY_FILE_SYSTEMS: Final = frozenset(("tmpfs", "ramfs"))
@@ -60,7 +62,7 @@ class TargetFacts:
     @property
     def is_device(self) -> bool:
         """Whether it is as long as it is: a disk, by one of its names."""
-        return self.kind in (TargetKind.BLOCK, TargetKind.NVME)
+        return self.kind in DEVICES
 
 
 @dataclass(frozen=True, slots=True)

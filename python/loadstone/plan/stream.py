@@ -27,6 +27,7 @@ from loadstone.plan.model import (
 from loadstone.plan.notes import last_name
 from loadstone.plan.pattern import is_random, shares, sizes, smallest, trims_then_writes
 from loadstone.plan.rows import read_percent
+from loadstone.workload.trees import OPENS, TreeWork
 
 if TYPE_CHECKING:
     import random
@@ -42,7 +43,9 @@ DEFAULT_DEDUPE_SET_PERCENT: Final = 5
 
 
 def pace(job: Job, notes: Notes) -> Pace:
-    """Arrival rates of the directions in use, and think time."""
+    """Arrival rates of the directions in use, and think time; operations in a tree have a rate there."""
+    if isinstance(job.work, TreeWork):
+        return Pace(read=None, write=None, trim=None, think=None)
     paced = shares(job)
     if trims_then_writes(job):
         paced = (0, 0, 100)  # Each trim brings its write.
@@ -90,14 +93,18 @@ def _rate(job: Job, i: int) -> Rate | None:
 
 def taking_turns(pace: Pace, clone: int, clones: int) -> Pace:
     """Return the pace of one clone of several: evenly spaced arrivals of all are evenly spaced."""
-    if clones == 1:
-        return pace
     rates = {
-        op: rate.model_copy(update={"phase": clone / clones})
+        op: in_turn(rate, clone, clones)
         for op, rate in (("read", pace.read), ("write", pace.write), ("trim", pace.trim))
-        if rate is not None and rate.process == RateProcess.LINEAR
+        if rate is not None
     }
     return pace.model_copy(update=rates)
+
+
+def in_turn(rate: Rate, place: int, of: int) -> Rate:
+    """Return the rate of one of several."""
+    linear = rate.process is RateProcess.LINEAR
+    return rate.model_copy(update={"phase": place / of}) if linear else rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +127,36 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
     made = []
     shares = parts(streams)
     for position, stream in enumerate(streams):
-        if stream.pace.read or stream.pace.write or stream.pace.trim:
+        if stream.pace.read or stream.pace.write or stream.pace.trim or (stream.tree and stream.tree.rate):
             raise RefusedError(
                 f"{stream.name} has a rate of its own",
                 where=total.where,
-                hint="leave the total rate out, or remove rate= and rate_iops= from the job file",
+                hint="leave the total rate out, or the rate of the job",
             )
-        of = stream.pattern
-        percents: tuple[float, float, float] = (of.read_percent, of.write_percent, of.trim_percent)
-        if of.rows is not None:
-            reads = read_percent(of.rows)
-            percents = (reads, 100 - reads, 0)
-        if of.trim_then_write:
-            percents = (0, 0, 100)
-        share = total.iops * shares[position] / 100
-        rates = [part(total, share * percent) if percent else None for percent in percents]
-        pace = stream.pace.model_copy(update=dict(zip(("read", "write", "trim"), rates, strict=True)))
-        pace = taking_turns(pace, position, len(streams))
-        made.append(stream.model_copy(update={"pace": pace, "flow": None}))
+        iops, count = total.iops * shares[position], len(streams)
+        update: dict[str, object] = {"flow": None}
+        if stream.tree is not None:
+            rate = in_turn(part(total, iops), position, count)
+            update["tree"] = stream.tree.model_copy(update={"rate": rate})
+        else:
+            rates = _by_shares(stream.pattern, total, iops)
+            update["pace"] = taking_turns(stream.pace.model_copy(update=rates), position, count)
+        made.append(stream.model_copy(update=update))
     return made
+
+
+def _by_shares(of: plan.Pattern, total: TotalRate, iops: float) -> dict[str, Rate | None]:
+    """Return the rate of each direction, by its share of the I/Os."""
+    percents: tuple[float, float, float] = (of.read_percent, of.write_percent, of.trim_percent)
+    if of.rows is not None:
+        reads = read_percent(of.rows)
+        percents = (reads, 100 - reads, 0)
+    if of.trim_then_write:
+        percents = (0, 0, 100)
+    return {
+        op: part(total, iops / 100 * percent) if percent else None
+        for op, percent in zip(("read", "write", "trim"), percents, strict=True)
+    }
 
 
 def parts(streams: Sequence[plan.Stream]) -> list[float]:
@@ -211,13 +229,14 @@ def flow(job: Job, notes: Notes) -> plan.Flow | None:
 
 
 def flush(job: Job) -> plan.Flush:
-    """Flushes; without writes there are none."""
+    """Flushes; without writes there are none, but in a tree whatever is opened may be flushed when closed."""
     writing = shares(job)[1] > 0
+    closes = job.work.operation in OPENS if isinstance(job.work, TreeWork) else writing
     return plan.Flush(
         fsync_every=(job.durability.fsync_every or 0) if writing else 0,
         fdatasync_every=(job.durability.fdatasync_every or 0) if writing else 0,
         at_end=bool(job.durability.end_fsync) and writing,
-        on_close=bool(job.durability.fsync_on_close) and writing,
+        on_close=bool(job.durability.fsync_on_close) and closes,
     )
 
 

@@ -1,14 +1,16 @@
 """The targets of a Plan: each path once per way of opening it, and how it is prepared.
 
-Knows how the needs of several jobs on one path add up. Knows no stream and no worker.
+Knows how the needs of several jobs on one path add up. Knows no stream and no worker; of a tree
+its anchor is the target, which says itself what is done to it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from loadstone.plan import model as plan
+from loadstone.plan.host import DEVICES
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, shares
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from loadstone.plan.host import TargetFacts
     from loadstone.plan.notes import Notes
     from loadstone.plan.special_engines import Name
+    from loadstone.plan.tree_anchor import Anchor
     from loadstone.workload.model import Job
+
+_LAYOUT_SEED: Final = 0x4C6F_6164
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +79,64 @@ class _Draft:
         """Bytes to lay out before the run."""
         return self.end_bytes - self.facts.size_bytes if self.grows else 0
 
+    def use(self) -> TargetUse:
+        """Return what is done to it."""
+        return TargetUse(
+            path=self.path,
+            kind=self.facts.kind,
+            exists=self.facts.exists,
+            identity=self.facts.identity,
+            writes=self.written,
+            trims=self.trimmed,
+            lays_out_bytes=self.missing_bytes,
+            unlinks=self.unlink or (self.name is not None and self.name.removed),
+            jobs=tuple(self.jobs),
+        )
+
+    def target(self) -> plan.Target:
+        """Return it as a target of the Plan."""
+        facts = self.facts
+        opened = self.name is None
+        layout = None
+        if self.grows and (opened or self.needs_data or self.fallocate is not plan.Fallocate.NONE):
+            layout = plan.Layout(
+                size_bytes=self.end_bytes,
+                truncate=False,
+                fallocate=self.fallocate,
+                write=self.needs_data,
+                fsync=self.fsync or self.needs_data,
+                seed=_LAYOUT_SEED,
+            )
+        return plan.Target(
+            path=self.path,
+            kind=facts.kind,
+            size_bytes=facts.size_bytes if facts.is_device else max(self.end_bytes, facts.size_bytes),
+            direct=self.direct,
+            read_only=opened and not (self.written or self.trimmed),
+            create=(
+                facts.kind is TargetKind.FILE
+                and not facts.exists
+                and self.may_create
+                and (self.name is None or self.name.named is plan.Named.FILE)
+            ),
+            sync=self.sync,
+            exclusive=False,
+            identity=facts.identity,
+            layout=layout,
+            invalidate=opened and self.invalidate and facts.kind in (TargetKind.FILE, TargetKind.BLOCK),
+            advice=self.advice,
+            unlink=self.unlink and facts.kind is TargetKind.FILE,
+            namesake=facts.namesake,
+            named=None if self.name is None else self.name.named,
+        )
+
 
 class Targets:
     """Collects targets; indexes are those of `Plan.targets`."""
 
     def __init__(self) -> None:
-        self._drafts: list[_Draft] = []
-        self._index: dict[tuple[str, bool, str, str | None, Name | None], int] = {}
+        self._drafts: list[_Draft | Anchor] = []
+        self._index: dict[tuple[str, bool, str, str | None, Name | None], tuple[int, _Draft]] = {}
 
     def use(self, job: Job, part: FileRange, notes: Notes) -> int:
         """Add a job's use of a file and return the target's index."""
@@ -91,11 +147,11 @@ class Targets:
         direct = direct and part.name is None
         key = (part.path, direct, sync.value, advice.value if advice else None, part.name)
         if key not in self._index:
-            self._index[key] = len(self._drafts)
-            self._drafts.append(_Draft(part.path, part.facts, direct, sync, advice))
-        draft = self._drafts[self._index[key]]
+            self._index[key] = len(self._drafts), _Draft(part.path, part.facts, direct, sync, advice)
+            self._drafts.append(self._index[key][1])
+        index, draft = self._index[key]
         self._add(draft, job, part, notes)
-        return self._index[key]
+        return index
 
     def _add(self, draft: _Draft, job: Job, part: FileRange, notes: Notes) -> None:
         reads, writes, trims = shares(job)
@@ -124,40 +180,34 @@ class Targets:
                 "reading them costs next to nothing and measures nothing",
             )
 
-    def finish(self, seed: int) -> tuple[plan.Target, ...]:
-        """Return the targets of the Plan."""
+    def add_anchor(self, anchor: Anchor) -> int:
+        """Add the anchor of a tree and return the target's index."""
+        self._drafts.append(anchor)
+        return len(self._drafts) - 1
+
+    def finish(self) -> tuple[plan.Target, ...]:
+        """Return the targets of the Plan; who changes a device first has it alone."""
         claimed: set[str] = set()
         result = []
-        for draft in self._drafts:
-            changes = draft.written or draft.trimmed
-            exclusive = changes and draft.facts.is_device and draft.path not in claimed
+        for target in (draft.target() for draft in self._drafts):
+            exclusive = target.kind in DEVICES and not target.read_only and target.path not in claimed
             if exclusive:
-                claimed.add(draft.path)
-            result.append(_target(draft, exclusive=exclusive, seed=seed))
+                claimed.add(target.path)
+            result.append(target.model_copy(update={"exclusive": exclusive}))
         return tuple(result)
 
     def writes(self) -> tuple[TargetUse, ...]:
         """Return what is changed, one entry per path."""
-        by_path: dict[str, list[_Draft]] = {}
-        for draft in self._drafts:
-            if draft.facts.kind is not TargetKind.VIRTUAL:
-                by_path.setdefault(draft.path, []).append(draft)
-        uses = []
-        for path, drafts in by_path.items():
-            use = TargetUse(
-                path=path,
-                kind=drafts[0].facts.kind,
-                exists=drafts[0].facts.exists,
-                identity=drafts[0].facts.identity,
-                writes=any(d.written for d in drafts),
-                trims=any(d.trimmed for d in drafts),
-                lays_out_bytes=max(d.missing_bytes for d in drafts),
-                unlinks=any(d.unlink or (d.name is not None and d.name.removed) for d in drafts),
-                jobs=tuple(dict.fromkeys(job for d in drafts for job in d.jobs)),
-            )
-            if use.writes or use.trims or use.lays_out_bytes or use.unlinks or not use.exists:
-                uses.append(use)
-        return tuple(uses)
+        by_path: dict[str, list[TargetUse]] = {}
+        for use in (draft.use() for draft in self._drafts):
+            if use.kind is not TargetKind.VIRTUAL:
+                by_path.setdefault(use.path, []).append(use)
+        together = [_together(uses) for uses in by_path.values()]
+        return tuple(
+            use
+            for use in together
+            if use.writes or use.trims or use.lays_out_bytes or use.unlinks or not use.exists
+        )
 
     def growth_bytes(self) -> int:
         """Bytes that files grow by before the run."""
@@ -165,6 +215,18 @@ class Targets:
         for draft in self._drafts:
             grown[draft.path] = max(grown.get(draft.path, 0), draft.missing_bytes)
         return sum(grown.values())
+
+
+def _together(uses: list[TargetUse]) -> TargetUse:
+    """Return what is done to a path that is opened in several ways."""
+    return replace(
+        uses[0],
+        writes=any(use.writes for use in uses),
+        trims=any(use.trims for use in uses),
+        lays_out_bytes=max(use.lays_out_bytes for use in uses),
+        unlinks=any(use.unlinks for use in uses),
+        jobs=tuple(dict.fromkeys(job for use in uses for job in use.jobs)),
+    )
 
 
 def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:
@@ -175,40 +237,3 @@ def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:
     if wanted == "pattern":
         wanted = "random" if is_random(job) else "sequential"
     return plan.Advice(wanted)
-
-
-def _target(draft: _Draft, *, exclusive: bool, seed: int) -> plan.Target:
-    facts = draft.facts
-    opened = draft.name is None
-    layout = None
-    if draft.grows and (opened or draft.needs_data or draft.fallocate is not plan.Fallocate.NONE):
-        layout = plan.Layout(
-            size_bytes=draft.end_bytes,
-            truncate=False,
-            fallocate=draft.fallocate,
-            write=draft.needs_data,
-            fsync=draft.fsync or draft.needs_data,
-            seed=seed,
-        )
-    return plan.Target(
-        path=draft.path,
-        kind=facts.kind,
-        size_bytes=facts.size_bytes if facts.is_device else max(draft.end_bytes, facts.size_bytes),
-        direct=draft.direct,
-        read_only=opened and not (draft.written or draft.trimmed),
-        create=(
-            facts.kind is TargetKind.FILE
-            and not facts.exists
-            and draft.may_create
-            and (draft.name is None or draft.name.named is plan.Named.FILE)
-        ),
-        sync=draft.sync,
-        exclusive=exclusive,
-        identity=facts.identity,
-        layout=layout,
-        invalidate=opened and draft.invalidate and facts.kind in (TargetKind.FILE, TargetKind.BLOCK),
-        advice=draft.advice,
-        unlink=draft.unlink and facts.kind is TargetKind.FILE,
-        namesake=facts.namesake,
-        named=None if draft.name is None else draft.name.named,
-    )

@@ -32,6 +32,10 @@ NEEDS_FILES: Final = frozenset(
     ("transfer", "delete", "open", "close", "getattr", "setattr", "access", "copy", "move")
 )
 """What can only be done to a file that is there."""
+READS_ONLY: Final = frozenset(("open", "getattr", "access", "copy"))
+"""What changes nothing in its own tree, and opens nothing there to write: `close` does."""
+OPENS: Final = frozenset(("transfer", "create", "open", "close", "copy"))
+"""What opens files, and closes them."""
 ALONE: Final = frozenset(("mkdir", "rmdir", "create", "delete", "move"))
 """What has its file or directory for itself."""
 

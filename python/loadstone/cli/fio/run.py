@@ -32,7 +32,8 @@ from loadstone.cli.fio.trigger import Trigger
 from loadstone.cli.running import commands, schedulers
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
 from loadstone.plan.model import HeaderLayout
-from loadstone.plan.resolve import ResolveOptions, resolve
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
 from loadstone.plan.safety.guard import Consent
 from loadstone.printable import unfiltered
 from loadstone.session import RunRequest, run_plan

@@ -50,10 +50,9 @@ def writes(job: Job) -> bool:
 
 
 def reads_back(job: Job) -> bool:
-    """Whether what the job wrote is read back after it, in a stage of its own."""
-    return (
-        is_verified(job) and not by_headers(job) and writes(job) and job.verification.do_verify is not False
-    )
+    """Whether what the job wrote is read back after it, in a stage of its own; in trees it is not."""
+    stamped = is_verified(job) and not by_headers(job) and not isinstance(job.work, TreeWork)
+    return stamped and writes(job) and job.verification.do_verify is not False
 
 
 def keeps_table(jobs: Sequence[Job]) -> bool:
@@ -81,6 +80,8 @@ def verification(
 
     Raises RefusedError when block sizes and offsets leave no room for stamps.
     """
+    if isinstance(job.work, TreeWork):
+        return _in_tree(job, job.work, run, notes)
     if job.engine.ioengine == "null":
         raise RefusedError(
             "the null engine keeps no data", where=job.at("verification.verify"), hint="remove verify"
@@ -106,14 +107,8 @@ def verification(
     )
 
 
-def in_tree(job: Job, file_sizes: Sequence[int], run: int, notes: Notes) -> plan.Verify | None:
-    """Return how a job that works in a tree verifies what its files hold; None: not at all.
-
-    Raises RefusedError where a file would end within a verify block.
-    """
-    work = job.work
-    if not isinstance(work, TreeWork) or not is_verified(job):
-        return None
+def _in_tree(job: Job, work: TreeWork, run: int, notes: Notes) -> plan.Verify:
+    """Return how what the files of a tree hold is verified: whole blocks of a file, all by the table."""
     if by_pattern(job) or work.shape.around or work.operation in ("copy", "move"):
         reason = (
             "a pattern"
@@ -128,7 +123,7 @@ def in_tree(job: Job, file_sizes: Sequence[int], run: int, notes: Notes) -> plan
             hint="remove one of them",
         )
     block = job.verification.verify_interval_bytes or SECTOR_BYTES
-    if block % SECTOR_BYTES or any(size % block for size in file_sizes):
+    if block % SECTOR_BYTES or any(size % block for size, _ in work.shape.sizes):
         raise RefusedError(
             f"files of whole verify blocks of {block} bytes are needed",
             where=job.at("verification.verify"),

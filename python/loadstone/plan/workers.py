@@ -1,0 +1,130 @@
+"""Threads and cells for clones, and what streams have to do with each other.
+
+Knows which clones may share a thread, where samples are counted, who waits for whom and how a
+total rate is divided. Knows no file and no block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError
+from loadstone.plan import io_priority, stop_conditions, stream
+from loadstone.plan import model as plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.plan.clone import Clone
+    from loadstone.workload.model import Job
+
+MAX_THREADS: Final = 4_096
+MAX_CELLS_PER_UNIT: Final = 64
+"""A unit with more targets keeps one histogram for all of them."""
+
+
+def cells(clones: Sequence[Clone]) -> tuple[list[plan.Cell], dict[tuple[int, int], int]]:
+    """Give every unit a cell per target, or one for all when they are many.
+
+    Returns the cells and the number of each by unit and target.
+    """
+    by_unit: dict[int, set[int]] = {}
+    for clone in clones:
+        by_unit.setdefault(clone.unit, set()).update(clone.place.targets)
+    made: list[plan.Cell] = []
+    index: dict[tuple[int, int], int] = {}
+    for unit, targets in by_unit.items():
+        if len(targets) > MAX_CELLS_PER_UNIT:
+            index.update({(unit, target): len(made) for target in targets})
+            made.append(plan.Cell(unit=unit, target=None))
+            continue
+        for target in sorted(targets):
+            index[unit, target] = len(made)
+            made.append(plan.Cell(unit=unit, target=target))
+    return made, index
+
+
+def workers(clones: Sequence[Clone], cpus: int) -> tuple[list[plan.Worker], dict[int, int]]:
+    """Give every clone a thread: its own, or one of a few shared by its kind.
+
+    Returns the threads and the number of each clone's; `cpus` is how many there are.
+    """
+    groups: dict[object, list[Clone]] = {}
+    for clone in clones:
+        how = clone.drive
+        alone = None if how.shared else clone.job.schedule.thread_of or clone.number
+        ring = (how.backend.model_dump_json(), how.force_async)
+        key = (clone.stage, ring, how.cpus, how.nice, io_priority.of_job(clone.job), alone)
+        groups.setdefault(key, []).append(clone)
+    made: list[plan.Worker] = []
+    worker_of: dict[int, int] = {}
+    for members in groups.values():
+        first, how = members[0], members[0].drive
+        together = first.job.schedule.thread_of is not None
+        count = 1 if together else min(len(how.cpus) or cpus or 1, len(members))
+        for position, clone in enumerate(members):
+            worker_of[clone.number] = len(made) + position % count
+        made += [
+            plan.Worker(
+                stage=first.stage,
+                backend=how.backend,
+                cpus=how.cpus,
+                nice=how.nice,
+                io_priority=io_priority.of_job(first.job),
+                force_async=how.force_async,
+            )
+        ] * count
+    if len(made) > MAX_THREADS:
+        raise RefusedError(
+            f"{len(made)} threads are too many: psync, mmap and work in trees take one for each clone",
+            where=clones[0].job.at("schedule.numjobs"),
+            hint="use fewer clones, or ioengine=io_uring with a higher iodepth",
+        )
+    return made, worker_of
+
+
+def streams(
+    clones: Sequence[Clone],
+    worker_of: dict[int, int],
+    cell_of: dict[tuple[int, int], int],
+    rate: stream.TotalRate | None,
+    jobs: Sequence[Job],
+) -> list[plan.Stream]:
+    """Return the streams of the Plan: each with its thread and cells, its pace, and whom it waits for."""
+    placed = [_placed(clone, worker_of[clone.number], cell_of) for clone in clones]
+    if rate is not None:
+        placed = _paced(placed, [clone.stage for clone in clones], rate)
+    for index, clone in enumerate(clones):
+        other = stop_conditions.waited_for(clone.job, jobs)
+        if other is not None:
+            waits = tuple(
+                at for at, one in enumerate(clones) if one.job is other and one.stage == clone.stage
+            )
+            placed[index] = placed[index].model_copy(update={"wait_for": waits})
+    return placed
+
+
+def _placed(clone: Clone, worker: int, cell_of: dict[tuple[int, int], int]) -> plan.Stream:
+    own = [cell_of[clone.unit, target] for target in clone.place.targets]
+    update: dict[str, object] = {"worker": worker}
+    if clone.place.tree is None:
+        update["files"] = tuple(
+            plan.FileUse(
+                target=target, cell=cell, offset_bytes=part.offset_bytes, length_bytes=part.length_bytes
+            )
+            for target, cell, part in zip(clone.place.targets, own, clone.place.ranges, strict=True)
+        )
+    else:
+        update["tree"] = clone.place.tree.model_copy(update={"cell": own[0]})
+    return clone.stream.model_copy(update=update)
+
+
+def _paced(found: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:
+    """Give the streams of each stage the total rate, in the same order."""
+    made = {
+        wanted: iter(
+            stream.paced_together([s for s, at in zip(found, stages, strict=True) if at == wanted], rate)
+        )
+        for wanted in set(stages)
+    }
+    return [next(made[stage]) for stage in stages]
