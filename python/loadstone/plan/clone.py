@@ -76,8 +76,8 @@ class Clone:
 
 
 @dataclass(slots=True)
-class Build:
-    """Everything collected so far."""
+class PlanDraft:
+    """A Plan on its way: everything collected so far."""
 
     options: ResolveOptions
     host: HostFacts
@@ -123,7 +123,7 @@ class SharedParts:
         return self._patterns[key]
 
 
-def add(build: Build, shared: SharedParts, clone: int, stage: int, unit: int) -> None:
+def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int) -> None:
     """Add a clone, and the one that reads back what it wrote."""
     job = shared.job
     number = len(build.clones) + 1
@@ -187,13 +187,13 @@ def add(build: Build, shared: SharedParts, clone: int, stage: int, unit: int) ->
         build.clones.append(Clone(job, number + 1, stage + 1, unit, place, how, back))
 
 
-def _place(build: Build, shared: SharedParts, clone: int, seed: int) -> Place:
+def _place(build: PlanDraft, shared: SharedParts, clone: int, seed: int) -> Place:
     if isinstance(shared.job.work, TreeWork):
         return _in_tree(build, shared, clone)
     return _on_targets(build, shared, clone, seed)
 
 
-def _in_tree(build: Build, shared: SharedParts, clone: int) -> Place:
+def _in_tree(build: PlanDraft, shared: SharedParts, clone: int) -> Place:
     job = shared.job
     target, use = build.trees.of_clone(job, clone, shared.queue)
     shape = tree_jobs.work_of(job).shape
@@ -208,7 +208,7 @@ def _in_tree(build: Build, shared: SharedParts, clone: int) -> Place:
     )
 
 
-def _on_targets(build: Build, shared: SharedParts, clone: int, seed: int) -> Place:
+def _on_targets(build: PlanDraft, shared: SharedParts, clone: int, seed: int) -> Place:
     job = shared.job
     found = files.resolve_files(
         job, clone, base_directory=build.base, host=build.host, notes=build.notes, seed=seed
@@ -248,7 +248,7 @@ def _may_overlap(job: Job, iodepth: int, heads: plan.Headers | None) -> bool:
     return iodepth > 1 and (alike or (bool(job.engine.serialize_overlap) and files.writes(job)))
 
 
-def _seed(build: Build, job: Job) -> int:
+def _seed(build: PlanDraft, job: Job) -> int:
     """Return a seed of 63 bits that depends on the job's seed and on the number of the clone."""
     if job.seeds.randseed is not None:
         base = job.seeds.randseed
@@ -261,7 +261,7 @@ def _seed(build: Build, job: Job) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _donor(build: Build, job: Job, clone: int, part: files.FileRange) -> int:
+def _donor(build: PlanDraft, job: Job, clone: int, part: files.FileRange) -> int:
     """Return the target that blocks come from: as long as what it gives them to."""
     by_name = job.changed(
         {

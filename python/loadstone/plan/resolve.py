@@ -15,7 +15,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.path.child import run_in_child
 from loadstone.plan import budget, clone, files, large_blocks, stop_conditions, tree_jobs, workers
 from loadstone.plan import model as plan
-from loadstone.plan.clone import Build, SharedParts
+from loadstone.plan.clone import PlanDraft, SharedParts
 from loadstone.plan.derived import reads_back
 from loadstone.plan.host import HostFacts
 from loadstone.plan.notes import Notes
@@ -84,7 +84,7 @@ def _resolve(workload: Workload, host: HostFacts, options: ResolveOptions) -> Re
     notes, targets = Notes(), Targets()
     trees = Trees(host, base, targets)
     jobs = trees.to_do([large_blocks.in_parts(job, notes) for job in workload.jobs])
-    build = Build(
+    build = PlanDraft(
         options=options,
         host=host,
         base=base,
@@ -164,7 +164,7 @@ def _writes(job: Job) -> bool:
     return tree_jobs.changes(job) if isinstance(job.work, TreeWork) else files.writes(job)
 
 
-def _add_job(build: Build, job: Job, stage: int, group: int, *, descending: bool) -> None:
+def _add_job(build: PlanDraft, job: Job, stage: int, group: int, *, descending: bool) -> None:
     clones = job.schedule.numjobs or 1
     apart = build.options.per_clone_units
     shared = SharedParts(job, build.notes, queue=len(build.units))
@@ -177,7 +177,7 @@ def _add_job(build: Build, job: Job, stage: int, group: int, *, descending: bool
         clone.add(build, shared, number, stage, len(build.units) - 1)
 
 
-def _check_exits(workload: Workload, build: Build) -> None:
+def _check_exits(workload: Workload, build: PlanDraft) -> None:
     """Refuse `exitall` and `exitall_on_error` where more or less than the stage is to end."""
     for job in workload.jobs:
         asked_by = (
@@ -208,7 +208,7 @@ def _check_exits(workload: Workload, build: Build) -> None:
             )
 
 
-def _finish(workload: Workload, build: Build) -> Resolution:
+def _finish(workload: Workload, build: PlanDraft) -> Resolution:
     cells, cell_of = workers.cells(build.clones)
     threads, worker_of = workers.workers(build.clones, len(build.host.cpus))
     streams = workers.streams(build.clones, worker_of, cell_of, build.options.rate, workload.jobs)
