@@ -133,7 +133,7 @@ pub enum Durable {
     Flushed,
 }
 
-/// Streams that end together once the last samples are steady, as fio's `steadystate`.
+/// Streams that end together once the last samples are steady.
 /// What other streams do in the same cells counts as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -322,7 +322,7 @@ pub enum Advice {
 pub struct Unit {
     /// Name of the job section.
     pub name: String,
-    /// Reporting group the unit is in (fio's `groupid`).
+    /// Reporting group the unit is in.
     pub group: u32,
     /// Clone number from 0, or none when all clones are in this unit.
     #[serde(deserialize_with = "stated")]
@@ -431,7 +431,7 @@ pub struct Stream {
     /// Stamp what is written, and check what is read.
     #[serde(deserialize_with = "stated")]
     pub verify: Option<Verify>,
-    /// Verify as fio does, by headers that it can read.
+    /// Verify by headers that fio can read.
     #[serde(deserialize_with = "stated")]
     pub headers: Option<Headers>,
     /// Share of the I/Os of several streams; none: as many as it can do.
@@ -451,8 +451,8 @@ pub struct Stream {
     pub tree: Option<TreeUse>,
 }
 
-/// The search for the largest depth at which a latency target is met, as fio's
-/// `latency_target`. Until it is found nothing counts for the result.
+/// The search for the largest depth at which a latency target is met. Until it is
+/// found nothing counts for the result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DepthSearch {
@@ -467,7 +467,7 @@ pub struct DepthSearch {
     pub keep_on: bool,
 }
 
-/// A stream's part of the I/Os of all streams with the same `id`, as fio's `flow`.
+/// A stream's part of the I/Os of all streams with the same `id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
@@ -568,7 +568,7 @@ pub enum FileChoice {
     Sequential {},
 }
 
-/// Fixed batch sizes, as fio's `iodepth_batch*` and `iodepth_low`.
+/// Fixed batch sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {

@@ -145,7 +145,7 @@ Backend = TypeAliasType(
 
 
 class Batch(Part):
-    """Fixed batch sizes, as fio's `iodepth_batch*` and `iodepth_low`."""
+    """Fixed batch sizes."""
 
     submit: U32
     """Hand over to the kernel this many at a time."""
@@ -167,7 +167,7 @@ class Cell(Part):
 
 
 class DedupeSet(Part):
-    """Contents that writes repeat from, as fio's `dedupe_mode=working_set`."""
+    """Contents that writes repeat from."""
 
     contents: U64
     """How many there are, above 0."""
@@ -177,8 +177,8 @@ class DedupeSet(Part):
 
 class DepthSearch(Part):
     """
-    The search for the largest depth at which a latency target is met, as fio's
-    `latency_target`. Until it is found nothing counts for the result.
+    The search for the largest depth at which a latency target is met. Until it is
+    found nothing counts for the result.
     """
 
     target_ns: U64
@@ -441,7 +441,7 @@ class FileSize(Part):
 
 
 class FileSizesAround(Part):
-    """Drawn around a mean, as vdbench's `sizes=(mean,0)`."""
+    """Drawn around a mean."""
 
     type: Literal["around"] = "around"
     mean_bytes: U64
@@ -528,7 +528,7 @@ Fill = TypeAliasType("Fill", Annotated[FillRandom | FillZero | FillPattern, Fiel
 
 
 class Flow(Part):
-    """A stream's part of the I/Os of all streams with the same `id`, as fio's `flow`."""
+    """A stream's part of the I/Os of all streams with the same `id`."""
 
     id: U32
     """Streams with the same number share."""
@@ -605,9 +605,9 @@ class HeaderSum(StrEnum):
     CRC7 = "crc7"
     """CRC-7."""
     SHA256 = "sha256"
-    """SHA-256, as fio has it."""
+    """SHA-256."""
     SHA512 = "sha512"
-    """SHA-512, as fio has it."""
+    """SHA-512."""
     SHA3224 = "sha3224"
     """SHA3-224."""
     SHA3256 = "sha3256"
@@ -656,9 +656,8 @@ class HeaderUntil(Part):
 
 class Headers(Part):
     """
-    Verification as fio does it: what is written carries headers that fio can check, and what
-    fio wrote can be checked here. What a stream wrote is read back by the stream itself, in the
-    sizes in which it was written.
+    Verification by headers in the format of fio: either side checks what the other wrote. What a
+    stream wrote is read back by the stream itself, in the sizes in which it was written.
     """
 
     sum: HeaderSum
@@ -838,11 +837,11 @@ class OpPattern(Part):
     """As many bytes more at most, drawn for each I/O: whole sizes of it, from none to below this."""
     run_length: U32
     """
-    Sequential I/Os in a row before a jump to a new random address (fio's
-    `rw=randread:8`), or before the stride is added (`rw=read:8`); at least 1.
+    Sequential I/Os in a row before a jump to a new random address, or before the stride is
+    added; at least 1.
     """
     run_identical: bool
-    """`identical`: repeat the same address `run_length` times (fio's `rw_sequencer`)."""
+    """Repeat the same address `run_length` times."""
     sizes: Sizes
     """Sizes."""
     align_bytes: U64
@@ -883,7 +882,7 @@ class Pattern(Part):
     trim_percent: U32
     """See `read_percent`."""
     trim_then_write: bool
-    """A trim of a block is followed by a write of it (fio's `trimwrite`)."""
+    """A trim of a block is followed by a write of it ."""
     read: OpPattern
     """Order of addresses for reads, writes and trims."""
     write: OpPattern
@@ -1048,7 +1047,7 @@ class RandomOrderReuse(Part):
 class RandomOrderUniform(Part):
     """
     Uniform; with `repeat` false every block is touched once before any is
-    touched again (fio's random map), in bounded memory.
+    touched again, in bounded memory.
     """
 
     type: Literal["uniform"] = "uniform"
@@ -1162,7 +1161,7 @@ class RateProcess(StrEnum):
 
 
 class Row(Part):
-    """One kind of I/O among several, as a row of Iometer's access specifications."""
+    """One kind of I/O among several."""
 
     weight: F64
     """Its part of the I/Os; any unit."""
@@ -1359,7 +1358,7 @@ Sizes = TypeAliasType("Sizes", Annotated[SizesFixed | SizesRange | SizesSplit, F
 
 class Steady(Part):
     """
-    Streams that end together once the last samples are steady, as fio's `steadystate`.
+    Streams that end together once the last samples are steady.
     What other streams do in the same cells counts as well.
     """
 
@@ -1434,7 +1433,7 @@ class Stream(Part):
     verify: Verify | None
     """Stamp what is written, and check what is read."""
     headers: Headers | None
-    """Verify as fio does, by headers that it can read."""
+    """Verify by headers that fio can read."""
     flow: Flow | None
     """Share of the I/Os of several streams; none: as many as it can do."""
     serialize_overlap: bool
@@ -1450,7 +1449,7 @@ class Stream(Part):
 
 
 class Strided(Part):
-    """A window that moves over a file, as fio's `zonemode=strided`."""
+    """A window that moves over a file."""
 
     zone_bytes: U64
     """Bytes to move before the window goes on."""
@@ -1613,7 +1612,7 @@ class Unit(Part):
     name: str
     """Name of the job section."""
     group: U32
-    """Reporting group the unit is in (fio's `groupid`)."""
+    """Reporting group the unit is in."""
     clone: U32 | None
     """Clone number from 0, or none when all clones are in this unit."""
 

@@ -5,9 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Verification as fio does it: what is written carries headers that fio can check, and what
-/// fio wrote can be checked here. What a stream wrote is read back by the stream itself, in the
-/// sizes in which it was written.
+/// Verification by headers in the format of fio: either side checks what the other wrote. What a
+/// stream wrote is read back by the stream itself, in the sizes in which it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Headers {
@@ -93,9 +92,9 @@ pub enum HeaderSum {
     Crc16,
     /// CRC-7.
     Crc7,
-    /// SHA-256, as fio has it.
+    /// SHA-256.
     Sha256,
-    /// SHA-512, as fio has it.
+    /// SHA-512.
     Sha512,
     /// SHA3-224.
     Sha3224,

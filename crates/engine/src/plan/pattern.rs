@@ -15,7 +15,7 @@ pub struct Pattern {
     pub write_percent: u32,
     /// See `read_percent`.
     pub trim_percent: u32,
-    /// A trim of a block is followed by a write of it (fio's `trimwrite`).
+    /// A trim of a block is followed by a write of it.
     pub trim_then_write: bool,
     /// Order of addresses for reads, writes and trims.
     pub read: OpPattern,
@@ -33,7 +33,7 @@ pub struct Pattern {
     pub rows: Option<Vec<Row>>,
 }
 
-/// One kind of I/O among several, as a row of Iometer's access specifications.
+/// One kind of I/O among several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
@@ -52,7 +52,7 @@ pub struct Row {
     pub burst: u32,
 }
 
-/// A window that moves over a file, as fio's `zonemode=strided`.
+/// A window that moves over a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Strided {
@@ -77,10 +77,10 @@ pub struct OpPattern {
     pub stride_bytes: i64,
     /// As many bytes more at most, drawn for each I/O: whole sizes of it, from none to below this.
     pub stride_spread_bytes: u64,
-    /// Sequential I/Os in a row before a jump to a new random address (fio's
-    /// `rw=randread:8`), or before the stride is added (`rw=read:8`); at least 1.
+    /// Sequential I/Os in a row before a jump to a new random address, or before the stride is
+    /// added; at least 1.
     pub run_length: u32,
-    /// `identical`: repeat the same address `run_length` times (fio's `rw_sequencer`).
+    /// Repeat the same address `run_length` times.
     pub run_identical: bool,
     /// Sizes.
     pub sizes: Sizes,
@@ -93,7 +93,7 @@ pub struct OpPattern {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RandomOrder {
     /// Uniform; with `repeat` false every block is touched once before any is
-    /// touched again (fio's random map), in bounded memory.
+    /// touched again, in bounded memory.
     Uniform {
         /// Addresses may come again before all were touched.
         repeat: bool,

@@ -28,7 +28,7 @@ pub struct Payload {
     pub dedupe_unit_bytes: u32,
 }
 
-/// Contents that writes repeat from, as fio's `dedupe_mode=working_set`.
+/// Contents that writes repeat from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DedupeSet {

@@ -47,7 +47,7 @@ pub enum FileSizes {
         /// Entries; weights need not add up to anything.
         table: Vec<FileSize>,
     },
-    /// Drawn around a mean, as vdbench's `sizes=(mean,0)`.
+    /// Drawn around a mean.
     Around {
         /// Mean size.
         mean_bytes: u64,
