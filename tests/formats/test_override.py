@@ -6,8 +6,10 @@ import pytest
 
 from loadstone.errors import RefusedError, Where
 from loadstone.formats.fio.override import with_options
+from loadstone.workload.block_sizes import fixed
 from loadstone.workload.blocks import BlockWork
 from loadstone.workload.model import Job, Workload
+from loadstone.workload.payload import CompressibleContent, PayloadRequests, RepeatedContent
 
 HERE = Where("x.toml", 3)
 ROWS = [
@@ -38,3 +40,28 @@ def test_what_rows_do_not_say_is_set_beside_them() -> None:
     (job,) = with_options(rows(), {"iodepth": "7"}, HERE).jobs
     assert job.work == rows().jobs[0].work
     assert job.engine.iodepth == 7
+
+
+def payload(*options: dict[str, str]) -> PayloadRequests:
+    """What a job writes in which options are set one after the other."""
+    workload = Workload(name="w", jobs=(Job.of({"name": "j", "where": HERE, "sizes.bs": fixed(4096)}),))
+    for one in options:
+        workload = with_options(workload, one, HERE)
+    return workload.jobs[0].payload
+
+
+def test_content_that_can_be_reduced_is_made_anew_as_long_as_it_is_asked_for() -> None:
+    compressed = {"buffer_compress_percentage": "30"}
+    assert payload(compressed).refill_buffers
+    assert payload(compressed).compress == CompressibleContent(percent=30, chunk_bytes=512)
+    assert payload(compressed, {"buffer_compress_percentage": "0"}) == PayloadRequests()
+    assert not payload({"refill_buffers": "0"}, compressed).refill_buffers
+    assert not payload(compressed, {"refill_buffers": "0"}).refill_buffers
+    assert payload(compressed, {"dedupe_percentage": "20"}).compress == payload(compressed).compress
+
+
+def test_a_working_set_has_a_size_and_stays_beside_another_share() -> None:
+    found = payload({"dedupe_percentage": "20", "dedupe_mode": "working_set"}, {"dedupe_percentage": "40"})
+    assert found.repeat == RepeatedContent(percent=40, set_percent=5)
+    with pytest.raises(RefusedError, match="has no effect without dedupe_mode=working_set"):
+        payload({"dedupe_percentage": "20"}, {"dedupe_working_set_percentage": "9"})

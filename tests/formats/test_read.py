@@ -344,7 +344,7 @@ def test_a_comment_may_be_of_any_bytes() -> None:
 @pytest.mark.parametrize("given", ["8", "1", "30"])
 def test_a_switch_with_a_number_is_on(given: str) -> None:
     found = read_jobfiles([TextSource(f"[a]\nthread={given}\ntime_based=0\n")])
-    assert (found.jobs[0].fio.thread, found.jobs[0].limits.time_based) == (True, False)
+    assert (found.jobs[0].outputs.thread, found.jobs[0].limits.time_based) == (True, False)
     assert len([note for note in found.notes if "means 1" in note.text]) == (given != "1")
     with pytest.raises(InputError, match="expected 0 or 1"):
         read_jobfiles([TextSource("[a]\nrandrepeat=30\n")])

@@ -79,8 +79,8 @@ def test_plans_of_the_published_files(
     assert resolution.duration_ns == 30 * S
     assert all(worker.backend.type in ("io_uring", "psync") for worker in plan.workers)
     for job in workload.jobs:
-        assert job.fio.logs.lat == job.fio.logs.bw == job.fio.logs.iops
-        assert job.fio.logs.avg_msec == (30000 if averaged else None)
+        assert job.outputs.logs.lat == job.outputs.logs.bw == job.outputs.logs.iops
+        assert job.outputs.logs.avg_msec == (30000 if averaged else None)
 
 
 def host() -> HostFacts:

@@ -1,6 +1,6 @@
 """How a job's I/O is done: which backend, at which depth, on how many threads.
 
-Knows the engines of fio and what they become here, and when the synchronous path is the
+Knows engines by the names in use and what they become here, and when the synchronous path is the
 faster one. Knows no file names and no stage.
 """
 
@@ -66,9 +66,7 @@ def drive(
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine in _ONE_AT_A_TIME:
         if iodepth > 1:
-            notes.trap(
-                job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1, as in fio"
-            )
+            notes.trap(job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1")
         return Drive(_alone(job, engine, donor), 1, shared=False, cpus=cpus, nice=nice)
     if engine == passthrough.ENGINE:
         return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, shared=True, cpus=cpus, nice=nice)
@@ -89,8 +87,6 @@ def drive(
             + (f"; depth 1 per clone instead of {iodepth}" if iodepth > 1 else ""),
         )
         return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
-    if iodepth > 1 and job.engine.iodepth_batch is None:
-        notes.info(job, "engine.iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
     ring = _ring(job, plan.BackendIoUring)
     return Drive(ring, iodepth, shared=True, cpus=cpus, nice=nice, force_async=job.engine.force_async or 0)
 

@@ -151,7 +151,6 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
             job, limits, build.asked, options.aux_directory, build.notes, layout=options.header_layout
         )
     elif verify.is_verified(job):
-        header_verification.by_stamps(job, build.notes)
         checks = verify.verification(job, place.ranges, build.run, build.notes, table=build.keeps_table)
     dedupe_set = stream.dedupe_set(job, seed, REPEATABLE_SEED, place.content_bytes)
     asked = plan.Stream(
@@ -159,7 +158,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         worker=0,
         files=(),
         file_choice=stream.file_choice(job),
-        open_files=stream.open_files(job, len(place.ranges), build.notes),
+        open_files=stream.open_files(job, len(place.ranges)),
         seed=seed,
         iodepth=how.iodepth,
         batch=stream.batch(job, how.iodepth, build.notes),

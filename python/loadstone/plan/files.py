@@ -1,8 +1,7 @@
 """Which files a clone of a job uses, and which bytes of them.
 
-Knows fio's rules for names, sizes, offsets and totals (HOWTO, "Target file/device" and
-"I/O size"; the arithmetic was checked against fio 3.33). Knows no backend and no other
-job. Sizes in bytes.
+Knows how names, sizes, offsets and totals of a job come together. Knows no backend and no other job.
+Sizes in bytes.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _join(place: str, name: str) -> str:
 
 
 def _is_device(name: str, base_directory: str, host: HostFacts) -> bool:
-    """Whether a job's name is a device: then that is its target, as in fio."""
+    """Whether a job's name is a device: then that is its target."""
     path = _join(base_directory, name)
     if path in host.known:
         return host.known[path].kind is not TargetKind.FILE
@@ -156,10 +155,10 @@ def _by_name(job: Job, part: FileRange, notes: Notes) -> FileRange:
 
 
 def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
-    """Bytes of the I/Os that fio issues for `size`, where all have one size.
+    """Bytes of the I/Os that are issued for `size`, where all have one size.
 
-    It issues while less than `size` was issued, so the last I/O goes beyond it. But a pass over files
-    whose blocks are each used once ends with the last whole block of each file.
+    They are while less than `size` was, so the last I/O goes beyond it. But a pass over files whose
+    blocks are each used once ends with the last whole block of each file.
     """
     block = max_block(job)
     uneven = smallest_block(job) != block or any(shares(job)[2:])
@@ -185,7 +184,7 @@ def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
 
 
 def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
-    """Bytes of a walk that leaves holes (`rw=read:8k`), where fio ends it with the file.
+    """Bytes of a walk that leaves holes, where it ends with the file.
 
     That is where the next block would begin before the end and end after it; one that
     would begin past the end starts again from the front, so the walk is unbounded. It is

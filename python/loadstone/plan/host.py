@@ -192,7 +192,7 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
 
 
 def _missing(path: str, where: Where | None, places: _Places) -> TargetFacts:
-    # Directories that are missing are made, as fio does; what is there decides about the place.
+    # Directories that are missing are made; what is there decides about the place.
     parent = next(place for place in Path(path).parents if place.exists())
     if not parent.is_dir() or (path.startswith(("/dev/", "/proc/", "/sys/")) and parent != Path(path).parent):
         wanted = Path(path).parent

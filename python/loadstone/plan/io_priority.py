@@ -1,7 +1,6 @@
 """I/O priorities of a job as the kernel's numbers.
 
-Knows the bits of a priority and fio's defaults for its parts. Knows no thread and no file;
-what the kernel allows is found out by the engine.
+Knows the bits of a priority. Knows no thread and no file; what the kernel allows is found out by the engine.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ENGINES: Final = tuple(name for name, row in BACKENDS.items() if row.priorities 
 
 
 def number(class_: int, level: int, hint: int) -> int:
-    """Return the number of a priority; without a class it is best effort, as in fio."""
+    """Return the number of a priority; without a class it is best effort."""
     return (class_ or BEST_EFFORT) << 13 | hint << 3 | level
 
 
@@ -77,7 +76,7 @@ def _of_direction(job: Job, op: int) -> list[PriorityShare]:
     asked = job.priorities
     if not pattern.shares(job)[op]:
         return []
-    own = number(asked.classes[op] or REAL_TIME, asked.levels[op] or 0, asked.hints[op] or 0)
+    own = number(asked.classes[op] or 0, asked.levels[op] or 0, asked.hints[op] or 0)
     if asked.percent[op]:
         return [PriorityShare(op=_OPS[op], block_bytes=None, percent=asked.percent[op] or 0, priority=own)]
     possible = pattern.sizes(job)[op]

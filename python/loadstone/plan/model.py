@@ -882,7 +882,7 @@ class Pattern(Part):
     trim_percent: U32
     """See `read_percent`."""
     trim_then_write: bool
-    """A trim of a block is followed by a write of it ."""
+    """A trim of a block is followed by a write of it."""
     read: OpPattern
     """Order of addresses for reads, writes and trims."""
     write: OpPattern

@@ -77,7 +77,7 @@ def largest(block: BlockSizes) -> int:
 
 
 def min_block(job: Job) -> int:
-    """Smallest block over all three directions, used or not, as fio takes it."""
+    """Smallest block over all three directions, used or not."""
     return min(smallest(block) for block in sizes(job))
 
 
@@ -201,7 +201,7 @@ def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> model.RandomO
     runs = smallest(block) * addresses.run_length  # Blocks moved in parts are aligned to the whole.
     if is_random(job) and not repeat and aligned not in (None, smallest(block), runs):
         repeat = True
-        notes.info(job, "addresses.blockalign_bytes", "blockalign turns the random map off, as in fio")
+        notes.info(job, "addresses.blockalign_bytes", "blockalign turns the random map off")
     return model.RandomOrderUniform(repeat=repeat)
 
 
@@ -261,8 +261,8 @@ def _sizes(block: BlockSizes, *, unaligned: bool) -> model.Sizes:
 def _range(block: SizeRange, *, unaligned: bool) -> model.Sizes:
     """Multiples of the smallest size; a largest one that is none gets its own share.
 
-    fio draws from `[min, min + max)`, cuts down to a multiple and caps at the largest, so
-    a cap between two multiples stands for what was drawn above it.
+    A draw from `[min, min + max)` is cut down to a multiple and capped at the largest, so a cap
+    between two multiples stands for what was drawn above it.
     """
     low, high = block.min_bytes, block.max_bytes
     if low == high:

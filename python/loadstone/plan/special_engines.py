@@ -1,4 +1,4 @@
-"""Engines that do something else than reads and writes: fio's `filecreate`, `falloc`, `splice` and the like.
+"""Engines that do something else than reads and writes: `filecreate`, `falloc`, `splice` and the like.
 
 Knows which operation each is, what stands for its targets before the run, and what a job for it
 cannot ask for. Knows no system call and no clone.
@@ -113,7 +113,7 @@ def one_io_each(job: Job, part: FileRange, notes: Notes) -> tuple[int, Name]:
         notes.info(
             job,
             "placement.size",
-            f"each file is one I/O of {block} bytes, however long it is: fio would count more and do nothing",
+            f"each file is one I/O of {block} bytes, however long it is",
         )
     size = part.end_bytes if named is Named.FILE else 0
     return block, Name(named, size, operation in REMOVING)

@@ -1,7 +1,6 @@
 """When a job starts and ends by what others do or by what is measured.
 
-Knows fio's `wait_for`, the `latency_target` family and `steadystate` (HOWTO), and turns them
-into the Plan's. Knows no file and no pace.
+Knows whom a job waits for, the search for a depth and steady states. Knows no file and no pace.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ..
     """Return the rules of streams given by (index, job, unit, group).
 
     Clones of one unit share a rule, and with `group_reporting` all of their group. Raises
-    RefusedError when those of a group differ, as fio does.
+    RefusedError when those of a group differ.
     """
     together: dict[tuple[str, int], list[tuple[int, Job]]] = {}
     for index, job, unit, group in placed:

@@ -1,12 +1,12 @@
 """What a clone does besides its addresses: pace, flushes, payload, limits, errors, depth.
 
-Knows fio's defaults for these (HOWTO; its `fixup_options`). Knows no file and no worker.
+Knows how they fit together, and no file and no worker.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
@@ -25,7 +25,7 @@ from loadstone.plan.model import (
     Think,
 )
 from loadstone.plan.notes import last_name
-from loadstone.plan.pattern import is_random, shares, sizes, smallest, trims_then_writes
+from loadstone.plan.pattern import shares, sizes, smallest, trims_then_writes
 from loadstone.plan.rows import read_percent
 from loadstone.workload.trees import OPENS, TreeWork
 
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
-
-DEFAULT_CYCLE_NS: Final = 1_000_000_000
-DEFAULT_COMPRESS_CHUNK_BYTES: Final = 512
-DEFAULT_DEDUPE_SET_PERCENT: Final = 5
 
 
 def pace(job: Job, notes: Notes) -> Pace:
@@ -87,7 +83,7 @@ def _rate(job: Job, i: int) -> Rate | None:
         profile=tuple(RatePoint(at_ns=at, share=share) for at, share in job.pacing.rate_profile),
         phase=0.0,
         minimum=minimum or 0.0,
-        min_window_ns=job.pacing.rate_cycle_ns or DEFAULT_CYCLE_NS,
+        min_window_ns=job.pacing.rate_cycle_ns,
     )
 
 
@@ -182,7 +178,7 @@ def part(total: TotalRate, per_second: float) -> Rate:
         profile=tuple(RatePoint(at_ns=at, share=share) for at, share in total.profile),
         phase=0.0,
         minimum=0.0,
-        min_window_ns=DEFAULT_CYCLE_NS,
+        min_window_ns=0,
     )
 
 
@@ -241,70 +237,39 @@ def flush(job: Job) -> plan.Flush:
 
 
 def payload(job: Job) -> Payload:
-    """Bytes written.
-
-    As in fio: compressible and repeated content is made anew for each write unless
-    `refill_buffers=0` stands there, 100 % compressible is zeros, a pattern is not stamped.
-    """
-    compress = job.payload.compress_percent or 0
-    dedupe = job.payload.dedupe_percent or 0
+    """Bytes written; content that all can be compressed away is zeros, and a pattern has no stamp."""
+    asked = job.payload
+    compress = asked.compress.percent if asked.compress else 0
     fill: FillZero | FillPattern | FillRandom = FillRandom()
-    pattern = (
-        job.payload.buffer_pattern
-        if job.verification.verify_pattern is None
-        else job.verification.verify_pattern
-    )
+    pattern = job.verification.verify_pattern or asked.buffer_pattern
     if pattern is not None and not compress:
         fill = FillPattern(bytes=pattern)
-    elif job.payload.zero_buffers or compress == 100:
+    elif asked.zero_buffers or compress == 100:
         fill = FillZero()
-    refill = bool(job.payload.refill_buffers) or (
-        job.payload.refill_buffers is None and (0 < compress < 100 or dedupe > 0)
-    )
-    if not isinstance(fill, FillRandom):
-        return Payload(
-            fill=fill,
-            refill=False,
-            stamp=False,
-            compress_percent=0,
-            compress_chunk_bytes=0,
-            dedupe_percent=0,
-            dedupe_set=None,
-            dedupe_unit_bytes=0,
-        )
+    made = isinstance(fill, FillRandom)
+    chunks, repeat = (asked.compress, asked.repeat) if made else (None, None)
+    refill = made and asked.refill_buffers
     return Payload(
         fill=fill,
         refill=refill,
-        stamp=not refill and compress == 0 and dedupe == 0 and job.payload.scramble_buffers is not False,
-        compress_percent=compress,
-        compress_chunk_bytes=(job.payload.compress_chunk_bytes or DEFAULT_COMPRESS_CHUNK_BYTES)
-        if compress
-        else 0,
-        dedupe_percent=dedupe,
+        stamp=made and asked.scramble_buffers and not (refill or chunks or repeat),
+        compress_percent=chunks.percent if chunks else 0,
+        compress_chunk_bytes=chunks.chunk_bytes if chunks else 0,
+        dedupe_percent=repeat.percent if repeat else 0,
         dedupe_set=None,
-        dedupe_unit_bytes=(job.payload.dedupe_unit_bytes or 0) if dedupe else 0,
+        dedupe_unit_bytes=(repeat.unit_bytes or 0) if repeat else 0,
     )
 
 
 def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> DedupeSet | None:
-    """Return the contents that writes repeat from, None for the last ones of the stream.
-
-    As in fio they are a share of what the job writes, 5 % unless told otherwise; with
-    `dedupe_global` all jobs have the same.
-    """
-    if not job.payload.dedupe_percent or job.payload.dedupe_mode != "working_set":
-        for field, needed in (
-            ("payload.dedupe_mode", "dedupe_percentage"),
-            ("payload.dedupe_set_percent", "dedupe_mode=working_set"),
-            ("payload.dedupe_global", "dedupe_mode=working_set"),
-        ):
-            if job.value(field) not in (None, False, "repeat"):
-                raise RefusedError(f"has no effect without {needed}", where=job.at(field))
+    """Return the contents that writes repeat from, None for the last ones of the stream."""
+    repeat = job.payload.repeat
+    if repeat is None or repeat.set_percent is None:
         return None
     blocks = total_bytes // max(smallest(sizes(job)[1]), 1)
-    share = job.payload.dedupe_set_percent or DEFAULT_DEDUPE_SET_PERCENT
     return DedupeSet(
-        contents=max(1, blocks * share // 100), seed=shared_seed if job.payload.dedupe_global else seed
+        contents=max(1, blocks * repeat.set_percent // 100),
+        seed=shared_seed if repeat.set_is_shared else seed,
     )
 
 
@@ -317,7 +282,7 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
         notes.trap(
             job,
             "limits.time_based",
-            "time_based has no effect without runtime, as in fio: the job ends by size",
+            "time_based has no effect without runtime: the job ends by size",
         )
         time_based = False
     twice = 2 if trims_then_writes(job) else 1
@@ -354,43 +319,27 @@ def errors(job: Job) -> plan.ErrorPolicy:
 
 
 def batch(job: Job, iodepth: int, notes: Notes) -> plan.Batch | None:
-    """Batch sizes when any was asked for, completed as fio does; else none."""
-    asked = (
-        job.engine.iodepth_batch,
-        job.engine.iodepth_batch_complete_min,
-        job.engine.iodepth_batch_complete_max,
-        job.engine.iodepth_low,
-    )
-    if all(value is None for value in asked) or iodepth == 1:
+    """Batch sizes when any was asked for, within the depth; else none."""
+    asked = job.engine.batch
+    if asked is None or iodepth == 1:
         return None
-    submit = min(job.engine.iodepth_batch or 1, iodepth)
-    least = min(
-        1 if job.engine.iodepth_batch_complete_min is None else job.engine.iodepth_batch_complete_min, iodepth
-    )
-    most = min(max(job.engine.iodepth_batch_complete_max or 0, least), iodepth)
-    if job.engine.iodepth_low is not None and job.engine.iodepth_low > iodepth:
+    least = min(asked.complete_min, iodepth)
+    most = min(max(asked.complete_max, least), iodepth)
+    if asked.low is not None and asked.low > iodepth:
         notes.info(job, "engine.iodepth_low", f"iodepth_low is above iodepth: {iodepth} is used")
-    low = min(job.engine.iodepth_low or iodepth, iodepth)
-    return plan.Batch(submit=submit, complete_min=least, complete_max=max(most, 1), low=low)
+    return plan.Batch(
+        submit=min(asked.submit, iodepth),
+        complete_min=least,
+        complete_max=max(most, 1),
+        low=min(asked.low or iodepth, iodepth),
+    )
 
 
-def open_files(job: Job, files: int, notes: Notes) -> int | None:
+def open_files(job: Job, files: int) -> int | None:
     """How many files a clone is at work on; None: all of them, or one after the other."""
-    most = job.placement.openfiles
-    if (
-        most is None
-        or most >= files
-        or (job.placement.file_service and job.placement.file_service.kind == "sequential")
-    ):
-        return None
-    if is_random(job) and job.blocks and job.blocks.addresses.norandommap:
-        notes.trap(
-            job,
-            "placement.openfiles",
-            "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
-            f"would do all I/O on {most} of the {files} files",
-        )
-    return most
+    most, service = job.placement.openfiles, job.placement.file_service
+    in_order = service is not None and service.kind == "sequential"
+    return None if most is None or most >= files or in_order else most
 
 
 def file_choice(job: Job) -> plan.FileChoice:

@@ -230,7 +230,7 @@ def _together(uses: list[TargetUse]) -> TargetUse:
 
 
 def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:
-    """Advice for the page cache, as fio gives it by default; direct I/O has none."""
+    """Advice for the page cache, by the pattern unless another is given; direct I/O has none."""
     wanted = job.files.fadvise or "pattern"
     if job.engine.direct or wanted == "none" or kind not in (TargetKind.FILE, TargetKind.BLOCK):
         return None

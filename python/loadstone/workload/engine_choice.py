@@ -7,6 +7,16 @@ from typing import Literal
 from loadstone.frozen_model import FrozenModel
 
 
+class BatchSizes(FrozenModel):
+    """How many I/Os are handed over at once, and how many are waited for."""
+
+    submit: int
+    complete_min: int
+    complete_max: int
+    low: int | None = None
+    """New ones are handed over when no more than this are in flight; None: as soon as there is room."""
+
+
 class EngineChoice(FrozenModel):
     """How I/O is handed over, and how much of it at once."""
 
@@ -21,10 +31,8 @@ class EngineChoice(FrozenModel):
     donor_in_place: bool | None = None
     """It gets its blocks for each I/O anew."""
     iodepth: int | None = None
-    iodepth_batch: int | None = None
-    iodepth_batch_complete_min: int | None = None
-    iodepth_batch_complete_max: int | None = None
-    iodepth_low: int | None = None
+    batch: BatchSizes | None = None
+    """None: the engine chooses."""
     direct: bool | None = None
     hipri: bool | None = None
     registerfiles: bool | None = None

@@ -1,7 +1,7 @@
 """A section that was meant to name a device and does not.
 
-Knows what such a section looks like among others. fio would use a file named after the
-job in the current directory: a test of the wrong thing, often of the system disk.
+Knows what such a section looks like among others. It would use a file named after the job in the
+current directory: a test of the wrong thing, often of the system disk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def refuse_missing_target(jobs: Iterable[Job]) -> None:
             raise RefusedError(
                 f"the section [{job.stem}] has no filename, while others name devices "
                 f"([{named.name}]: {device}); "
-                f"fio would use a file named {job.stem}.0.0 in the current directory",
+                f"it would use a file named {job.stem}.0.0 in the current directory",
                 where=job.where,
                 hint=f"add filename=... to [{job.stem}], or remove the section",
             )

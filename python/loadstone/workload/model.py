@@ -19,8 +19,8 @@ from loadstone.frozen_model import FrozenModel
 from loadstone.workload.addresses import SeedRequests
 from loadstone.workload.blocks import BlockWork
 from loadstone.workload.engine_choice import Durability, EngineChoice
-from loadstone.workload.fio_record import FioRecord
 from loadstone.workload.missing_target import refuse_missing_target
+from loadstone.workload.output_requests import OutputRequests
 from loadstone.workload.pacing import PaceRequests
 from loadstone.workload.payload import PayloadRequests
 from loadstone.workload.placement import Amount, FilePreparation, HostPlace, Placement, TargetName
@@ -88,7 +88,7 @@ class Job(FrozenModel):
     priorities: PriorityRequests = PriorityRequests()
     errors: ErrorRequests = ErrorRequests()
     recording: Recording = Recording()
-    fio: FioRecord = FioRecord()
+    outputs: OutputRequests = OutputRequests()
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Job:

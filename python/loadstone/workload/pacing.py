@@ -16,7 +16,8 @@ class PaceRequests(FrozenModel):
     rate_iops: NumbersByDirection = (None, None, None)
     rate_iops_min: NumbersByDirection = (None, None, None)
     rate_process: Literal["linear", "poisson", "uniform", "spike"] | None = None
-    rate_cycle_ns: int | None = None
+    rate_cycle_ns: int = 1_000_000_000
+    """What a minimum is held over."""
     rate_profile: tuple[tuple[int, float], ...] = ()
     """Time since the clone's start in ns and share of its rate; straight lines between."""
     thinktime_ns: int | None = None

@@ -15,7 +15,7 @@ class ProcessRequests(FrozenModel):
     numa_nodes: tuple[int, ...] | Literal["all"] | None = None
     """Whose CPUs may be used."""
     numa_memory: str | None = None
-    """Where memory is to come from, as fio writes it: `bind:0`."""
+    """Where memory is to come from: `bind:0`."""
     nice: int | None = None
     ioscheduler: str | None = None
     """Set for the devices of its targets, for as long as the run goes."""

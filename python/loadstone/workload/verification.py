@@ -11,10 +11,10 @@ class VerificationRequests(FrozenModel):
     """What is checked of what was written."""
 
     by: Literal["stamps", "headers"] = "stamps"
-    """Stamps in every sector, read back in a stage of its own; or a header before every block as fio
-    writes it, read back by the job itself."""
+    """Stamps in every sector, read back in a stage of its own; or a header before every block, in the
+    format of fio, read back by the job itself."""
     verify: str | None = None
-    """The method as fio calls it; None: nothing is verified."""
+    """The method: a check sum, `pattern` or `null`; None: nothing is verified."""
     verify_pattern: tuple[int, ...] | None = None
     """Bytes 0 to 255."""
     verify_pattern_offsets: tuple[int, ...] = ()

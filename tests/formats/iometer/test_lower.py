@@ -9,6 +9,7 @@ import pytest
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
+from loadstone.workload.payload import PayloadRequests
 from loadstone.workload.placement import Amount
 from loadstone.workload.rows import WorkloadRow
 from tests.formats.iometer.files import DATA, NAMES, made, text
@@ -195,8 +196,9 @@ def test_random_io_at_any_sector_is_told() -> None:
 def test_data_patterns(pattern: str, field: str) -> None:
     source = (DATA / "02-four-patterns.icf").read_text().replace("204800,0,2", f"204800,0,{pattern}")
     found = runs(read_icf(source.encode(), "x"), CommandLineChanges(mapping={"d": "/x"}))
-    assert found[0].workload.jobs[0].value(field) is None  # It only reads.
-    assert found[1].workload.jobs[0].value(field) is not None
+    reads, writes = (one.workload.jobs[0] for one in found[:2])
+    assert reads.payload == PayloadRequests()
+    assert writes.value(field) != getattr(PayloadRequests(), field.rpartition(".")[2])
 
 
 def test_a_logical_drive_is_a_file_in_its_root(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class FioResults:
 
     def follow(self, bundle: Path) -> None:
         """Let the logs grow with the bundle, where some were asked for."""
-        if any(job.fio.logs.wanted for job in self._workload.jobs):
+        if any(job.outputs.logs.wanted for job in self._workload.jobs):
             from loadstone.report.fio.lines import members
             from loadstone.report.fio.live_logs import GrowingLogs
 
@@ -69,7 +69,9 @@ class FioResults:
 
     def check_files(self) -> None:
         """Refuse logs that could not be written after the run, before it."""
-        wanted = any(job.fio.logs.wanted or job.fio.logs.iolog is not None for job in self._workload.jobs)
+        wanted = any(
+            job.outputs.logs.wanted or job.outputs.logs.iolog is not None for job in self._workload.jobs
+        )
         if not wanted and not self._asked.bandwidth_log:
             return
         from loadstone import output
@@ -102,7 +104,7 @@ class FioResults:
         return rows + [f"random   {stream.name} rand_seeds[0]={stream.seed}" for stream in self._plan.streams]
 
     def _starting(self) -> str:
-        threads = sum(job.schedule.numjobs or 1 for job in self._workload.jobs if job.fio.thread)
+        threads = sum(job.schedule.numjobs or 1 for job in self._workload.jobs if job.outputs.thread)
         clones = sum(not reads_back(stream) for stream in self._plan.streams)
         processes = clones - threads
         parts = []
@@ -156,7 +158,7 @@ class FioResults:
         from loadstone.bundle.read import Bundle
         from loadstone.report.fio import logs
 
-        if not any(job.fio.logs.every_io for job in self._workload.jobs):
+        if not any(job.outputs.logs.every_io for job in self._workload.jobs):
             return None
         return logs.ios_of(Bundle.open(path))
 

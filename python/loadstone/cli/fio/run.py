@@ -136,7 +136,7 @@ def _remedy(paths: Sequence[str]) -> str:
 
 def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
     # A line of the result per clone, unless whole groups share one and no log is apart.
-    apart = any(not job.schedule.group_reporting or job.fio.logs.wanted for job in workload.jobs)
+    apart = any(not job.schedule.group_reporting or job.outputs.logs.wanted for job in workload.jobs)
     return ResolveOptions(
         per_clone_units=apart,
         read_only=asked.read_only,

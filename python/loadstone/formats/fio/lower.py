@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import RefusedError
+from loadstone.formats.fio import stamps
 from loadstone.workload.block_sizes import fixed
-from loadstone.workload.fio_record import LogRequests
+from loadstone.workload.engine_choice import BatchSizes
 from loadstone.workload.model import Job, Note
+from loadstone.workload.output_requests import LogRequests
+from loadstone.workload.payload import CompressibleContent, PayloadRequests, RepeatedContent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +28,16 @@ DEFAULT_BLOCK_BYTES: Final = 4096
 DEFAULT_ENGINE: Final = "psync"
 """fio's on Linux."""
 _OF_A_RING: Final = ("registerfiles", "fixedbufs", "sqthread_poll", "force_async", "hipri")
+_BATCH: Final = {
+    "submit": "iodepth_batch",
+    "complete_min": "iodepth_batch_complete_min",
+    "complete_max": "iodepth_batch_complete_max",
+    "low": "iodepth_low",
+}
+_BATCHING: Final = (None, "io_uring", "io_uring_cmd", "libaio", "posixaio")
+_REAL_TIME: Final = 1
+DEFAULT_CHUNK_BYTES: Final = 512
+DEFAULT_SET_PERCENT: Final = 5
 _NONE: Final = (None, None, None)
 _SIZES: Final = ("bssplit", "bsrange", "bs")
 """Each goes before those behind it."""
@@ -84,9 +97,13 @@ def lowered(
         rw = _direction(made)
         _sizes(made, rw)
         _addresses(made)
+        _open_files(made, rw)
     _seeds(made)
     _recording(made)
     _engine(made)
+    _batch(made)
+    _priorities(made)
+    _payload(made)
     _verification(made)
     _steady_state(made)
     return made
@@ -132,7 +149,7 @@ def _sizes(made: Lowering, rw: str) -> None:
                     "trap", f"sizes.{worse}", f"{worse} has no effect where {better} is given, as in fio"
                 )
     made.fields["sizes.bs"] = tuple(found)
-    made.fields["fio.bs_is_seq_rand"] = by_order
+    made.fields["outputs.bs_is_seq_rand"] = by_order
     if asked:
         made.set_at["sizes.bs"] = made.set_at[f"sizes.{asked[0]}"]
 
@@ -163,13 +180,13 @@ def _seeds(made: Lowering) -> None:
 def _recording(made: Lowering) -> None:
     """Say how finely I/Os have to be recorded for the logs that are asked for."""
     for name in [name for name in made.fields if name.partition(".")[0] in _RECORD]:
-        made.move(name, f"fio.{name}")
-    made.move("description", "fio.description")
-    made.move("process.thread", "fio.thread")
+        made.move(name, f"outputs.{name}")
+    made.move("description", "outputs.description")
+    made.move("process.thread", "outputs.thread")
     own = {
-        name.removeprefix("fio.logs."): value
+        name.removeprefix("outputs.logs."): value
         for name, value in made.fields.items()
-        if name.startswith("fio.logs.")
+        if name.startswith("outputs.logs.")
     }
     if own:
         logs = LogRequests(**own)
@@ -194,6 +211,94 @@ def _engine(made: Lowering) -> None:
         )
 
 
+def _batch(made: Lowering) -> None:
+    """Fill in sizes of batches when one is asked for; without any fio submits one I/O at a time."""
+    given = {
+        name: made.fields.pop(f"engine.{option}", None)
+        for name, option in _BATCH.items()
+        if f"engine.{option}" in made.fields
+    }
+    before = None if made.base is None else made.base.engine.batch
+    depth, engine = made.known("engine.iodepth", None) or 1, made.known("engine.ioengine", None)
+    if made.base is None and "submit" not in given and depth > 1 and engine in _BATCHING:
+        made.note("info", "engine.iodepth", "iodepth_batch is not set: the engine chooses (fio would use 1)")
+    if given:
+        standing = BatchSizes(submit=1, complete_min=1, complete_max=0) if before is None else before
+        made.fields["engine.batch"] = standing.model_copy(update=given)
+
+
+def _open_files(made: Lowering, rw: str) -> None:
+    """Tell where a file is left that fio would never leave."""
+    most, service = made.fields.get("placement.openfiles"), made.fields.get("placement.file_service")
+    files = len(made.fields.get("placement.targets", ())) or made.fields.get("placement.nrfiles") or 1
+    left = rw.startswith("rand") and (service is None or service.kind != "sequential")
+    if most is not None and most < files and left and made.fields.get("addresses.norandommap"):
+        made.note(
+            "trap",
+            "placement.openfiles",
+            "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
+            f"would do all I/O on {most} of the {files} files",
+        )
+
+
+def _priorities(made: Lowering) -> None:
+    """Let I/Os with a priority of their own be real time unless a class is given."""
+    by_size = [share for shares in made.fields.get("priorities.by_size", ()) for share in shares]
+    if any(made.fields.get("priorities.percent", ())) or any(share["percent"] for share in by_size):
+        classes = made.fields.get("priorities.classes", (None, None))
+        made.fields["priorities.classes"] = tuple(one or _REAL_TIME for one in classes)
+
+
+def _payload(made: Lowering) -> None:
+    """Make compressible and repeated content anew for each write, unless an option says that it is not."""
+    before = PayloadRequests() if made.base is None else made.base.payload
+    asked = [name for name in made.fields if name.startswith(("payload.compress_", "payload.dedupe_"))]
+    if not asked:
+        return
+    given = {name.removeprefix("payload."): made.fields.pop(name) for name in asked}
+    compress, repeat = _compressible(given, before), _repeated(made, given, before)
+    made.fields |= {"payload.compress": compress, "payload.repeat": repeat}
+    for part, name in (("compress", "compress_percent"), ("repeat", "dedupe_percent")):
+        made.set_at[f"payload.{part}"] = made.at(f"payload.{name}")
+    told = made.set_at if made.base is None else {**made.base.set_at, **made.set_at}
+    if "payload.refill_buffers" not in told:
+        made.fields["payload.refill_buffers"] = bool(compress or repeat)
+
+
+def _compressible(given: Mapping[str, Any], before: PayloadRequests) -> CompressibleContent | None:
+    old = before.compress
+    percent = given.get("compress_percent", old.percent if old else 0)
+    chunk = given.get("compress_chunk_bytes") or (old.chunk_bytes if old else DEFAULT_CHUNK_BYTES)
+    return CompressibleContent(percent=percent, chunk_bytes=chunk) if percent else None
+
+
+def _repeated(made: Lowering, given: Mapping[str, Any], before: PayloadRequests) -> RepeatedContent | None:
+    """Take a share of the size for a working set that is not said how large."""
+    old = before.repeat
+    percent = given.get("dedupe_percent", old.percent if old else 0)
+    standing = old.set_percent if old else None
+    mode = given.get("dedupe_mode") or ("repeat" if standing is None else "working_set")
+    if not percent or mode != "working_set":
+        for name, needed in (
+            ("dedupe_mode", "dedupe_percentage"),
+            ("dedupe_set_percent", "dedupe_mode=working_set"),
+            ("dedupe_global", "dedupe_mode=working_set"),
+        ):
+            if given.get(name) not in (None, False, "repeat"):
+                raise RefusedError(f"has no effect without {needed}", where=made.at(f"payload.{name}"))
+        standing = None
+    else:
+        standing = given.get("dedupe_set_percent", standing or DEFAULT_SET_PERCENT)
+    if not percent:
+        return None
+    return RepeatedContent(
+        percent=percent,
+        unit_bytes=old.unit_bytes if old else None,
+        set_percent=standing,
+        set_is_shared=given.get("dedupe_global", old.set_is_shared if old else False),
+    )
+
+
 def _verification(made: Lowering) -> None:
     """Let a pattern alone mean `verify=pattern`; fio's null engine verifies nothing."""
     method, pattern = "verification.verify", "verification.verify_pattern"
@@ -201,6 +306,7 @@ def _verification(made: Lowering) -> None:
         made.fields[method] = "pattern"
         made.set_at[method] = made.at(pattern)
     if not made.strict:
+        stamps.check(made)
         return
     made.fields["verification.by"] = "headers"
     if made.fields.get("engine.ioengine") == "null" and made.fields.get(method) is not None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.general import General
 
 WORD_BYTES: Final = 4
+_CHUNK_BYTES: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,11 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
     Raises InputError and RefusedError for what does not go together.
     """
     made: dict[str, Any] = {}
-    if reduction.compression > 1:
-        made["payload.compress_percent"] = _reduced(reduction.compression)
+    compressed, repeated = _reduced(reduction.compression), _reduced(reduction.dedup)
+    if compressed:
+        made["payload.compress"] = {"percent": compressed, "chunk_bytes": _CHUNK_BYTES}
+    if compressed or repeated:
+        made["payload.refill_buffers"] = True
     given = pattern(general, reduction.compression, reduction.dedup)
     if given is not None:
         made["payload.buffer_pattern"] = given
@@ -59,11 +63,11 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
         raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
     every = [*(size for size, _ in transfers.pairs), transfers.step_bytes]
     whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
-    made["payload.dedupe_percent"] = _reduced(reduction.dedup)
-    made["payload.dedupe_unit_bytes"] = general.dedupunit
+    if repeated:
+        made["payload.repeat"] = {"percent": repeated, "unit_bytes": general.dedupunit}
     say(
         where,
-        f"{made['payload.dedupe_percent']}% of what is written repeats something earlier, a dedupunit= at a "
+        f"{repeated}% of what is written repeats something earlier, a dedupunit= at a "
         "time and wherever it goes; vdbench repeats by address",
     )
     return made
@@ -81,8 +85,8 @@ def whole_units(general: General, sizes: Sequence[int], what: str, keyword: str)
 
 
 def _reduced(ratio: float) -> int:
-    """Return the percentage that a ratio of n:1 takes away."""
-    return round(100 * (1 - 1 / ratio))
+    """Return the percentage that a ratio of n:1 takes away, 0 below 1:1."""
+    return max(round(100 * (1 - 1 / ratio)), 0)
 
 
 def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | None:

@@ -347,7 +347,7 @@ def _content(
         dedup_at=general.at.get("dedupratio", system.where),
     )
     made = content.fields(general, reduction, transfers, note)
-    if "payload.dedupe_percent" in made:
+    if "payload.repeat" in made:
         tree = tree_shape.shape(system, run.turn)
         if tree.around:
             raise RefusedError(

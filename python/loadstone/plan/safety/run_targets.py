@@ -183,7 +183,7 @@ def _claimed_tree(target: Target, tree: Tree, *, own: bool) -> Target:
 def _created(target: Target) -> Identity:
     try:
         for directory in reversed([p for p in Path(target.path).parents if not p.exists()]):
-            directory.mkdir(mode=0o700)  # As fio makes them: for nobody else.
+            directory.mkdir(mode=0o700)  # For nobody else.
         descriptor = os.open(target.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     except OSError as error:
         remedy = {

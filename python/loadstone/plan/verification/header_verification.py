@@ -1,18 +1,17 @@
-"""What a job asks to have verified as fio does it, as the Plan's Headers.
+"""What a job asks to have verified by headers, as the Plan's Headers.
 
-Knows fio's verify options (HOWTO, "Verification") and what fio 3.42 makes of them: which
-interval it takes, in which order it reads back, when a pass is over. Does not know what a
-header looks like: the engine does.
+Knows what belongs to their format (fio's, as of 3.42) besides the bytes: which interval between
+headers it takes, in which order is read back, when a pass is over. Does not know what a header looks
+like: the engine does.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan.notes import last_name
 from loadstone.plan.pattern import (
     blocks_of,
     is_random,
@@ -29,50 +28,6 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Limits
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
-
-_ONLY_HEADERS: Final = {
-    "headers.verify_pattern_interval_bytes": "verify_pattern_interval",
-    "headers.trim_percent": "trim_percentage",
-    "headers.trim_verify_zero": "trim_verify_zero",
-    "headers.trim_backlog": "trim_backlog",
-    "headers.trim_backlog_batch": "trim_backlog_batch",
-}
-_NOT_FOR_STAMPS: Final = {
-    "headers.verify_offset_bytes": "every 512 bytes have a stamp: there is no header to move",
-    "headers.verify_backlog": "all that was written is read back when the writing is done",
-    "headers.verify_backlog_batch": "all that was written is read back when the writing is done",
-    "headers.verify_dump": "what was expected and found is in the events",
-    "headers.verify_header_seed": "stamps do not depend on a seed",
-    "headers.verify_write_sequence": "stamps hold the number of the write",
-    "headers.verify_state_save": "stamps say themselves what was written",
-    "headers.verify_state_load": "stamps say themselves what was written",
-    "headers.verify_policy": "stamps say themselves what was written",
-    "headers.experimental_verify": "what was written is kept in a table of 4 bytes for each block",
-}
-
-
-def by_stamps(job: Job, notes: Notes) -> None:
-    """Say what a job asks of headers that verifies by stamps.
-
-    Raises RefusedError for what stamps cannot do.
-    """
-    hint = "run it with `loadstone fio`, which verifies by fio's headers"
-    for field, option in _ONLY_HEADERS.items():
-        if job.value(field):
-            raise RefusedError(
-                f"{option} has no effect: blocks are verified by stamps", where=job.at(field), hint=hint
-            )
-    if job.verification.verify_pattern_offsets:
-        raise RefusedError(
-            "a pattern with %o is for fio's headers", where=job.at("verification.verify_pattern"), hint=hint
-        )
-    if job.verification.verify == "null":
-        raise RefusedError(
-            "verify=null checks nothing", where=job.at("verification.verify"), hint="remove it"
-        )
-    for field, why in _NOT_FOR_STAMPS.items():
-        if job.value(field) is not None:
-            notes.info(job, field, f"{last_name(field).removesuffix('_bytes')} changes nothing: {why}")
 
 
 def rehearsed(job: Job) -> Job:
@@ -102,8 +57,8 @@ def headers(
     """
     does = rehearsed(job)
     writing = shares(does)[1] > 0
-    if job.payload.dedupe_percent:
-        notes.info(job, "payload.dedupe_percent", "dedupe_percentage has no effect with verify, as in fio")
+    if job.payload.repeat:
+        notes.info(job, "payload.repeat", "dedupe_percentage has no effect with verify")
     numbered = (
         writing
         and _one_size(does)
@@ -123,7 +78,7 @@ def headers(
         interval_bytes=_interval_bytes(does),
         offset_bytes=job.headers.verify_offset_bytes or 0,
         pattern=_pattern(job),
-        compress_percent=job.payload.compress_percent or 0,
+        compress_percent=job.payload.compress.percent if job.payload.compress else 0,
         read_back=writing and job.verification.do_verify is not False,
         only=bool(job.verification.verify_only) and writing,
         by_address=not (is_random(does) and _writes_once(does)) and not job.headers.experimental_verify,
@@ -146,7 +101,7 @@ def headers(
 
 
 def _writes_once(job: Job) -> bool:
-    """Whether fio keeps a map of what random writes touched: then each is read back in its turn."""
+    """Whether a map is kept of what random writes touched: then each is read back in its turn."""
     addresses = blocks_of(job).addresses
     uniform = addresses.random_distribution[1].kind == "random"
     return not addresses.norandommap and uniform and addresses.random_generator != "lfsr"
@@ -169,7 +124,7 @@ def _sum(job: Job) -> plan.HeaderSum:
 
 
 def _interval_bytes(job: Job) -> int:
-    """Bytes between headers: what divides the smallest and the largest write, as fio corrects it."""
+    """Bytes between headers: what divides the smallest and the largest write."""
     if blocks_of(job).sizes.bs_unaligned:
         return 0
     reads, writes, _ = sizes(job)
@@ -215,7 +170,7 @@ def _trim(job: Job) -> plan.HeaderTrim | None:
 
 
 def _enough_bytes(job: Job) -> int:
-    """Bytes up to which fio makes passes anew; it counts what is read back."""
+    """Bytes up to which passes are made anew; what is read back counts."""
     if job.limits.io_size is None or job.limits.io_size.bytes is None or job.limits.number_ios:
         return 0
     return job.limits.io_size.bytes

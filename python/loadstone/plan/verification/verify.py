@@ -1,8 +1,7 @@
 """What a job asks to have verified, as the Plan's Verify and the pass that reads it back.
 
-Knows fio's verify options (HOWTO, "Verification"): what is written is read back when the
-writing is done unless `do_verify=0`, `verify_only` reads instead of writing. Does not
-know how blocks are stamped: the engine does.
+What is written is read back when the writing is done unless `do_verify` is off; `verify_only` reads
+instead of writing. Does not know how blocks are stamped: the engine does.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ def verification(
         raise RefusedError(
             "the null engine keeps no data", where=job.at("verification.verify"), hint="remove verify"
         )
-    if job.payload.dedupe_percent:
+    if job.payload.repeat:
         raise RefusedError(
             "no two stamped blocks are equal: dedupe_percentage has no effect with verify",
-            where=job.at("payload.dedupe_percent"),
+            where=job.at("payload.repeat"),
             hint="remove one of them",
         )
     return plan.Verify(
@@ -150,10 +149,10 @@ def _content(job: Job, notes: Notes) -> plan.VerifyContent:
                 where=job.at("verification.verify"),
                 hint="add verify_pattern=0x...",
             )
-        if job.payload.compress_percent:
+        if job.payload.compress:
             raise RefusedError(
                 "a pattern has no compressible part: it has no effect with verify=pattern",
-                where=job.at("payload.compress_percent"),
+                where=job.at("payload.compress"),
                 hint="remove one of them",
             )
         notes.info(
@@ -170,7 +169,7 @@ def _content(job: Job, notes: Notes) -> plan.VerifyContent:
     kept = bool(
         job.payload.buffer_pattern
         or job.verification.verify_pattern
-        or job.payload.compress_percent
+        or job.payload.compress
         or job.payload.zero_buffers
     )
     return plan.VerifyContent.PAYLOAD if kept else plan.VerifyContent.GENERATED

@@ -48,8 +48,8 @@ def requested(everyone: Sequence[Member], directory: Path) -> dict[Path, list[in
     """Return the traces that are asked for, each with its streams."""
     streams: dict[Path, list[int]] = {}
     for member in everyone:
-        if member.job.fio.logs.iolog is not None:
-            streams.setdefault(directory / member.job.fio.logs.iolog, []).extend(member.streams)
+        if member.job.outputs.logs.iolog is not None:
+            streams.setdefault(directory / member.job.outputs.logs.iolog, []).extend(member.streams)
     return streams
 
 

@@ -111,13 +111,13 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
     """Make a line with everything the first job asked for and no figures yet."""
     first = together[0]
     job = first.job
-    stats = job.fio.stats
+    stats = job.outputs.stats
     return JobLine(
         name=job.name,
         group=plan.units[first.unit].group,
         members=sum(not reads_back(plan.streams[n]) for member in together for n in member.streams),
         number=first.number,
-        description=job.fio.description or "",
+        description=job.outputs.description or "",
         options=_options(job),
         continue_on_error=(job.errors.continue_on_error or "none") != "none",
         percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
@@ -148,8 +148,8 @@ def of_fio(options: dict[str, str]) -> dict[str, str]:
 
 def _clat_percentiles(job: Job) -> bool:
     """Whether there are percentiles; where a latency is not measured fio has none of it."""
-    asked = job.fio.stats.clat_percentiles
-    return job.fio.stats.show_clat is not False and (True if asked is None else asked)
+    asked = job.outputs.stats.clat_percentiles
+    return job.outputs.stats.show_clat is not False and (True if asked is None else asked)
 
 
 def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
@@ -168,10 +168,10 @@ def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
 
 def _header(plan: Plan, member: Member) -> str:
     job = member.job
-    digits = job.fio.stats.significant_figures or 4
+    digits = job.outputs.stats.significant_figures or 4
     sizes = _spans(plan, member, digits)
     sizes_text = f"(R) {sizes[READ]}, (W) {sizes[WRITE]}, " + (
-        "bs_is_seq_rand" if job.fio.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
+        "bs_is_seq_rand" if job.outputs.bs_is_seq_rand else f"(T) {sizes[TRIM]}"
     )
     return (
         f"{job.name}: (g={plan.units[member.unit].group}): rw={_kind(job)}, bs={sizes_text},"

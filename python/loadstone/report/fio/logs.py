@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
     from loadstone.report.fio.lines import Member
-    from loadstone.workload.fio_record import LogRequests
     from loadstone.workload.model import Job
+    from loadstone.workload.output_requests import LogRequests
 
 CHUNK_ROWS: Final = 2_000_000
 """I/Os turned into text at a time."""
@@ -68,7 +68,7 @@ class LogFile:
     @property
     def asked(self) -> LogRequests:
         """The job's log options."""
-        return self.member.job.fio.logs
+        return self.member.job.outputs.logs
 
 
 def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[LogFile]:
@@ -76,7 +76,7 @@ def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[L
     found: list[LogFile] = []
     number_of = numbers(plan)
     for member in everyone:
-        logs, stats = member.job.fio.logs, member.job.fio.stats
+        logs, stats = member.job.outputs.logs, member.job.outputs.stats
         average = logs.avg_msec or 0
         windows = {
             "bw": average if stats.bw_window_msec is None else min(average, stats.bw_window_msec),
@@ -136,14 +136,14 @@ def ios_of(bundle: Bundle) -> pl.LazyFrame | None:
 
 def asked_or_default(source: Source) -> Source:
     """Return the source itself, or one asking for averages when no job asks for any log."""
-    if any(job.fio.logs.wanted for job in source.workload.jobs):
+    if any(job.outputs.logs.wanted for job in source.workload.jobs):
         return source
     window_ms = max(1, source.plan.interval_ns // 1_000_000)
 
     def logging(job: Job) -> Job:
         name = job.name.replace("/", "_")
         asked = {"bw": name, "iops": name, "lat": name, "avg_msec": window_ms}
-        return job.changed({f"fio.logs.{log}": value for log, value in asked.items()})
+        return job.changed({f"outputs.logs.{log}": value for log, value in asked.items()})
 
     workload = source.workload.model_copy(update={"jobs": tuple(map(logging, source.workload.jobs))})
     return replace(source, workload=workload, everyone=[])

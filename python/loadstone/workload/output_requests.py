@@ -1,4 +1,4 @@
-"""What only the outputs in fio's shape show: nothing that is done depends on it. Writes nothing."""
+"""What only outputs in the shape of another tool show: nothing that is done depends on it. Writes nothing."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class StatRequests(FrozenModel):
     show_bw: bool | None = None
 
 
-class FioRecord(FrozenModel):
-    """What fio's outputs repeat of a job file, or leave out."""
+class OutputRequests(FrozenModel):
+    """What such outputs repeat of a job file, or leave out."""
 
     logs: LogRequests = LogRequests()
     stats: StatRequests = StatRequests()

@@ -1,0 +1,57 @@
+"""What fio's options of headers come to where blocks are verified by stamps.
+
+Knows which of them have no effect then, and why. Knows no block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from loadstone.formats.fio.lower import Lowering
+
+_METHOD: Final = "verification.verify"
+_ONLY_HEADERS: Final = {
+    "headers.verify_pattern_interval_bytes": "verify_pattern_interval",
+    "headers.trim_percent": "trim_percentage",
+    "headers.trim_verify_zero": "trim_verify_zero",
+    "headers.trim_backlog": "trim_backlog",
+    "headers.trim_backlog_batch": "trim_backlog_batch",
+}
+_NOT_FOR_STAMPS: Final = {
+    "headers.verify_offset_bytes": "every 512 bytes have a stamp: there is no header to move",
+    "headers.verify_backlog": "all that was written is read back when the writing is done",
+    "headers.verify_backlog_batch": "all that was written is read back when the writing is done",
+    "headers.verify_dump": "what was expected and found is in the events",
+    "headers.verify_header_seed": "stamps do not depend on a seed",
+    "headers.verify_write_sequence": "stamps hold the number of the write",
+    "headers.verify_state_save": "stamps say themselves what was written",
+    "headers.verify_state_load": "stamps say themselves what was written",
+    "headers.verify_policy": "stamps say themselves what was written",
+    "headers.experimental_verify": "what was written is kept in a table of 4 bytes for each block",
+}
+
+
+def check(made: Lowering) -> None:
+    """Say what options of headers change nothing. Raises RefusedError for what stamps cannot do."""
+    method = made.known(_METHOD, None)
+    if method is None:
+        return
+    hint = "run it with `loadstone fio`, which verifies by fio's headers"
+    for field, option in _ONLY_HEADERS.items():
+        if made.known(field, None):
+            raise RefusedError(
+                f"{option} has no effect: blocks are verified by stamps", where=made.at(field), hint=hint
+            )
+    if made.known("verification.verify_pattern_offsets", None):
+        raise RefusedError(
+            "a pattern with %o is for fio's headers", where=made.at("verification.verify_pattern"), hint=hint
+        )
+    if method == "null":
+        raise RefusedError("verify=null checks nothing", where=made.at(_METHOD), hint="remove it")
+    for field, why in _NOT_FOR_STAMPS.items():
+        if made.known(field, None) is not None and not {field, _METHOD}.isdisjoint(made.fields):
+            option = field.removeprefix("headers.").removesuffix("_bytes")
+            made.note("info", field, f"{option} changes nothing: {why}")
