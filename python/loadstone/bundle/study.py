@@ -85,7 +85,7 @@ class StudyRecord(FrozenModel):
     input_seals: dict[str, str] = Field(default_factory=dict)
     """BLAKE3 of each file under `input/`, by its name there."""
     blake3: str | None = None
-    """Hash of the rest of this document; None in a study of format 1."""
+    """Hash of the rest of this document, once it is written."""
 
 
 def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyRecord:
@@ -127,7 +127,7 @@ class Opened:
     study: StudyRecord
     bundles: dict[str, Bundle]
     """By the point's name; a point that never began has none."""
-    verified: bool | None
+    verified: bool
     altered: tuple[str, ...]
     faults: tuple[str, ...] = ()
     """What could not be read, in words."""
@@ -135,7 +135,7 @@ class Opened:
     @property
     def doubt(self) -> str | None:
         """As of a `Bundle`."""
-        return doubt(self.altered) if self.verified is False else None
+        return None if self.verified else doubt(self.altered)
 
 
 def read(path: Path, *, unverified: bool = False) -> StudyRecord:
@@ -187,8 +187,7 @@ def open_all(path: Path, *, unverified: bool = False) -> Opened:
         if bundle is not None:
             bundles[point.name] = bundle
             altered += [f"{point.bundle}: {one}" for one in bundle.altered]
-    verified = False if unverified else (True if study.format >= FORMAT else None)
-    return Opened(path, study, bundles, verified, tuple(altered), tuple(faults))
+    return Opened(path, study, bundles, not unverified, tuple(altered), tuple(faults))
 
 
 def _places(study: StudyRecord) -> Iterator[str]:

@@ -163,7 +163,7 @@ class TreeSeal:
 class TreeMark:
     """What the mark of a tree says."""
 
-    format: int
+    format: Literal[2]
     first_file: Annotated[int, Field(ge=0, lt=2**32)]
     structure: Structure
     shared: bool

@@ -79,14 +79,14 @@ class Seal:
 class Mark:
     """What the attribute says. `laid_out`: false: a layout did not come to its end."""
 
-    state: Literal["writing", "sealed", "old"]
+    state: Literal["writing", "sealed", "unreadable"]
     laid_out: bool = True
     seal: Seal | None = None
 
     def flaw(self, reader: BlockReader) -> str | None:
         """Say why the mark is worth nothing; None when it is valid."""
-        if self.state == "old":
-            return "its mark is of an older Loadstone, which did not say for what content"
+        if self.state == "unreadable":
+            return "its mark cannot be read"
         if self.seal is None:
             return (
                 "the run that wrote it did not end, or others had it open then, "
@@ -99,7 +99,7 @@ class Mark:
 class _Written:
     """What stands in the attribute."""
 
-    format: int
+    format: Literal[2]
     laid_out: bool
     seal: Seal | None
 
@@ -121,9 +121,7 @@ def parsed(told: bytes) -> Mark:
     try:
         found = _WRITTEN.validate_json(told, strict=True)
     except ValueError:
-        return Mark("old", laid_out=told != b"unfinished")
-    if found.format != FORMAT:
-        return Mark("old")
+        return Mark("unreadable")
     return Mark("writing" if found.seal is None else "sealed", found.laid_out, found.seal)
 
 

@@ -136,9 +136,7 @@ def _sealed(anchor: Path) -> tuple[int | None, str | None]:
     path = anchor / MARK
     try:
         told = read_mark(path)
-        if told.format != FORMAT:
-            flaw = "its mark is of an older Loadstone, which did not say for what content"
-        elif told.sealed is None and told.shared:
+        if told.sealed is None and told.shared:
             flaw = "a run changed it with consent: what that run did not write is somebody else's"
         elif told.sealed is None:
             flaw = "the run that changed it last did not end: remove the tree, or consent"
