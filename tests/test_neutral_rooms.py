@@ -10,7 +10,6 @@ PACKAGE: Final = Path(__file__).parents[1] / "python" / "loadstone"
 LANGUAGES: Final = re.compile(r"\b(?:fio|vdbench|iometer)\b", re.IGNORECASE)
 FORMATS: Final = {
     "plan/anchors.py": "vdbench's control file, and its names of directories",
-    "plan/model.py": "headers in the format of fio, trees with the names of vdbench",
     "plan/safety/tree_mark.py": "vdbench's control file",
     "plan/verification/header_verification.py": "headers in the format of fio",
     "plan/verification/verify_state.py": "fio's files of a state",

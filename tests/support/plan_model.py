@@ -28,8 +28,8 @@ NUMBERS: Final = {"double": "F64"} | {
 HEADER: Final = '''"""The Plan: the orders the engine runs, as Python values.
 
 Generated from `contract/plan.schema.json` by `tests/support/plan_model.py`: run `make docs`, do not
-edit. No field has a default. A variant of a tagged union is named by the union and the variant
-(`SizesFixed`). Units stand last in the names: `_ns` nanoseconds, `_bytes` bytes.
+edit. What a field means is said in `crates/engine/src/plan.rs`. No field has a default. A variant of a
+tagged union is named by the union and the variant (`SizesFixed`).
 """'''
 
 
@@ -46,11 +46,7 @@ def text() -> str:
         formatters=[Formatter.BUILTIN],
         keep_model_order=True,
         use_annotated=True,
-        use_attribute_docstrings=True,
-        use_field_description=True,
         use_one_literal_as_default=True,
-        use_schema_description=True,
-        use_single_line_docstring=True,
         use_specialized_enum=True,
         use_standard_collections=True,
         use_title_as_name=True,
@@ -92,12 +88,8 @@ def _simplify(part: Any) -> None:
     if "properties" in part:  # They are sorted by name; those required stand as in the source.
         assert set(part["required"]) == set(part["properties"]), part
         part["properties"] = {name: part["properties"][name] for name in part["required"]}
-    if isinstance(part.get("description"), str):  # Without the links of Rust's documentation.
-        part["description"] = re.sub(
-            r"\[`(?:super::)*([\w:]+)`\]",
-            lambda link: f"`{link[1].replace('::', '.')}`",
-            part["description"],
-        )
+    if isinstance(part.get("description"), str):  # It is no field of that name.
+        del part["description"]
     number = NUMBERS.get(part.pop("format", ""))
     if number:
         part.pop("minimum", None)
