@@ -112,7 +112,7 @@ def host(rng: random.Random) -> HostFacts:
     block = TargetFacts(TargetKind.BLOCK, size_bytes=size, logical_block_bytes=rng.choice([512, 4096]))
     known = {f"/dev/fuzz{end}": block for end in ("", "0", "1")}
     known |= {f"/dev/sd{letter}": block for letter in "cdefghij"}
-    return HostFacts(tuple(range(rng.choice([1, 2, 64]))), 64 << 30, 4096, known)
+    return HostFacts(tuple(range(rng.choice([1, 2, 64]))), 64 << 30, known)
 
 
 def one(data: bytes, rng: random.Random) -> str:

@@ -130,7 +130,6 @@ def host(rng: random.Random, luns: set[str], anchors: set[str]) -> HostFacts:
     return HostFacts(
         (0, 1),
         64 << 30,
-        4096,
         {lun: block if lun.startswith("/dev") else file for lun in luns},
         known_anchors=dict.fromkeys(anchors, tree),
     )

@@ -77,7 +77,7 @@ def vdbench(data: bytes) -> None:
 
 def iometer(data: bytes) -> None:
     fact = TargetFacts(TargetKind.BLOCK, size_bytes=1 << 40)
-    fuzz_icf.judge(data, HostFacts((0, 1), 64 << 30, 4096, {fuzz_icf.TARGET: fact}))
+    fuzz_icf.judge(data, HostFacts((0, 1), 64 << 30, {fuzz_icf.TARGET: fact}))
 
 
 def results(data: bytes) -> None:

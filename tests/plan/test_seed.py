@@ -84,7 +84,7 @@ def test_plans_of_the_published_files(
 
 
 def host() -> HostFacts:
-    return HostFacts((0, 1), 64 * GIB, 4096, {path: device(500 * GIB) for path in DEVICES})
+    return HostFacts((0, 1), 64 * GIB, {path: device(500 * GIB) for path in DEVICES})
 
 
 @pytest.mark.parametrize(("name", "depth", "clones"), [(row[0], row[4], row[5]) for row in FILES[:5]])

@@ -82,7 +82,6 @@ class HostFacts:
     cpus: tuple[int, ...]
     """CPUs this process may use."""
     memory_bytes: int
-    page_bytes: int = 4096
     known: Mapping[str, TargetFacts] = field(default_factory=dict)
     """Facts by absolute path, instead of looking."""
     nodes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -98,10 +97,9 @@ class HostFacts:
     @classmethod
     def here(cls) -> HostFacts:
         """Return the facts of this host."""
-        page = os.sysconf("SC_PAGE_SIZE")
         cpus = tuple(sorted(os.sched_getaffinity(0)))
-        memory = page * os.sysconf("SC_PHYS_PAGES")
-        return cls(cpus, memory, page, nodes=_nodes(), least_nice=_least_nice())
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return cls(cpus, memory, nodes=_nodes(), least_nice=_least_nice())
 
     def target(self, path: str, where: Where | None) -> TargetFacts:
         """Say what stands at an absolute path; a missing file is a file that does not exist.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
-from loadstone.formats import quote
+from loadstone.formats import quote, source_file
 from loadstone.formats.fio.numbers import Reading, evaluate
 from loadstone.workload.model import Note
 
@@ -87,17 +87,7 @@ class Parser:
         return sections
 
     def _load(self, path: Path, where: Where | None) -> str:
-        try:
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise InputError(
-                    f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB: not a job file", where=where
-                )
-            raw = path.read_bytes()
-        except (OSError, ValueError) as problem:
-            reason = getattr(problem, "strerror", None) or str(problem)
-            raise InputError(
-                f"cannot read the job file {path}: {reason}", where=where, hint="check the path"
-            ) from None
+        raw = source_file.read(path, "job file", MAX_FILE_BYTES, where)
         self.sources[str(path)] = raw
         return decode(raw, str(path))
 

@@ -361,21 +361,16 @@ def _job_name(manager: Manager, worker: IometerWorker, places: list[TargetName],
 
 def _distinct(jobs: list[Job]) -> list[Job]:
     """Put numbers to jobs of the same name: two workers may have one."""
-    seen: dict[str, int] = {}
-    made = []
-    for job in jobs:
-        seen[job.name] = seen.get(job.name, 0) + 1
-        count = seen[job.name]
-        made.append(job if count == 1 else job.changed({"name": f"{job.name} ({count})"}))
-    return made
+    names = _numbered([job.name for job in jobs])
+    return [job.changed({"name": name}) for job, name in zip(jobs, names, strict=True)]
 
 
 def _named_apart(made: list[TestRun]) -> list[TestRun]:
     """Put numbers to runs of the same name: a worker may do a specification twice."""
-    seen: dict[str, int] = {}
-    apart = []
-    for run in made:
-        seen[run.name] = seen.get(run.name, 0) + 1
-        count = seen[run.name]
-        apart.append(run if count == 1 else replace(run, name=f"{run.name} ({count})"))
-    return apart
+    names = _numbered([run.name for run in made])
+    return [replace(run, name=name) for run, name in zip(made, names, strict=True)]
+
+
+def _numbered(names: list[str]) -> list[str]:
+    counts = [names[: at + 1].count(name) for at, name in enumerate(names)]
+    return [name if count == 1 else f"{name} ({count})" for name, count in zip(names, counts, strict=True)]

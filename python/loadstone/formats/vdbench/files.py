@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, tree_shape, verify_block
+from loadstone.formats.vdbench import content, open_flags, tree_shape, verify_block
 from loadstone.formats.vdbench.common import Sizes
 from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
@@ -36,8 +36,6 @@ _LOOPS: Final = (
     *("xfersize", "threads", "rdpct", "operations", "compratio", "iorate"),
     *("depth", "width", "files", "sizes", "totalsize", "wss"),
 )
-_DIRECT: Final = ("o_direct", "directio")
-_SYNC: Final = {"o_sync": "sync", "o_rsync": "sync", "o_dsync": "dsync"}
 USE_UP: Final = ("mkdir", "rmdir", "create", "delete", "move")
 """Operations that end when all of the tree is there, or gone."""
 EVEN_PERCENT: Final = 50.0
@@ -274,13 +272,10 @@ def sized_transfers(run: ParameterFileRun, workload: FileWorkload) -> dict[str, 
 def _common(run: ParameterFileRun, system: FileSystem, workload: FileWorkload) -> dict[str, Any]:
     """Return what every job in a tree has."""
     definition = run.definition
-    flags, where = system.openflags, system.at.get("openflags", system.where)
-    for entity in (workload, definition):
-        if entity.openflags is not None:
-            flags, where = entity.openflags, entity.at["openflags"]
+    flags, where = open_flags.that_hold(definition, workload, system)
     size = run.turn.number("xfersize")
     sizes = shown(size) if size is not None else shown_sizes(workload.xfersize)
-    made: dict[str, Any] = {
+    return {
         "where": workload.where,
         "set_at": {
             "placement.targets": system.at.get("anchor", system.where),
@@ -296,14 +291,10 @@ def _common(run: ParameterFileRun, system: FileSystem, workload: FileWorkload) -
             "anchor": system.anchor,
             "xfersizes": sizes,
         },
-        "engine.direct": any(flag in _DIRECT for flag in flags),
         "durability.fsync_on_close": "fsync" in flags,
-        "files.invalidate": bool({"clear_cache", "clearcache"} & set(flags)),
+        "files.invalidate": False,
+        **open_flags.fields(flags),
     }
-    sync = next((_SYNC[flag] for flag in flags if flag in _SYNC), None)
-    if sync is not None:
-        made["durability.sync"] = sync
-    return made
 
 
 def _written(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.formats import source_file
 from loadstone.formats.suggest import nearest
 
 if TYPE_CHECKING:
@@ -77,17 +78,7 @@ class LineReader:
                 )
 
     def _load(self, path: Path, where: Where | None) -> str:
-        try:
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise InputError(
-                    f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB: not a parameter file", where=where
-                )
-            raw = path.read_bytes()
-        except (OSError, ValueError) as problem:
-            reason = getattr(problem, "strerror", None) or str(problem)
-            raise InputError(
-                f"cannot read the parameter file {path}: {reason}", where=where, hint="check the path"
-            ) from None
+        raw = source_file.read(path, "parameter file", MAX_FILE_BYTES, where)
         self.sources[str(path)] = raw
         return decode(raw)
 

@@ -7,10 +7,10 @@ Touches no device.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, hosts, joined, verify_block
+from loadstone.formats.vdbench import content, hosts, joined, open_flags, verify_block
 from loadstone.formats.vdbench.address_range import Access, Hits, place
 from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.pace import WorkloadPace
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.rundef import MaxData
-
-_DIRECT: Final = ("o_direct", "directio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,26 +273,17 @@ def _served_together(making: _Lowering, work: Work, threads: int) -> dict[str, A
 
 
 def _open(making: _Lowering, work: Work) -> dict[str, Any]:
-    """Return how the SD is opened: the run's flags before the workload's before the SD's."""
+    """Return how the SD is opened."""
     run, workload, storage = making.run.definition, work.workload, work.storage
-    flags = storage.openflags
-    where = storage.at.get("openflags", storage.where)
-    for entity in (workload, run):
-        if entity.openflags is not None:
-            flags, where = entity.openflags, entity.at["openflags"]
-    made: dict[str, Any] = {"engine.direct": any(flag in _DIRECT for flag in flags)}
+    flags, where = open_flags.that_hold(run, workload, storage)
+    made = open_flags.fields(flags)
     if storage.is_raw and not made["engine.direct"]:
         made["engine.direct"] = True
         making.note(where, f"{storage.lun} is opened with O_DIRECT, which vdbench on Linux insists on")
-    if "o_sync" in flags or "o_rsync" in flags:
-        made["durability.sync"] = "sync"
+    if made.get("durability.sync") == "sync":
         making.note(where, "O_SYNC is used as asked; vdbench on Linux opens with O_DSYNC", "trap")
-    elif "o_dsync" in flags:
-        made["durability.sync"] = "dsync"
     if "fsync" in flags:
         made["durability.end_fsync"] = True
-    if {"clear_cache", "clearcache"} & set(flags):
-        made["files.invalidate"] = True
     if not storage.is_raw and storage.size is not None:
         # A file that is missing or too short is written before the run, as by vdbench's SD_format.
         made["files.overwrite"] = True

@@ -32,11 +32,6 @@ def chance_of_missing(share: float, samples: int) -> float:
     return (1.0 - share) ** samples
 
 
-def never_missed(strata: int) -> float:
-    """Return the share from which contiguous content is always found by a pass."""
-    return 2.0 / strata
-
-
 @dataclass(frozen=True, slots=True)
 class Space:
     """The parts of a file that may hold anything: (offset, length), ascending, not touching."""
