@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import get_args
 
 from loadstone.audit.rules import depth_not_reached
-from loadstone.plan import backends, io_priority, model
-from loadstone.plan.backends import BACKENDS
+from loadstone.formats.fio.supported_options import ENGINES
+from loadstone.plan import backends, io_priority, model, special_engines
+from loadstone.plan.backends import BACKENDS, of_engine
 from tests.support import backend_table
 
 
@@ -30,3 +31,12 @@ def test_what_is_read_from_the_table() -> None:
     assert {"psync", "mmap"} <= set(depth_not_reached.ONE_AT_A_TIME)
     assert not {"io_uring", "io_uring_cmd", "libaio", "null", "sim"} & set(depth_not_reached.ONE_AT_A_TIME)
     assert [name for name, row in BACKENDS.items() if row.virtual_time] == ["sim"]
+
+
+def test_an_engine_has_the_row_of_what_does_its_io() -> None:
+    assert {name for name in ENGINES if not of_engine(name).native_depth} == set(ENGINES) - {
+        *("io_uring", "io_uring_cmd", "libaio", "posixaio", "null")
+    }
+    assert {name for name in ENGINES if of_engine(name).keeps_data == "nothing"} == {
+        *("null", "falloc", "e4defrag", *special_engines.BY_NAME)
+    }

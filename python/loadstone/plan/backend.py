@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import io_priority, passthrough, special_engines
 from loadstone.plan import model as plan
-from loadstone.plan.backends import BACKENDS
+from loadstone.plan.backends import of_engine
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import shares
 from loadstone.workload.trees import TreeWork
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 _Ring = TypeVar("_Ring", plan.BackendIoUring, plan.BackendIoUringCmd)
 NATIVE_ENGINE: Final = "io_uring"
 PLAIN_ENGINE: Final = "psync"
-_SYNCHRONOUS: Final = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2"))
 IN_TREES: Final = "files"
-_ONE_AT_A_TIME: Final = _SYNCHRONOUS | special_engines.ENGINES | {"mmap", IN_TREES}
 _RING_ONLY: Final = ("engine.registerfiles", "engine.fixedbufs", "engine.sqthread_poll", "engine.force_async")
 
 
@@ -64,7 +62,7 @@ def drive(
     io_priority.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
-    if engine in _ONE_AT_A_TIME:
+    if not of_engine(engine).native_depth:
         if iodepth > 1:
             notes.trap(job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1")
         return Drive(_alone(job, engine, donor), 1, shared=False, cpus=cpus, nice=nice)
@@ -150,7 +148,7 @@ def _ring(job: Job, kind: type[_Ring]) -> _Ring:
 def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
     for field in (*_RING_ONLY, "engine.hipri"):
-        if job.value(field) and engine in (*_ONE_AT_A_TIME, "null"):
+        if job.value(field) and not of_engine(engine).polls:
             raise RefusedError(
                 f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
             )
@@ -218,16 +216,15 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
 
 def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
     """Refuse direct I/O in sizes or at addresses the target cannot do."""
-    commands = job.engine.ioengine == passthrough.ENGINE
-    if (
-        not (job.engine.direct or commands)
-        or job.engine.ioengine == "null"
-        or job.engine.ioengine in special_engines.WITHOUT_CONTENT
-    ):
+    engine = job.engine.ioengine or PLAIN_ENGINE
+    own = of_engine(engine)
+    commands = own.direct == "always"
+    if not (job.engine.direct or commands) or own.keeps_data == "nothing":
         return
-    own = BACKENDS.get(job.engine.ioengine or "")
-    if own is not None and own.direct == "never":
-        raise RefusedError("mmap cannot be direct I/O", where=job.at("engine.direct"), hint="remove direct=1")
+    if own.direct == "never":
+        raise RefusedError(
+            f"{engine} cannot be direct I/O", where=job.at("engine.direct"), hint="remove direct=1"
+        )
     unit = max((f.logical_block_bytes for f in facts if f.kind is not TargetKind.CHAR), default=1)
     for size in sizes:
         if size % unit:

@@ -1,4 +1,4 @@
-"""What each backend of the engine can do, and what it asks for.
+"""What each backend of the engine can do and asks for, and which one does the I/O of a named engine.
 
 Knows the columns, which are explained in `crates/engine/src/plan/backend.rs`. The rows are the engine's:
 `make docs` makes `backends.json` of `contract/backends.json`.
@@ -39,3 +39,15 @@ class Capabilities:
 
 _ROWS: Final = json.loads(Path(__file__).with_name("backends.json").read_text())
 BACKENDS: Final = {row["name"]: Capabilities(**row) for row in _ROWS}
+_OF_ENGINE: Final = {
+    **dict.fromkeys(("sync", "vsync", "pvsync", "pvsync2"), "psync"),
+    **dict.fromkeys(("filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"), "names"),
+    "e4defrag": "move_extents",
+    "libaio": "io_uring",
+}
+"""Engines with another backend than that of their name."""
+
+
+def of_engine(name: str) -> Capabilities:
+    """Return what the backend can do that does an engine's I/O; without one of its own it is a ring."""
+    return BACKENDS.get(_OF_ENGINE.get(name, name)) or BACKENDS["io_uring"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model as plan
+from loadstone.plan.backends import of_engine
 from loadstone.plan.model import Named, NameOperation, TargetKind
 from loadstone.plan.pattern import min_block, shares
 
@@ -34,8 +35,6 @@ DIRECTORIES: Final = frozenset(("dircreate", "dirstat", "dirdelete"))
 REMOVING: Final = frozenset((NameOperation.DELETE, NameOperation.RMDIR))
 DEFRAGMENTING: Final = "e4defrag"
 ENGINES: Final = frozenset((*BY_NAME, "falloc", "splice", DEFRAGMENTING))
-WITHOUT_CONTENT: Final = ENGINES - {"splice"}
-"""Write no bytes that could be read back."""
 _STAT: Final = {
     None: NameOperation.STAT,
     "stat": NameOperation.STAT,
@@ -70,7 +69,9 @@ def check(job: Job, ranges: Sequence[FileRange]) -> None:
             )
     if engine not in ENGINES:
         return
-    if engine in WITHOUT_CONTENT and (job.verification.verify or job.verification.verify_pattern):
+    if of_engine(engine).keeps_data == "nothing" and (
+        job.verification.verify or job.verification.verify_pattern
+    ):
         raise RefusedError(
             f"ioengine={engine} writes no content that could be verified", where=job.at("verification.verify")
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import BundleError
 from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.plan import special_engines
+from loadstone.plan.backends import of_engine
 from loadstone.plan.derived import reads_back
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
 from loadstone.plan.pattern import blocks_of
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from loadstone.workload.block_sizes import BlockSizes
     from loadstone.workload.model import Job, Workload
 
-SYNCHRONOUS_ENGINES: Final = (
-    frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"}) | special_engines.ENGINES
-)
-"""Engines that complete an I/O in the call that submits it: fio keeps no `slat` for them."""
 DEFAULT_ENGINE: Final = "psync"
 DEFAULT_IODEPTH: Final = 1
 
@@ -52,7 +48,7 @@ class Member:
         engine = self.job.engine.ioengine or DEFAULT_ENGINE
         if engine == "null":
             return (self.job.engine.iodepth or DEFAULT_IODEPTH) > 1
-        return engine not in SYNCHRONOUS_ENGINES
+        return of_engine(engine).native_depth
 
 
 def members(plan: Plan, workload: Workload) -> list[Member]:
