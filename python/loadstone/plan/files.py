@@ -128,6 +128,7 @@ def resolve_files(
             where=job.at("placement.size" if job.placement.size else "placement.targets"),
             hint="give a larger size, a smaller bs or a smaller offset",
         )
+    _check_room(job, ranges)
     if job.limits.io_size is not None:
         size = (
             job.limits.io_size.of(total)
@@ -140,6 +141,19 @@ def resolve_files(
     if size < max_block(job) and not job.limits.time_based:
         notes.info(job, "placement.size", f"{size} bytes are less than the largest block")
     return CloneFiles(tuple(ranges), size)
+
+
+def _check_room(job: Job, ranges: list[FileRange]) -> None:
+    """Refuse a file in which not every block has room."""
+    largest = max_block(job)
+    short = next((part for part in ranges if part.length_bytes < largest), None)
+    if short is not None:
+        raise InputError(
+            f"{short.length_bytes} bytes of {short.path} are to be used, less than the largest block of "
+            f"{largest}",
+            where=job.at("placement.size" if job.placement.size else "placement.targets"),
+            hint="give a larger size, or smaller blocks",
+        )
 
 
 def _facts(job: Job, path: str, host: HostFacts) -> TargetFacts:
