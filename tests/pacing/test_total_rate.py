@@ -16,6 +16,8 @@ from loadstone.plan.resolve import resolve
 from loadstone.plan.stream import TotalRate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadstone.plan.model import Plan
 
 TWO = (
@@ -66,6 +68,16 @@ def test_a_job_with_a_rate_of_its_own_is_refused() -> None:
     text = TWO.replace(b"numjobs=3", b"numjobs=3\nrate_iops=10")
     with pytest.raises(RefusedError, match=r"a\.0 has a rate of its own"):
         planned(text, TotalRate(8_000.0, RateProcess.LINEAR))
+
+
+def test_reading_back_has_no_rate_and_a_search_takes_none(tmp_path: Path) -> None:
+    total = TotalRate(100.0, RateProcess.LINEAR)
+    text = f"[a]\nfilename={tmp_path}/new\nrw=write\nsize=1m\nverify=crc32c\n".encode()
+    writes, back = planned(text, total).streams
+    assert writes.pace.write is not None
+    assert (back.pace.read, back.pace.write) == (None, None)
+    with pytest.raises(RefusedError, match=r"a\.0 searches for a depth"):
+        planned(TWO.replace(b"numjobs=3", b"latency_target=1ms\nlatency_window=1s"), total)
 
 
 def test_words_become_a_rate() -> None:

@@ -20,6 +20,7 @@ from loadstone.workload.trees import TreeWork
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loadstone.plan.files import FileRange
     from loadstone.plan.host import HostFacts, TargetFacts
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
@@ -214,7 +215,7 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
         )
 
 
-def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -> None:
+def check_direct(job: Job, sizes: Sequence[int], ranges: Sequence[FileRange]) -> None:
     """Refuse direct I/O in sizes or at addresses the target cannot do."""
     engine = job.engine.ioengine or PLAIN_ENGINE
     own = of_engine(engine)
@@ -225,11 +226,14 @@ def check_direct(job: Job, sizes: Sequence[int], facts: Sequence[TargetFacts]) -
         raise RefusedError(
             f"{engine} cannot be direct I/O", where=job.at("engine.direct"), hint="remove direct=1"
         )
-    unit = max((f.logical_block_bytes for f in facts if f.kind is not TargetKind.CHAR), default=1)
-    for size in sizes:
-        if size % unit:
+    facts = [part.facts for part in ranges if part.facts.kind is not TargetKind.CHAR]
+    unit = max((fact.logical_block_bytes for fact in facts), default=1)
+    numbers = [(size, "sizes.bs") for size in sizes]
+    numbers += [(part.offset_bytes, "placement.offset") for part in ranges]
+    for number, field in numbers:
+        if number % unit:
             raise InputError(
-                f"direct I/O on this target is done in multiples of {unit} bytes, not {size}",
-                where=job.at("sizes.bs"),
+                f"direct I/O on this target is done in multiples of {unit} bytes, not {number}",
+                where=job.at(field),
                 hint=f"use multiples of {unit}" + ("" if commands else ", or direct=0"),
             )

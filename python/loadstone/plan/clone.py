@@ -214,7 +214,7 @@ def _on_targets(build: PlanDraft, shared: SharedParts, clone: int, seed: int) ->
     )
     facts = [part.facts for part in found.ranges]
     passthrough.check(job, found.ranges, build.notes)
-    backend.check_direct(job, _bounds(shared.does), facts)
+    backend.check_direct(job, _bounds(shared.does), found.ranges)
     return Place(
         targets=tuple(build.targets.use(job, part, build.notes) for part in found.ranges),
         ranges=found.ranges,

@@ -129,6 +129,12 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
                 where=total.where,
                 hint="leave the total rate out, or the rate of the job",
             )
+        if stream.search is not None:
+            raise RefusedError(
+                f"{stream.name} searches for a depth, which of a given rate is a result, not a choice",
+                where=total.where,
+                hint="leave the total rate out, or latency_target",
+            )
         iops, count = total.iops * shares[position], len(streams)
         update: dict[str, object] = {"flow": None}
         if stream.tree is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import RefusedError
 from loadstone.plan import io_priority, stop_conditions, stream
 from loadstone.plan import model as plan
+from loadstone.plan.derived import reads_back
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,11 +121,12 @@ def _placed(clone: Clone, worker: int, cell_of: dict[tuple[int, int], int]) -> p
 
 
 def _paced(found: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:
-    """Give the streams of each stage the total rate, in the same order."""
-    made = {
-        wanted: iter(
-            stream.paced_together([s for s, at in zip(found, stages, strict=True) if at == wanted], rate)
-        )
-        for wanted in set(stages)
-    }
-    return [next(made[stage]) for stage in stages]
+    """Give the streams of each stage the total rate, in the same order, but none to what only reads back."""
+    made = list(found)
+    doing = [index for index, one in enumerate(found) if not reads_back(one)]
+    for wanted in {stages[index] for index in doing}:
+        together = [index for index in doing if stages[index] == wanted]
+        paced = stream.paced_together([found[index] for index in together], rate)
+        for index, one in zip(together, paced, strict=True):
+            made[index] = one
+    return made
