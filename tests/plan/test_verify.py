@@ -66,6 +66,13 @@ def test_verify_only_reads_what_an_earlier_run_wrote(plan: Planner) -> None:
     assert not plan(WRITE + "verify_only\n").writes
 
 
+def test_verify_only_trims_nothing(plan: Planner) -> None:
+    (back,) = streams(plan, "[a]\nfilename=/t/1g\nrw=trimwrite\nverify_only\n")
+    found = back.pattern
+    assert (found.read_percent, found.write_percent, found.trim_percent) == (100, 0, 0)
+    assert not found.trim_then_write
+
+
 def test_a_read_job_is_held_against_what_the_run_wrote(plan: Planner) -> None:
     later = "[r]\nstonewall\nfilename=/t/1g\nrw=read\nsize=64m\nbs=64k\nverify=md5\nverify_interval=4k\n"
     *_, read = streams(plan, WRITE + later)

@@ -44,8 +44,9 @@ def is_random(job: Job) -> bool:
 
 
 def trims_then_writes(job: Job) -> bool:
-    """Whether each trim brings a write of the same place."""
-    return job.blocks is not None and job.blocks.mix.rw.endswith("trimwrite")
+    """Whether each trim brings a write of the same place; `verify_only` trims nothing."""
+    trims = job.blocks is not None and job.blocks.mix.rw.endswith("trimwrite")
+    return trims and not job.verification.verify_only
 
 
 def blocks_of(job: Job) -> BlockWork:
