@@ -1,4 +1,4 @@
-"""Values that several entities share: ranges of addresses, open flags, seek modes, transfer sizes.
+"""Values that several entities share: ranges of addresses, open flags, seek modes, transfer sizes, shares.
 
 Knows their forms in a parameter file. Does not know what becomes of them.
 """
@@ -8,9 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from loadstone.errors import InputError
 from loadstone.formats.vdbench.values import choice, numbers, texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.errors import Where
     from loadstone.formats.vdbench.grammar import Parameter
 
 SECTOR_BYTES: Final = 512
@@ -246,3 +250,20 @@ def start_and_count(parameter: Parameter) -> tuple[int, int]:
     if found[1] > 10_000:
         raise parameter.error(f"{found[1]:g} are too many: at most 10000")
     return int(found[0]), int(found[1])
+
+
+def skew_shares(asked: Sequence[float | None], most_off: float, run: str, where: Where) -> list[float]:
+    """Return what `skew=` says, and an equal part of the rest for what has none, in percent.
+
+    Where all are given they may be `most_off` percent off 100. Raises InputError where they do not add up.
+    """
+    total = sum(skew or 0.0 for skew in asked)
+    free = sum(skew is None for skew in asked)
+    if total > 100 + 0.001 or (total >= 100 if free else abs(total - 100) > most_off):
+        raise InputError(
+            f"the skew= of rd={run} adds up to {total:g}, expected 100",
+            where=where,
+            hint="workloads without skew= share what is left of 100",
+        )
+    rest = (100 - total) / free if free else 0.0
+    return [rest if skew is None else skew for skew in asked]

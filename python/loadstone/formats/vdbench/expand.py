@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.vdbench import hosts, joined
-from loadstone.formats.vdbench.common import Seek, Sizes
+from loadstone.formats.vdbench.common import Seek, Sizes, skew_shares
 from loadstone.formats.vdbench.file_work import FileWork, file_works, format_workload, meant
 from loadstone.formats.vdbench.loops import Turn, turns
 from loadstone.formats.vdbench.rundef import RATE, IoRate, RunDefinition
@@ -366,15 +366,7 @@ def _shares(workloads: Sequence[WorkloadDefinition], definition: RunDefinition) 
     given = [workload.skew for workload in workloads]
     if not any(given):
         return [None] * len(workloads)
-    rest = [workload for workload in workloads if workload.skew is None]
-    total = sum(skew or 0.0 for skew in given)
-    if total > 100.001 or (not rest and abs(total - 100) > 0.5) or (rest and total >= 100):
-        raise InputError(
-            f"the skew= of rd={definition.name} adds up to {total:g}, expected 100",
-            where=definition.where,
-            hint="workloads without skew= share what is left of 100",
-        )
-    return [skew if skew is not None else (100 - total) / len(rest) for skew in given]
+    return [*skew_shares(given, 0.5, definition.name, definition.where)]
 
 
 def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import content, open_flags, tree_shape, verify_block
-from loadstone.formats.vdbench.common import Sizes
+from loadstone.formats.vdbench.common import Sizes, skew_shares
 from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers
@@ -118,17 +118,8 @@ def _rates(run: ParameterFileRun, rate_ops: float | None) -> list[float | None]:
 def _parts(run: ParameterFileRun) -> list[float]:
     """Return each workload's percent of the operations, as skew= says it."""
     definition = run.definition
-    skews = [work.skew for work in run.file_works]
-    asked = sum(skew or 0.0 for skew in skews)
-    free = sum(skew is None for skew in skews)
-    if asked > 100.001 or (free and asked >= 100) or (not free and abs(asked - 100) > 0.0001):
-        raise InputError(
-            f"the skew= of rd={definition.name} adds up to {asked:g}, expected 100",
-            where=definition.at.get("fwdrate", definition.where),
-            hint="workloads without skew= share what is left of 100",
-        )
-    rest = (100 - asked) / free if free else 0.0
-    return [rest if skew is None else skew for skew in skews]
+    where = definition.at.get("fwdrate", definition.where)
+    return skew_shares([work.skew for work in run.file_works], 0.0001, definition.name, where)
 
 
 def _weights(run: ParameterFileRun, rates: Sequence[float | None]) -> list[int | None]:
