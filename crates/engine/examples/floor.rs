@@ -63,6 +63,7 @@ fn main() -> io::Result<()> {
         fixed_buffers: true,
         iopoll: false,
         sqpoll: false,
+        whole_batches: false,
     };
     let mut uring = Uring::new(clock, options, &files, BATCH, &buffers, &mut Vec::new())?;
     let mut psync = Psync::new(clock, &files, 1);

@@ -266,11 +266,16 @@ impl State {
             .unwrap_or(0)
     }
 
-    /// Counts a batch handed over.
+    /// Counts a batch handed over, `at_once` I/Os by a call.
     #[inline]
-    pub fn count_submit(&mut self, issued: u32) {
+    pub fn count_submit(&mut self, issued: u32, at_once: u32) {
         self.in_flight += issued;
-        self.submit_batches[batch_column(issued)] += 1;
+        let mut left = issued;
+        while left > at_once {
+            self.submit_batches[batch_column(at_once)] += 1;
+            left -= at_once;
+        }
+        self.submit_batches[batch_column(left)] += 1;
     }
 
     /// Counts I/Os of a stream that were handed over one by one: each has a depth of its own.

@@ -68,7 +68,8 @@ impl<B: Backend> Worker<B> {
             }
             let issued = self.fill(now);
             if issued > 0 {
-                self.state.count_submit(issued);
+                self.state
+                    .count_submit(issued, self.backend.handed_at_once());
                 if !B::SYNCHRONOUS {
                     let handed = self.backend.now_ns();
                     self.state.stamp_handed(handed);

@@ -44,6 +44,10 @@ impl<B: Backend> Backend for Discarding<B> {
         }
     }
 
+    fn handed_at_once(&self) -> u32 {
+        self.inner.handed_at_once()
+    }
+
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
         if self.done.len() > 0 {
             // Something can be reaped: hand over and do not wait.

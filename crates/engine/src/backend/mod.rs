@@ -13,6 +13,7 @@ pub use outcome::{Failure, MediumStatus, Outcome};
 pub mod discard;
 pub mod extents;
 pub mod force_async;
+mod groups;
 pub mod libaio;
 pub mod mmap;
 pub mod names;
@@ -115,6 +116,12 @@ pub trait Backend {
     /// Accepts one I/O. It may start at once (synchronous backends) or at the next
     /// [`Backend::flush`].
     fn push(&mut self, io: Io);
+
+    /// I/Os of the batch being pushed that are handed over by one call.
+    #[inline(always)]
+    fn handed_at_once(&self) -> u32 {
+        u32::MAX
+    }
 
     /// Does one I/O and says what came of it. Only for synchronous backends with nothing to be
     /// reaped.

@@ -84,7 +84,7 @@ pub fn open(
         fixed: fixed.then_some(buffers.start() as usize),
         ranges: vec![Range::default(); depth as usize],
     };
-    Ok(Uring::of(clock, options, ring, commands))
+    Ok(Uring::of(clock, options, depth, ring, commands))
 }
 
 impl Nvme {

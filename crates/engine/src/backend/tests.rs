@@ -383,6 +383,7 @@ fn waiting_for_what_does_not_come_ends_at_the_time() {
             fixed_buffers: false,
             iopoll: false,
             sqpoll: false,
+            whole_batches: false,
         },
         &[pipe],
         DEPTH,

@@ -9,6 +9,7 @@
 
 use std::io;
 
+use super::groups::Groups;
 use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
 use super::{sleep_until, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::clock::Clock;
@@ -44,6 +45,8 @@ pub struct UringOptions {
     pub iopoll: bool,
     /// Kernel submission thread.
     pub sqpoll: bool,
+    /// The job sets the size of its batches: each is handed over by one call.
+    pub whole_batches: bool,
 }
 
 /// What a ring is given for an I/O, and what it says of it.
@@ -85,6 +88,7 @@ pub struct Uring<C: Commands = Operations> {
     iopoll: bool,
     sqpoll: bool,
     trials: Trials,
+    groups: Groups,
     /// When the alarm goes off; none: it is not set.
     alarm_ns: Option<u64>,
     /// What the kernel reads when it takes the alarm's entry, maybe not in the first call.
@@ -128,7 +132,7 @@ impl Uring<Operations> {
             files,
             buffers_start,
         };
-        Ok(Self::of(clock, options, ring, commands))
+        Ok(Self::of(clock, options, depth, ring, commands))
     }
 }
 
@@ -137,9 +141,15 @@ impl<C: Commands> Uring<C> {
     pub(super) fn of(
         clock: Clock,
         options: UringOptions,
+        depth: u32,
         ring: Ring<C::Entry>,
         commands: C,
     ) -> Self {
+        let groups = if options.whole_batches || options.iopoll || options.sqpoll {
+            Groups::none()
+        } else {
+            Groups::of_depth(depth)
+        };
         Self {
             clock,
             ring,
@@ -148,6 +158,7 @@ impl<C: Commands> Uring<C> {
             iopoll: options.iopoll,
             sqpoll: options.sqpoll,
             trials: Trials::new(),
+            groups,
             alarm_ns: None,
             alarm_time: Box::new(abi::Timespec::of(0)),
             broken: None,
@@ -165,9 +176,28 @@ impl<C: Commands> Uring<C> {
             iopoll: self.iopoll,
             sqpoll: self.sqpoll,
             trials: self.trials,
+            groups: self.groups,
             alarm_ns: self.alarm_ns,
             alarm_time: self.alarm_time,
             broken: self.broken,
+        }
+    }
+
+    /// Hands over what was pushed: more follows.
+    #[inline(never)]
+    fn hand_over_group(&mut self) {
+        let group = self.ring.pending();
+        let outcome = self.ring.enter(0, 0, false).and_then(|()| {
+            if self.groups.is_trial() {
+                if self.ring.has_work() {
+                    self.ring.enter(0, 0, true)?;
+                }
+                self.groups.note(self.ring.ready() >= group);
+            }
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            self.broken = Some(error);
         }
     }
 
@@ -383,6 +413,9 @@ impl<C: Commands> Backend for Uring<C> {
 
     #[inline]
     fn push(&mut self, io: Io) {
+        if self.ring.pending() >= self.groups.now() {
+            self.hand_over_group();
+        }
         while self.ring.is_full() {
             if let Err(error) = self.ring.enter(0, 0, true) {
                 self.broken = Some(error);
@@ -394,8 +427,14 @@ impl<C: Commands> Backend for Uring<C> {
         self.in_flight += 1;
     }
 
+    #[inline]
+    fn handed_at_once(&self) -> u32 {
+        self.groups.now()
+    }
+
     #[inline(always)]
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
+        self.groups.next_batch();
         if let Some(error) = self.broken.take() {
             return Err(error);
         }

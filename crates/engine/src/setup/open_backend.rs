@@ -47,7 +47,9 @@ struct Opening<'a> {
 pub(super) fn run(kit: Kit, local: &Local) {
     let plan = kit.stage.plan.clone();
     let streams = kit.streams.iter();
-    let depth = streams.map(|&id| plan.streams[id as usize].iodepth).sum();
+    let streams = streams.map(|&id| &plan.streams[id as usize]);
+    let depth = streams.clone().map(|stream| stream.iodepth).sum();
+    let whole_batches = streams.clone().any(|stream| stream.batch.is_some());
     let files = local.of(&kit.stage.files);
     let clock = kit.stage.clock;
     let backend = &plan.workers[kit.worker as usize].backend;
@@ -69,6 +71,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
             fixed_buffers: *fixed_buffers,
             iopoll: *iopoll,
             sqpoll: *sqpoll,
+            whole_batches,
         }),
         plan::Backend::IoUringCmd {
             registered_files,
@@ -80,6 +83,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
             fixed_buffers: *fixed_buffers,
             iopoll: *iopoll,
             sqpoll: *sqpoll,
+            whole_batches,
         }),
         plan::Backend::Libaio {} => open.drive(|open| Libaio::new(clock, &open.files, depth)),
         plan::Backend::Psync {} => open.drive(|open| Ok(Psync::new(clock, &open.files, depth))),
