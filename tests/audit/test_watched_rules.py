@@ -44,12 +44,34 @@ BUFFERED = (job(direct=False),)
     ids=["much", "some", "too little of the time", "too little of the wish"],
 )
 def test_threads_that_wait_for_a_cpu(waited_ms: int, ran_ms: int, confidence: float | None) -> None:
-    case = run(extra={"engine.run_queue_ns": waited_ms * MS, "engine.on_cpu_ns": ran_ms * MS})
+    case = run(extra=_waiting(waited_ms, ran_ms), device_ns=5e5)
     if confidence is None:
         assert generator_cpu.RULE.judge(case) == Clear()
     else:
         found = one(generator_cpu.RULE, case)
         assert (found.effect, found.confidence) == ("limited", confidence)
+
+
+def _waiting(waited_ms: int, ran_ms: int, workers: int = 1) -> dict[str, float]:
+    """What the scheduler says of all threads, and of each worker."""
+    each = {f"engine.{9 + at}-worker-{at}.run_queue_ns": waited_ms * MS / workers for at in range(workers)}
+    return {"engine.run_queue_ns": waited_ms * MS, "engine.on_cpu_ns": ran_ms * MS, **each}
+
+
+@pytest.mark.parametrize(("device_ns", "effect"), [(8.5e5, "note"), (7e5, "limited")])
+def test_threads_that_wait_while_the_ios_are_at_the_device_limit_nothing(
+    device_ns: float, effect: str
+) -> None:
+    found = one(generator_cpu.RULE, run(extra=_waiting(500, 300), device_ns=device_ns))
+    assert found.effect == effect
+    near = one(generator_cpu.RULE, run(share_of_ceiling=0.55, device_ns=device_ns))
+    assert near.effect == effect
+
+
+@pytest.mark.parametrize(("workers", "found"), [(1, True), (8, False)])
+def test_what_several_workers_waited_is_shared_among_them(workers: int, found: bool) -> None:
+    case = run(jobs=(job(clones=8),), extra=_waiting(500, 300, workers), targets=(file(carriers=()),))
+    assert isinstance(generator_cpu.RULE.judge(case), tuple) is found
 
 
 def test_a_paced_load_feels_waiting_in_its_latency_or_not_at_all() -> None:
@@ -94,7 +116,8 @@ def test_processors_that_were_taken_away(stolen: float, found: bool) -> None:
 
 
 def test_near_the_generators_own_ceiling() -> None:
-    assert one(generator_cpu.RULE, run(share_of_ceiling=0.55)).confidence == 0.85
+    held_above = one(generator_cpu.RULE, run(share_of_ceiling=0.55, device_ns=5e5))
+    assert (held_above.effect, held_above.confidence) == ("limited", 0.85)
     assert generator_cpu.RULE.judge(run(share_of_ceiling=0.45)) == Clear()
     assert isinstance(
         generator_cpu.RULE.judge(run(generator_cpu_percent=None, host_cpu_percent=None)), CannotTell

@@ -3,7 +3,8 @@
 Signs, surest first: the engine's control group was stopped for its quota; its threads stood ready
 and had no CPU; a thread of it was busy all the time; a guest's own host took its CPUs away;
 the host as a whole was busy. Threads that
-spin for completions are busy whatever happens, and say nothing.
+spin for completions are busy whatever happens, and say nothing. While an I/O is at the device, no
+thread of the engine can hold it up: threads that waited while nearly all I/Os were there limited nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_t
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from loadstone.audit.case import Case
 
 STOPPED: Final = 0.05
@@ -25,7 +28,7 @@ WAITED: Final = 0.20
 """Of the time that threads wanted a CPU."""
 WAITED_OF_TIME: Final = 0.20
 MUCH_OF_TIME: Final = 0.40
-"""Of the measured time, all threads together: waiting that is rare does no harm."""
+"""Of the measured time, each thread of the engine: waiting that is rare does no harm."""
 OF_LATENCY: Final = 0.25
 THREAD_BUSY: Final = 0.95
 HOST_BUSY_PERCENT: Final = 80.0
@@ -36,6 +39,7 @@ ABOVE: Final = 0.85
 """Processors in other hands and I/Os that wait above the device: two signs of one thing."""
 WHOLE: Final = re.compile(r"cpu\.all\.\w+_ns")
 THREAD: Final = re.compile(r"engine\.(\d+-.+)\.on_cpu_ns")
+WORKER: Final = re.compile(r"engine\.\d+-(worker|iou-wrk)-.*\.run_queue_ns")
 SCHEDULED: Final = ("engine.on_cpu_ns", "engine.run_queue_ns")
 LAYER: Final = "the load generator's CPU"
 
@@ -43,10 +47,10 @@ LAYER: Final = "the load generator's CPU"
 def _judge(case: Case) -> Answer:
     if case_queries.virtual(case):
         return NotMine()
-    for look in (_stopped, _waited, _busy_thread, _near_ceiling, _taken, _busy_host):
-        found = look(case)
-        if found is not None:
-            return (found,)
+    looks = (_stopped, _waited, _busy_thread, _near_ceiling, _taken, _busy_host)
+    found = [one for look in looks if (one := look(case)) is not None]
+    if found:
+        return (next((one for one in found if one.effect != "note"), found[0]),)
     if case.generator_cpu_percent is None and case.host_cpu_percent is None:
         return cannot_tell("audit.generator_cpu.watched")
     return Clear()
@@ -86,19 +90,44 @@ def _waited(case: Case) -> Finding | None:
     time_ns = monitor_readings.seconds(known) * 1e9
     if waited_ns is None or not ran_ns or not time_ns:
         return None
-    share = waited_ns / (waited_ns + ran_ns)
-    if share < WAITED or waited_ns / time_ns < WAITED_OF_TIME:
+    share, of_time = waited_ns / (waited_ns + ran_ns), waited_ns / time_ns / _workers(known)
+    if share < WAITED or of_time < WAITED_OF_TIME:
         return None
     found = _finding(
         say("audit.generator_cpu.waited.text", waiting_share=share, limit_share=WAITED),
-        0.9 if waited_ns / time_ns >= MUCH_OF_TIME else 0.75,
+        0.9 if of_time >= MUCH_OF_TIME else 0.75,
         {
             "run_queue_s": round(waited_ns / 1e9, 3),
             "on_cpu_s": round(ran_ns / 1e9, 3),
             "waited_share": round(share, 3),
         },
     )
-    return replace(found, effect=_of_paced(case, waited_ns)) if case_queries.paced(case) else found
+    if case_queries.paced(case):
+        return replace(found, effect=_of_paced(case, waited_ns))
+    return _unless_at_device(case, found)
+
+
+def _workers(known: pl.DataFrame) -> float:
+    """Return how many threads did I/O on average: what all of them waited is shared among them."""
+    mine = [name for name in known.columns if WORKER.fullmatch(name)]
+    there_s = sum(monitor_readings.seconds(known.drop_nulls(name)) for name in mine)
+    return max(1.0, there_s / monitor_readings.seconds(known))
+
+
+def _unless_at_device(case: Case, found: Finding) -> Finding:
+    """Take a limit back where the device's own clock says that nearly all I/Os waited there."""
+    above = above_device(case)
+    if above is None or above.share >= OF_LATENCY:
+        return found
+    at = say(
+        "audit.generator_cpu.at_device.text", at_device_share=1 - above.share, device=case_queries.under(case)
+    )
+    return replace(
+        found,
+        effect="note",
+        text=f"{found.text} {at}",
+        evidence={**found.evidence, "above_device_share": round(above.share, 3)},
+    )
 
 
 def _of_paced(case: Case, waited_ns: float) -> Literal["suspect", "note"]:
@@ -137,10 +166,13 @@ def _near_ceiling(case: Case) -> Finding | None:
     share = case.share_of_ceiling
     if share is None or share < NEAR_CEILING:
         return None
-    return _finding(
-        say("audit.generator_cpu.ceiling.text", ceiling_share=share, limit_share=NEAR_CEILING),
-        0.85,
-        {"of_ceiling_share": round(share, 3)},
+    return _unless_at_device(
+        case,
+        _finding(
+            say("audit.generator_cpu.ceiling.text", ceiling_share=share, limit_share=NEAR_CEILING),
+            0.85,
+            {"of_ceiling_share": round(share, 3)},
+        ),
     )
 
 
