@@ -82,7 +82,7 @@ def test_nodes_give_their_processors(tmp_path: Path) -> None:
     assert real(tmp_path, f"{job}numa_mem_policy=local\n", two).workers[0].cpus == ()
     with pytest.raises(InputError, match="no NUMA node 7"):
         real(tmp_path, f"{job}numa_cpu_nodes=7\n", two)
-    with pytest.raises(RefusedError, match="interleave:0-1"):
+    with pytest.raises(RefusedError, match="interleave with nodes 0, 1"):
         real(tmp_path, f"{job}numa_mem_policy=interleave:0-1\n", two)
     with pytest.raises(InputError, match="found 'bnd'"):
         real(tmp_path, f"{job}numa_mem_policy=bnd:0\n")

@@ -7,6 +7,13 @@ from typing import Literal
 from loadstone.frozen_model import FrozenModel
 
 
+class MemoryPolicy(FrozenModel):
+    """A policy of the kernel's (set_mempolicy(2)) and its nodes."""
+
+    mode: Literal["default", "local", "prefer", "bind", "interleave"]
+    nodes: tuple[int, ...] | Literal["all"] = ()
+
+
 class ProcessRequests(FrozenModel):
     """The threads, and what runs around them."""
 
@@ -14,8 +21,8 @@ class ProcessRequests(FrozenModel):
     cpus_policy: Literal["shared", "split"] | None = None
     numa_nodes: tuple[int, ...] | Literal["all"] | None = None
     """Whose CPUs may be used."""
-    numa_memory: str | None = None
-    """Where memory is to come from: `bind:0`."""
+    numa_memory: MemoryPolicy | None = None
+    """Where memory is to come from."""
     nice: int | None = None
     ioscheduler: str | None = None
     """Set for the devices of its targets, for as long as the run goes."""

@@ -389,6 +389,7 @@ HOW: Final = (
     ),
 )
 
+_MEMORY_MODES: Final = ("default", "local", "prefer", "bind", "interleave")
 _STEADY: Final = ("iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope")
 
 
@@ -411,6 +412,13 @@ def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
 
 def _numa_nodes(text: str, reading: Reading) -> tuple[int, ...] | str:
     return "all" if text.strip() == "all" else values.cpu_list(text, reading)
+
+
+def _memory_policy(text: str, reading: Reading) -> dict[str, object]:
+    mode, colon, nodes = text.strip().partition(":")
+    if mode not in _MEMORY_MODES:
+        raise reading.error(f"found {mode!r}, expected one of {', '.join(_MEMORY_MODES)}")
+    return {"mode": mode, "nodes": _numa_nodes(nodes, reading) if colon else ()}
 
 
 def _share_in_time(text: str, reading: Reading) -> float:
@@ -571,9 +579,10 @@ PROCESS: Final = (
     parsed("cpumask", "process.cpus_allowed", values.cpu_mask),
     choice("cpus_allowed_policy", "process.cpus_policy", {"shared": "shared", "split": "split"}),
     parsed("numa_cpu_nodes", "process.numa_nodes", _numa_nodes),
-    text(
+    parsed(
         "numa_mem_policy",
         "process.numa_memory",
+        _memory_policy,
         why="On hosts with one node; else start loadstone under numactl.",
     ),
     number("nice", "process.nice", low=-20, high=19),
