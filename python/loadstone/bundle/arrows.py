@@ -177,8 +177,9 @@ def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) 
 
 def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
     """Return the columns of a schema. Raises `BundleError` when one is missing or has another type."""
+    there = table.schema
     for name, kind in schema.items():
-        found = table.schema.get(name)
+        found = there.get(name)
         if found != kind:
             what = "is missing" if found is None else f"has type {found}"
             raise BundleError(f"{path}: column {name!r} {what}, expected {kind}")

@@ -60,7 +60,8 @@ def read(file: BinaryIO, most_values: int) -> Footer:
         if magic != MAGIC or not 0 < length <= size - 12:
             raise ValueError("it does not end as a Parquet file does")
         try:
-            return _checked(_Compact(data, size - 8 - length).struct(), data, most_values)
+            # A copy: its bytes are gone through one by one, and those of a map are slow.
+            return _checked(_Compact(data[size - 8 - length : size - 8]).struct(), data, most_values)
         except (IndexError, KeyError, TypeError, AttributeError) as error:
             raise ValueError("its footer cannot be read") from error
 
@@ -147,7 +148,7 @@ def _amount(value: int) -> int:
 class _Compact:
     """Reads one structure of Thrift's compact protocol as a dictionary of field numbers."""
 
-    def __init__(self, data: mmap.mmap, at: int) -> None:
+    def __init__(self, data: mmap.mmap | bytes, at: int = 0) -> None:
         self._data = data
         self.at = at
 

@@ -64,7 +64,7 @@ def whole(directory: Path, name: str, chosen: Callable[[Sequence[str]], list[str
 
 
 def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]) -> Iterator[pl.DataFrame]:
-    """Yield the chosen columns of a table, the first piece also where it has no rows."""
+    """Yield the chosen columns of a table; one piece without rows where it has none."""
     path = directory / name
     with members.open_member(directory, name) as file:
         try:
@@ -72,8 +72,8 @@ def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]
             table = pl.scan_parquet(file, glob=False)
             schema = table.collect_schema()
             columns = chosen(schema)
-            yield pl.DataFrame(schema={column: schema[column] for column in columns})
             if not footer.rows or not columns:
+                yield pl.DataFrame(schema={column: schema[column] for column in columns})
                 return
             yield from table.select(columns).collect_batches(chunk_size=PIECE_ROWS, maintain_order=True)
         except UNREADABLE as error:
