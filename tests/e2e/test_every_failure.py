@@ -168,13 +168,8 @@ def test_every_failure(tmp_path: Path, kind: str, verb: str, capsys: pytest.Capt
     assert found["nothing failed"] == 1
 
 
-NOT_KEPT = pytest.mark.xfail(reason="where experiment.json cannot be written its figures are not told")
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "verb", [pytest.param(one, marks=NOT_KEPT) if one == "experiment" else one for one in LATER_VERBS]
-)
+@pytest.mark.parametrize("verb", LATER_VERBS)
 @pytest.mark.parametrize("kind", WRITING)
 def test_failures_of_what_writes(
     tmp_path: Path, kind: str, verb: str, capsys: pytest.CaptureFixture[str]

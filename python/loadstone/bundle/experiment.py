@@ -7,13 +7,12 @@ in `study.json`, under the same name.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field, ValidationError
 
 from loadstone.bundle import members, seal
-from loadstone.bundle.disk import Disk
+from loadstone.bundle.study import write_sealed
 from loadstone.errors import BundleError
 from loadstone.frozen_model import FrozenModel
 
@@ -196,9 +195,5 @@ def read(path: Path) -> ExperimentDocument:
 
 
 def write(path: Path, experiment: ExperimentDocument) -> None:
-    """Write `experiment.json` whole or not at all."""
-    document = json.loads(experiment.model_dump_json())
-    text = json.dumps(seal.with_digest(document), indent=2) + "\n"
-    disk, new = Disk(), path / f"{FILE}.new"
-    disk.put(new, text.encode(), durable=True)
-    disk.replace(new, path / FILE)
+    """Write `experiment.json` whole or not at all. Raises `BundleError`."""
+    write_sealed(path, FILE, experiment)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field, ValidationError
 
 from loadstone.bundle import layout, members, seal
-from loadstone.bundle.disk import Disk
+from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
@@ -104,11 +104,13 @@ def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyR
         named = study.model_copy(update={"inputs": files, "input_seals": hashes})
         write(path, named)
     except OSError as error:
-        raise BundleError(
-            f"{path}: the study cannot be written: {error.strerror}",
-            hint="name a directory you may write to with --out",
-        ) from error
+        raise unwritten(path, error) from error
     return named
+
+
+def unwritten(path: Path, error: OSError) -> BundleError:
+    """Return the error of a file of a study that cannot be written."""
+    return BundleError(f"{path}: the study cannot be written: {reason(error)}", hint=remedy(error))
 
 
 def is_study(path: Path) -> bool:
@@ -208,18 +210,33 @@ def _altered(path: Path, study: StudyRecord, document: Mapping[str, Any]) -> lis
 
 
 def write(path: Path, study: StudyRecord) -> None:
-    """Write `study.json` whole or not at all."""
-    document = json.loads(json.dumps(study.model_copy(update={"blake3": None}).model_dump(mode="json")))
+    """Write `study.json` whole or not at all. Raises `BundleError`."""
+    write_sealed(path, STUDY, study.model_copy(update={"blake3": None}))
+
+
+def write_sealed(path: Path, name: str, record: FrozenModel) -> None:
+    """Write a document of a study with a hash of itself, whole or not at all. Raises `BundleError`."""
+    document = json.loads(json.dumps(record.model_dump(mode="json")))
     text = json.dumps(seal.with_digest(document), indent=2) + "\n"
-    disk, new = Disk(), path / f"{STUDY}.new"
-    disk.put(new, text.encode(), durable=True)
-    disk.replace(new, path / STUDY)
+    disk, new = Disk(), path / f"{name}.new"
+    try:
+        disk.put(new, text.encode(), durable=True)
+        disk.replace(new, path / name)
+    except OSError as error:
+        raise unwritten(path, error) from error
+
+
+def result_text(document: Mapping[str, Any]) -> str:
+    """Return a result as `result.json` and `--json` have it."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_result(path: Path, document: Mapping[str, Any]) -> None:
-    """Write `result.json`, the document of `--json`."""
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    Disk().put(path / layout.RESULT, text.encode("utf-8", "replace"))
+    """Write `result.json`. Raises `BundleError`."""
+    try:
+        Disk().put(path / layout.RESULT, result_text(document).encode("utf-8", "replace"))
+    except OSError as error:
+        raise unwritten(path, error) from error
 
 
 def seal_of(path: Path) -> str | None:

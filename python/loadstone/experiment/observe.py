@@ -25,18 +25,21 @@ if TYPE_CHECKING:
 
 def observations(path: Path, *, unverified: bool = False) -> Observations:
     """Read an experiment. Raises `BundleError` where a run cannot be opened."""
-    document = on_disk.read(path)
+    return table(on_disk.read(path), complete_runs(path, unverified=unverified))
+
+
+def complete_runs(path: Path, *, unverified: bool = False) -> list[RunFigures]:
+    """Read the runs of an experiment that completed. Raises `BundleError` where one cannot be opened."""
     opened = study_on_disk.open_all(path, unverified=unverified)
-    found = [
+    return [
         figures_of(point, summarise(opened.bundles[point.name]))
         for point in opened.study.points
         if point.status == "complete" and point.name in opened.bundles
     ]
-    return table(document, found, asked=())
 
 
 def table(
-    document: ExperimentDocument, found: list[RunFigures], *, asked: tuple[str, ...] = ()
+    document: ExperimentDocument, found: Sequence[RunFigures], *, asked: tuple[str, ...] = ()
 ) -> Observations:
     """Return the table of runs; `asked`: only these metrics, none for those of the file."""
     runs = {run.name: (at, run) for at, run in enumerate(document.runs)}

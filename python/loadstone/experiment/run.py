@@ -139,7 +139,9 @@ def run_experiment(
             earlier=None if stopped is None else stopped.earlier,
         )
     finally:
-        session.end()
+        # What could not be written was told when the study ended.
+        with contextlib.suppress(BundleError):
+            session.end()
     left = tuple(session.machine.still_changed)
     code = exitcodes.FAILED if left else outcome.exit_code
     return ExperimentOutcome(outcome, session.document, code, left)
@@ -417,12 +419,7 @@ class _Session:
         self.document = self.document.model_copy(
             update={"settings": settings, "sessions": self._ledger.sessions}
         )
-        try:
-            on_disk.write(self._out_dir, self.document)
-        except OSError as error:
-            raise BundleError(
-                f"{self._out_dir}: the experiment cannot be written: {error.strerror}"
-            ) from error
+        on_disk.write(self._out_dir, self.document)
 
 
 def _machine(prepared: PreparedExperiment, tell: Callable[[str], None]) -> Machine:

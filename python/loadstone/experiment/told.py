@@ -1,4 +1,4 @@
-"""An experiment's directory as the story that its reports tell: what was done, measured and found.
+"""An experiment as the story that its reports tell: what was done, measured and found.
 
 Knows where each part is from. Computes no effect and draws nothing.
 """
@@ -11,26 +11,37 @@ from typing import TYPE_CHECKING
 from loadstone.bundle import experiment as on_disk
 from loadstone.bundle import study as study_on_disk
 from loadstone.effects.analyse import analyse
-from loadstone.experiment.observe import observations
+from loadstone.experiment.observe import complete_runs, table
 from loadstone.report.experiment.story import ExperimentStory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.bundle.experiment import ExperimentDocument
+    from loadstone.bundle.study import StudyRecord
 
-def story_of(path: Path) -> ExperimentStory | None:
+
+def story_on_disk(path: Path) -> ExperimentStory | None:
     """Read an experiment and analyse it; None where no run completed. Raises `BundleError`."""
-    table = observations(path)
-    if not table.rows:
+    return story_of(on_disk.read(path), study_on_disk.read(path), complete_runs(path))
+
+
+def story_of(
+    document: ExperimentDocument, study: StudyRecord, runs: Sequence[RunFigures]
+) -> ExperimentStory | None:
+    """Analyse an experiment; None where no run completed."""
+    observed = table(document, runs)
+    if not observed.rows:
         return None
-    return ExperimentStory(on_disk.read(path), table, analyse(table), redo(path))
+    return ExperimentStory(document, observed, analyse(observed), redo(document, study))
 
 
-def redo(path: Path) -> str:
+def redo(document: ExperimentDocument, study: StudyRecord) -> str:
     """Return the command that runs it once more."""
-    study = study_on_disk.read(path)
     options = study.request.get("options", {})
-    words = ["loadstone", "experiment", "run", on_disk.read(path).file]
+    words = ["loadstone", "experiment", "run", document.file]
     for name, value in study.settings.get("parameters", {}).items():
         words += ["--set", f"{name}={value}"]
     if study.settings.get("leave_out_unset"):

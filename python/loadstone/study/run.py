@@ -13,6 +13,7 @@ import dataclasses
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from loadstone import exitcodes, file_name
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
     from loadstone.path.spec import Spec
-    from loadstone.session import Progress
+    from loadstone.session import Outcome, Progress
     from loadstone.verdict import Audited
     from loadstone.watch.address import WatchedAddress
 
@@ -96,13 +97,15 @@ class EarlierStudy:
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """How a study ended. `error`: of the last run that failed."""
+    """How a study ended. `error`: of the last run that failed, or why the study cannot be written."""
 
     path: Path
     study: StudyRecord
     done: list[Done]
     exit_code: int
     error: LoadstoneError | None
+    result: dict[str, Any] | None
+    """What its `result.json` says, also where that cannot be written; None where nobody computed one."""
 
 
 def run_study(
@@ -119,8 +122,8 @@ def run_study(
     """Run a study into a new directory at `out_dir`, or go on with the one that is there.
 
     Every run that is certain to come is resolved and checked before the first, and consent is
-    asked once. Raises what that check raises, and `BundleError` for an unusable `out_dir` or a
-    full disk; any other end is a `StudyOutcome`.
+    asked once. Raises what that check raises, and `BundleError` for an unusable `out_dir`; any
+    other end, a disk that fills up among them, is a `StudyOutcome`.
     """
     if earlier is None:
         BundleWriter.check(out_dir)
@@ -211,6 +214,8 @@ class _Runner:
         self._earlier = len(self._done)
         """Of these runs of earlier sessions, whose ends were told then."""
         self._error: LoadstoneError | None = None
+        self._unwritten: BundleError | None = None
+        """Why no more can be written of the study, or of a run: the end of it."""
         self._interrupts = Interrupts()
 
     def go(self, after_failure: AfterFailure) -> StudyOutcome:
@@ -219,6 +224,8 @@ class _Runner:
             with self._interrupts:
                 while not self._interrupted and (wanted := self._controller.next(self._done)) is not None:
                     done = self._one(wanted)
+                    if self._unwritten is not None:
+                        return self._end("failed", exitcodes.FAILED)
                     if done is None or done.point.status in {"interrupted", "partial"}:
                         return self._end("interrupted", exitcodes.INTERRUPTED)
                     # A maximum that was cut short is none to take shares of.
@@ -229,7 +236,7 @@ class _Runner:
             status: Literal["interrupted", "failed"] = (
                 "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             )
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(BundleError):
                 self._write(status=status)
             raise
         if self._interrupted:
@@ -245,19 +252,30 @@ class _Runner:
         return self._interrupts.asked
 
     def _end(self, status: Literal["complete", "interrupted", "failed"], exit_code: int) -> StudyOutcome:
+        """End it; what cannot be written any more is told, and costs no figure."""
+        self._kept(self._close)
+        self._study = self._study.model_copy(update={"status": "failed" if self._unwritten else status})
+        result = None
+        if self._hooks.result is not None:
+            result = self._hooks.result(self._directory, self._study, self._done)
+            self._kept(partial(on_disk.write_result, self._directory, result))
+        self._kept(self._write)
+        if self._unwritten is None:
+            return StudyOutcome(self._directory, self._study, self._done, exit_code, self._error, result)
+        failed = self._study.model_copy(update={"status": "failed"})
+        return StudyOutcome(self._directory, failed, self._done, exitcodes.FAILED, self._unwritten, result)
+
+    def _close(self) -> None:
+        if self._hooks.closing is not None:
+            notes = [*self._study.notes, *self._hooks.closing()]
+            self._study = self._study.model_copy(update={"notes": notes})
+
+    def _kept(self, write: Callable[[], object]) -> None:
+        """Do what writes; remember the first error."""
         try:
-            if self._hooks.closing is not None:
-                notes = [*self._study.notes, *self._hooks.closing()]
-                self._study = self._study.model_copy(update={"notes": notes})
-            if self._hooks.result is not None:
-                document = self._hooks.result(
-                    self._directory, self._study.model_copy(update={"status": status}), self._done
-                )
-                on_disk.write_result(self._directory, document)
-            self._write(status=status)
-        except OSError as error:
-            raise BundleError(f"{self._directory}: the study cannot be written: {error.strerror}") from error
-        return StudyOutcome(self._directory, self._study, self._done, exit_code, self._error)
+            write()
+        except BundleError as error:
+            self._unwritten = self._unwritten or error
 
     def _one(self, wanted: Next) -> Done | None:
         """Do one run and record it; None when it was not begun because of a signal."""
@@ -271,13 +289,15 @@ class _Runner:
             / f"{number:03d}-{file_name.safe(wanted.name, most_bytes=MAX_NAME)}"
         )
         begun = Point(name=wanted.name, factors=wanted.factors, role=wanted.role)
-        self._write(points=(*self._study.points, begun))
+        self._kept(partial(self._write, points=(*self._study.points, begun)))
+        if self._unwritten is not None:
+            return None
         began_s = time.monotonic()
         point, summary = self._run(wanted, begun, bundle, number)
         self._clock.ran(wanted, time.monotonic() - began_s)
-        self._write(points=(*self._study.points[:-1], point))
         done = Done(point, summary)
         self._done.append(done)
+        self._kept(partial(self._write, points=(*self._study.points[:-1], point)))
         if self._hooks.progress is not None:
             expected = self._controller.expected()
             left_s = self._clock.left_s(self._known, expected)
@@ -287,6 +307,8 @@ class _Runner:
     def _run(self, wanted: Next, begun: Point, path: Path, number: int) -> tuple[Point, Summary | None]:
         relative = path.relative_to(self._directory).as_posix()
         result = RunResult()
+        outcome: Outcome | None = None
+        failed: LoadstoneError | None = None
 
         def begin() -> Progress | None:
             if self._hooks.progress is None:
@@ -297,25 +319,32 @@ class _Runner:
             with self._hooks.around(wanted):
                 step = StudyStep(wanted, self._asked_of(wanted), path, begin, self._consent, result)
                 outcome = self._maker.make(step, self._clock)
-        except BundleError:
-            raise
+        except BundleError as error:
+            self._unwritten = failed = error
         except LoadstoneError as error:
-            self._error = error
-            made = {"status": "failed", "exit_code": error.exit_code, "error": str(error)}
-            return begun.model_copy(
-                update={**made, "bundle": relative if on_disk.is_bundle(path) else None}
-            ), result.made
-        self._error = outcome.error or self._error
+            failed, outcome = error, None
+        if outcome is not None:
+            self._error = outcome.error or self._error
+            return self._made(begun, outcome, relative, result), result.made
+        assert failed is not None  # noqa: S101 - there is an outcome or an error
+        self._error = failed
+        made = {"status": "failed", "exit_code": failed.exit_code, "error": str(failed)}
+        return begun.model_copy(
+            update={**made, "bundle": relative if on_disk.is_bundle(path) else None}
+        ), result.made
+
+    def _made(self, begun: Point, outcome: Outcome, bundle: str, result: RunResult) -> Point:
+        """Return the point of a run that has a bundle."""
         return begun.model_copy(
             update={
-                "bundle": relative,
-                "seal": on_disk.seal_of(self._directory / relative),
+                "bundle": bundle,
+                "seal": on_disk.seal_of(self._directory / bundle),
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),
-                **({} if wanted.role == "prepare" else _judged(result.audited)),
+                **({} if begun.role == "prepare" else _judged(result.audited)),
             }
-        ), result.made
+        )
 
     def _asked_of(self, wanted: Next) -> RunRequest:
         return RunRequest(

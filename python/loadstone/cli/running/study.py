@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone import exitcodes, units
+from loadstone.bundle.study import result_text
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
 from loadstone.cli.running import commands, hosts, schedulers
@@ -125,9 +126,9 @@ def result_document(path: Path, study: StudyRecord, done: list[Done]) -> dict[st
 
 
 def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
-    if run_options.json:
+    if run_options.json and outcome.result is not None:
         # As it stands in the study, so that the two never differ.
-        sys.stdout.write((outcome.path / "result.json").read_text())
+        sys.stdout.write(result_text(outcome.result))
     else:
         from loadstone.report.study import terminal as study_terminal
         from loadstone.screen import Screen

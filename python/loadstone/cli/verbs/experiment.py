@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
+    from loadstone.report.experiment.story import ExperimentStory
 
 Action = Literal["plan", "run", "resume", "report"]
 
@@ -195,9 +196,21 @@ def _missing(prepared: PreparedExperiment, stopped: StoppedExperiment) -> int:
 
 
 def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
+    """Print what was found and how it ended; the page comes last, because writing it may fail."""
+    from loadstone.cli.display.run_summary import REPORT
+    from loadstone.experiment.told import story_of
+
+    study = outcome.study
+    story = story_of(outcome.document, study.study, [one.run for one in study.done])
+    _print(story, json=run_options.json)
+    code = _tell_end(outcome, run_options)
+    _write(story, [study.path / REPORT] if run_options.report else [])
+    return code
+
+
+def _tell_end(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
     from loadstone.cli.running.study import tell_worth
 
-    _written_out(outcome.study.path, run_options)
     if outcome.study.error is not None:
         from loadstone.cli.main import show
 
@@ -221,34 +234,41 @@ def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
 def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
     from loadstone import output as outputs
     from loadstone.bundle import experiment as on_disk
+    from loadstone.cli.display.run_summary import REPORT
+    from loadstone.experiment.told import story_on_disk
     from loadstone.report.experiment import files as written
 
     on_disk.read(path)
     for file in files:
         written.check_ending(file)
         outputs.check(file)
-    _written_out(path, run_options, files)
+    story = story_on_disk(path)
+    _print(story, json=run_options.json)
+    _write(story, files or ([path / REPORT] if run_options.report else []))
     return exitcodes.DONE
 
 
-def _written_out(path: Path, run_options: RunOptions, files: Sequence[Path] = ()) -> None:
-    """Print what was found, and write the page."""
-    from loadstone.cli.display.run_summary import PIPE_WIDTH, REPORT
-    from loadstone.experiment.told import story_of
+def _print(story: ExperimentStory | None, *, json: bool) -> None:
+    from loadstone.cli.display.run_summary import PIPE_WIDTH
     from loadstone.report.experiment import document, text
-    from loadstone.report.experiment import files as written
     from loadstone.screen import Screen
 
-    story = story_of(path)
     if story is None:
         console.say("no run completed: there is nothing to report")
         return
-    if run_options.json:
+    if json:
         sys.stdout.write(json_format.dumps(document.document(story), indent=2) + "\n")
     else:
         width = None if sys.stdout.isatty() else PIPE_WIDTH
         text.terminal(story, Screen(highlight=False, width=width))
     sys.stdout.flush()
-    for file in files or ([path / REPORT] if run_options.report else []):
+
+
+def _write(story: ExperimentStory | None, files: Sequence[Path]) -> None:
+    from loadstone.report.experiment import files as written
+
+    if story is None:
+        return
+    for file in files:
         written.write(story, file)
         console.say(f"report: {file}")
