@@ -90,6 +90,11 @@ class Summary:
         }
         return {name: summarise(bundle) for name, bundle in found.items() if bundle is not None}
 
+    @cached_property
+    def hosts(self) -> list[shape.ResultHost]:
+        """Each host of a run on several, for the document."""
+        return [self._host(part) for part in (self.bundle.hosts.hosts if self.bundle.hosts else ())]
+
     def _host(self, part: HostPart) -> shape.ResultHost:
         total = next((one for one in self.totals("host") if one.line.name == part.name), None)
         stats = _stats(None if total is None else total.data)
@@ -235,7 +240,7 @@ class Summary:
                 ],
                 jobs=[self._job(total) for total in self.totals("job")],
                 targets=[shape.ResultLine(**self._line(total)) for total in self.totals("target")],
-                hosts=[self._host(part) for part in (self.bundle.hosts.hosts if self.bundle.hosts else ())],
+                hosts=self.hosts,
                 cpu=self._cpu(self.total),
                 tool=self._tool(),
                 notes=[shape.ResultNote(**asdict(note)) for note in self.notes],

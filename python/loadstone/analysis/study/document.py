@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from loadstone.analysis.document import SpecLine
+from loadstone.analysis.document import ResultHost, SpecLine
 from loadstone.analysis.study import curve, repeats, sweep
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.summary import spec_line
@@ -71,6 +71,7 @@ class StudyRun(FrozenModel):
     total: StudyLine | None = Field(description="null: nothing was measured, or its jobs ran in stages")
     lines: list[StudyLine]
     spec: list[SpecLine] = Field(description="share of the data sheet that was reached; empty without one")
+    hosts: list[ResultHost] = Field(description="each host, where the run was on several")
 
 
 class StudyRepeated(FrozenModel):
@@ -247,6 +248,7 @@ def _run(run: Numbers) -> StudyRun:
         total=None if run.whole is None else _line(run.whole),
         lines=[_line(line) for line in run.lines],
         spec=[] if run.summary is None else [spec_line(row) for row in run.summary.spec],
+        hosts=[] if run.summary is None else run.summary.hosts,
     )
 
 
