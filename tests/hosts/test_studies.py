@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from loadstone.cli.main import main
+from loadstone.errors import RefusedError
+from loadstone.hosts import occupancy
+from loadstone.hosts.hosts_file import read_hosts
+from loadstone.hosts.kept_agents import KeptAgents
 from tests.hosts.test_run import hosts_file, job_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-    import pytest
 
 
 def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
@@ -26,6 +32,7 @@ def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     for run in told["runs"]:
         one = json.loads((tmp_path / "s" / run["bundle"] / "result.json").read_text())
         assert [host["ops"] for host in one["hosts"]] == [run["total"]["operations"] // 2] * 2
+        assert run["hosts"] == one["hosts"]
         assert one["watched"].keys() == {"me"}
     assert not list((tmp_path / "d1").iterdir())
     first = str(tmp_path / "s" / told["runs"][0]["bundle"])
@@ -48,3 +55,80 @@ def test_what_would_be_set_on_this_machine_is_refused_with_hosts(
     job_file(tmp_path)
     assert main(["experiment", "run", str(file), "--hosts", str(hosts_file(tmp_path))]) == 2
     assert "would be set on this machine" in capsys.readouterr().err
+
+
+def test_a_host_is_free_for_nobody_else_between_the_runs_of_a_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+
+    def look(path: Path, study: Any, done: Any) -> dict[str, Any]:
+        """At the end of a study: its last run is over, and nothing runs."""
+        _ = path, study, done
+        with pytest.raises(RefusedError) as refused:
+            occupancy.occupy("another", "me").release()
+        found.append(str(refused.value))
+        return {}
+
+    monkeypatch.setattr("loadstone.cli.running.study.result_document", look)
+    words = ["--hosts", str(hosts_file(tmp_path)), "--no-report", "--no-calibration"]
+    assert main(["sweep", str(job_file(tmp_path)), "--bs", "4k", *words, "--out", str(tmp_path / "s")]) == 0
+    assert "is used by another run" in found[0]
+    occupancy.occupy("another", "me").release()
+
+
+@dataclass
+class _Reached:
+    """Links to agents that tell what they were told."""
+
+    told: list[dict[str, Any]] = field(default_factory=list)
+    opened: int = 0
+    heard: Callable[[str, dict[str, Any]], None] = lambda _, __: None
+
+    def link(self, name: str, heard: Callable[[str, dict[str, Any]], None]) -> _Reached:
+        self.heard = lambda _, message: heard(name, message)
+        return self
+
+    def open(self) -> None:
+        self.opened += 1
+
+    def tell(self, order: dict[str, Any]) -> None:
+        self.told.append(order)
+
+    def close(self) -> None:
+        self.told.append({"do": "close"})
+
+    def __enter__(self) -> _Reached:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+def test_a_kept_agent_is_heard_by_the_run_it_is_in_and_by_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = _Reached()
+    monkeypatch.setattr("loadstone.hosts.kept_agents.Reached", lambda _: reached)
+    first: list[str] = []
+    second: list[str] = []
+    with KeptAgents(read_hosts(str(hosts_file(tmp_path)))) as agents:
+        link = agents.link("h1", lambda _, message: first.append(message["type"]))
+        link.open()
+        reached.heard("h1", {"type": "up"})
+        link.tell({"do": "leave", "forget": True})
+        link.close()
+        reached.heard("h1", {"type": "ended"})
+        link = agents.link("h1", lambda _, message: second.append(message["type"]))
+        link.open()
+        # Of the run before: the new one must not take it for its own.
+        reached.heard("h1", {"type": "event"})
+        reached.heard("h1", {"type": "free"})
+        reached.heard("h1", {"type": "hello"})
+        assert (first, second, reached.opened) == (["up"], ["up", "hello"], 1)
+        link.close()
+        agents.renew()
+        agents.link("h1", lambda _, message: second.append(message["type"])).open()
+        assert reached.opened == 2
+    orders = [one["do"] for one in reached.told if one["do"] != "alive"]
+    assert orders == ["next", "close", "leave", "close", "leave", "close"]

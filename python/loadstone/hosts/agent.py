@@ -85,8 +85,7 @@ class Agent:
         while True:
             order = self._orders.get()
             if order["do"] == "leave":
-                if order.get("forget") and self._bundle is not None:
-                    self._forget(self._bundle)
+                self._leave_run(forget=bool(order.get("forget")))
                 break
             try:
                 self._obey(order)
@@ -115,6 +114,9 @@ class Agent:
                 self._list(order)
             case "doctor":
                 self._doctor(order)
+            case "next":
+                self._leave_run(forget=bool(order.get("forget")))
+                self._out.put("free")
             case "identify":
                 paths = [str(path) for path in order["paths"]]
                 found = run_in_child(lambda: {path: behind(path) for path in paths}, doing="looking")
@@ -123,12 +125,14 @@ class Agent:
                 unknown = say("hosts.agent.no_order", order=repr(other))
                 self._out.put("refused", of=other, error=unknown, hint=None, code=2)
 
-    @staticmethod
-    def _forget(bundle: Path) -> None:
-        """Remove a bundle that the coordinator has."""
-        shutil.rmtree(bundle, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            bundle.parent.rmdir()
+    def _leave_run(self, *, forget: bool) -> None:
+        """Know no more of the run than before it; `forget`: the coordinator has its bundle."""
+        if forget and self._bundle is not None:
+            shutil.rmtree(self._bundle, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._bundle.parent.rmdir()
+        self._bundle = self._work = self._resolved = self._stops = None
+        self._wanted_stops = 0
 
     # Orders.
 
@@ -150,7 +154,8 @@ class Agent:
             # It is told, too, so that the coordinator can name both.
             self._out.put("hello", **told)
             return
-        self._held = occupancy.occupy(str(order["holder"]), str(order["by"]))
+        if self._held is None:
+            self._held = occupancy.occupy(str(order["holder"]), str(order["by"]))
         self._out.put("hello", **told)
 
     def _check(self, order: Mapping[str, Any]) -> None:
@@ -336,8 +341,9 @@ class Agent:
                     self._out.put("ended", status="interrupted", exit_code=130, bundle=None, error=None)
             case "read":
                 self._read(order)
-            case "leave":
-                self._over.set()
+            case "leave" | "next" as last:
+                if last == "leave":
+                    self._over.set()
                 self.stop()
                 self._orders.put(order)
             case _:

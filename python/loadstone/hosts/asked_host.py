@@ -16,16 +16,18 @@ from loadstone.messages import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.hosts.reach import Reached
+    from loadstone.hosts.links import Link
 
 
 class AskedHost:
     """A link, and what was heard of it."""
 
-    def __init__(self, name: str, reached: Reached) -> None:
+    def __init__(
+        self, name: str, reach: Callable[[str, Callable[[str, dict[str, Any]], None]], Link]
+    ) -> None:
         self.name = name
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
-        self.link = reached.link(name, lambda _, message: self._answers.put(message))
+        self.link = reach(name, lambda _, message: self._answers.put(message))
 
     def answer(self, wanted: str, timeout_s: float) -> dict[str, Any]:
         """Wait for an answer of this kind.

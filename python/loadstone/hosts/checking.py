@@ -54,7 +54,7 @@ class _Asked(AskedHost):
     """One host while it is asked, and what was found."""
 
     def __init__(self, name: str, reached: Reached) -> None:
-        super().__init__(name, reached)
+        super().__init__(name, reached.link)
         self.findings: list[HostFinding] = []
         self.targets: dict[str, dict[str, Any]] = {}
 

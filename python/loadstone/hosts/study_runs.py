@@ -6,6 +6,7 @@ study. What each host is asked to do comes from the caller (`works`).
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from loadstone.hosts.agreement import agree
 from loadstone.hosts.asked_host import AskedHost, at_once
 from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
 from loadstone.hosts.greeting import greeting, new_number
-from loadstone.hosts.reach import Reached
+from loadstone.hosts.kept_agents import KeptAgents
 from loadstone.hosts.work import SeenTarget
 from loadstone.messages import say
 from loadstone.plan.derived import changes_trees
@@ -23,7 +24,7 @@ from loadstone.plan.model import Plan
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from loadstone.hosts.hosts_file import HostsFile
     from loadstone.hosts.work import HostWork
@@ -47,7 +48,7 @@ class _Looked:
     error: LoadstoneError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunsOnHosts:
     """A `RunMaker` whose runs go to hosts."""
 
@@ -59,20 +60,29 @@ class RunsOnHosts:
     check_plan: Callable[[Plan, Next], None] = lambda _, __: None
     """Raises for a Plan of a host that the study cannot use."""
     holder: str = field(default_factory=new_number)
+    agents: KeptAgents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.agents = KeptAgents(self.hosts)
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep an agent on every host, so that it is free for nobody else between two runs."""
+        with self.agents:
+            yield
 
     def check(self, known: Sequence[Next], consent: Consent, clock: TimeEstimate) -> None:
         """Let every host look at the targets of every run that is certain to come."""
         works = [(wanted, self.works(wanted)) for wanted in known]
         names = list(dict.fromkeys(name for _, each in works for name in each))
         looked = {name: _Looked() for name in names}
-        with Reached(self.hosts) as reached:
-            asked = {name: AskedHost(name, reached) for name in names}
-            at_once(
-                [
-                    partial(self._look, asked[name], [(one, each[name]) for one, each in works], looked[name])
-                    for name in names
-                ]
-            )
+        asked = {name: AskedHost(name, self.agents.link) for name in names}
+        at_once(
+            [
+                partial(self._look, asked[name], [(one, each[name]) for one, each in works], looked[name])
+                for name in names
+            ]
+        )
         self._refuse(looked)
         for wanted in known:
             for one in looked.values():
@@ -90,30 +100,29 @@ class RunsOnHosts:
         """Do one run on all hosts."""
         _ = clock
         progress = step.begin()
-        with Reached(self.hosts) as reached:
-            return run_on_hosts(
-                self.works(step.wanted),
-                self.hosts,
-                reached.link,
-                HostsRequest(
-                    asked=step.asked,
-                    out_dir=step.out_dir,
-                    consent=step.consent,
-                    progress=progress,
-                    divide=self.divide,
-                    say=self.say,
-                    holder=self.holder,
-                    consent_is_checked=True,
-                ),
-                result=step.result.document,
-            )
+        self.agents.renew()
+        return run_on_hosts(
+            self.works(step.wanted),
+            self.hosts,
+            self.agents.link,
+            HostsRequest(
+                asked=step.asked,
+                out_dir=step.out_dir,
+                consent=step.consent,
+                progress=progress,
+                divide=self.divide,
+                say=self.say,
+                holder=self.holder,
+                consent_is_checked=True,
+            ),
+            result=step.result.document,
+        )
 
     def _look(self, host: AskedHost, works: Sequence[tuple[Next, HostWork]], looked: _Looked) -> None:
         try:
             host.link.open()
             host.answer("up", self.hosts.run.connect_s)
-            order = greeting(self.hosts, host.name, run=self.holder, holder=self.holder)
-            host.link.tell({**order, "lost_after_s": CHECK_S})
+            host.link.tell(greeting(self.hosts, host.name, run=self.holder, holder=self.holder))
             told = host.answer("hello", self.hosts.run.connect_s)
             if told["version"] != __version__:
                 found = say("hosts.version.refusal", there=str(told["version"]), here=__version__)

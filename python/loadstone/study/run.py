@@ -132,25 +132,26 @@ def run_study(
     # Asked once: to make every run of a long list anew after each of them takes its square.
     known = controller.known()
     maker = hooks.maker or RunsHere(hooks.resolve, calibration=calibration)
-    maker.check(known, consent, clock)
-    study = (
-        earlier.study.model_copy(update={"status": "running"})
-        if earlier is not None
-        else _begun(asked, out_dir)
-    )
-    runner = _Runner(
-        controller,
-        known=known,
-        asked=asked,
-        directory=out_dir,
-        hooks=hooks,
-        consent=consent,
-        study=study,
-        clock=clock,
-        maker=maker,
-        done=[] if earlier is None else earlier.done,
-    )
-    return runner.go(after_failure)
+    with maker.hold():
+        maker.check(known, consent, clock)
+        study = (
+            earlier.study.model_copy(update={"status": "running"})
+            if earlier is not None
+            else _begun(asked, out_dir)
+        )
+        runner = _Runner(
+            controller,
+            known=known,
+            asked=asked,
+            directory=out_dir,
+            hooks=hooks,
+            consent=consent,
+            study=study,
+            clock=clock,
+            maker=maker,
+            done=[] if earlier is None else earlier.done,
+        )
+        return runner.go(after_failure)
 
 
 def _begun(asked: StudyRequest, out_dir: Path) -> StudyRecord:

@@ -6,6 +6,7 @@ takes the runs to other hosts. Knows no order of runs and no `study.json`.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,7 @@ from loadstone.study.verified_blocks import KnownBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from loadstone.bundle.read import Bundle
@@ -79,6 +81,10 @@ class StudyStep:
 class RunMaker(Protocol):
     """Makes the runs of a study, one after the other."""
 
+    def hold(self) -> AbstractContextManager[None]:
+        """Take what all runs need, from before the check to the end of the last run."""
+        ...
+
     def check(self, known: Sequence[Next], consent: guard.Consent, clock: TimeEstimate) -> None:
         """Check every run that is certain to come, before the first; ask for consent once."""
 
@@ -95,6 +101,10 @@ class RunsHere:
         self._calibration = calibration
         self._calibrations: dict[str, dict[str, Any]] = {}
         self._blocks = KnownBlocks()
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Take nothing: each run holds its targets itself."""
+        return contextlib.nullcontext()
 
     def check(self, known: Sequence[Next], consent: guard.Consent, clock: TimeEstimate) -> None:
         """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
