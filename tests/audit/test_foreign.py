@@ -430,6 +430,42 @@ def test_threads_of_diskspd_start_together_unless_told_otherwise(
     assert cases(tmp_path / "r.xml")[0].jobs[0].clones_share is shared
 
 
+FIO_2 = """\
+old: (g=0): rw=randread, bs=8K-8K/8K-8K/8K-8K, ioengine=libaio, iodepth=4
+fio-2.2.10
+Starting 2 processes
+
+old: (groupid=0, jobs=2): err= 0: pid=7: Tue Apr  4 17:21:33 2017
+  read : io=80000KB, bw=8000.0KB/s, iops=1000, runt= 10000msec
+    slat (usec): min=1, max=50, avg= 5.00, stdev= 1.00
+    clat (msec): min=1, max=90, avg= 7.90, stdev= 2.00
+     lat (msec): min=1, max=90, avg= 8.00, stdev= 2.00
+    clat percentiles (msec):
+     | 99.00th=[   20]
+  cpu          : usr=1.00%, sys=2.00%, ctx=1, majf=0, minf=2
+     issued    : total=r=10000/w=0/d=0, short=r=0/w=0/d=0, drop=r=0/w=0/d=0
+"""
+
+
+def test_the_text_of_fio_2_is_read_in_units_of_1024(tmp_path: Path) -> None:
+    (tmp_path / "old.log").write_text(FIO_2)
+    (case,) = cases(tmp_path / "old.log")
+    read = case.ops["read"]
+    assert (read.operations, read.bytes) == (10000, 80000 * 1024)
+    assert read.iops is not None
+    assert read.iops.value == 1000
+    assert read.latency is not None
+    assert (read.latency.mean_ns, read.latency.percentiles_ns) == (8e6, {99.0: 20e6})
+    (job,) = case.jobs
+    assert (job.clones, job.iodepth, job.block_bytes) == (2, 4, {8192: 1.0})
+
+
+def test_runs_that_one_file_holds_are_not_added(tmp_path: Path) -> None:
+    (tmp_path / "twice.log").write_text(FIO_2 + FIO_2.replace("iops=1000", "iops=1010"))
+    rates = [case.total.iops.value for case in cases(tmp_path / "twice.log") if case.total.iops is not None]
+    assert rates == [1000, 1010]
+
+
 def test_each_format_is_recognised_and_named() -> None:
     names = {
         FIO / "shared.json": "fio JSON",

@@ -1,8 +1,8 @@
 """fio's output for people as Cases: one for each group.
 
-Knows the lines of fio 3: what each job was to do, each direction's rate and latency, CPU, issued
-I/Os and disks. Numbers there are rounded to three digits. Options that are not in the line of a
-job (direct, size, offsets) are not known.
+Knows the lines of fio 3 and 2: what each job was to do, each direction's rate and latency, CPU, issued
+I/Os and disks. Numbers of fio 3 are rounded to three digits; fio 2 writes KB for 1024 bytes. Options
+that are not in the line of a job (direct, size, offsets) are not known. A file may hold several runs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ ASKED: Final = re.compile(
     r"^(?P<name>.+): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+),.*?\(R\) (?P<read>\S+?), \(W\) (?P<write>\S+?), "
     r".*ioengine=(?P<engine>[\w:./-]+), iodepth=(?P<depth>\d+)"
 )
+ASKED_OF_FIO_2: Final = re.compile(
+    r"^(?P<name>.+): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<read>[^/, ]+)/(?P<write>[^/, ]+)/[^/, ]+, "
+    r"ioengine=(?P<engine>[\w:./-]+), iodepth=(?P<depth>\d+)"
+)
 JOB: Final = re.compile(
     r"^(?P<name>.+): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err= ?(?P<error>\d+)"
 )
@@ -31,18 +35,22 @@ DIRECTION: Final = re.compile(
     r"^\s+(?P<op>read|write|trim)\s*: IOPS=(?P<iops>[\d.]+[kMG]?), BW=(?P<bw>[\d.]+)(?P<unit>[KMGT]?i?B)/s "
     r".*?\((?P<io>[\d.]+)(?P<io_unit>[KMGT]?i?B)/(?P<ms>\d+)msec\)"
 )
+DIRECTION_OF_FIO_2: Final = re.compile(
+    r"^\s+(?P<op>read|write|trim)\s*: io=(?P<io>[\d.]+)(?P<io_unit>[KMGT]?B), "
+    r"bw=(?P<bw>[\d.]+)(?P<unit>[KMGT]?B)/s, iops=(?P<iops>[\d.]+[kKMG]?), runt= *(?P<ms>\d+)msec"
+)
 LATENCY: Final = re.compile(
-    r"^\s+(?P<kind>slat|clat|lat) \((?P<unit>nsec|usec|msec)\): min= ?(?P<min>[\d.]+[kMG]?), "
-    r"max= ?(?P<max>[\d.]+[kMG]?), avg= ?(?P<avg>[\d.]+[kMG]?), stdev= ?(?P<stdev>[\d.]+[kMG]?)"
+    r"^\s+(?P<kind>slat|clat|lat) \((?P<unit>nsec|usec|msec)\): min= ?(?P<min>[\d.]+[kKMG]?), "
+    r"max= ?(?P<max>[\d.]+[kKMG]?), avg= ?(?P<avg>[\d.]+[kKMG]?), stdev= ?(?P<stdev>[\d.]+[kKMG]?)"
 )
 PERCENTILES: Final = re.compile(r"^\s+(?:clat|lat) percentiles \((?P<unit>nsec|usec|msec)\):")
 PERCENTILE: Final = re.compile(r"([\d.]+)th=\[ *([\d.]+[kMG]?)\]")
 CPU: Final = re.compile(r"^\s+cpu\s+: usr=(?P<usr>[\d.]+)%, sys=(?P<sys>[\d.]+)%")
-ISSUED: Final = re.compile(r"^\s+issued rwts?: total=(\d+),(\d+),(\d+)")
+ISSUED: Final = re.compile(r"^\s+issued(?: rwts?: total=|\s*: total=r=)(\d+)(?:,|/w=)(\d+)(?:,|/d=)(\d+)")
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
 AGREE: Final = 0.015
 """Printed amounts of three digits agree within this."""
-LETTERS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+LETTERS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def recognises(_: Path, head: bytes) -> bool:
@@ -64,6 +72,7 @@ class _Direction:
 class _Job:
     name: str
     group: str
+    """Of which run, and which in it."""
     jobs: int
     error: int
     ops: dict[shape.Op, _Direction] = field(default_factory=dict)
@@ -77,13 +86,17 @@ def read(path: Path) -> reader.ForeignResults:
     jobs: list[_Job] = []
     state = _State()
     version = "fio"
+    run = 0
     for line in reader.text(path).splitlines():
-        if (match := ASKED.match(line)) is not None:
-            asked[match["group"], match["name"]] = match
+        if (match := ASKED.match(line) or ASKED_OF_FIO_2.match(line)) is not None:
+            if jobs and jobs[-1].group.startswith(f"{run}."):
+                run += 1  # What a job was to do comes before all results of its run.
+            asked[f"{run}.{match['group']}", match["name"]] = match
         elif re.fullmatch(r"fio-\S+", line):
             version = line[:32]
         elif (match := JOB.match(line)) is not None:
-            jobs.append(_Job(match["name"], match["group"], int(match["jobs"]), int(match["error"])))
+            group = f"{run}.{match['group']}"
+            jobs.append(_Job(match["name"], group, int(match["jobs"]), int(match["error"])))
             state = _State()
         elif jobs:
             _line(line, jobs[-1], state)
@@ -106,12 +119,13 @@ class _State:
 
 
 def _line(line: str, job: _Job, state: _State) -> None:
-    if (match := DIRECTION.match(line)) is not None:
+    if (match := DIRECTION.match(line) or DIRECTION_OF_FIO_2.match(line)) is not None:
         op = next(one for one in fio_case.OPS if one == match["op"])
+        binary = match.re is DIRECTION_OF_FIO_2
         state.op = job.ops[op] = _Direction(
             _scaled(match["iops"]),
-            _bytes(match["bw"], match["unit"]),
-            _bytes(match["io"], match["io_unit"]),
+            _bytes(match["bw"], match["unit"], binary=binary),
+            _bytes(match["io"], match["io_unit"], binary=binary),
             int(match["ms"][:12]) / 1e3,
         )
         state.percentile_ns = None
@@ -138,12 +152,12 @@ def _line(line: str, job: _Job, state: _State) -> None:
 
 
 def _scaled(text: str) -> float:
-    letter = text[-1] if text[-1] in "kMG" else ""
+    letter = text[-1] if text[-1] in "kKMG" else ""
     return (reader.number(text.removesuffix(letter)) or 0.0) * LETTERS[letter]
 
 
-def _bytes(text: str, unit: str) -> float:
-    base = 1024 if "i" in unit else 1000
+def _bytes(text: str, unit: str, *, binary: bool = False) -> float:
+    base = 1024 if binary or "i" in unit else 1000
     power = {"K": 1, "k": 1, "M": 2, "G": 3, "T": 4}.get(unit[:1], 0)
     return float((reader.number(text) or 0.0) * base**power)
 
@@ -236,9 +250,9 @@ def _read_percent(kind: str) -> float | None:
 
 
 def _sizes(text: str) -> dict[int, float]:
-    """Read `4096B-4096B` or `64.0KiB-64.0KiB`; a range of sizes is not told apart further."""
-    match = re.fullmatch(r"([\d.]+)([KMG]?i?B)-([\d.]+)([KMG]?i?B)", text)
+    """Read `4096B-4096B`, `64.0KiB-64.0KiB` or fio 2's `4K-4K`; a range is not told apart further."""
+    match = re.fullmatch(r"([\d.]+)([KMG]?i?B|[KMG]?)-([\d.]+)([KMG]?i?B|[KMG]?)", text)
     if match is None or match[1] != match[3] or match[2] != match[4]:
         return {}
-    size = int(_bytes(match[1], match[2]))
+    size = int(_bytes(match[1], match[2], binary=not match[2].endswith("B")))
     return {size: 1.0} if size else {}
