@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import ValidationError
 
+from loadstone.control import orphans
 from loadstone.control.layout import build
 from loadstone.control.layout.model import LayoutDescription, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LABEL = "ls01234567"
 
@@ -181,3 +186,21 @@ def test_every_program_is_known_before() -> None:
 def test_an_order_is_kept_as_text() -> None:
     made = order(manager="zfs", raid="5", log="/dev/sdz")
     assert build.read_order(build.order_text("take down", made)) == ("take down", made)
+
+
+def test_a_directory_that_does_not_go_is_told_and_goes_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "FREE_S", 0.0)
+    monkeypatch.setattr(orphans, "folder", lambda: tmp_path / "locks")
+    base = tmp_path / "base"
+    (base / "0").mkdir(parents=True)
+    mine = base / "0" / "mine"
+    mine.write_text("x")
+    made = order(0, manager="none").model_copy(update={"base": str(base)})
+    with pytest.raises(RefusedError, match="base/0 cannot be removed: Directory not empty"):
+        build.take_down(made)
+    assert mine.read_text() == "x"
+    mine.unlink()
+    build.take_down(made)
+    assert not base.exists()

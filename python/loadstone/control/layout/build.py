@@ -8,7 +8,6 @@ their own there. Whether a device may be lost was asked before.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -224,15 +223,24 @@ def take_down(order: LayoutOrder) -> None:
     until_s = time.monotonic() + FREE_S
     # Before anything of it goes: a group without volumes has no name left to tell it by.
     ours = frozenset(one for one in order.used if _is_ours(one, order))
-    while left := _left_of(order, ours):
+    while left := _left_of(order, ours) or _left_folders(Path(order.base)):
         if time.monotonic() > until_s:
             raise RefusedError(f"layout {order.name}: {left[0]}")
         time.sleep(LOOK_S)
-    base = Path(order.base)
-    for folder in (*sorted(base.glob("*"), reverse=True), base):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
     orphans.forget(order.label)
+
+
+def _left_folders(base: Path) -> list[str]:
+    """Remove the directories that volumes were mounted at; return what does not go, busy or not empty."""
+    left = []
+    for folder in (*sorted(base.glob("*"), reverse=True), base):
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            left.append(f"{folder} cannot be removed: {error.strerror}")
+    return left
 
 
 def _left_of(order: LayoutOrder, ours: frozenset[str]) -> list[str]:
