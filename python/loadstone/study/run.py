@@ -329,7 +329,8 @@ class _Runner:
             return self._made(begun, outcome, relative, result), result.made
         assert failed is not None  # noqa: S101 - there is an outcome or an error
         self._error = failed
-        made = {"status": "failed", "exit_code": failed.exit_code, "error": str(failed)}
+        # Of a study that was checked and begun: refused is what stopped a run, not what was asked.
+        made = {"status": "failed", "exit_code": exitcodes.FAILED, "error": str(failed)}
         return begun.model_copy(
             update={**made, "bundle": relative if on_disk.is_bundle(path) else None}
         ), result.made
