@@ -32,7 +32,7 @@ help:
 	@echo "make hosts    run on namespace hosts with ssh servers (root), stage what goes wrong, and write docs/hosts-faults.md"
 	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
 	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
-	@echo "make experiments  analyse 2,100 experiments with planted effects, and write docs/experiment-calibration.md"
+	@echo "make experiments  analyse 5,600 experiments with planted effects, and write docs/experiment-calibration.md"
 	@echo "make docs    write the generated documents anew"
 	@echo "make format  format all code"
 
@@ -187,7 +187,7 @@ hosts: build
 	PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(BIN)/python -m lab.hosts
 
 experiments: build
-	$(BIN)/python -m lab.experiments --studies 150 --seed 5 > docs/experiment-calibration.md
+	$(BIN)/python -m lab.experiments --studies 400 --seed 31 > docs/experiment-calibration.md
 	$(BIN)/python -m lab.simulated_experiments --studies 100 --seed 11 --kinds "skewed latencies,drift,outlier,all of these" > docs/experiment-simulated.md
 	$(BIN)/python -m lab.seed_differences > docs/seeds-differences.md
 

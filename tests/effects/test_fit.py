@@ -18,19 +18,21 @@ def two_groups(sizes: tuple[int, int]) -> np.ndarray:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
-def test_own_errors_of_two_groups_are_welchs(first: int, second: int, seed: int) -> None:
+def test_errors_by_group_of_two_groups_are_welchs(first: int, second: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
     a, b = chance.normal(0, 1, first), chance.normal(1, 4, second)
     fitted = fit.fit(two_groups((first, second)), np.concatenate([a, b]))
-    contrast = np.array([0.0, 1.0])
-    error = fit.own_error(fitted, contrast)
-    assert error is not None
-    welch = np.sqrt(a.var(ddof=1) / first + b.var(ddof=1) / second)
-    assert error.error == pytest.approx(welch, rel=1e-9)
-    # Bell and McCaffrey's freedom is Welch and Satterthwaite's with equal variances put in.
-    parts = np.array([1 / first, 1 / second])
-    expected = parts.sum() ** 2 / (parts**2 / np.array([first - 1, second - 1])).sum()
-    assert error.freedom == pytest.approx(expected, rel=1e-9)
+    noise = fit.GroupNoise.of(fitted, np.repeat([0, 1], (first, second)))
+    assert noise is not None
+    error = noise.error(np.array([0.0, 1.0]) @ fitted.solver)
+    found = stats.ttest_ind(b, a, equal_var=False)
+    assert (b.mean() - a.mean()) / error.error == pytest.approx(found.statistic)
+    assert error.freedom == pytest.approx(found.df)
+
+
+def test_a_group_whose_runs_the_fit_goes_through_has_no_noise_of_its_own() -> None:
+    fitted = fit.fit(two_groups((1, 4)), np.array([1.0, 2.0, 2.1, 1.9, 2.2]))
+    assert fit.GroupNoise.of(fitted, np.array([0, 1, 1, 1, 1])) is None
 
 
 @settings(max_examples=40, deadline=None)
@@ -57,7 +59,6 @@ def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
 def test_without_repeats_there_is_no_error() -> None:
     fitted = fit.fit(np.eye(3), np.array([1.0, 2.0, 3.0]))
     assert fit.pooled_error(fitted, np.array([1.0, -1.0, 0.0])) is None
-    assert fit.own_error(fitted, np.array([1.0, -1.0, 0.0])) is None
     assert fit.f_test(fitted, [1]) is None
 
 

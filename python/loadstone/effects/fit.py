@@ -2,10 +2,9 @@
 
 Knows matrices. Knows no factor and no metric.
 
-The error of a contrast is either pooled over all runs, or takes each run's own residual (HC2 of
-J. G. MacKinnon and H. White, Journal of Econometrics 29, 1985) with the degrees of freedom of
-R. M. Bell and D. F. McCaffrey (Survey Methodology 28, 2002), which for two groups is Welch's test
-and for a balanced factor of two levels the pooled one.
+The error of a contrast is pooled over all runs, or put together from the variances of groups of
+runs with the degrees of freedom of F. E. Satterthwaite (Biometrics Bulletin 2, 1946), which for two
+groups is the test of B. L. Welch (Biometrika 34, 1947).
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ BETA: Final = 0.7102
 """Mean of the square of a normal value that is cut off at `TUNING`."""
 ROUNDS: Final = 40
 NO_ROOM: Final = 1e-9
+MANY: Final = 1e9
+"""Degrees of freedom of an error of zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +79,34 @@ def pooled_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> Co
     return ContrastError(float(scale * np.linalg.norm(weights)), float(fitted.freedom))
 
 
-def own_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> ContrastError | None:
-    """Return the error of a contrast by the residuals of the runs that it is made of."""
-    if fitted.freedom < 1:
-        return None
-    weights = contrast @ fitted.solver
-    room = np.diag(fitted.maker)
-    if float(np.min(room[np.abs(weights) > NO_ROOM], initial=1.0)) < NO_ROOM:
-        return None
-    scaled = weights / np.sqrt(np.maximum(room, NO_ROOM))
-    inner = scaled[:, None] * fitted.maker * scaled[None, :]
-    whole = float(np.trace(inner))
-    freedom = whole**2 / float((inner**2).sum())
-    variance = float((scaled**2 * fitted.residuals**2).sum())
-    return ContrastError(math.sqrt(max(variance, floor**2 * float(weights @ weights))), freedom)
+@dataclass(frozen=True, slots=True)
+class GroupNoise:
+    """How noisy each group of runs is by itself: its variance, and the degrees of freedom behind it."""
+
+    group: NDArray[np.int64]
+    variances: Numbers
+    freedoms: Numbers
+
+    @classmethod
+    def of(cls, fitted: LinearFit, group: NDArray[np.int64]) -> GroupNoise | None:
+        """Take it from the residuals of each group; None where the fit leaves one of them none."""
+        variances, freedoms = [], []
+        for number in range(int(group.max()) + 1):
+            mine = np.flatnonzero(group == number)
+            maker = fitted.maker[np.ix_(mine, mine)]
+            room = float(np.trace(maker))
+            if room < NO_ROOM:
+                return None
+            variances.append(float(fitted.residuals[mine] @ fitted.residuals[mine]) / room)
+            freedoms.append(room**2 / float((maker**2).sum()))
+        return cls(group, np.array(variances), np.array(freedoms))
+
+    def error(self, weights: Numbers, floor: float = 0.0) -> ContrastError:
+        """Return the error of a contrast with these weights of runs."""
+        parts = np.bincount(self.group, weights**2) * np.maximum(self.variances, floor**2)
+        whole = float(parts.sum())
+        beneath = float((parts**2 / self.freedoms).sum())
+        return ContrastError(math.sqrt(whole), max(1.0, whole**2 / beneath) if beneath else MANY)
 
 
 def cluster_error(
@@ -130,13 +145,13 @@ def between_plots(fitted: LinearFit, contrast: Numbers, plots: NDArray[np.int64]
     return float((sums[counts > 0] ** 2 / counts[counts > 0]).sum() / max(float(weights @ weights), 1e-300))
 
 
-def f_test(fitted: LinearFit, columns: list[int], floor: float = 0.0) -> float | None:
-    """Return the p-value of some coefficients being zero together, by the pooled error."""
+def f_test(fitted: LinearFit, columns: list[int], floor: float = 0.0, *, wider: float = 1.0) -> float | None:
+    """Return the p-value of some coefficients being zero together; `wider`: than the pooled error."""
     if fitted.freedom < 1:
         return None
     part = fitted.coefficients[columns]
     covariance = (fitted.solver @ fitted.solver.T)[np.ix_(columns, columns)]
-    variance = max(fitted.variance, floor**2)
+    variance = max(fitted.variance, floor**2) * wider**2
     if variance == 0:
         return 0.0 if np.abs(part).max() > 0 else 1.0
     size = float(part @ np.linalg.solve(covariance, part)) / variance

@@ -2,9 +2,10 @@
 
 Knows a design and positive values. Knows no other metric, no test beside its own, and no sentence.
 
-On the logarithm a change is a factor. Errors are pooled where few runs are left to tell each
-level's noise and nothing shows that levels differ in it ("t"), or each run's own ("welch"). Where
-residuals are not normal, Huber's estimate and the bootstrap take the place of both.
+On the logarithm a change is a factor. A contrast has the widest of its intervals: with the error
+pooled over all runs, and with the noise of each level of each factor; no test of the noise chooses
+between them. Where residuals are not normal, Huber's estimate and the bootstrap take the place of
+the pooled error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from loadstone.analysis.statistics.distributions import t_quantile, t_upper
 from loadstone.effects import bootstrap, diagnostics, fit
 from loadstone.effects.diagnostics import NOT_NORMAL, UNEQUAL
+from loadstone.effects.fit import GroupNoise
 from loadstone.effects.model import RatioInterval
 
 if TYPE_CHECKING:
@@ -28,14 +30,12 @@ if TYPE_CHECKING:
     from loadstone.effects.bootstrap import DrawnFits
     from loadstone.effects.design import Design
     from loadstone.effects.diagnostics import ErrorShape
-    from loadstone.effects.fit import LinearFit
+    from loadstone.effects.fit import ContrastError, LinearFit
     from loadstone.effects.model import Method
 
     Numbers = NDArray[np.float64]
 
 LEVEL: Final = 0.95
-OWN_FREEDOM: Final = 4.0
-"""With fewer degrees of freedom of its own a contrast borrows the noise of all runs."""
 BOOTSTRAP_FREEDOM: Final = 6
 BETWEEN: Final = 0.05
 """Above this share between plots the error of a contrast is that of plots."""
@@ -84,6 +84,8 @@ class MetricModel:
     shape: ErrorShape
     floor: float
     drawn: DrawnFits | None
+    noises: tuple[GroupNoise, ...] = ()
+    """Of each factor, how noisy each of its levels is."""
 
     @property
     def unequal(self) -> bool:
@@ -107,22 +109,30 @@ class MetricModel:
         if self.drawn is not None:
             reach = self.drawn.critical(contrast, LEVEL)
             usual = t_quantile(0.5 + LEVEL / 2, pooled.freedom)
-            return KnownContrast(log, pooled.error * reach / usual, pooled.freedom)
-        own = fit.own_error(self.fitted, contrast, self.floor)
-        if own is None or (own.freedom < OWN_FREEDOM and not self.unequal):
-            return KnownContrast(log, pooled.error, pooled.freedom)
-        return KnownContrast(log, own.error, own.freedom)
+            pooled = fit.ContrastError(pooled.error * reach / usual, pooled.freedom)
+        weights = contrast @ self.fitted.solver
+        widest = max((pooled, *(one.error(weights, self.floor) for one in self.noises)), key=_reach)
+        return KnownContrast(log, widest.error, widest.freedom)
 
     def together(self, columns: Sequence[int], contrasts: Sequence[Numbers]) -> float | None:
-        """Return the p-value of several coefficients being zero; by `contrasts` where noise is unequal."""
+        """Return the p-value of several coefficients being zero: pooled, less what `contrasts` are wider."""
         plots = self.design.plots
         across = plots is not None and any(
             fit.between_plots(self.fitted, one, plots) > BETWEEN for one in contrasts
         )
-        if len(columns) > 1 and self.drawn is None and not self.unequal and not across:
-            return fit.f_test(self.fitted, list(columns), self.floor)
-        ps = [p for one in contrasts if (p := self.known(one).p) is not None]
+        known = [self.known(one) for one in contrasts]
+        if len(columns) > 1 and self.drawn is None and not across:
+            wider = max((self._wider(*pair) for pair in zip(contrasts, known, strict=True)), default=1.0)
+            return fit.f_test(self.fitted, list(columns), self.floor, wider=wider)
+        ps = [p for one in known if (p := one.p) is not None]
         return min(1.0, len(ps) * min(ps)) if ps else None
+
+    def _wider(self, contrast: Numbers, known: KnownContrast) -> float:
+        """Return how many times wider the interval of a contrast is than with the pooled error."""
+        pooled = fit.pooled_error(self.fitted, contrast, self.floor)
+        if pooled is None or known.error is None or known.freedom is None or pooled.error == 0:
+            return 1.0
+        return _reach(fit.ContrastError(known.error, known.freedom)) / _reach(pooled)
 
 
 def make(
@@ -133,15 +143,29 @@ def make(
     fitted = fit.fit(design.matrix, logs)
     if fitted.freedom < 1:
         return MetricModel(design, fitted, logs, "none", diagnostics.UNKNOWN, floor, None)
-    found = diagnostics.shape(fitted, _groups(design), chance)
+    groups = _groups(design)
+    found = diagnostics.shape(fitted, groups, chance)
     odd = found.normal_p is not None and found.normal_p < NOT_NORMAL
     unequal = found.equal_noise_p is not None and found.equal_noise_p < UNEQUAL
     if odd and fitted.freedom >= BOOTSTRAP_FREEDOM:
         _, made = fit.huber(design.matrix, logs[:, None])
         resistant = fit.fit(design.matrix, made[:, 0])
         drawn = bootstrap.draw(resistant, logs, chance, found.scales if unequal else None)
-        return MetricModel(design, resistant, logs, "bootstrap", found, floor, drawn)
-    return MetricModel(design, fitted, logs, "welch" if unequal else "t", found, floor, None)
+        return MetricModel(
+            design, resistant, logs, "bootstrap", found, floor, drawn, _noises(resistant, groups)
+        )
+    return MetricModel(
+        design, fitted, logs, "welch" if unequal else "t", found, floor, None, _noises(fitted, groups)
+    )
+
+
+def _noises(fitted: LinearFit, groups: Sequence[NDArray[np.int64]]) -> tuple[GroupNoise, ...]:
+    return tuple(noise for one in groups if (noise := GroupNoise.of(fitted, one)) is not None)
+
+
+def _reach(error: ContrastError) -> float:
+    """Return half the width of an interval."""
+    return t_quantile(0.5 + LEVEL / 2, error.freedom) * error.error
 
 
 def _groups(design: Design) -> list[NDArray[np.int64]]:
