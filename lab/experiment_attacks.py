@@ -98,6 +98,11 @@ class Bench:
         """Return where the journal is."""
         return self.folder / "state"
 
+    @property
+    def small(self) -> Path:
+        """Return where an attack mounts a disk of its own that gets full."""
+        return self.folder / "small"
+
     def text(self, factors: str = VARIED, *, target: str = "", runtime: str = "1s", load: str = LOAD) -> str:
         """Return a file."""
         return BEGINNING.format(runtime=runtime, target=target or self.folder / "data") + load + factors
@@ -135,7 +140,7 @@ class Bench:
         """Read what an experiment may have changed."""
         mounts = [
             line for line in Path("/proc/self/mounts").read_text().splitlines()
-            if str(self.folder) in line or "/run/loadstone" in line
+            if str(self.folder) in line
         ]  # fmt: skip
         groups = [
             str(path) for path in Path("/sys/fs/cgroup").glob("*/ls????????-*") if self._is_ours(path.name)
@@ -149,7 +154,7 @@ class Bench:
         journals = sorted(path.name for path in (self.state / "changes").glob("*.jsonl"))
         return queues | {
             "sysctl": Path("/proc/sys/vm/stat_interval").read_text().strip(),
-            "mounts": "\n".join(line for line in mounts if str(self.folder) in line),
+            "mounts": "\n".join(line for line in mounts if str(self.small) not in line),
             "groups": " ".join(groups),
             "journals": " ".join(journals),
             "fills": " ".join(str(path) for path in self.folder.glob("*/.loadstone-fill")),
@@ -560,7 +565,7 @@ def edited(bench: Bench) -> None:
 
 def full_journal(bench: Bench) -> None:
     """The disk of the journal is full: nothing is changed."""
-    state = bench.folder / "small"
+    state = bench.small
     state.mkdir()
     call("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", state)
     try:
@@ -580,7 +585,7 @@ def full_journal(bench: Bench) -> None:
 
 def full_study(bench: Bench) -> None:
     """The disk of the study fills up while it runs."""
-    folder = bench.folder / "small"
+    folder = bench.small
     folder.mkdir()
     call("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder)
     try:
