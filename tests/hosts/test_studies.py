@@ -115,7 +115,12 @@ def test_a_kept_agent_is_heard_by_the_run_it_is_in_and_by_no_other(
     with KeptAgents(read_hosts(str(hosts_file(tmp_path)))) as agents:
         link = agents.link("h1", lambda _, message: first.append(message["type"]))
         link.open()
+        # Behind a worker that has not connected yet there is nobody who could hear it.
+        link.say_we_are_here()
+        assert not reached.told
         reached.heard("h1", {"type": "up"})
+        link.say_we_are_here()
+        assert reached.told == [{"do": "alive"}]
         link.tell({"do": "leave", "forget": True})
         link.close()
         reached.heard("h1", {"type": "ended"})

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.hosts.hosts_file import HostsFile
-    from loadstone.hosts.links import Link
 
 WORD_EVERY_S: Final = 1.0
 """How often each agent hears that its coordinator is there, as from the coordinator in a run."""
@@ -29,7 +28,7 @@ class KeptAgents:
     def __init__(self, hosts: HostsFile) -> None:
         self._hosts = hosts
         self._reached = Reached(hosts)
-        self._links: dict[str, _KeptLink] = {}
+        self._links: dict[str, KeptLink] = {}
         self._over = threading.Event()
 
     def __enter__(self) -> KeptAgents:
@@ -41,10 +40,10 @@ class KeptAgents:
         self._over.set()
         self._let_go()
 
-    def link(self, name: str, heard: Callable[[str, dict[str, Any]], None]) -> Link:
+    def link(self, name: str, heard: Callable[[str, dict[str, Any]], None]) -> KeptLink:
         """Return the link to a host for one run, not yet open."""
         if name not in self._links:
-            self._links[name] = _KeptLink(name, self._reached)
+            self._links[name] = KeptLink(name, self._reached)
         self._links[name].heard_by(heard)
         return self._links[name]
 
@@ -63,8 +62,7 @@ class KeptAgents:
     def _say_we_are_here(self) -> None:
         while not self._over.wait(WORD_EVERY_S):
             for link in list(self._links.values()):
-                if not link.is_broken:
-                    link.tell({"do": "alive"})
+                link.say_we_are_here()
 
 
 class _At(enum.Enum):
@@ -78,7 +76,7 @@ class _At(enum.Enum):
     BROKEN = enum.auto()
 
 
-class _KeptLink:
+class KeptLink:
     """One agent through all runs."""
 
     def __init__(self, name: str, reached: Reached) -> None:
@@ -87,6 +85,8 @@ class _KeptLink:
         self._at = _At.ABSENT
         self._wanted = False
         """A run waits for it to be free."""
+        self._is_up = False
+        """Before it said so, there is nobody to speak to."""
         self._lock = threading.Lock()
         self._link = reached.link(name, self._hear)
 
@@ -94,6 +94,11 @@ class _KeptLink:
     def is_broken(self) -> bool:
         """Whether nothing can be said to it any more."""
         return self._at is _At.BROKEN
+
+    def say_we_are_here(self) -> None:
+        """Let an agent that is there know that its coordinator is, too."""
+        if self._is_up and not self.is_broken:
+            self._link.tell({"do": "alive"})
 
     def heard_by(self, heard: Callable[[str, dict[str, Any]], None]) -> None:
         """Let another run hear it."""
@@ -146,6 +151,7 @@ class _KeptLink:
         kind = message.get("type")
         with self._lock:
             heard = self._heard if self._at is _At.IN_RUN or self._wanted else None
+            self._is_up = self._is_up or kind == "up"
             if kind == "lost":
                 self._at = _At.BROKEN
             elif kind == "free" and self._at is _At.LEAVING:
