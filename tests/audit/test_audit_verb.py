@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loadstone import exitcodes
-from loadstone.api.results import SealedFigures
+from loadstone.audit.run import SealedFigures
 from loadstone.audit import foreign
 from loadstone.audit.find_results import SearchProgress, find
 from loadstone.bundle import seal

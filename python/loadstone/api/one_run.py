@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone.api.results import Result, SealedFigures
+from loadstone.api.results import Result
+from loadstone.audit.run import SealedFigures
 from loadstone.errors import RunError
 from loadstone.plan.safety.guard import Consent
 from loadstone.session import run_plan

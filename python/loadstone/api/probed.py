@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.api.results import SealedFigures
+from loadstone.audit.run import SealedFigures
 from loadstone.bundle import layout
 from loadstone.bundle.disk import Disk
 from loadstone.errors import InputError, Where
@@ -55,7 +55,7 @@ class ProbedFigures(SealedFigures):
         from loadstone.probe.after_run import Wanted, after
 
         told = super().document(bundle)
-        if bundle.status != "complete":
+        if bundle.status != "complete" or self.audited is None:
             return told
         probed = after(bundle, self.audited, Wanted(self.budget_s, self.consent, self.progress, self.tell))
         if probed is None:

@@ -15,7 +15,7 @@ import polars as pl
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.analysis.totals import PERCENTILES
 from loadstone.api import exporting
-from loadstone.audit.run import audit
+from loadstone.audit.run import SealedFigures, audit
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
@@ -56,22 +56,6 @@ ESTIMATES: dict[str, pl.DataType] = {
 """Columns of `Result.estimates`; an error is one standard error, and what is not known is null."""
 
 
-class SealedFigures:
-    """A run added up once, when it is sealed: for its `result.json` and for who shows it."""
-
-    summary: Summary
-    audited: Audited
-    told: dict[str, Any] | None = None
-    """The document; None, and the others missing, until `document` was called, which sealing does."""
-
-    def document(self, bundle: Bundle) -> dict[str, Any]:
-        """Compute `result.json`, which is the document of `--json`."""
-        self.summary = summarise(bundle)
-        self.audited = audit(self.summary)
-        self.told = self.summary.document(self.audited)
-        return self.told
-
-
 class Result:
     """One run, whole or partial. `error` is what went wrong in a run made here.
 
@@ -87,7 +71,7 @@ class Result:
         self._path = opened.path if isinstance(opened, Bundle) else opened
         self.error: LoadstoneError | None = None if ended is None else ended.error
         self._told: dict[str, Any] | None = None
-        if figures is not None and figures.told is not None:
+        if figures is not None and figures.summary is not None and figures.audited is not None:
             self.summary, self.audited, self._told = figures.summary, figures.audited, figures.told
 
     def __repr__(self) -> str:

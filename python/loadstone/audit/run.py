@@ -1,4 +1,4 @@
-"""The audit of a run: its cases put before the rules.
+"""The audit of a run: its cases put before the rules, and what is kept of it when the run is sealed.
 
 Knows the order of the steps: the hosts of a run on several are judged each for itself, then all of
 them together.
@@ -6,14 +6,16 @@ them together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.from_hosts import case_of_all, cases_of_hosts
 from loadstone.audit.judge import judge, judge_case
 
 if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
+    from loadstone.bundle.read import Bundle
     from loadstone.verdict import Audited
 
 
@@ -24,3 +26,22 @@ def audit(made: Summary) -> Audited:
     own = cases_of_hosts(made)
     verdicts = {name: [judge_case(one) for one in found] for name, found in own}
     return judge([case_of_all(made, verdicts), *(one for _, found in own for one in found)])
+
+
+class SealedFigures:
+    """A run added up and judged once, when it is sealed: for its `result.json` and for who shows it.
+
+    What it has is None until `document` was called, which sealing does.
+    """
+
+    summary: Summary | None = None
+    audited: Audited | None = None
+    told: dict[str, Any] | None = None
+    """The document."""
+
+    def document(self, bundle: Bundle) -> dict[str, Any]:
+        """Compute `result.json`, which is the document of `--json`."""
+        self.summary = summarise(bundle)
+        self.audited = audit(self.summary)
+        self.told = self.summary.document(self.audited)
+        return self.told

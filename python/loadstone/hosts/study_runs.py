@@ -115,7 +115,7 @@ class RunsOnHosts:
                 holder=self.holder,
                 consent_is_checked=True,
             ),
-            result=step.result.document,
+            result=step.figures.document,
         )
 
     def _look(self, host: AskedHost, works: Sequence[tuple[Next, HostWork]], looked: _Looked) -> None:

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from loadstone import exitcodes, file_name
+from loadstone.audit.run import SealedFigures
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.study import Point, StudyRecord
 from loadstone.bundle.write import BundleWriter
@@ -26,7 +27,7 @@ from loadstone.plan.safety import guard
 from loadstone.session import RunRequest
 from loadstone.study.controller import Controller, Done, Next
 from loadstone.study.random_seeds import own_sequence
-from loadstone.study.run_maker import Resolved, RunMaker, RunResult, RunsHere, StudyStep
+from loadstone.study.run_maker import Resolved, RunMaker, RunsHere, StudyStep
 from loadstone.study.time_estimate import TimeEstimate
 from loadstone.version import __version__
 
@@ -307,7 +308,7 @@ class _Runner:
 
     def _run(self, wanted: Next, begun: Point, path: Path, number: int) -> tuple[Point, Summary | None]:
         relative = path.relative_to(self._directory).as_posix()
-        result = RunResult()
+        figures = SealedFigures()
         outcome: Outcome | None = None
         failed: LoadstoneError | None = None
 
@@ -318,7 +319,7 @@ class _Runner:
 
         try:
             with self._hooks.around(wanted):
-                step = StudyStep(wanted, self._asked_of(wanted), path, begin, self._consent, result)
+                step = StudyStep(wanted, self._asked_of(wanted), path, begin, self._consent, figures)
                 outcome = self._maker.make(step, self._clock)
         except BundleError as error:
             self._unwritten = failed = error
@@ -326,16 +327,16 @@ class _Runner:
             failed, outcome = error, None
         if outcome is not None:
             self._error = outcome.error or self._error
-            return self._made(begun, outcome, relative, result), result.made
+            return self._made(begun, outcome, relative, figures), figures.summary
         assert failed is not None  # noqa: S101 - there is an outcome or an error
         self._error = failed
         # Of a study that was checked and begun: refused is what stopped a run, not what was asked.
         made = {"status": "failed", "exit_code": exitcodes.FAILED, "error": str(failed)}
         return begun.model_copy(
             update={**made, "bundle": relative if on_disk.is_bundle(path) else None}
-        ), result.made
+        ), figures.summary
 
-    def _made(self, begun: Point, outcome: Outcome, bundle: str, result: RunResult) -> Point:
+    def _made(self, begun: Point, outcome: Outcome, bundle: str, figures: SealedFigures) -> Point:
         """Return the point of a run that has a bundle."""
         return begun.model_copy(
             update={
@@ -344,7 +345,7 @@ class _Runner:
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),
-                **({} if begun.role == "prepare" else _judged(result.audited)),
+                **({} if begun.role == "prepare" else _judged(figures.audited)),
             }
         )
 

@@ -11,8 +11,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loadstone.analysis.summary import Summary, summarise
-from loadstone.audit.run import audit
 from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
 from loadstone.errors import InputError, RefusedError
@@ -27,12 +25,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from loadstone.bundle.read import Bundle
+    from loadstone.audit.run import SealedFigures
     from loadstone.plan.model import Plan
     from loadstone.session import Outcome, Progress, RunRequest
     from loadstone.study.controller import Next
     from loadstone.study.time_estimate import TimeEstimate
-    from loadstone.verdict import Audited
     from loadstone.workload.model import Note
 
 
@@ -52,19 +49,6 @@ class Resolved(Protocol):
         """Longest time of the load; None when that is not known."""
 
 
-class RunResult:
-    """A run added up and judged, once: for its `result.json` and for the controller."""
-
-    made: Summary | None = None
-    audited: Audited | None = None
-
-    def document(self, bundle: Bundle) -> dict[str, Any]:
-        """Compute `result.json`."""
-        self.made = summarise(bundle)
-        self.audited = audit(self.made)
-        return self.made.document(self.audited)
-
-
 @dataclass(frozen=True, slots=True)
 class StudyStep:
     """One run of a study: what is wanted, and where it goes."""
@@ -75,7 +59,7 @@ class StudyStep:
     begin: Callable[[], Progress | None]
     """Called when it is about to start; returns who wants to see it."""
     consent: guard.Consent
-    result: RunResult
+    figures: SealedFigures
 
 
 class RunMaker(Protocol):
@@ -148,11 +132,11 @@ class RunsHere:
             out_dir=step.out_dir,
             progress=progress,
             consent=step.consent,
-            result=step.result.document,
+            result=step.figures.document,
             calibration=self._calibrations.get(alike, self._calibration),
         )
         self._blocks.after(plan, step.out_dir)
-        made = step.result.made
+        made = step.figures.summary
         if self._calibration and made is not None:
             told = made.bundle.event("calibration")
             if told is not None and "skipped" not in told:

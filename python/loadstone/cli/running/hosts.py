@@ -266,7 +266,8 @@ def run_and_tell(
     run_options: RunOptions,
 ) -> int:
     """Do a run on hosts, print its result and return the exit code."""
-    from loadstone.api.results import Result, SealedFigures
+    from loadstone.api.results import Result
+    from loadstone.audit.run import SealedFigures
     from loadstone.cli.display import run_summary
     from loadstone.cli.running.consent import consent
     from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
