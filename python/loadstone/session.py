@@ -67,7 +67,10 @@ class Progress(Protocol):
         """Tell one event, the engine's or the coordinator's, after it went into the bundle."""
 
     def finish(self) -> None:
-        """Say that no more events will come; always called once after `begin`."""
+        """Say that the engine is done; always called once after `begin`.
+
+        Only the coordinator's own events may still come, of which `engine_exit` is the last.
+        """
 
 
 class Orders(Protocol):
