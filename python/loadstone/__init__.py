@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from loadstone.api.auditing import Audit, audit_results
     from loadstone.api.comparing import Comparison, compare
     from loadstone.api.listing import list_runs
+    from loadstone.api.machine import check_host, list_controls, restore_settings
+    from loadstone.api.named import workloads
+    from loadstone.api.reporting import write_report
     from loadstone.api.rerunning import rerun, verify
     from loadstone.api.results import Result, Study, open_bundle, open_study
-    from loadstone.api.running import PlannedJob, plan_job, run, workloads
+    from loadstone.api.running import PlannedJob, plan_job, run
     from loadstone.plan.safety.guard import Consent
     from loadstone.verdict import Verdict
 
@@ -45,15 +48,19 @@ __all__ = [
     "Verdict",
     "__version__",
     "audit_results",
+    "check_host",
     "compare",
+    "list_controls",
     "list_runs",
     "open_bundle",
     "open_study",
     "plan_job",
     "rerun",
+    "restore_settings",
     "run",
     "verify",
     "workloads",
+    "write_report",
 ]
 
 _WHERE: Final = {
@@ -65,15 +72,19 @@ _WHERE: Final = {
     "Study": "loadstone.api.results",
     "Verdict": "loadstone.verdict",
     "audit_results": "loadstone.api.auditing",
+    "check_host": "loadstone.api.machine",
     "compare": "loadstone.api.comparing",
+    "list_controls": "loadstone.api.machine",
     "list_runs": "loadstone.api.listing",
     "open_bundle": "loadstone.api.results",
     "open_study": "loadstone.api.results",
     "plan_job": "loadstone.api.running",
     "rerun": "loadstone.api.rerunning",
+    "restore_settings": "loadstone.api.machine",
     "run": "loadstone.api.running",
     "verify": "loadstone.api.rerunning",
-    "workloads": "loadstone.api.running",
+    "workloads": "loadstone.api.named",
+    "write_report": "loadstone.api.reporting",
 }
 
 

@@ -28,15 +28,19 @@ NAMES = [
     "Verdict",
     "__version__",
     "audit_results",
+    "check_host",
     "compare",
+    "list_controls",
     "list_runs",
     "open_bundle",
     "open_study",
     "plan_job",
     "rerun",
+    "restore_settings",
     "run",
     "verify",
     "workloads",
+    "write_report",
 ]
 MEMBERS = {
     "Audit": [
@@ -49,8 +53,8 @@ MEMBERS = {
     ],
     "Study": ["doubts", "estimates", "kind", "path", "points", "runs"],
     "Comparison": [
-        "audits", "counts", "decide", "differences", "frame", "gate", "made", "matrix", "names", "powers",
-        "verdicts", "warnings",
+        "audits", "counts", "decide", "differences", "document", "frame", "gate", "gate_sentences", "made",
+        "markdown", "matrix", "names", "powers", "print", "report", "verdicts", "warnings",
     ],
 }  # fmt: skip
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"

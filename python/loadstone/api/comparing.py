@@ -1,12 +1,13 @@
 """Results beside each other: differences, how sure they are, and what a gate says.
 
-Knows how a comparison becomes a frame. The statistics are the room `compare`'s.
+Knows how a comparison becomes a frame, and which of a report's forms it takes. The statistics are the room
+`comparison`'s.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loadstone.comparison.gate import Power
+    from loadstone.screen import Screen
     from loadstone.verdict import Verdict
 
 Gate = Literal["passed", "regression", "no_data", "not_valid", "not_detectable"]
@@ -113,6 +115,36 @@ class Comparison:
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
+    def document(
+        self, *, detect: float = DETECT, tolerance: float = 0.0, gated: bool = False
+    ) -> dict[str, Any]:
+        """Return the document of `loadstone compare --json`; with `gated` it has the gate's answer."""
+        from loadstone.report.comparison import document
+
+        found = self.decide(detect=detect, tolerance=tolerance) if gated else None
+        powers = self.powers(detect=detect, tolerance=tolerance)
+        return document.document(self.made, powers, detect, found)
+
+    def markdown(self) -> str:
+        """Return the comparison as tables in Markdown."""
+        from loadstone.report.comparison import text
+
+        return text.markdown(self.made)
+
+    def print(self, screen: Screen | None = None) -> None:
+        """Print the comparison as the command line does."""
+        from loadstone.report.comparison import text
+        from loadstone.screen import Screen
+
+        text.terminal(self.made, screen or Screen(highlight=False))
+
+    def report(self, path: Path | str) -> Path:
+        """Write the comparison (.html, .md or .pdf; any other ending is a page) and return where."""
+        from loadstone.report.comparison import files
+
+        files.write(self.made, Path(path))
+        return Path(path)
+
     def gate(self, tolerance: float = 0.0, detect: float | None = None) -> Gate:
         """Tell whether something became worse by more than a share; only `passed` is a pass.
 
@@ -128,6 +160,13 @@ class Comparison:
         return gates.gate(
             made.effects, made.sides, known, detect=detect, tolerance=tolerance, alone=made.alone
         )
+
+    def gate_sentences(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[str]:
+        """Return what the gate says, in sentences: why it passes or not, and what it could have seen."""
+        from loadstone.report.comparison import words
+
+        found = self.decide(detect=detect, tolerance=tolerance)
+        return words.gate(found, self.powers(detect=detect, tolerance=tolerance))
 
     def powers(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[Power]:
         """Return the chance of finding a regression of this size, pattern by pattern."""
@@ -153,6 +192,15 @@ class Comparison:
                     "p": found.p if found else None,
                     "judgement": cell.judgement,
                 }
+
+
+def check_report(path: Path, *, any_ending: bool = False) -> None:
+    """Raise `InputError` where a comparison could not be written: before anything is computed."""
+    from loadstone import output
+    from loadstone.report.comparison import files
+
+    files.check_ending(path, any_ending=any_ending)
+    output.check(path)
 
 
 def compare(

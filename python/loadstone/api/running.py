@@ -184,12 +184,6 @@ def _planned(job: Path | str, changes: _Changes) -> tuple[Workload, Resolution]:
     return workload, resolve(workload, options=ResolveOptions(rate=_total(changes)))
 
 
-def workloads() -> dict[str, str]:
-    """Return the named workloads that `run` takes, and what each does."""
-    entries = [catalogue.load(name) for name in catalogue.names()]
-    return {entry.name: entry.meaning for entry in entries if not entry.is_procedure}
-
-
 def _read(job: Path | str, parameters: Mapping[str, str]) -> Workload:
     if isinstance(job, str) and "\n" in job:
         return _fio(TextSource(job, name="job"), job.encode(), parameters)

@@ -1,12 +1,12 @@
-"""Talk: what goes to standard error while a verb works.
+"""The two screens: talk on standard error while a verb works, tables on standard output.
 
-Knows the terminal's habits (colour, width, NO_COLOR). Data never comes through here.
+Knows the terminal's habits (colour, width, NO_COLOR).
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.errors import Where
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loadstone.workload.model import Note
+
+
+PIPE_WIDTH: Final = 120
+"""A file or pipe has no width; there a table need not be squeezed into 80 columns."""
+
+
+def data() -> Screen:
+    """Return a screen on standard output."""
+    return Screen(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def console() -> Screen:

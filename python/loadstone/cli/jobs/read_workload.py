@@ -5,7 +5,6 @@ Knows how a word is told to be one or the other, and what is near when it is nei
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import functools
 import re
@@ -14,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
-from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions, given_as
+from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
@@ -27,7 +26,7 @@ from loadstone.plan.stream import TotalRate
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from loadstone.workload.model import Workload
 
@@ -51,16 +50,16 @@ def changed(found: Workload, load: LoadOptions, *, runtime: bool = True) -> Work
     """Change a Workload as the options say; without `runtime` not how long it takes."""
     mapping = load.mapping()
     if mapping:
-        with _of("--map"):
+        with given_as("--map"):
             found = found.map_targets(mapping)
     if load.target:
-        with _of("--target") as where:
+        with given_as("--target") as where:
             found = found.with_targets(load.target)
             jobs = [job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in found.jobs]
             found = found.model_copy(update={"jobs": tuple(jobs)})
     found = sized(found, load)
     if runtime and load.runtime is not None:
-        with _of("--runtime") as where:
+        with given_as("--runtime") as where:
             found = found.with_runtime(time_ns(load.runtime, Reading(where), SECOND_NS))
     return found
 
@@ -69,7 +68,7 @@ def sized(found: Workload, load: LoadOptions) -> Workload:
     """Let every job use as much of its targets as `--size` says."""
     if load.size is None:
         return found
-    with _of("--size") as where:
+    with given_as("--size") as where:
         return found.with_size(amount(load.size, Reading(where)))
 
 
@@ -98,7 +97,7 @@ def total_rate(load: LoadOptions) -> TotalRate | None:
             if given is not None:
                 raise InputError("has no effect without --rate", where=Where(COMMAND_LINE, option=option))
         return None
-    with _of("--rate") as where:
+    with given_as("--rate") as where:
         per_second = size(load.rate, Reading(where, kb_base=1000))
         if not per_second:
             raise InputError("the rate is 0: expected I/Os per second such as 20000 or 20k", where=where)
@@ -125,18 +124,6 @@ def _profile(text: str) -> tuple[tuple[int, float], ...]:
     if not any(share for _, share in points):
         raise InputError("the share is 0% all the time: nothing would ever start", where=where)
     return tuple(points)
-
-
-@contextlib.contextmanager
-def _of(option: str) -> Iterator[Where]:
-    """Say that an error comes from this option, where it does not say where it comes from."""
-    where = Where(COMMAND_LINE, option=option)
-    try:
-        yield where
-    except LoadstoneError as error:
-        if error.where is not None:
-            raise
-        raise type(error)(error.message, where=where, hint=error.hint) from error
 
 
 def language_of(word: str, load: LoadOptions) -> Language | None:
@@ -182,7 +169,7 @@ def seconds(text: str | None, option: str) -> int | None:
     """Read an option that is whole seconds; None without it."""
     if text is None:
         return None
-    with _of(option) as where:
+    with given_as(option) as where:
         found = time_ns(text, Reading(where), SECOND_NS)
         if found % SECOND_NS:
             raise InputError(f"{text} is not a whole number of seconds", where=where)
@@ -200,7 +187,7 @@ def _read(word: str, load: LoadOptions) -> Workload:
         )
     if _is_named(word):
         _refuse_for_names(load)
-        with _of("--set"):
+        with given_as("--set"):
             return _sections(catalogue.load(word).workload(load.parameters()), load.section)
     if load.set:
         raise InputError(

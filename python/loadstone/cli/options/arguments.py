@@ -5,14 +5,18 @@ Knows names, help texts and what makes no sense together. Reads no file.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from loadstone.cli.options import suggestions
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, LoadstoneError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 COMMAND_LINE = "command line"
 Repeat = Parameter(negative="", show_default=False)
@@ -94,6 +98,18 @@ class LoadOptions:
     def parameters(self) -> dict[str, str]:
         """`--set` as a dictionary."""
         return pairs(self.set, "--set", "NAME=VALUE")
+
+
+@contextlib.contextmanager
+def given_as(option: str | None = None) -> Iterator[Where]:
+    """Say that an error comes from this option, or the command line, where it names no place itself."""
+    where = Where(COMMAND_LINE, option=option)
+    try:
+        yield where
+    except LoadstoneError as error:
+        if error.where is not None:
+            raise
+        raise type(error)(error.message, where=where, hint=error.hint) from error
 
 
 def pairs(words: list[str], option: str, shape: str) -> dict[str, str]:

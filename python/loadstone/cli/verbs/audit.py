@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import loadstone
 from loadstone import exitcodes
-from loadstone.cli.display.run_summary import PIPE_WIDTH, validity
+from loadstone.cli.display import console
+from loadstone.cli.display.run_summary import validity
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.errors import InputError, Where
 
@@ -69,10 +70,7 @@ def audit(
     elif markdown:
         sys.stdout.write(audited.markdown())
     else:
-        from loadstone.screen import Screen
-
-        width = None if sys.stdout.isatty() else PIPE_WIDTH
-        audited.print(Screen(highlight=False, width=width))
+        audited.print(console.data())
     if require_valid and audited.has_broken:
         return exitcodes.NOT_VALID
     return validity(exitcodes.DONE, audited.verdict) if require_valid else exitcodes.DONE

@@ -9,18 +9,14 @@ import json as encoder
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.cli.display import console
-from loadstone.cli.display.run_summary import PIPE_WIDTH
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.errors import InputError, Where
-
-if TYPE_CHECKING:
-    from loadstone.api.comparing import Comparison
 
 
 def compare(
@@ -71,60 +67,28 @@ def compare(
     if markdown and json:
         raise InputError("--markdown and --json exclude each other", where=Where(COMMAND_LINE))
     files = [*(output or []), *([html] if html is not None else [])]
-    _check(files, html)
     from loadstone.api import comparing
 
+    for path in files:
+        comparing.check_report(path, any_ending=path is html)
     compared = comparing.compare(*results, unverified=unverified, alpha=level)
     size = looked_for if looked_for is not None else max(comparing.DETECT, 2 * allowed)
-    found = compared.decide(detect=size, tolerance=allowed) if gate else None
-    _print(compared, markdown=markdown, json=json, detect=size, allowed=allowed, gated=gate)
-    _write(compared, files)
-    if found is None:
-        return exitcodes.DONE
-    from loadstone.report.comparison import words
-
-    for line in words.gate(found, compared.powers(detect=size, tolerance=allowed)):
-        console.say(line)
-    if found.outcome == "regression":
-        return exitcodes.REGRESSION
-    return exitcodes.DONE if found.outcome == "passed" else exitcodes.NOT_VALID
-
-
-def _print(
-    compared: Comparison, *, markdown: bool, json: bool, detect: float, allowed: float, gated: bool
-) -> None:
-    from loadstone.report.comparison import document, text
-
     if json:
-        found = compared.decide(detect=detect, tolerance=allowed) if gated else None
-        powers = compared.powers(detect=detect, tolerance=allowed)
-        told = document.document(compared.made, powers, detect, found)
+        told = compared.document(detect=size, tolerance=allowed, gated=gate)
         sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
     elif markdown:
-        sys.stdout.write(text.markdown(compared.made))
+        sys.stdout.write(compared.markdown())
     else:
-        from loadstone.screen import Screen
-
-        width = None if sys.stdout.isatty() else PIPE_WIDTH
-        text.terminal(compared.made, Screen(highlight=False, width=width))
+        compared.print(console.data())
     sys.stdout.flush()
-
-
-def _check(files: list[Path], html: Path | None) -> None:
-    from loadstone import output
-    from loadstone.report.comparison import files as written
-
     for path in files:
-        written.check_ending(path, any_ending=path is html)
-        output.check(path)
-
-
-def _write(compared: Comparison, files: list[Path]) -> None:
-    from loadstone.report.comparison import files as written
-
-    for path in files:
-        written.write(compared.made, path)
-        console.say(f"comparison: {path}")
+        console.say(f"comparison: {compared.report(path)}")
+    if not gate:
+        return exitcodes.DONE
+    for line in compared.gate_sentences(detect=size, tolerance=allowed):
+        console.say(line)
+    outcome = compared.decide(detect=size, tolerance=allowed).outcome
+    return {"passed": exitcodes.DONE, "regression": exitcodes.REGRESSION}.get(outcome, exitcodes.NOT_VALID)
 
 
 def _share(text: str | None, option: str, example: str, default: float, *, gate: bool = True) -> float:

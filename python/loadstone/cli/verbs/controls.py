@@ -1,14 +1,15 @@
 """`loadstone controls`: what an experiment may set on this machine, and what it is now.
 
-Knows how it is shown; the controls are in `control.table`.
+Knows how it is shown; `loadstone.list_controls` looks.
 """
 
 from __future__ import annotations
 
 import json as json_format
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
+import loadstone
 from loadstone import exitcodes
 from loadstone.cli.options.arguments import Flag
 
@@ -21,23 +22,7 @@ def controls(*, json: Annotated[bool, Flag] = False) -> int:
     json
         Print one JSON document.
     """
-    from loadstone.control.table import Controls
-
-    documents: list[dict[str, Any]] = []
-    for control in Controls().every():
-        subjects = [
-            {"subject": subject, "value": control.read(subject), "takes": list(control.choices(subject))}
-            for subject in control.subjects()
-        ]
-        documents.append(
-            {
-                "name": control.name,
-                "title": control.title,
-                "source": control.source,
-                "named_by_user": control.by_name,
-                "subjects": subjects,
-            }
-        )
+    documents = loadstone.list_controls()
     if json:
         sys.stdout.write(json_format.dumps({"controls": documents}, indent=2) + "\n")
         return exitcodes.DONE

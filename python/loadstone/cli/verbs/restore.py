@@ -1,6 +1,6 @@
 """`loadstone restore`: put back what a run that was killed has left changed on this machine.
 
-Knows how that is shown. What was changed stands in the journal of `control`.
+Knows how that is shown; `loadstone.restore_settings` does it.
 """
 
 from __future__ import annotations
@@ -8,19 +8,13 @@ from __future__ import annotations
 import json as json_format
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Flag
-from loadstone.errors import LoadstoneError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loadstone.control.journal import Record
 
 
 def restore(
@@ -44,16 +38,13 @@ def restore(
     json
         Print one JSON document.
     """
-    from loadstone.control import changes, journal
+    from loadstone.api import machine
 
-    where = journal.folder()
-    alive = [record for record in journal.held(where) if record.open_changes()]
-    for record in alive:
-        names = ", ".join(str(change.setting) for change in record.open_changes())
-        console.say(f"process {record.pid} is alive and will put back: {names}")
+    for pid, names in machine.settings_in_use().items():
+        console.say(f"process {pid} is alive and will put back: {', '.join(names)}")
     if dry_run:
-        return _shown(journal.waiting(where), json=json)
-    done = changes.restore(where=where, force=force)
+        return _shown(machine.settings_left(), json=json)
+    done = machine.restore_settings(force=force)
     if json:
         rows = [asdict(one) | {"outcome": one.outcome.value} for one in done]
         sys.stdout.write(json_format.dumps({"restored": rows}, indent=2) + "\n")
@@ -65,30 +56,7 @@ def restore(
     return exitcodes.DONE if all(one.is_well for one in done) else exitcodes.FAILED
 
 
-def _words_of(control: str) -> Callable[[str], str]:
-    """Return how a control's values are told; one that nobody knows any more tells them as they are."""
-    from loadstone.control.table import Controls
-
-    try:
-        return Controls().named(control).shown
-    except LoadstoneError:
-        return str
-
-
-def _shown(waiting: list[Record], *, json: bool) -> int:
-    from loadstone.control import changes
-
-    rows: list[dict[str, Any]] = [
-        asdict(change.setting)
-        | {
-            "before": changes.in_words(shown, change.before),
-            "asked": changes.in_words(shown, change.asked),
-            "pid": record.pid,
-        }
-        for record in waiting
-        for change in record.open_changes()
-        for shown in [_words_of(change.setting.control)]
-    ]
+def _shown(rows: list[dict[str, Any]], *, json: bool) -> int:
     if json:
         sys.stdout.write(json_format.dumps({"changed": rows}, indent=2) + "\n")
         return exitcodes.DONE

@@ -1,6 +1,6 @@
 """`loadstone workloads`: the named workloads, with their meaning and source.
 
-Knows how they are shown; what they are is in `workload.catalogue`.
+Knows how they are shown; what they are is in `api.named`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.cli.options import suggestions
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag
-from loadstone.errors import InputError, Where
+from loadstone.cli.options.arguments import Flag, given_as
 
 if TYPE_CHECKING:
-    from loadstone.workload import catalogue
+    from loadstone.api.named import NamedEntry
 
 
 def workloads(
@@ -35,29 +34,20 @@ def workloads(
     json
         Print one JSON document.
     """
-    from loadstone.formats.suggest import nearest
-    from loadstone.workload import catalogue
+    from loadstone.api import named
 
-    known = catalogue.names()
-    if name is not None and name not in known:
-        raise InputError(
-            f"there is no workload {name!r}",
-            where=Where(COMMAND_LINE),
-            hint=nearest(name, known) or "`loadstone workloads` lists them",
-        )
-    entries = [catalogue.load(one) for one in ([name] if name else known)]
+    with given_as():
+        entries = named.named_workloads(name)
     if json:
         documents = [entry.document() for entry in entries]
         sys.stdout.write(json_format.dumps(documents, indent=2) + "\n")
-        return exitcodes.DONE
-    if name is not None:
+    elif name is not None:
         _show(entries[0])
-        return exitcodes.DONE
-    for group in catalogue.GROUPS:
-        sys.stdout.write(f"{group}\n")
-        source = ""
-        for entry in entries:
-            if entry.group == group:
+    else:
+        for group, listed in named.grouped_workloads().items():
+            sys.stdout.write(f"{group}\n")
+            source = ""
+            for entry in listed:
                 sys.stdout.write(f"  {entry.name}\n    {entry.meaning}\n")
                 said = "as above" if entry.source == source else entry.source
                 sys.stdout.write(f"    source: {said}\n")
@@ -65,7 +55,7 @@ def workloads(
     return exitcodes.DONE
 
 
-def _show(entry: catalogue.CatalogueEntry) -> None:
+def _show(entry: NamedEntry) -> None:
     sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
     if entry.is_procedure:
         often = f", in rounds, at most {entry.rounds.most}" if entry.rounds else ""
