@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from loadstone import exitcodes
-from loadstone.audit.run import SealedFigures
 from loadstone.audit import foreign
 from loadstone.audit.find_results import SearchProgress, find
+from loadstone.audit.run import SealedFigures
 from loadstone.bundle import seal
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
