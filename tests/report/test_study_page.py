@@ -300,3 +300,16 @@ def test_a_study_that_was_killed_before_its_first_run_has_a_page(tmp_path: Path)
 
 if __name__ == "__main__":
     print(json.dumps(schema(), indent=2))  # noqa: T201 - this is how the schema is written
+
+
+def test_a_job_that_completed_nothing_has_a_row_without_numbers(tmp_path: Path) -> None:
+    # Within 10 ms nothing of one I/O a second is due, unless it is the first.
+    slow = simulated.workload(0.01, rate_iops=1, rate_process="poisson", randseed=3)
+    one = simulated.workload(0.01)
+    (quiet,), (busy,) = slow.jobs, one.jobs
+    work = one.model_copy(update={"jobs": (busy, quiet.model_copy(update={"name": "quiet"}))})
+    whole = study(tmp_path / "two", "repeat", RepeatController(Next("j", work), most=2), {})
+    assert [found.silent for found in whole.runs] == [("quiet",)] * 2
+    assert len(re.findall(r"quiet +no data", said(whole))) == 2
+    rows = re.findall(r"<tr\b.*?</tr>", page(whole), flags=re.DOTALL)
+    assert sum("quiet" in row and "no data" in row for row in rows) == 2

@@ -75,6 +75,8 @@ class RunFigures:
     lines: tuple[LineFigures, ...]
     summary: Summary | None = None
     """What the numbers are from, for questions they do not answer."""
+    silent: tuple[str, ...] = ()
+    """The jobs that completed nothing and so have no line."""
 
     @property
     def valid(self) -> bool:
@@ -86,7 +88,8 @@ def run(point: Point, summary: Summary | None) -> RunFigures:
     """Return a run's numbers."""
     if summary is None:
         return RunFigures(point, None, ())
-    return RunFigures(point, _whole(summary), tuple(_lines(summary)), summary)
+    silent = tuple(total.line.name for total in summary.totals("job") if not total.ops)
+    return RunFigures(point, _whole(summary), tuple(_lines(summary)), summary, silent)
 
 
 def runs(opened: Opened) -> list[RunFigures]:

@@ -47,6 +47,7 @@ from loadstone.report.study import rounds as study_rounds
 from loadstone.report.study import sweep as study_sweep
 from loadstone.report.study.terminal import (
     HEADINGS,
+    NO_DATA,
     REPEATED,
     apart,
     cells,
@@ -391,14 +392,19 @@ def _rows(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> li
     name = TableCell(run.point.name, link=page if exists else "")
     told = verdict + (f" · {run.point.error}" if run.point.error else "")
     reached = [data_sheet.share(reached_by(run))] if sheet else []
+    empty = [units.NONE] * len(HEADINGS)
+    silent: list[list[TableCell | str]] = [
+        [TableCell(job), NO_DATA, *empty, *([""] * len(reached))] for job in run.silent
+    ]
     if not lines:
-        return [[name, told, *[units.NONE] * len(HEADINGS), *reached]]
+        return [[name, told, *empty, *reached], *silent]
     rows: list[list[TableCell | str]] = []
     for at, line in enumerate(lines):
         texts = [TableCell(text, struck=not run.valid) for text in cells(line)]
         job = TableCell(f"{line.job} {line.op}") if len(lines) > 1 else name
         rows.append([job, told if not at else "", *texts, *(reached if not at else [""] * len(reached))])
-    return [[name], *rows] if len(lines) > 1 else rows
+    whole_run: list[list[TableCell | str]] = [[name]] if len(lines) > 1 else []
+    return [*whole_run, *rows, *silent]
 
 
 def _redo(whole: StudyPage) -> list[Block]:

@@ -37,6 +37,8 @@ SPARE: Final = ("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
 """What goes where there is no room, in this order."""
 NAMED: Final = 6
 """Runs named with a reason; the others are counted."""
+NO_DATA: Final = "no data"
+"""In the row of a job that completed nothing."""
 HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 
 
@@ -201,7 +203,7 @@ def reached_by(run: RunFigures) -> Estimate | None:
 
 
 def _table(runs: Sequence[RunFigures], width: int) -> Text:
-    by_job = any(len(run.lines) > 1 for run in runs)
+    by_job = any(len(run.lines) + len(run.silent) > 1 for run in runs)
     judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
     sheet = held_against_a_sheet(runs)
     headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS]
@@ -218,7 +220,9 @@ def _table(runs: Sequence[RunFigures], width: int) -> Text:
             whole.append(len(rows))
             reached = [data_sheet.share(reached_by(run))] if sheet else []
             rows.append(["", run.whole.job, run.whole.op, *cells(run.whole), *reached])
-        if not run.lines:
+        for index, job in enumerate(run.silent if by_job else ()):
+            rows.append(["" if index or run.lines else run.point.name, job, NO_DATA])
+        if not run.lines and not (by_job and run.silent):
             rows.append([run.point.name])
     return fitted(headings, rows, width, names=3 if by_job else 1, spare=SPARE, bold=whole)
 
