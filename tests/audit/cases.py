@@ -46,6 +46,7 @@ def job(**changed: Any) -> JobRequest:
         "direct": True,
         "synchronous": False,
         "end_fsync": False,
+        "flushes": False,
         "backend": "io_uring",
         "paced": False,
         "polls": False,

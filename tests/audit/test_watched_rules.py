@@ -293,10 +293,9 @@ def test_other_partitions_of_the_disk_count(other_bytes: int, found: bool) -> No
 
 
 def test_a_journal_is_not_another_load() -> None:
-    durable = (writer(synchronous=True),)
-    assert (
-        foreign_load.RULE.judge(run(op="write", jobs=durable, targets=(file(),), device_bytes=2.0)) == Clear()
-    )
+    for durable in (writer(synchronous=True), writer(flushes=True)):
+        case = run(op="write", jobs=(durable,), targets=(file(),), device_bytes=2.0)
+        assert foreign_load.RULE.judge(case) == Clear()
     plain = run(op="write", targets=(file(),), device_bytes=2.0)
     assert one(foreign_load.RULE, plain).effect == "suspect"
     copying = file(file_system="btrfs")

@@ -101,6 +101,8 @@ class JobRequest:
     synchronous: bool | None = None
     """Every write waits for the medium (O_SYNC, O_DSYNC, a flush after each)."""
     end_fsync: bool | None = None
+    flushes: bool | None = None
+    """It flushes at all: after every N writes, at its end, or as it closes a file."""
     backend: str | None = None
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None

@@ -275,6 +275,7 @@ def _asked(made: Summary, line: MeasuredLine) -> shape.JobRequest:
         or first.flush.fdatasync_every == 1
         or (bool(used) and all(target.sync != OpenSync.NONE for target in used)),
         end_fsync=first.flush.at_end or first.flush.on_close,
+        flushes=any(first.flush.model_dump().values()),
         backend=backend.type,
         paced=any(_paced(stream) for stream in streams),
         thinks=any(stream.pace.think is not None for stream in streams),

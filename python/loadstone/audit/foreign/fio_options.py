@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BLOCK_BYTES: Final = 4096
 DEFAULT_MIX_PERCENT: Final = 50
+FLUSHES: Final = ("fsync_every", "fdatasync_every", "end_fsync", "fsync_on_close")
 SYNCHRONOUS: Final = (
     *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "libpmem", "dev-dax", "mtd", "http"),
     *(
@@ -89,6 +90,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
         synchronous=fields.get("durability.sync") in ("sync", "dsync")
         or fields.get("durability.fsync_every") == 1,
         end_fsync=bool(fields.get("durability.end_fsync", False)),
+        flushes=any(fields.get(f"durability.{name}") for name in FLUSHES),
         backend=engine,
         rate_iops=_rate(fields.get("pacing.rate_iops"), clones),
         rate_bytes_per_s=_rate(fields.get("pacing.rate_bytes"), clones),

@@ -119,7 +119,7 @@ def _own_work(case: Case, traffic: CarrierTraffic) -> bool:
     """Whether the file system writes of its own so much that only reads can be compared."""
     copies = (traffic.copies or 1.0) > 1.0 or len(traffic.carriers) > len(case.targets)
     # A durable write to a file is a write to its journal, too.
-    journal = _on_files(case) and any(job.synchronous or job.end_fsync for job in case.jobs)
+    journal = _on_files(case) and any(job.synchronous or job.flushes for job in case.jobs)
     return copies or journal or any(target.file_system in COPYING for target in case.targets)
 
 
