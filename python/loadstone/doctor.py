@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import environment, host_limits, units
-from loadstone.control import journal
+from loadstone.control import changes, journal
+from loadstone.control.changes import DAMAGE_REMEDY
 from loadstone.engine import binary, process
 from loadstone.errors import EngineError, LoadstoneError
 
@@ -77,10 +78,13 @@ def _left_changed() -> list[Check]:
         records = journal.waiting(journal.folder())
     except LoadstoneError as error:
         return [Check(name, "unknown", error.message, error.hint or "")]
+    damaged = [one for record in records for one in changes.damage_of(record)]
+    found = [Check(name, "warn", f"{one.setting.subject}: {one.why}", DAMAGE_REMEDY) for one in damaged]
     settings = [str(change.setting) for record in records for change in record.open_changes()]
-    if not settings:
-        return []
-    return [Check(name, "warn", f"by a run that was killed: {', '.join(settings)}", "loadstone restore")]
+    if settings:
+        told = f"by a run that was killed: {', '.join(settings)}"
+        found.append(Check(name, "warn", told, "loadstone restore"))
+    return found
 
 
 def _engine() -> list[Check]:

@@ -73,6 +73,11 @@ def settings_left() -> list[dict[str, Any]]:
     ]
 
 
+def damage_of_settings() -> list[Restored]:
+    """Return the lines of journals that cannot be read: what they changed is not known."""
+    return [one for record in journal.waiting(journal.folder()) for one in changes.damage_of(record)]
+
+
 def restore_settings(*, force: bool = False) -> list[Restored]:
     """Put back what killed runs left changed on this machine, and return what became of each change.
 

@@ -11,7 +11,7 @@ import signal
 import threading
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from loadstone.control import journal
 from loadstone.control.journal import Change, ChangeJournal
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from loadstone.control.journal import Record
     from loadstone.control.model import Control
+
+
+DAMAGE_REMEDY: Final = "put back by hand what it names, then remove the file"
 
 
 class ChangeOutcome(StrEnum):
@@ -40,6 +44,8 @@ class ChangeOutcome(StrEnum):
     CHANGED_BY_OTHERS = "changed_by_others"
     """It has a value that is neither the one before nor the one that was set."""
     FAILED = "failed"
+    DAMAGED = "damaged"
+    """What was changed cannot be read in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,8 @@ class Restored:
     @property
     def is_well(self) -> bool:
         """Whether nothing of it is left on the machine."""
-        return self.outcome not in (ChangeOutcome.CHANGED_BY_OTHERS, ChangeOutcome.FAILED)
+        bad = (ChangeOutcome.CHANGED_BY_OTHERS, ChangeOutcome.FAILED, ChangeOutcome.DAMAGED)
+        return self.outcome not in bad
 
     def __str__(self) -> str:
         match self.outcome:
@@ -71,6 +78,8 @@ class Restored:
                 text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
             case ChangeOutcome.FAILED:
                 text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
+            case ChangeOutcome.DAMAGED:
+                text = f"{self.setting.subject}: {self.why}; {DAMAGE_REMEDY}"
         return text
 
 
@@ -201,6 +210,8 @@ class Changes:
                     hint=f"wait for it: {' '.join(record.command)}",
                 )
         for record in journal.waiting(self._where):
+            for damage in damage_of(record):
+                raise RefusedError(f"{damage.setting.subject}: {damage.why}", hint=DAMAGE_REMEDY)
             if any(change.setting == setting for change in record.open_changes()):
                 raise RefusedError(
                     f"{setting}: a run that was killed has left it changed", hint="loadstone restore"
@@ -225,7 +236,17 @@ def restore(
                 _put_back(controls, left, change, same_boot=same_boot, force=force)
                 for change in left.record.open_changes()
             ]
+            results += damage_of(left.record)
     return results
+
+
+def damage_of(record: Record) -> list[Restored]:
+    """Return one outcome for each line of a journal that cannot be read."""
+    setting = Setting("journal", str(record.path))
+    return [
+        Restored(setting, "", "", ChangeOutcome.DAMAGED, f"line {number} is damaged")
+        for number in record.damaged
+    ]
 
 
 def not_put_back(failed: Sequence[Restored]) -> RunError:

@@ -56,10 +56,12 @@ class Record:
     path: Path
     boot_id: str
     pid: int
-    start_ticks: int
+    start_ticks: int | None
     pid_namespace: str
     command: list[str]
     changes: list[Change] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    """Lines that cannot be read, from 1; nobody knows what they changed."""
 
     def open_changes(self) -> list[Change]:
         """Return what is not put back, the last first."""
@@ -96,6 +98,7 @@ class ChangeJournal:
     def __init__(self, where: Path, step: Callable[[str], None] = lambda _: None) -> None:
         self._step = step
         self.changes: list[Change] = []
+        self.damaged: list[int] = []
         make(where)
         stem = f"{time.time_ns()}-{os.getpid()}"
         part, self.path = where / f"{stem}.part", where / f"{stem}{SUFFIX}"
@@ -133,9 +136,9 @@ class ChangeJournal:
         self._write({"over": change.number})
 
     def close(self) -> None:
-        """Remove the record where everything is put back."""
+        """Remove the record where everything is put back, and known."""
         self._step("close")
-        if all(change.over for change in self.changes):
+        if not self.damaged and all(change.over for change in self.changes):
             self.path.unlink(missing_ok=True)
             _sync_folder(self.path.parent)
         os.close(self._file)
@@ -159,6 +162,7 @@ class LeftChanges(ChangeJournal):
         self._step = step
         self.path = record.path
         self.changes = record.changes
+        self.damaged = record.damaged
         self.record = record
         self._file = os.open(record.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
         # What was cut off was never done; what follows must not be added to it.
@@ -253,18 +257,21 @@ _LATER: Final[TypeAdapter[_Intended | _Made | _Over]] = TypeAdapter(_Intended | 
 
 
 def read(path: Path) -> Record:
-    """Read a record; a last line that was cut off was about nothing that happened."""
+    """Read a record; a last line that was cut off was about nothing that happened.
+
+    Of a record that does not say whose it is no change is read: its process may be alive.
+    """
     *lines, _cut_off = path.read_bytes().split(b"\n")
-    number = 1
     try:
         begin = _Begun.model_validate_json(lines[0] if lines else b"").begin
-        record = Record(path, **begin.model_dump())
-        for number, line in enumerate(lines[1:], start=2):  # noqa: B007 - the error names it
+    except ValueError:
+        return Record(path, boot_id="", pid=0, start_ticks=None, pid_namespace="", command=[], damaged=[1])
+    record = Record(path, **begin.model_dump())
+    for number, line in enumerate(lines[1:], start=2):
+        try:
             _take(record, _LATER.validate_json(line))
-    except (ValueError, LookupError):
-        raise RefusedError(
-            f"{path}: line {number} is damaged", hint="put back by hand what it names"
-        ) from None
+        except (ValueError, LookupError):
+            record.damaged.append(number)
     return record
 
 

@@ -43,6 +43,8 @@ def restore(
     for pid, names in machine.settings_in_use().items():
         console.say(f"process {pid} is alive and will put back: {', '.join(names)}")
     if dry_run:
+        for damage in machine.damage_of_settings():
+            console.say(str(damage))
         return _shown(machine.settings_left(), json=json)
     done = machine.restore_settings(force=force)
     if json:
