@@ -79,7 +79,7 @@ def _left_changed() -> list[Check]:
     except LoadstoneError as error:
         return [Check(name, "unknown", error.message, error.hint or "")]
     damaged = [one for record in records for one in changes.damage_of(record)]
-    found = [Check(name, "warn", f"{one.setting.subject}: {one.why}", DAMAGE_REMEDY) for one in damaged]
+    found = [Check(name, "warn", one.what, DAMAGE_REMEDY) for one in damaged]
     settings = [str(change.setting) for record in records for change in record.open_changes()]
     if settings:
         told = f"by a run that was killed: {', '.join(settings)}"

@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.control import journal
 from loadstone.control.block import NrRequests
-from loadstone.control.changes import ChangeOutcome, Changes, restore
+from loadstone.control.changes import ChangeOutcome, Changes, DamagedLine, Restored, restore
 from loadstone.control.journal import Change
 from loadstone.control.model import Setting
 from loadstone.errors import InputError, RefusedError, RunError
@@ -135,9 +135,9 @@ def test_restore_puts_back_what_a_killed_process_left(places: Places) -> None:
     with pytest.raises(RefusedError, match="a run that was killed has left it changed"):
         changing(places).set("governor", "policy0", "powersave")
     done = restore(machine.controls(places[0]), places[1])
-    assert [(str(one.setting), one.outcome) for one in done] == [
-        ("governor of policy0", ChangeOutcome.RESTORED),
-        ("io_scheduler of sda", ChangeOutcome.RESTORED),
+    assert [(str(one), one.outcome) for one in done] == [
+        ("governor of policy0: put back to powersave", ChangeOutcome.RESTORED),
+        ("io_scheduler of sda: put back to mq-deadline", ChangeOutcome.RESTORED),
     ]
     text = machine.snapshot(places[0])
     assert text["sys/block/sda/queue/nr_requests"] == "200"
@@ -205,7 +205,7 @@ def test_two_processes_do_not_change_the_same_setting(places: Places) -> None:
         os.kill(child, 9)
         os.waitpid(child, 0)
     [done] = restore(machine.controls(places[0]), places[1])
-    assert done.setting == Setting("governor", "policy0")
+    assert str(done) == "governor of policy0: put back to powersave"
     assert done.outcome is ChangeOutcome.RESTORED
 
 
@@ -237,7 +237,7 @@ def test_a_damaged_record_is_named_and_kept(places: Places) -> None:
     outcomes = {str(one): one.outcome for one in done}
     told = f"{path}: line 2 is damaged; put back by hand what it names, then remove the file"
     assert outcomes["governor of policy1: put back to powersave"] is ChangeOutcome.RESTORED
-    assert outcomes[told] is ChangeOutcome.DAMAGED
+    assert outcomes[told] == "damaged"
     assert not all(one.is_well for one in done)
     assert path.exists()
 
@@ -268,7 +268,7 @@ def test_a_line_of_a_record_that_says_nothing_of_ours_is_named(
     lines[line - 1] = damaged
     path.write_text("\n".join(lines) + "\n")
     done = restore(machine.controls(places[0]), places[1])
-    assert f"line {line} is damaged" in [one.why for one in done]
+    assert DamagedLine(str(path), line) in done
     assert path.exists()
 
 
@@ -279,7 +279,7 @@ def test_a_record_without_a_line_is_named(places: Places) -> None:
     [path] = places[1].iterdir()
     path.write_text("")
     [done] = restore(machine.controls(places[0]), places[1])
-    assert (done.outcome, done.why) == (ChangeOutcome.DAMAGED, "line 1 is damaged")
+    assert done == DamagedLine(str(path), 1)
 
 
 def test_nothing_is_changed_beside_a_record_that_cannot_be_read(places: Places) -> None:
@@ -297,7 +297,8 @@ def test_an_order_that_cannot_be_read_keeps_nothing_else_from_being_put_back(pla
     changes._journal.intend(Change(7, setting, "", '{"action": "build", "order": 3}', "?"))
     abandon(changes)
     before = machine.snapshot(places[0])["sys/devices/system/cpu/cpufreq/policy0/scaling_governor"]
-    done = {one.setting.control: one for one in restore(machine.controls(places[0]), places[1])}
+    told = restore(machine.controls(places[0]), places[1])
+    done = {one.setting.control: one for one in told if isinstance(one, Restored)}
     after = machine.snapshot(places[0])["sys/devices/system/cpu/cpufreq/policy0/scaling_governor"]
     assert (before, after) == ("performance", "powersave")
     assert done["governor"].is_well

@@ -232,7 +232,7 @@ def test_a_fill_on_a_file_system_that_is_not_mounted_after_a_reboot_is_not_calle
         record.write_bytes(record.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
         (left,) = restore(where=where)
         assert (left.is_well, left.outcome) == (False, "failed")
-        assert f"is not mounted at {folder}" in left.why
+        assert f"is not mounted at {folder}" in str(left)
         assert record.exists()
         subprocess.run(["mount", devices[0], folder], check=True)
         (done,) = restore(where=where)

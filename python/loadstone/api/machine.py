@@ -17,7 +17,7 @@ from loadstone.errors import LoadstoneError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadstone.control.changes import Restored
+    from loadstone.control.changes import DamagedLine, Restored
     from loadstone.doctor import Check
 
 
@@ -73,16 +73,17 @@ def settings_left() -> list[dict[str, Any]]:
     ]
 
 
-def damage_of_settings() -> list[Restored]:
+def damage_of_settings() -> list[DamagedLine]:
     """Return the lines of journals that cannot be read: what they changed is not known."""
     return [one for record in journal.waiting(journal.folder()) for one in changes.damage_of(record)]
 
 
-def restore_settings(*, force: bool = False) -> list[Restored]:
+def restore_settings(*, force: bool = False) -> list[Restored | DamagedLine]:
     """Put back what killed runs left changed on this machine, and return what became of each change.
 
     Each has a `setting`, its value `before`, an `outcome`, and `is_well` where nothing is left of it. With
-    `force` also what somebody else has set since. What is not put back stays in the journal.
+    `force` also what somebody else has set since. What is not put back stays in the journal, and so does a
+    line that cannot be read: it has a `path`, a `line` and the outcome `damaged`.
     """
     return changes.restore(where=journal.folder(), force=force)
 

@@ -11,7 +11,7 @@ import signal
 import threading
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from loadstone.control import journal
 from loadstone.control.journal import Change, ChangeJournal
@@ -44,8 +44,6 @@ class ChangeOutcome(StrEnum):
     CHANGED_BY_OTHERS = "changed_by_others"
     """It has a value that is neither the one before nor the one that was set."""
     FAILED = "failed"
-    DAMAGED = "damaged"
-    """What was changed cannot be read in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,7 @@ class Restored:
     @property
     def is_well(self) -> bool:
         """Whether nothing of it is left on the machine."""
-        bad = (ChangeOutcome.CHANGED_BY_OTHERS, ChangeOutcome.FAILED, ChangeOutcome.DAMAGED)
-        return self.outcome not in bad
+        return self.outcome not in (ChangeOutcome.CHANGED_BY_OTHERS, ChangeOutcome.FAILED)
 
     def __str__(self) -> str:
         match self.outcome:
@@ -78,9 +75,25 @@ class Restored:
                 text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
             case ChangeOutcome.FAILED:
                 text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
-            case ChangeOutcome.DAMAGED:
-                text = f"{self.setting.subject}: {self.why}; {DAMAGE_REMEDY}"
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedLine:
+    """A line of the journal that cannot be read: what it changed is not known."""
+
+    path: str
+    line: int
+    outcome: Literal["damaged"] = "damaged"
+    is_well: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return f"{self.what}; {DAMAGE_REMEDY}"
+
+    @property
+    def what(self) -> str:
+        """Which line it is."""
+        return f"{self.path}: line {self.line} is damaged"
 
 
 class Changes:
@@ -211,7 +224,7 @@ class Changes:
                 )
         for record in journal.waiting(self._where):
             for damage in damage_of(record):
-                raise RefusedError(f"{damage.setting.subject}: {damage.why}", hint=DAMAGE_REMEDY)
+                raise RefusedError(damage.what, hint=DAMAGE_REMEDY)
             if any(change.setting == setting for change in record.open_changes()):
                 raise RefusedError(
                     f"{setting}: a run that was killed has left it changed", hint="loadstone restore"
@@ -224,10 +237,10 @@ def restore(
     *,
     force: bool = False,
     step: Callable[[str], None] = lambda _: None,
-) -> list[Restored]:
+) -> list[Restored | DamagedLine]:
     """Put back what processes that are gone have left changed. `force`: also what others changed since."""
     controls = controls or Controls()
-    results: list[Restored] = []
+    results: list[Restored | DamagedLine] = []
     boot = journal.boot_id()
     with journal.left_behind(where or journal.folder(), step) as records, _undisturbed():
         for left in records:
@@ -240,13 +253,9 @@ def restore(
     return results
 
 
-def damage_of(record: Record) -> list[Restored]:
-    """Return one outcome for each line of a journal that cannot be read."""
-    setting = Setting("journal", str(record.path))
-    return [
-        Restored(setting, "", "", ChangeOutcome.DAMAGED, f"line {number} is damaged")
-        for number in record.damaged
-    ]
+def damage_of(record: Record) -> list[DamagedLine]:
+    """Return the lines of a journal that cannot be read."""
+    return [DamagedLine(str(record.path), number) for number in record.damaged]
 
 
 def not_put_back(failed: Sequence[Restored]) -> RunError:

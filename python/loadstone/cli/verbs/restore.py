@@ -48,7 +48,7 @@ def restore(
         return _shown(machine.settings_left(), json=json)
     done = machine.restore_settings(force=force)
     if json:
-        rows = [asdict(one) | {"outcome": one.outcome.value} for one in done]
+        rows = [asdict(one) for one in done]
         sys.stdout.write(json_format.dumps({"restored": rows}, indent=2) + "\n")
     else:
         for one in sorted(done, key=lambda one: one.is_well):
