@@ -12,11 +12,11 @@ from loadstone.cli.main import main
 from loadstone.errors import RefusedError
 from loadstone.hosts import occupancy
 from loadstone.hosts.hosts_file import read_hosts
-from loadstone.hosts.kept_agents import KeptAgents
+from loadstone.hosts.kept_agents import KeptAgents, KeptLink
 from tests.hosts.test_run import hosts_file, job_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -139,3 +139,62 @@ def test_a_kept_agent_is_heard_by_the_run_it_is_in_and_by_no_other(
         assert reached.opened == 2
     orders = [one["do"] for one in reached.told if one["do"] != "alive"]
     assert orders == ["next", "close", "leave", "close", "leave", "close"]
+
+
+def _left_one_run(agents: KeptAgents, reached: _Reached) -> KeptLink:
+    """Return the link to an agent that was told to leave its first run."""
+    link = agents.link("h1", lambda _, __: None)
+    link.open()
+    reached.heard("h1", {"type": "up"})
+    link.tell({"do": "leave", "forget": True})
+    link.close()
+    return link
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[KeptAgents, _Reached]]:
+    reached = _Reached()
+    monkeypatch.setattr("loadstone.hosts.kept_agents.Reached", lambda _: reached)
+    with KeptAgents(read_hosts(str(hosts_file(tmp_path)))) as agents:
+        yield agents, reached
+
+
+def test_an_agent_that_is_lost_between_two_runs_is_told_and_started_again(
+    kept: tuple[KeptAgents, _Reached],
+) -> None:
+    agents, reached = kept
+    _left_one_run(agents, reached)
+    reached.heard("h1", {"type": "free"})
+    reached.heard("h1", {"type": "lost", "why": "killed"})
+    assert agents.renew() == {"h1": "killed"}
+    agents.link("h1", lambda _, __: None).open()
+    assert reached.opened == 2
+    assert agents.renew() == {}
+
+
+def test_a_run_hears_of_an_agent_that_was_lost_before_it_took_it_over(
+    kept: tuple[KeptAgents, _Reached],
+) -> None:
+    agents, reached = kept
+    heard: list[dict[str, Any]] = []
+    _left_one_run(agents, reached)
+    reached.heard("h1", {"type": "free"})
+    link = agents.link("h1", lambda _, message: heard.append(message))
+    reached.heard("h1", {"type": "lost", "why": "killed"})
+    link.open()
+    assert heard == [{"type": "lost", "why": "killed"}]
+
+
+def test_an_agent_that_does_not_leave_its_run_keeps_only_the_next_one_waiting(
+    kept: tuple[KeptAgents, _Reached],
+) -> None:
+    agents, reached = kept
+    link = _left_one_run(agents, reached)
+    assert not link.is_broken
+    link.open()
+    # The run waited as long as it may for this host.
+    link.close()
+    assert reached.told[-1] == {"do": "close"}
+    assert agents.renew() == {}
+    agents.link("h1", lambda _, __: None).open()
+    assert reached.opened == 2

@@ -22,7 +22,7 @@ from loadstone.errors import BundleError, InputError, LoadstoneError, RunError
 from loadstone.hosts import heard, merge, phases
 from loadstone.hosts.agreement import Agreement, agree
 from loadstone.hosts.ending import HostsRunKnown
-from loadstone.hosts.greeting import greeting, new_number
+from loadstone.hosts.greeting import WORD_EVERY_S, greeting, new_number
 from loadstone.hosts.host_state import HostState, error_of, origins
 from loadstone.hosts.joint_bundle import JointBundle
 from loadstone.hosts.links import clocks
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from loadstone.session import Outcome, Progress, RunRequest
 
 LOOK_S: Final = 0.2
-WORD_EVERY_S: Final = 1.0
-"""How often each agent hears that its coordinator is there."""
 LET_GO_S: Final = 5.0
 
 

@@ -1,4 +1,4 @@
-"""The first words to an agent: who asks, for which run, and how long it may be silent.
+"""The first words to an agent: who asks, for which run, and how long each side may be silent.
 
 Knows this process and the hosts file.
 """
@@ -9,12 +9,15 @@ import getpass
 import os
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
     from loadstone.hosts.hosts_file import HostsFile
+
+WORD_EVERY_S: Final = 1.0
+"""How often each agent hears that its coordinator is there."""
 
 
 def greeting(hosts: HostsFile, name: str, *, run: str, holder: str) -> dict[str, Any]:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import enum
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from loadstone.hosts.asked_host import at_once
+from loadstone.hosts.greeting import WORD_EVERY_S
 from loadstone.hosts.reach import Reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.hosts.hosts_file import HostsFile
-
-WORD_EVERY_S: Final = 1.0
-"""How often each agent hears that its coordinator is there, as from the coordinator in a run."""
 
 
 class KeptAgents:
@@ -47,12 +45,18 @@ class KeptAgents:
         self._links[name].heard_by(heard)
         return self._links[name]
 
-    def renew(self) -> None:
-        """Start all agents anew where one of them was lost: the others may wait for an answer of it."""
-        if any(link.is_broken for link in self._links.values()):
+    def renew(self) -> dict[str, str]:
+        """Start all agents anew where one of them was lost: the others may wait for an answer of it.
+
+        Returns why, by host, for those that were lost while no run heard them.
+        """
+        links = self._links.values()
+        lost = {link.name: link.lost_unheard for link in links if link.lost_unheard is not None}
+        if any(link.is_broken for link in links):
             self._let_go()
             self._reached = Reached(self._hosts)
             self._reached.__enter__()
+        return lost
 
     def _let_go(self) -> None:
         links, self._links = list(self._links.values()), {}
@@ -87,6 +91,8 @@ class KeptLink:
         """A run waits for it to be free."""
         self._is_up = False
         """Before it said so, there is nobody to speak to."""
+        self.lost_unheard: str | None = None
+        """Why it was lost, if no run was there to hear it."""
         self._lock = threading.Lock()
         self._link = reached.link(name, self._hear)
 
@@ -109,6 +115,7 @@ class KeptLink:
         """Reach it, or take it over as soon as it is free."""
         with self._lock:
             was = self._at
+            lost = self.lost_unheard
             self._wanted = was is _At.LEAVING
             if was in {_At.ABSENT, _At.FREE}:
                 self._at = _At.IN_RUN
@@ -116,6 +123,8 @@ class KeptLink:
             self._link.open()
         elif was is _At.FREE:
             self._heard(self.name, {"type": "up"})
+        elif lost is not None:
+            self._heard(self.name, {"type": "lost", "why": lost})
 
     def tell(self, order: dict[str, Any]) -> None:
         """Send an order; who is to leave leaves the run only."""
@@ -133,9 +142,9 @@ class KeptLink:
         return self._link.ask(order, timeout_s)
 
     def close(self) -> None:
-        """Let go of an agent that did not leave its run in order; the others are kept."""
+        """Let go of an agent that did not leave its run in order, or not in time for the next."""
         with self._lock:
-            if self._at in {_At.LEAVING, _At.FREE}:
+            if self._at is _At.FREE or (self._at is _At.LEAVING and not self._wanted):
                 return
             self._at = _At.BROKEN
         self._link.close()
@@ -153,6 +162,8 @@ class KeptLink:
             heard = self._heard if self._at is _At.IN_RUN or self._wanted else None
             self._is_up = self._is_up or kind == "up"
             if kind == "lost":
+                if heard is None and self._at is not _At.BROKEN:
+                    self.lost_unheard = str(message["why"])
                 self._at = _At.BROKEN
             elif kind == "free" and self._at is _At.LEAVING:
                 # What it said before is of the run it left.

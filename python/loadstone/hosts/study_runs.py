@@ -100,7 +100,8 @@ class RunsOnHosts:
         """Do one run on all hosts."""
         _ = clock
         progress = step.begin()
-        self.agents.renew()
+        for name, why in self.agents.renew().items():
+            self.say(f"{name}: " + say("hosts.between.lost", reason=why))
         return run_on_hosts(
             self.works(step.wanted),
             self.hosts,
