@@ -22,6 +22,7 @@ from loadstone.experiment.run import (
     prepared_again,
     run_experiment,
 )
+from loadstone.experiment.told import measured_runs
 from loadstone.plan.safety.guard import Consent
 from tests.control import machine as files
 from tests.study import simulated
@@ -171,6 +172,12 @@ def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     finished = open_stopped(out, again)
     assert host.run(again, out, stopped=finished).study.done == finished.earlier.done
     assert len(host.seen) == 5
+    assert [len(part) for part in measured_runs(finished.earlier.done)] == [8, 0]
+    first = finished.earlier.done[0].point
+    assert first.bundle is not None
+    (out / first.bundle / "manifest.json").write_text("{")
+    runs, unread = measured_runs(open_stopped(out, again).earlier.done)
+    assert (len(runs), unread) == (7, [first.name])
 
 
 def test_another_file_does_not_go_on(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.run_figures import RunFigures
     from loadstone.bundle.experiment import ExperimentDocument
     from loadstone.bundle.study import StudyRecord
+    from loadstone.study.controller import Done
 
 
 def story_on_disk(path: Path) -> ExperimentStory | None:
@@ -36,6 +37,16 @@ def story_of(
     if not observed.rows:
         return None
     return ExperimentStory(document, observed, analyse(observed), redo(document, study))
+
+
+def measured_runs(done: Sequence[Done]) -> tuple[list[RunFigures], list[str]]:
+    """Return the runs that completed, and the names of those that nothing can be read of.
+
+    A run of an earlier session may have a damaged bundle; what this session measured is in memory.
+    """
+    complete = [one.run for one in done if one.point.status == "complete"]
+    unread = [one.point.name for one in complete if one.summary is None]
+    return [one for one in complete if one.summary is not None], unread
 
 
 def redo(document: ExperimentDocument, study: StudyRecord) -> str:

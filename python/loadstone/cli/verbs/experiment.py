@@ -198,12 +198,16 @@ def _missing(prepared: PreparedExperiment, stopped: StoppedExperiment) -> int:
 def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
     """Print what was found and how it ended; the page comes last, because writing it may fail."""
     from loadstone.cli.display.run_summary import REPORT
-    from loadstone.experiment.told import story_of
+    from loadstone.experiment.told import measured_runs, story_of
 
     study = outcome.study
-    story = story_of(outcome.document, study.study, [one.run for one in study.done])
+    runs, unread = measured_runs(study.done)
+    story = story_of(outcome.document, study.study, runs)
     _print(story, json=run_options.json)
     code = _tell_end(outcome, run_options)
+    if unread:
+        console.say(f"not in these figures, because nothing can be read of them: {', '.join(unread)}")
+        code = code or exitcodes.FAILED
     _write(story, [study.path / REPORT] if run_options.report else [])
     return code
 
