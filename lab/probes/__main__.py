@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lab.fit import lines, without
 from lab.probes import judged, page, rows, tables
-from lab.verdicts import collect
+from lab.verdicts import collect, cost
 
 from loadstone.explanations.weights import FITTED
 
@@ -53,6 +53,7 @@ def main() -> int:
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
     options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
     options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
+    options.add_argument("--cost", type=Path, help="lines of lab.verdicts.cost, for the same page")
     options.add_argument("--write", choices=("probes", "verdicts"), nargs="*", default=[])
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
@@ -74,7 +75,8 @@ def main() -> int:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in asked.write:
         real = collect.read(asked.real) if asked.real else []
-        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real))
+        costs = cost.read(asked.cost) if asked.cost else []
+        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
     sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))
     found = wrong(scored) if asked.check else []
     for text in found:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lab.probes.tables import Scored
+    from lab.verdicts.cost import Cost
 
     from loadstone.explanations.weights import Fitted
 
@@ -58,9 +59,15 @@ class Drawn:
         )
 
 
-def verdicts(every: Sequence[Scored], fitted: Fitted, drawn: Drawn, real: Sequence[dict[str, Any]]) -> str:
+def verdicts(
+    every: Sequence[Scored],
+    fitted: Fitted,
+    drawn: Drawn,
+    real: Sequence[dict[str, Any]],
+    costs: Sequence[Cost],
+) -> str:
     """Return the page of verdicts."""
-    return "\n".join([*_verdicts(every, fitted, drawn, real), ""])
+    return "\n".join([*_verdicts(every, fitted, drawn, real), *_cost(costs), ""])
 
 
 def _verdicts(
@@ -141,6 +148,27 @@ def _never_seen(tried: Sequence[Scored]) -> list[str]:
         *tables.reliability(tables.measuring(tried, lambda one: one.kind_out or one.probed)),
         "",
     ]
+
+
+def _cost(costs: Sequence[Cost]) -> Iterator[str]:
+    if not costs:
+        return
+    yield from (
+        "",
+        "## What it costs",
+        "",
+        "`python -m lab.verdicts.cost`: runs of this host on a file in memory, on CPUs that others used, "
+        "too. The monitors as a share of one CPU, as the run tells it; the verdict with all reading of the "
+        "bundle. The engine's finer samples are part of the engine's CPU time, and not in these figures.",
+        "",
+        "| job | seconds | monitors | verdict, CPU | verdict, elapsed |",
+        "|---|---|---|---|---|",
+    )
+    for one in costs:
+        yield (
+            f"| {one.job} | {one.seconds} | {100 * one.monitors:.2f} % | {one.verdict_cpu_s:.2f} s | "
+            f"{one.verdict_s:.2f} s |"
+        )
 
 
 def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:

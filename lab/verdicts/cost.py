@@ -1,0 +1,78 @@
+"""`python -m lab.verdicts.cost --keep FILE`: what watching a run and judging it cost, a line for each job.
+
+Takes what the run says of its own monitors, and times reading and judging of its bundle again. The engine's
+finer samples are in no figure here: they are part of the load generator's own CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from loadstone.analysis.summary import summarise
+from loadstone.audit.run import audit
+from loadstone.bundle.read import Bundle
+
+SECONDS: Final = 20
+JOB: Final = "[job]\nsize=64m\ndirect=0\ntime_based=1\nruntime={seconds}s\nfilename={file}\n{options}\n"
+JOBS: Final = {
+    "random reads, depth 16": "ioengine=io_uring\nrw=randread\nbs=4k\niodepth=16",
+    "writes with fdatasync, four jobs": "ioengine=psync\nrw=randwrite\nbs=4k\nfdatasync=8\nnumjobs=4",
+    "500 I/Os per second": "ioengine=psync\nrw=randrw\nbs=4k\nrate_iops=500",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one job. CPU time and elapsed time in seconds; `monitors` is a share of one CPU."""
+
+    job: str
+    seconds: int
+    monitors: float
+    verdict_cpu_s: float
+    verdict_s: float
+
+
+def measured(name: str, options: str) -> Cost:
+    """Run a job, and judge its bundle once more."""
+    with tempfile.TemporaryDirectory(prefix="verdict-cost-") as place:
+        job, out = Path(place) / "job.fio", Path(place) / "bundle"
+        job.write_text(JOB.format(seconds=SECONDS, file=Path(place) / "data", options=options))
+        words = [sys.executable, "-m", "loadstone", "run", str(job), "--out", str(out)]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        share = json.loads((out / "result.json").read_text())["tool"]["monitor_cpu_share"]
+        began, spent = time.monotonic(), _cpu_s()
+        audit(summarise(Bundle.open(out)))
+        return Cost(name, SECONDS, share, round(_cpu_s() - spent, 3), round(time.monotonic() - began, 3))
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def read(path: Path) -> list[Cost]:
+    """Return the lines of a file."""
+    return [Cost(**json.loads(text)) for text in path.read_text().splitlines()]
+
+
+def main() -> int:
+    """Measure, and keep."""
+    options = argparse.ArgumentParser(prog="python -m lab.verdicts.cost", description=__doc__)
+    options.add_argument("--keep", type=Path, required=True)
+    asked = options.parse_args()
+    found = [measured(name, job) for name, job in JOBS.items()]
+    asked.keep.write_text("".join(json.dumps(asdict(one)) + "\n" for one in found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
