@@ -7,8 +7,12 @@ shown: `cli` prints them, everything else raises them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from loadstone import exitcodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,22 @@ class InputError(LoadstoneError):
     """What the user gave cannot be read or means nothing."""
 
     exit_code = exitcodes.USAGE
+
+
+class SeveralMistakesError(InputError):
+    """More than one part of what the user gave is wrong. Each is an error with its own place and hint."""
+
+    def __init__(self, errors: Sequence[LoadstoneError]) -> None:
+        super().__init__("; ".join(str(error) for error in errors))
+        self.errors = tuple(errors)
+
+
+def raise_all(errors: Sequence[LoadstoneError]) -> None:
+    """Raise what was found wrong: one error as it is, several together, and nothing without any."""
+    if len(errors) > 1:
+        raise SeveralMistakesError(errors)
+    for error in errors:
+        raise error
 
 
 class RefusedError(LoadstoneError):

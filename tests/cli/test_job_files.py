@@ -84,3 +84,37 @@ def test_several_files_are_one_study(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [point.name for point in told.points] == ["reads", "writes"]
     assert set(told.inputs) == set(words)
     assert "run 2 of 2: writes:" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_any_file_is_told_of_each_and_nothing_runs(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "b.fio").write_text(FIO.format(rw="raed"))
+    (files / "d.vdb").write_text(VDB.replace("sd1,xfersize", "sd2,xfersize"))
+    out = tmp_path / "study"
+    assert main(["run", str(files), "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert f"{files / 'b.fio'}:4: rw: found 'raed'" in told
+    assert "hint: did you mean 'read'?" in told
+    assert "d.vdb:2" in told
+    assert not out.exists()
+
+
+def test_each_name_that_is_no_file_is_told(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "nothing.fio", str(files / "a.fio"), "neither.fio"]) == 2
+    told = capsys.readouterr().err
+    assert "'nothing.fio' is neither" in told
+    assert "'neither.fio' is neither" in told
+
+
+def test_what_is_wrong_on_this_host_is_told_of_each_run_and_the_same_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, folder in (("a", "gone"), ("b", "lost")):
+        text = FIO.format(rw="read").replace("ioengine=null", "ioengine=psync")
+        (tmp_path / f"{name}.fio").write_text(text.replace("filename=x", f"filename=/proc/{folder}/x"))
+    words = [str(tmp_path / f"{name}.fio") for name in ("a", "b")]
+    assert main(["run", *words, "--repeat", "2", "--out", str(tmp_path / "study")]) == 2
+    told = capsys.readouterr().err
+    assert told.count("there is no directory /proc/gone") == 1
+    assert told.count("there is no directory /proc/lost") == 1

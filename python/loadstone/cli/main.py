@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from loadstone import crash_note, exitcodes, uncaught
-from loadstone.errors import LoadstoneError, RunError
+from loadstone.errors import LoadstoneError, RunError, SeveralMistakesError
 from loadstone.printable import message, standard_streams
 from loadstone.version import __version__
 
@@ -145,6 +145,10 @@ def _have_descriptors() -> None:
 
 def show(error: LoadstoneError) -> None:
     """Print an error to standard error: what, and on a line of its own what to do."""
+    if isinstance(error, SeveralMistakesError):
+        for one in error.errors:
+            show(one)
+        return
     # Not through rich: a message must come out as it is, brackets and all, and fast.
     sys.stderr.write(message(f"loadstone: {error}") + "\n")
     if error.hint:

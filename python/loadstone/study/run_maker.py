@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.derived import changes_trees
 from loadstone.plan.safety import guard
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.audit.run import SealedFigures
+    from loadstone.errors import LoadstoneError, Where
     from loadstone.plan.model import Plan
     from loadstone.session import Outcome, Progress, RunRequest
     from loadstone.study.controller import Next
@@ -95,6 +96,8 @@ class RunsHere:
         prepared = False
         names: set[str] = set()
         plans: list[Plan] = []
+        wrong: dict[tuple[str, Where | None], LoadstoneError] = {}
+        """By what is wrong: what is wrong with many runs is told of the first."""
         for wanted in known:
             if wanted.name in names:
                 raise InputError(f"two runs of the study are called {wanted.name!r}")
@@ -103,16 +106,17 @@ class RunsHere:
                 resolved = self._resolve(wanted)
                 plan_check.memory_bytes(resolved.plan)
             except (InputError, RefusedError) as error:
-                if prepared:
+                prepared_before, prepared = prepared, prepared or wanted.role == "prepare"
+                if prepared_before:
                     continue
-                raise type(error)(
-                    error.message if len(known) == 1 else f"run {wanted.name}: {error.message}",
-                    where=error.where,
-                    hint=error.hint,
-                ) from error
+                said = error.message if len(known) == 1 else f"run {wanted.name}: {error.message}"
+                told = type(error)(said, where=error.where, hint=error.hint)
+                wrong.setdefault((error.message, error.where), told)
+                continue
             prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
             clock.planned(wanted, resolved.duration_ns)
             plans.append(resolved.plan)
+        raise_all([*wrong.values()])
         _secure(plans, consent)
         if len(plans) == len(known):
             guard.check_consent(consent, plans)

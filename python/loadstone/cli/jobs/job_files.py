@@ -10,11 +10,11 @@ import random
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from loadstone.cli.jobs.read_workload import language_of, source, workload
 from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, RefusedError, Where, raise_all
 from loadstone.formats.recognise import Language
 from loadstone.study.controller import Next
 from loadstone.study.run_list import ChangedRuns, ListController
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadstone.cli.jobs.runlist import RunList
+    from loadstone.errors import LoadstoneError
     from loadstone.study.controller import Controller
     from loadstone.workload.model import Note, Workload
+
+T = TypeVar("T")
 
 SUFFIXES: Final = (".fio", ".job", ".ini", ".vdb", ".parm", ".vdbench", ".icf")
 """What job files are called; other files of a directory are left alone."""
@@ -55,7 +58,7 @@ def apart(words: Sequence[str], load: LoadOptions) -> bool:
         return True
     if len(words) < 2:
         return False
-    languages = [language_of(word, load) for word in words]
+    languages = _of_each(words, lambda word: language_of(word, load))
     if Language.VDBENCH not in languages:
         return True
     # A file with little but comments is fio's by default, and goes on as well.
@@ -86,12 +89,13 @@ def read(
     names = _names(given)
     lists: dict[str, RunList] = {}
     singles: dict[str, Workload] = {}
-    for name, word in zip(names, given, strict=True):
-        found = one(word)
-        if found is not None:
+    for name, found in zip(
+        names, _of_each(given, lambda word: one(word) or workload(word, load)), strict=True
+    ):
+        if isinstance(found, RunList):
             lists[name] = found
         else:
-            singles[name] = workload(word, load).model_copy(update={"name": name})
+            singles[name] = found.model_copy(update={"name": name})
 
     def parts() -> Controller:
         return ListController(
@@ -116,6 +120,19 @@ def read(
         once=next((f"{name}: {found.once}" for name, found in lists.items() if found.once), ""),
         journal=any(found.journal for found in lists.values()),
     )
+
+
+def _of_each(words: Sequence[str], read_one: Callable[[str], T]) -> list[T]:
+    """Return what is read of each file. Raises what is wrong with any of them, together."""
+    made: list[T] = []
+    wrong: list[LoadstoneError] = []
+    for word in words:
+        try:
+            made.append(read_one(word))
+        except (InputError, RefusedError) as error:
+            wrong.append(error)
+    raise_all(wrong)
+    return made
 
 
 def _with_file(name: str, wanted: Next) -> Next:
