@@ -233,6 +233,22 @@ def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:
     assert of(("cannot_tell", None)) == ["cannot tell: rd0."]
 
 
+def test_a_note_of_many_files_is_told_once_with_its_first_place(curved: StudyPage) -> None:
+    of_files = [
+        {
+            "kind": "info",
+            "text": "the engine chooses",
+            "where": {"file": name, "line": 6, "option": "iodepth"},
+        }
+        for name in ("a.fio", "b.fio", "c.fio")
+    ]
+    noted = curved.study.model_copy(update={"notes": [*of_files, "as asked"]})
+    whole = dataclasses.replace(curved, study=noted)
+    assert study_terminal.notes(noted) == ["the engine chooses (a.fio:6: iodepth and 2 more)", "as asked"]
+    assert said(whole).count("the engine chooses") == 1
+    assert page(whole).count("the engine chooses") == 1
+
+
 def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: StudyPage, tmp_path: Path) -> None:
     whole = curved
     for ending in (".svg", ".png", ".pdf"):

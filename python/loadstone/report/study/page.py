@@ -52,6 +52,7 @@ from loadstone.report.study.terminal import (
     apart,
     cells,
     held_against_a_sheet,
+    notes,
     reached_by,
     repeated_rows,
 )
@@ -378,8 +379,8 @@ def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
     blocks: list[Block] = [Heading("Runs" if alone else f"Runs of {_label(whole)}")]
     blocks += [ArticleTable(headings, rows, names=2)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
-    notes = [note["text"] if isinstance(note, dict) else str(note) for note in whole.study.notes]
-    blocks += [Heading("Notes"), Bullets(notes)] if notes else []
+    said = notes(whole.study)
+    blocks += [Heading("Notes"), Bullets(said)] if said else []
     return blocks
 
 

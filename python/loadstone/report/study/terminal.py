@@ -14,6 +14,7 @@ from loadstone.analysis.study import repeats
 from loadstone.analysis.study.curve import curves
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import sweep
+from loadstone.errors import Where
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
 from loadstone.report.run.terminal import STYLES
@@ -64,8 +65,25 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
             console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
     for said in verdicts(runs):
         console.print(Text(said, "yellow"))
+    for said in notes(study):
+        console.print(Text(f"note: {said}"))
+
+
+def notes(study: StudyRecord) -> list[str]:
+    """Return each note once, with the first place that it is of and how many more there are."""
+    places: dict[str, list[Where]] = {}
     for note in study.notes:
-        console.print(Text(f"note: {note['text'] if isinstance(note, dict) else note}"))
+        of_text = places.setdefault(note["text"] if isinstance(note, dict) else str(note), [])
+        if isinstance(note, dict) and note.get("where"):
+            of_text.append(Where(**note["where"]))
+    return [text + _places(found) for text, found in places.items()]
+
+
+def _places(found: Sequence[Where]) -> str:
+    if not found:
+        return ""
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f" ({found[0]}{more})"
 
 
 def _measured(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
