@@ -13,6 +13,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison.compare import JobRow, compare
 from loadstone.errors import InputError
+from loadstone.report.comparison.words import headline
 from tests.support import runs
 from tests.support.runs import Job
 
@@ -252,6 +253,22 @@ def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.C
     assert "| job | op | metric | a | b | change |" in lines
     assert any(line.startswith("| a | read | IOPS | 9") and "▼" in line for line in lines)
     assert 'class="worse"' in page.read_text()
+
+
+def test_what_is_true_of_several_sides_is_said_once(tmp_path: Path) -> None:
+    paths = [made(tmp_path / name, seed=seed) for seed, name in enumerate("abc", start=1)]
+    found = compare([*paths, made(tmp_path / "slow", 900.0, seed=4)])
+    told = headline(found)
+    assert told.startswith("b, c against a: not told apart. slow against a: worse in the one pattern")
+
+
+def test_a_result_that_is_given_twice_is_named(tmp_path: Path) -> None:
+    base = made(tmp_path / "a")
+    (tmp_path / "link").symlink_to(base)
+    with pytest.raises(InputError, match=f"{base} is given twice"):
+        compare([base, base])
+    with pytest.raises(InputError, match=f"{base} and {tmp_path / 'link'} are the same result"):
+        compare([base, tmp_path / "link"])
 
 
 def test_runs_without_anything_to_compare_have_a_page_all_the_same(tmp_path: Path) -> None:

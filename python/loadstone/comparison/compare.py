@@ -99,8 +99,13 @@ def compare(
     if len(paths) < 2:
         hint = "name two or more bundles, studies, other tools' results or directories of those"
         raise InputError("one result alone cannot be compared", hint=hint)
-    if len({path.resolve() for path in paths}) != len(paths):
-        raise InputError("the same result is given twice")
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        first = seen.get(path.resolve())
+        if first is not None:
+            same = f"{path} is given twice" if first == path else f"{first} and {path} are the same result"
+            raise InputError(same, hint="keep one of the two")
+        seen[path.resolve()] = path
     sides = named([side(path, unverified=unverified) for path in paths])
     pairs, alone = pairing.rows(sides)
     pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]

@@ -103,7 +103,7 @@ def shown(made: ComparisonTable) -> list[Effect]:
 def headline(made: ComparisonTable) -> str:
     """Return the answer in a sentence: how many patterns became better and worse, and the largest change."""
     names = [one.name for one in made.sides]
-    said = []
+    said: dict[str, list[str]] = {}
     for at, name in enumerate(names[1:], start=1):
         firsts = [one for one in made.effects if one.side == at and one.first]
         rated = firsts or [one for one in made.effects if one.side == at]
@@ -126,8 +126,8 @@ def headline(made: ComparisonTable) -> str:
             parts.append(f"{_rest(len(mute), len(rated))}cannot say: no error is known of a side")
         if not rated:
             parts.append("nothing that can be compared")
-        said.append(f"{name} against {names[0]}: {'; '.join(parts)}.")
-    return " ".join(said)
+        said.setdefault("; ".join(parts), []).append(name)
+    return " ".join(f"{', '.join(alike)} against {names[0]}: {found}." for found, alike in said.items())
 
 
 def _some(found: Sequence[Effect], every: Sequence[Effect]) -> str:
