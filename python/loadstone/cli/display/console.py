@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.errors import Where
-from loadstone.printable import line
+from loadstone.printable import message
 from loadstone.screen import Screen
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def console() -> Screen:
 
 
 def say(text: str) -> None:
-    """Print one line of talk."""
-    console().print(line(text), markup=False)
+    """Print a message; its further lines are indented."""
+    console().print(message(text), markup=False)
 
 
 def memory(needed_bytes: int) -> None:

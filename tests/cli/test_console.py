@@ -1,0 +1,20 @@
+"""What is said while work goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.cli.display import console
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_further_lines_of_a_message_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    console.say("run a: no host may write here\n  h1: /dev/sda is mounted")
+    assert capsys.readouterr().err == "run a: no host may write here\n  h1: /dev/sda is mounted\n"
+
+
+def test_an_end_of_line_in_a_name_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    console.say("run a\nexit code 0")
+    assert capsys.readouterr().err == "run a\\nexit code 0\n"
