@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 _PARTS: Final = (HostPart(name="a", bundle=None, status="complete", targets=(0,)),)
-_PLACE: Final = Path(tempfile.mkdtemp(prefix="loadstone-guided-", dir="/dev/shm"))
+_FOLDER: Final = tempfile.TemporaryDirectory(prefix="loadstone-guided-", dir="/dev/shm")
+_PLACE: Final = Path(_FOLDER.name)
 
 
 def _file(name: str, data: bytes) -> Path:
