@@ -223,8 +223,8 @@ class Changes:
                     hint=f"wait for it: {' '.join(record.command)}",
                 )
         for record in journal.waiting(self._where):
-            for damage in damage_of(record):
-                raise RefusedError(damage.what, hint=DAMAGE_REMEDY)
+            if damaged := damage_of(record):
+                raise RefusedError(damaged[0].what, hint=DAMAGE_REMEDY)
             if any(change.setting == setting for change in record.open_changes()):
                 raise RefusedError(
                     f"{setting}: a run that was killed has left it changed", hint="loadstone restore"

@@ -206,7 +206,8 @@ def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
     _print(story, json=run_options.json)
     code = _tell_end(outcome, run_options)
     if unread:
-        console.say(f"not in these figures, because nothing can be read of them: {', '.join(unread)}")
+        told = f"left out of these figures, because they cannot be read: {', '.join(unread)}"
+        console.say(f"{told}\n  loadstone audit BUNDLE names what is damaged")
         code = code or exitcodes.FAILED
     _write(story, [study.path / REPORT] if run_options.report else [])
     return code
