@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lab.fit import lines, without
 from lab.probes import judged, page, rows, tables
-from lab.verdicts import collect, cost
+from lab.verdicts import cost
 
 from loadstone.explanations.weights import FITTED
 
@@ -51,6 +51,7 @@ def main() -> int:
     options.add_argument("--seeds", default="300001:300240", help="first and last")
     options.add_argument("--each", type=int, default=1, help="probe one of so many")
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
+    options.add_argument("--bundles", type=Path, help="folder that keeps their bundles, to judge them again")
     options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
     options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
     options.add_argument("--cost", type=Path, help="lines of lab.verdicts.cost, for the same page")
@@ -61,7 +62,7 @@ def main() -> int:
     first, last = (int(word) for word in asked.seeds.split(":"))
     every = [row for path in asked.more for row in rows.read(path) if first <= row["seed"] <= last]
     if not every:
-        for row in rows.collect(first, last, asked.keep, asked.each):
+        for row in rows.collect(first, last, asked.keep, asked.each, asked.bundles):
             every.append(row)
             sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
     failed = sum("failed" in row for row in every)
@@ -74,7 +75,7 @@ def main() -> int:
     if "probes" in asked.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in asked.write:
-        real = collect.read(asked.real) if asked.real else []
+        real = rows.read(asked.real) if asked.real else []
         costs = cost.read(asked.cost) if asked.cost else []
         (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
     sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))

@@ -6,14 +6,19 @@ Knows the shape of a line, and how a line is weighed again when the weights are 
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from lab.probes.draw import KINDS, kind_of
 from lab.probes.simulate import attempt
+from lab.rules_digest import rules_digest
 
+from loadstone.analysis.summary import summarise
+from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import CREDIBLE, as_found, told
 from loadstone.audit.rules import RULES
+from loadstone.bundle.read import Bundle
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import Probed
 from loadstone.explanations.weigh import weigh
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.probes.kind import Kind
-    from lab.probes.simulate import Staged
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
@@ -49,26 +53,42 @@ class Weighable:
         return {one.explanation.name: one.probability for one in told}
 
 
-def row_of(seed: int, each: int = 1) -> Row:
-    """Draw, run and judge the situation of a seed, and probe one of `each` of every kind."""
+def row_of(seed: int, each: int = 1, bundles: Path | None = None) -> Row:
+    """Draw, run and judge the situation of a seed, and probe one of `each` of every kind.
+
+    `bundles`: where its bundle stays, so that other rules can judge it.
+    """
     kind = kind_of(seed)
     probing = (seed // 2) % each == 0
-    staged = attempt(kind.name, seed, probing=probing)
-    # Each rule answers once: what would be said without one needs no other answers.
-    answered = [_answered(rule, staged.case) for rule in RULES]
-    plain = as_found(staged.case, answered)
-    assert staged.case.job_facts is not None
-    return {
+    staged = attempt(kind.name, seed, probing=probing, keep=bundles / str(seed) if bundles else None)
+    drawn = {
         "seed": seed,
         "kind": kind.name,
         "change": round(staged.change, 4),
         "rate": round(staged.base.main.rate, 1),
-        "facts": asdict(staged.case.job_facts),
+        "tried": staged.probed.model_dump(mode="json") if staged.probed else None,
+    }
+    return drawn | _judged(staged.case, staged.probed)
+
+
+def _judged_again(row: Row, bundle: Path) -> Row:
+    """Return a line as the present rules judge its bundle; what was tried stays as it was chosen then."""
+    (case,) = cases(summarise(Bundle.open(bundle)))
+    return row | _judged(case, Probed.model_validate(row["tried"]) if row["tried"] else None)
+
+
+def _judged(case: Case, probed: Probed | None) -> Row:
+    # Each rule answers once: what would be said without one needs no other answers.
+    answered = [_answered(rule, case) for rule in RULES]
+    plain = as_found(case, answered)
+    assert case.job_facts is not None
+    return {
+        "rules": rules_digest(),
+        "facts": asdict(case.job_facts),
         "plain": said_of(plain),
         "told": [told(plain).kind, told(plain).confidence],
-        "without_rule": _without_each(staged, plain, answered),
-        "tried": staged.probed.model_dump(mode="json") if staged.probed else None,
-        "probed": said_of(told(as_found(replace(staged.case, probed=staged.probed)))) if probing else None,
+        "without_rule": _without_each(case, plain, answered),
+        "probed": said_of(told(as_found(replace(case, probed=probed)))) if probed else None,
     }
 
 
@@ -90,11 +110,11 @@ def _answered(rule: Rule, case: Case) -> Rule:
     return rule if answer is None else replace(rule, judge=lambda _: answer)
 
 
-def _without_each(staged: Staged, plain: Verdict, rules: Sequence[Rule]) -> Row:
+def _without_each(case: Case, plain: Verdict, rules: Sequence[Rule]) -> Row:
     """Return what would be said if a rule that found something were not there."""
     said: Row = {}
     for name in dict.fromkeys(one.rule for one in plain.causes):
-        verdict = as_found(staged.case, [rule for rule in rules if rule.name != name])
+        verdict = as_found(case, [rule for rule in rules if rule.name != name])
         first = next(iter(findings(said_of(verdict))), None)
         said[name] = [verdict.kind, first[0] if first else None]
     return said
@@ -128,24 +148,41 @@ def counts(row: Row) -> bool:
 
 
 def read(path: Path) -> list[Row]:
-    """Return the lines of a file; none where it does not exist."""
+    """Return the lines of a file, of a seed the last one; none where it does not exist."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+    every = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+    return list({row["seed"]: row for row in every}.values())
 
 
-def collect(first: int, last: int, path: Path | None, each: int = 1) -> Iterator[Row]:
-    """Yield the situations of seeds, those in the file as they are, the others run and added to it."""
+def collect(
+    first: int, last: int, path: Path | None, each: int = 1, bundles: Path | None = None
+) -> Iterator[Row]:
+    """Yield the situations of seeds: lines of the present rules as they stand in the file, others anew.
+
+    A line of other rules is judged again where its bundle is kept, and run again where not.
+    """
     known = {row["seed"]: row for row in read(path)} if path else {}
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (path.parent if path else None, bundles):
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
     for seed in range(first, last + 1):
-        if seed not in known:
-            try:
-                known[seed] = row_of(seed, each)
-            except RuntimeError as error:
-                known[seed] = {"seed": seed, "kind": kind_of(seed).name, "failed": str(error)}
+        row = known.get(seed)
+        if row is None or row.get("rules") != rules_digest():
+            row = _anew(seed, row, each, bundles)
             if path:
                 with path.open("a") as file:
-                    file.write(json.dumps(known[seed]) + "\n")
-        yield known[seed]
+                    file.write(json.dumps(row) + "\n")
+        yield row
+
+
+def _anew(seed: int, known: Row | None, each: int, bundles: Path | None) -> Row:
+    bundle = bundles / str(seed) if bundles else None
+    try:
+        if bundle is not None and bundle.exists():
+            if known is not None and "failed" not in known:
+                return _judged_again(known, bundle)
+            shutil.rmtree(bundle)
+        return row_of(seed, each, bundles)
+    except RuntimeError as error:
+        return {"seed": seed, "kind": kind_of(seed).name, "rules": rules_digest(), "failed": str(error)}

@@ -110,8 +110,8 @@ def figures(plan: Plan) -> Figures:
     return found
 
 
-def attempt(name: str, seed: int, *, probing: bool = True) -> Staged:
-    """Draw a situation, run it, and probe it."""
+def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = None) -> Staged:
+    """Draw a situation, run it, and probe it. `keep`: where its bundle stays, to be judged again."""
     kind = KINDS[name]
     with tempfile.TemporaryDirectory(prefix="probes-lab-") as place:
         before = figures(plan_of(healthy(kind, seed), None))
@@ -132,7 +132,7 @@ def attempt(name: str, seed: int, *, probing: bool = True) -> Staged:
         directory.mkdir()
         events = engine(plan, directory)
         opened = watched.bundle(
-            situation, plan, directory, [*events, *watched.fine(close)], Path(place) / "bundle"
+            situation, plan, directory, [*events, *watched.fine(close)], keep or Path(place) / "bundle"
         )
         made_of = summarise(opened)
         (case,) = cases(made_of)

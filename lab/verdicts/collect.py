@@ -1,17 +1,23 @@
-"""`python -m lab.verdicts.collect --seeds A:B --keep FILE`: real parts drawn from seeds, a line for each."""
+"""`python -m lab.verdicts.collect --seeds A:B --keep FILE`: real parts drawn from seeds, a line for each.
+
+`--bundles FOLDER` keeps the bundles. A line that other rules judged is then judged again from its bundle;
+without one it is staged again.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.parts import missing
-from lab.probes.rows import said_of
+from lab.probes.rows import read, said_of
+from lab.rules_digest import rules_digest
 from lab.verdicts.drawn import scenario
-from lab.verdicts.score import score
+from lab.verdicts.score import score, score_bundle
 
 if TYPE_CHECKING:
     from lab.verdicts.score import Scored
@@ -23,6 +29,7 @@ def line(seed: int, one: Scored) -> dict[str, Any]:
     rests = one.findings
     return {
         "seed": seed,
+        "rules": rules_digest(),
         "kind": one.scenario.name,
         "expected": one.scenario.expected,
         "also": list(one.scenario.also),
@@ -42,9 +49,18 @@ def line(seed: int, one: Scored) -> dict[str, Any]:
     }
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file."""
-    return [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+def anew(seed: int, known: dict[str, Any] | None, bundles: Path | None) -> dict[str, Any]:
+    """Return the line of a seed by the present rules: from its bundle, or staged."""
+    bundle = bundles / str(seed) if bundles else None
+    one = scenario(seed)
+    try:
+        if bundle is not None and bundle.exists():
+            if known is not None and not known["absent"]:
+                return line(seed, score_bundle(one, bundle, busy=known["busy"]))
+            shutil.rmtree(bundle)
+        return line(seed, score(one, bundle))
+    except RuntimeError as error:
+        return {"seed": seed, "rules": rules_digest(), "kind": one.name, "absent": str(error)}
 
 
 def main() -> int:
@@ -52,21 +68,21 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m lab.verdicts.collect", description=__doc__)
     options.add_argument("--seeds", default="1:60")
     options.add_argument("--keep", type=Path, required=True)
+    options.add_argument("--bundles", type=Path, help="folder that keeps the bundles")
     asked = options.parse_args()
     absent = missing()
     if absent is not None:
         sys.stderr.write(f"cannot stage anything: {absent}\n")
         return 2
-    known = {row["seed"] for row in read(asked.keep)}
+    known = {row["seed"]: row for row in read(asked.keep)}
     first, last = (int(word) for word in asked.seeds.split(":"))
-    asked.keep.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (asked.keep.parent, *([asked.bundles] if asked.bundles else [])):
+        folder.mkdir(parents=True, exist_ok=True)
     for seed in range(first, last + 1):
-        if seed in known:
+        before = known.get(seed)
+        if before is not None and before.get("rules") == rules_digest():
             continue
-        try:
-            row = line(seed, score(scenario(seed)))
-        except RuntimeError as error:
-            row = {"seed": seed, "kind": scenario(seed).name, "absent": str(error)}
+        row = anew(seed, before, asked.bundles)
         with asked.keep.open("a") as file:
             file.write(json.dumps(row) + "\n")
         sys.stderr.write(f"{seed} {row['kind']}: {row.get('verdict')} {row.get('findings')}\n")

@@ -5,6 +5,7 @@ Knows scenarios and verdicts; stages nothing itself and writes no document.
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from loadstone.bundle.read import Bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from lab.verdicts.scenarios import Scenario
 
@@ -76,16 +78,22 @@ class Scored:
         return None if self.busy and cause.rule in UNREST else False
 
 
-def score(scenario: Scenario) -> Scored:
-    """Stage a scenario, run it, judge it, and take it down."""
+def score(scenario: Scenario, keep: Path | None = None) -> Scored:
+    """Stage a scenario, run it, judge it, and take it down. `keep`: where its bundle stays."""
     busy = busy_share() >= BUSY
     try:
         with Stage() as stage:
             bundle = scenario.stage(stage)
-            verdict = audit(summarise(Bundle.open(bundle))).verdict
+            if keep is not None:
+                shutil.copytree(bundle, keep)
+            return score_bundle(scenario, bundle, busy=busy)
     except MissingPartError as error:
         return Scored(scenario, None, absent=str(error))
-    return Scored(scenario, verdict, busy)
+
+
+def score_bundle(scenario: Scenario, bundle: Path, *, busy: bool) -> Scored:
+    """Judge the bundle of a scenario."""
+    return Scored(scenario, audit(summarise(Bundle.open(bundle))).verdict, busy)
 
 
 def calibration(every: Iterable[Scored]) -> list[tuple[float, float, int, int]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from lab.fit import lines
-from lab.probes import judged, tables
+from lab.probes import judged, rows, tables
 from lab.probes.draw import KINDS, NEVER_FITTED, kind_of
-from lab.probes.rows import row_of
+from lab.probes.rows import collect, read, row_of
 from lab.probes.simulate import figures, plan_of
 from lab.probes.situation import Situation
 
@@ -117,6 +118,19 @@ def test_the_same_seed_gives_the_same_line() -> None:
     one, other = row_of(seed), row_of(seed)
     assert one == other
     assert next(iter(one["probed"]["explanations"])) == "bandwidth_limit"
+
+
+def test_a_line_of_other_rules_is_judged_again_from_its_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_engine()
+    seed = next(at for at in range(11, 999, 2) if kind_of(at).name == "iops_limit")
+    kept, bundles = tmp_path / "kept.jsonl", tmp_path / "bundles"
+    (first,) = collect(seed, seed, kept, bundles=bundles)
+    kept.write_text(json.dumps(first | {"rules": "others", "plain": {}, "probed": None}) + "\n")
+    monkeypatch.setattr(rows, "row_of", lambda *_: pytest.fail("it was run again"))
+    assert list(collect(seed, seed, kept, bundles=bundles)) == [first]
+    assert read(kept) == [first]
 
 
 def test_every_second_seed_is_honest_and_all_kinds_have_their_turn() -> None:
